@@ -14,13 +14,13 @@ import time
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import alone, cuda
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
 from .reads import Reads
+from .stepping import listen
 from .threads import called_by_pytorch
 
 STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
@@ -57,7 +57,7 @@ class Rehearsal:
         self._native = cuda.backend() == cuda.NATIVE
         self._reads.begin()
         self._keep_peaks()
-        register_optimizer_step_post_hook(self._after_step)
+        listen(self._after_step)
         if self._native:  # others keep no history
             self._history.on()
             torch._C._cuda_attach_out_of_memory_observer(self._refused)
@@ -81,7 +81,7 @@ class Rehearsal:
         return self._peaks != before
 
     @called_by_pytorch
-    def _after_step(self, optimizer: Any, *_: Any) -> None:
+    def _after_step(self, optimizer: Any) -> None:
         if not self._leader.leads(optimizer):
             return
         self._step += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import sys
 from typing import Any
 
 from .imitated import rehearsed
@@ -53,11 +52,11 @@ def start_agent() -> None:
 
 def _at_first_step() -> None:
     """Start the agent after the first optimizer step, and watch for no second one."""
-    register = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook
+    stepping = importlib.import_module("memtop.stepping")
 
-    def stepped(*_: Any) -> None:
-        handle.remove()
+    def stepped(_: Any) -> None:
+        stepping.ignore(stepped)
         with contextlib.suppress(Exception):
             start_agent()
 
-    handle = register(stepped)
+    stepping.listen(stepped)

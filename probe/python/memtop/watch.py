@@ -18,8 +18,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from torch.optim.optimizer import register_optimizer_step_post_hook
-
 from . import cuda
 from .account import Account
 from .calls import Calls
@@ -45,6 +43,7 @@ from .sampling import CREDIT_NS, Sampling
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
+from .stepping import ignore, listen
 from .threads import called_by_pytorch, touches
 
 PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
@@ -87,7 +86,8 @@ class Watch:
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
-        self._handle = register_optimizer_step_post_hook(self._after_step)
+        self._taking = threading.Lock()  # a step is taken up by one thread, and not waited for by others
+        listen(self._after_step)
 
     def want(self, wanted: bool) -> None:
         """Begin or end watching. It begins with what is alive when the next step ends, and ends for good then too."""
@@ -174,7 +174,7 @@ class Watch:
         if self._thread == threading.get_ident():
             self._leave()
         elif self._thread == 0:  # there was no step, so nothing is to be taken back
-            self._handle.remove()
+            ignore(self._after_step)
         else:
             self._closing = True
 
@@ -184,14 +184,14 @@ class Watch:
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
-        self._handle.remove()
+        ignore(self._after_step)
 
     @touches
     def _leave(self) -> None:
         self.settings.restore()
         self.look.leave()
         self.look.on = False
-        self._handle.remove()
+        ignore(self._after_step)
 
     @called_by_pytorch
     def _after_step(self, optimizer: Any, *_: Any) -> None:
@@ -202,8 +202,12 @@ class Watch:
 
     def _step(self, optimizer: Any) -> None:
         self.steppers.note(optimizer)
-        if self._leader.leads(optimizer, self.models.lead):
-            self._boundary(optimizer)
+        if self._taking.acquire(blocking=False):
+            try:
+                if self._leader.leads(optimizer, self.models.lead):
+                    self._boundary(optimizer)
+            finally:
+                self._taking.release()
 
     def _boundary(self, optimizer: Any) -> None:
         now = time.perf_counter_ns()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import time
 import weakref
 from operator import attrgetter
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
@@ -310,3 +313,36 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
             found.add((role, tables.frames.entries[frame].line) if frame > 0 else (role, 0))
     assert ("CACHE[…]", remember.__code__.co_firstlineno + 1) in found
     assert {line for role, line in found if "calls[…].values" in role} == {keep.__code__.co_firstlineno + 3}
+
+
+def test_an_agent_that_leaves_breaks_no_step() -> None:
+    """Another hook behind the agent's is called too in the step in which the agent leaves, and in all after it."""
+    watch = Watch(Journal())
+    called = []
+    handle = register_optimizer_step_post_hook(lambda *_: called.append(1))
+    try:
+        weight = torch.nn.Parameter(torch.zeros(1))
+        optimizer = torch.optim.SGD([weight], 0.1)
+        for _ in range(4):
+            weight.sum().backward()
+            optimizer.step()
+            if len(called) == 2:
+                leaving = threading.Thread(target=watch.close)
+                leaving.start()
+                leaving.join()
+    finally:
+        handle.remove()
+    assert len(called) == 4
+
+
+def test_a_step_is_taken_up_by_one_thread() -> None:
+    """What another thread steps meanwhile is not waited for."""
+    watch = Watch(Journal())
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], 0.1)
+    with watch._taking:
+        optimizer.step()
+        assert watch.step == 0
+    optimizer.step()
+    assert watch.step == 1
+    watch.close()
