@@ -40,7 +40,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 		return "It does not fit on " + on + "."
 	}
 	text := fmt.Sprintf("It does not fit on %s: %s were asked for", on, quantity.Bytes(most.OOM.Asked))
-	if most.OOM.Short != nil {
+	if most.OOM.Short != nil && *most.OOM.Short > 0 {
 		text += fmt.Sprintf(", %s more than there were", quantity.Bytes(*most.OOM.Short))
 	}
 	return text + "."

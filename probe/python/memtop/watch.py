@@ -228,7 +228,7 @@ class Watch:
         if self.step > 1:  # of the first it is not known when it began
             data["duration_ns"] = duration - self.look.spent_ns  # so that steps are alike, looked at or not
         loss = loss_of(self.look.layers.losses)
-        if loss is not None:
+        if loss is not None and not rehearsed():  # there it is none
             data["loss"] = loss
         data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
         self._pay(data["probe_ns"])

@@ -1,0 +1,201 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+)
+
+const gib = 1 << 30
+
+// rehearsedTrace is of a program that asks for more than there is.
+const rehearsedTrace = `memtop-trace 1
+frame model "gpt.py" 16 "forward"
+frame train "train.py" 7 "<module>"
+stack forward model train
+stack weights train
+device 0
+segment_alloc 0x100000000 2147483648 @1 stack=weights
+alloc 0x100000000 2147483648 @2 stack=weights
+segment_alloc 0x200000000 1073741824 @3 stack=forward
+alloc 0x200000000 1073741824 @4 stack=forward
+oom 1073741824 4294967296 @5 stack=forward
+`
+
+// reportOfRehearsal returns the report of that trace.
+func reportOfRehearsal(t *testing.T) *Report {
+	t.Helper()
+	read, err := tracetest.ParseText(strings.NewReader(rehearsedTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(read)
+}
+
+func rehearsalOn(gpu string, total int64) *Rehearsal {
+	return &Rehearsal{
+		Schema: RehearsalSchema, Command: []string{"python", "train.py"}, PyTorch: "2.15.0", CUDA: "13.2", Seconds: 1.5, Fits: true, Exact: true,
+		Because: []string{}, Ranks: []RehearsedOn{}, FitsOn: []string{}, NotImitated: []NotImitated{}, DependsOnData: []DependsOnData{}, Ended: "settled",
+		GPU: RehearsedGPU{Name: gpu, Title: "NVIDIA " + gpu, Total: total, Context: gib / 2},
+	}
+}
+
+func textOf(t *testing.T, r *Rehearsal, width int) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Text(&b, width); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if cells(strings.TrimRight(line, "\n")) > width {
+			t.Errorf("wider than %d: %q", width, line)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+func TestARehearsalSaysWhetherItFits(t *testing.T) {
+	on := RehearsedOn{Steps: 5, PeakAllocated: 3 * gib, PeakReserved: 3 * gib, DeviceBytes: 7 * gib / 2}
+	of := reportOfRehearsal(t)
+	for name, test := range map[string]struct {
+		make func() *Rehearsal
+		want []string
+		not  []string
+	}{
+		"it fits": {
+			func() *Rehearsal {
+				r := rehearsalOn("A", 8*gib)
+				r.Add(on, of, false)
+				r.FitsOn = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+				r.Conclude()
+				return r
+			},
+			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB, with 4.5 GiB left.", "5 steps; ended here, for the peak stays", "peak allocated 3.0 GiB", "a, b, c, d, e, f, and 2 larger", "gpt.py:16 forward", "Exact:"},
+			[]string{"rank"},
+		},
+		"it does not": {
+			func() *Rehearsal {
+				r := rehearsalOn("A", 4*gib)
+				r.Ended = "exit"
+				r.Add(on, of, true)
+				r.Conclude()
+				return r
+			},
+			[]string{"It does not fit on an imitated NVIDIA A of 4.0 GiB: 4.0 GiB were asked for, 3.0 GiB more than there were.", "Out of memory at event", "held by 2.0 GiB train.py:7"},
+			[]string{"ran to its end"},
+		},
+		"it used no device": {
+			func() *Rehearsal { return rehearsalOn("A", 4*gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},
+		},
+		"it waits, and reads": {
+			func() *Rehearsal {
+				r := rehearsalOn("A", 8*gib)
+				r.Ended = "waits"
+				r.Add(on, of, false)
+				r.Because = []string{"cuDNN: a formula"}
+				r.DependsOnData = []DependsOnData{{Line: "a.py:1", What: "if x.any():", Count: 3}, {Line: "a.py:1", What: "if x.any():", Count: 4}}
+				r.NotImitated = []NotImitated{{"cufftPlan", "libtorch.so", 2}}
+				r.Conclude()
+				return r
+			},
+			[]string{"As far as it ran it fits", "waits for a value", "not exact: cuDNN: a formula", "read in 1 line and not computed a.py:1 7x if x.any():", "not imitated: cufftPlan, called 2 times by libtorch.so"},
+			[]string{"Exact:"},
+		},
+	} {
+		for _, width := range []int{80, 200} {
+			t.Run(name, func(t *testing.T) {
+				text := textOf(t, test.make(), width)
+				for _, want := range test.want {
+					if !strings.Contains(text, want) {
+						t.Errorf("it lacks %q:\n%s", want, text)
+					}
+				}
+				for _, not := range test.not {
+					if strings.Contains(text, not) {
+						t.Errorf("it has %q:\n%s", not, text)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestRanksOfRehearsalsAreJoined(t *testing.T) {
+	first, second := rehearsalOn("A", 8*gib), rehearsalOn("A", 8*gib)
+	first.Add(RehearsedOn{Rank: 0, DeviceBytes: gib}, nil, false)
+	second.Add(RehearsedOn{Rank: 63, DeviceBytes: 2 * gib}, nil, false)
+	first.FitsOn, second.FitsOn = []string{"a", "b"}, []string{"b", "c"}
+	for _, r := range []*Rehearsal{first, second} {
+		r.DependsOnData = []DependsOnData{{Line: "a.py:1", Count: 1}}
+		r.Conclude()
+	}
+	var none *Rehearsal
+	joined := none.Join(first).Join(second)
+	if most := joined.Most(); most == nil || most.Rank != 63 || len(joined.Ranks) != 2 || joined.Seconds != 3 {
+		t.Errorf("joined: %+v", joined)
+	}
+	if len(joined.FitsOn) != 1 || joined.FitsOn[0] != "b" || len(joined.Because) != 1 || len(joined.DependsOnData) != 1 || joined.DependsOnData[0].Count != 2 {
+		t.Errorf("joined: %v %q %+v", joined.FitsOn, joined.Because, joined.DependsOnData)
+	}
+	text, err := json.Marshal(joined)
+	if err != nil || strings.Contains(string(text), "null,") && !strings.Contains(string(text), `"oom":null`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// varied has three runs of a program that takes so much more for each value.
+func varied(t *testing.T) *Vary {
+	t.Helper()
+	v := &Vary{Name: "batch"}
+	for _, value := range []int64{1, 64, 20} {
+		v.Add(VaryRun{
+			Value: value, Fits: value < 64, Whole: true, PeakAllocated: gib + value*100<<20, PeakReserved: gib + value*110<<20, DeviceBytes: 3*gib/2 + value*110<<20,
+			lines: []Line{{"gpt.py", 16, "forward", value * 100 << 20, 1}, {"train.py", 7, "<module>", gib, 1}},
+		})
+	}
+	return v
+}
+
+func TestLinesGrowByLaws(t *testing.T) {
+	v := varied(t)
+	largest := int64(20)
+	v.Largest = &largest
+	v.Conclude()
+	if len(v.Laws) != 2 || v.Laws[0].Law != "linear" || v.Laws[0].PerUnit != 100<<20 || v.Laws[1].Law != "constant" {
+		t.Errorf("the laws are %+v", v.Laws)
+	}
+	if v.Check == nil || v.Check.Value != 20 || v.Check.Predicted != v.Check.Measured {
+		t.Errorf("the check is %+v", v.Check)
+	}
+	var values []int64
+	for n := range int64(64) {
+		values = append(values, n+1)
+	}
+	if low, high := v.Guess(values, 4*gib); low != 23 || high != 25 {
+		t.Errorf("between %d and %d fit 4 GiB, want 23 and 25", low, high)
+	}
+	var b strings.Builder
+	if err := v.Text(&b, 80, "GPU"); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"The largest batch that fits on an imitated GPU is 20, found in 3 runs.", "linear 100.0 MiB gpt.py:16 forward", "made without batch 20"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestARunWithTheGPUsMemorySaysWhetherAValueFits(t *testing.T) {
+	v := varied(t)
+	v.Add(VaryRun{Value: 64, Fits: true, PeakAllocated: 1, AskedBy: "x"})
+	if len(v.Runs) != 3 || !v.Fits(64) || v.Runs[1].PeakAllocated == 1 {
+		t.Errorf("the runs are %+v", v.Runs)
+	}
+	v.Note(64, false)
+	if v.Fits(64) || v.Fits(63) {
+		t.Errorf("the runs are %+v", v.Runs)
+	}
+}
