@@ -19,6 +19,9 @@ func liveParts(s *page.Scene) []string {
 	if r := s.Live().Rank; r != nil && r.World > 1 {
 		parts = []string{"rank " + strconv.Itoa(r.Rank) + " of " + strconv.Itoa(r.World), parts[0]}
 	}
+	if gpu := s.Live().RehearsedOn; gpu != "" {
+		parts = append(parts, "rehearsed on an imitated "+gpu)
+	}
 	at := s.Cursor()
 	if step := s.StepAt(at); step != nil {
 		parts = append(parts, "step "+screen.Count(int(step.Number)))

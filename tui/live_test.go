@@ -53,6 +53,7 @@ func TestLiveScreens(t *testing.T) {
 
 // troubles are states of a running program that are not the usual ones.
 var troubles = map[string]func(d *driver, p *tuitest.Process){
+	"rehearsed":     func(_ *driver, p *tuitest.Process) { p.Rehearse("NVIDIA H100 80GB HBM3") },
 	"frozen":        func(d *driver, _ *tuitest.Process) { d.press("space") },
 	"scrolled back": func(d *driver, _ *tuitest.Process) { d.press("4", "left", "left", "1") },
 	"reconnecting":  func(_ *driver, p *tuitest.Process) { p.Disconnect("the connection was lost; trying again") },

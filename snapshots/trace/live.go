@@ -8,18 +8,19 @@ import (
 // Live is what is known of a running program beside its memory. Like a Trace it
 // never changes; its lists only grow from one to the next.
 type Live struct {
-	PID       int
-	Host      string // the machine that it is on, as the viewer calls it; "" for the viewer's own
-	Command   string
-	User      string
-	Started   int64    // when the program began, microseconds since the epoch
-	Rank      *Rank    // its place among those of its job, nil for one that is alone
-	Connected bool     // more is coming; otherwise Note says why not
-	Note      string   // of a connected program what a reader should know first, "" for nothing
-	Options   []Option // what may be changed
-	Changes   []Change // by ID, ascending; an entry is replaced as it moves on
-	Gauges    []Gauge  // by time, ascending
-	Gaps      []Gap    // by event, ascending
+	PID         int
+	Host        string // the machine that it is on, as the viewer calls it; "" for the viewer's own
+	Command     string
+	User        string
+	Started     int64    // when the program began, microseconds since the epoch
+	Rank        *Rank    // its place among those of its job, nil for one that is alone
+	RehearsedOn string   // the GPU that is imitated for it: nothing is computed there; "" where none is
+	Connected   bool     // more is coming; otherwise Note says why not
+	Note        string   // of a connected program what a reader should know first, "" for nothing
+	Options     []Option // what may be changed
+	Changes     []Change // by ID, ascending; an entry is replaced as it moves on
+	Gauges      []Gauge  // by time, ascending
+	Gaps        []Gap    // by event, ascending
 	// Dropped counts the events that the program could not report, DroppedSteps
 	// the steps.
 	Dropped, DroppedSteps int64

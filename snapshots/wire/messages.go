@@ -86,14 +86,15 @@ type Hello struct {
 	Command      string      `json:"command"`
 	User         string      `json:"user"`
 	Host         string      `json:"host"`
-	Writer       string      `json:"writer"`            // what made the events, such as "memtop's engine"
-	Started      int64       `json:"started_us"`        // when the program began, microseconds since the epoch
-	Devices      []int       `json:"devices"`           // ascending
-	ReadOnly     bool        `json:"read_only"`         // nothing can be changed
-	Interval     int64       `json:"interval_ns"`       // between batches
-	Settings     Settings    `json:"settings"`          // of the allocator
-	Rank         *trace.Rank `json:"rank,omitempty"`    // nil for a program that is alone
-	Notices      []string    `json:"notices,omitempty"` // what a viewer should know before it trusts the rest
+	Writer       string      `json:"writer"`                 // what made the events, such as "memtop's engine"
+	Started      int64       `json:"started_us"`             // when the program began, microseconds since the epoch
+	Devices      []int       `json:"devices"`                // ascending
+	ReadOnly     bool        `json:"read_only"`              // nothing can be changed
+	Interval     int64       `json:"interval_ns"`            // between batches
+	Settings     Settings    `json:"settings"`               // of the allocator
+	Rank         *trace.Rank `json:"rank,omitempty"`         // nil for a program that is alone
+	RehearsedOn  string      `json:"rehearsed_on,omitempty"` // the GPU that is imitated for the program, "" where none is
+	Notices      []string    `json:"notices,omitempty"`      // what a viewer should know before it trusts the rest
 }
 
 // maxNotices is how many notices of a program are shown.

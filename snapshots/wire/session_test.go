@@ -126,7 +126,7 @@ const (
 func greeting() *wire.Hello {
 	return &wire.Hello{
 		PID: 41, Command: "memtrain --model gpt", User: "root", Host: "box", Writer: "memtop's engine", Started: 1_700_000_000_000_000,
-		Devices: []int{0}, Capabilities: []string{"control", "stacks"}, Interval: 100e6,
+		RehearsedOn: "NVIDIA L4", Devices: []int{0}, Capabilities: []string{"control", "stacks"}, Interval: 100e6,
 		Settings: wire.Settings{{Key: "max_split_size", Value: int64(-1)}, {Key: "expandable_segments", Value: false}},
 	}
 }

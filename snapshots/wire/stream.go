@@ -156,6 +156,7 @@ func (s *Stream) greet(h *Hello) error {
 	}
 	s.hello, s.settings, s.ended = h, h.Settings, false
 	s.live.PID, s.live.Command, s.live.User, s.live.Started = h.PID, h.Command, h.User, h.Started
+	s.live.RehearsedOn = h.RehearsedOn
 	if s.live.Rank = nil; h.Rank != nil && h.Rank.Valid() {
 		s.live.Rank = h.Rank.Printable()
 	}

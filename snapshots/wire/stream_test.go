@@ -43,7 +43,7 @@ func TestAStreamBecomesATrace(t *testing.T) {
 	}
 	got := s.Trace()
 	wantLive := &trace.Live{
-		PID: 41, Command: "memtrain --model gpt", User: "root", Started: 1_700_000_000_000_000, Note: "the program ended",
+		PID: 41, Command: "memtrain --model gpt", User: "root", Started: 1_700_000_000_000_000, RehearsedOn: "NVIDIA L4", Note: "the program ended",
 		Options: []trace.Option{{Key: "amp", Value: "off", About: "mixed precision", Choices: []string{"off", "bf16"}}},
 		Changes: []trace.Change{{ID: 1, Key: "amp", From: "off", To: "bf16", State: trace.Applied, Step: 3, Predicted: &trace.Prediction{PeakAllocated: -5}}},
 		Gauges:  []trace.Gauge{{Device: 0, Total: 100, Used: 10, Process: 5, Others: -1}},

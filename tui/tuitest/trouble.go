@@ -15,6 +15,7 @@ type trouble struct {
 	first   int    // how many of the oldest events are not kept
 	pid     int    // of a program that was started again, 0 for the first
 	after   string // which program it is a restart of
+	gpu     string // that is imitated for it
 }
 
 // Disconnect loses the connection for a reason; "" brings it back.
@@ -22,6 +23,14 @@ func (p *Process) Disconnect(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.away = why
+	p.publish()
+}
+
+// Rehearse has the program run on an imitated GPU.
+func (p *Process) Rehearse(gpu string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gpu = gpu
 	p.publish()
 }
 
@@ -63,6 +72,7 @@ func (p *Process) Restart(steps int) {
 
 // troubled changes a trace into what is seen of it.
 func (p *Process) troubled(t *trace.Trace) *trace.Trace {
+	t.Live.RehearsedOn = p.gpu
 	if p.away != "" {
 		t.Live.Connected, t.Live.Note = false, p.away
 	}

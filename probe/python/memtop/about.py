@@ -35,6 +35,7 @@ class About:
         return {
             **self._who(info), "minor": MINOR, "devices": [m.device for m in info.devices],
             "interval_ns": round(interval * 1e9), "settings": info.settings, "notices": info.notices,
+            **({"rehearsed_on": info.rehearsed_on} if info.rehearsed_on else {}),
         }  # fmt: skip
 
     def _who(self, info: Info) -> Json:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from . import __version__
 from .gauges import host_gauge
+from .imitated import rehearsed, title
 from .journal import Journal
 from .oom import OutOfMemory
 from .program import Info, Json
@@ -74,6 +75,7 @@ class Agent:
             writer=f"memtop's agent {__version__}",
             settings=memory.settings,
             notices=self.watch.notices(),
+            rehearsed_on=title() if rehearsed() else "",
             capabilities=("steps", "stacks", "gauges"),
             gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
             read_only=self.watch.settings.read_only,

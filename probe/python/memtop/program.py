@@ -38,6 +38,7 @@ class Info:
     writer: str = ""  # what records the events
     command: str = ""
     settings: Json = field(default_factory=dict)  # of the allocator
+    rehearsed_on: str = ""  # the GPU that is imitated for the program
     notices: list[str] = field(default_factory=list)  # what a viewer should know before it trusts the rest
     capabilities: Sequence[str] = ()  # beside the server's own
     read_only: bool = True  # nothing may be changed

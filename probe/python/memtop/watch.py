@@ -31,7 +31,7 @@ from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
 from .host import HostMemory
-from .imitated import rehearsed, title
+from .imitated import rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
 from .look import Look
@@ -118,11 +118,10 @@ class Watch:
 
     def notices(self) -> list[str]:
         """Return what a viewer should know of the memory that it sees. Any thread may ask."""
-        notices = [f"rehearsed on an imitated {title()}: nothing is computed"] if rehearsed() else []
         name = cuda.allocator()
         if name in ("", cuda.NATIVE):
-            return notices
-        return [*notices, f"devices are not shown, only the processor: {name} gives no account of its memory"]
+            return []
+        return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
 
     @touches
     def known(self, device: int) -> list[Holding]:
