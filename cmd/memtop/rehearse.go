@@ -26,6 +26,8 @@ type rehearsal struct {
 	ranks   []int // of them that run, one after the other
 	vary    variation
 	to      output.File
+
+	noAdvice bool // a program that does not fit is not run again
 }
 
 // listsGPUs is the name of a GPU that prints the catalogue.
@@ -45,6 +47,9 @@ The program ends after --steps optimizer steps, or when its peak has not risen f
 a program without steps runs to its end. What would come after is not run, so no weights
 are saved that were never computed. What the program reads from the device is zeros but
 for what it has just copied there, so its loss says nothing.
+
+A program that does not fit is run again without a limit, which says what it needs, and
+with changes that may make it fit; --no-advice leaves it at one run.
 
 The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed.`,
 		Example: `  memtop rehearse -- python train.py
@@ -85,6 +90,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.Var(&r.vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.to.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.to.Overwrite, "force", false, "write over a file that is there")
+	f.BoolVar(&r.noAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
 	a.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
@@ -181,13 +187,16 @@ func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args 
 	var found *report.Rehearsal
 	var code int
 	for _, rank := range r.ranks {
-		one, its, err := a.rehearseOnce(ctx, r, g, rank, args, shown, a.progress())
+		one, its, err := a.rehearseOnce(ctx, r, trial{gpu: g, rank: rank}, args, shown, a.progress())
 		if err != nil {
 			return err
 		}
 		found, code = found.Join(one), max(code, its)
 	}
-	var err error
+	err := a.remedy(ctx, r, g, args, found)
+	if err != nil {
+		return err
+	}
 	if a.settings.json {
 		err = a.printJSON(found)
 	} else {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,18 +27,18 @@ type streams struct {
 // rehearseOnce runs a command on an imitated GPU and returns how it fared, and its exit
 // code. Progress is called after steps, unless it is nil.
 func (a *app) rehearseOnce(
-	ctx context.Context, r *rehearsal, g imitation.GPU, rank int, args []string, shown streams, progress func(*python.Rehearsed),
+	ctx context.Context, r *rehearsal, t trial, args []string, shown streams, progress func(*python.Rehearsed),
 ) (*report.Rehearsal, int, error) {
 	stage, err := newStage()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer stage.clear()
-	code, err := a.perform(ctx, stage, r, &g, rank, args, shown, progress)
+	code, err := a.perform(ctx, stage, r, &t, args, shown, progress)
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := a.result(ctx, stage, &g, args, code)
+	found, err := a.result(ctx, stage, &t, args, code)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -46,14 +47,14 @@ func (a *app) rehearseOnce(
 
 // perform runs the command to its end and returns its exit code.
 func (a *app) perform(
-	ctx context.Context, s *stage, r *rehearsal, g *imitation.GPU, rank int, args []string, shown streams, progress func(*python.Rehearsed),
+	ctx context.Context, s *stage, r *rehearsal, t *trial, args []string, shown streams, progress func(*python.Rehearsed),
 ) (code int, err error) {
 	agent, err := unpackAgent()
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = s.environment(agent, g, r, rank)
+	cmd.Env = s.environment(agent, t, r)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.stdin, shown.stdout, shown.stderr
 	endsWithThread(cmd)
 	done := make(chan error, 1)
@@ -117,11 +118,12 @@ func (a *app) progress() func(*python.Rehearsed) {
 }
 
 // result puts together what the processes and the imitation have said.
-func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []string, code int) (*report.Rehearsal, error) {
+func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, code int) (*report.Rehearsal, error) {
 	processes, err := python.ReadRehearsed(s.folder)
 	if err != nil {
 		return nil, err
 	}
+	g := &t.gpu
 	said, err := imitation.ReadReport(s.folder)
 	if err != nil {
 		return nil, err
@@ -139,6 +141,9 @@ func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []str
 		found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
 		if p.Begun {
 			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
+			if t.changes != "" && !p.Changed {
+				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before it held")
+			}
 			if err := a.addProcess(ctx, found, p, said[p.PID], code); err != nil {
 				return nil, err
 			}

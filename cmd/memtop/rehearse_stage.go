@@ -53,20 +53,21 @@ func (s *stage) clear() {
 }
 
 // environment returns the variables of the command.
-func (s *stage) environment(agent string, g *imitation.GPU, r *rehearsal, rank int) []string {
-	environ := imitation.Environment(python.Environment(os.Environ(), agent), s.library())
+func (s *stage) environment(agent string, t *trial, r *rehearsal) []string {
+	environ := imitation.Environment(python.Environment(configured(os.Environ(), t.conf), agent), s.library())
 	if r.world > 0 {
 		environ = append(
-			environ, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", r.world), fmt.Sprintf("LOCAL_RANK=%d", rank%r.devices),
+			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.world), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.devices),
 			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
 			fmt.Sprintf("%s=%d", python.WorldVariable, r.world),
 		)
 	}
 	return append(environ,
-		imitation.GPUVariable+"="+g.Variable(r.devices),
+		imitation.GPUVariable+"="+t.gpu.Variable(r.devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,
 		python.RehearsalVariable+"="+s.folder,
 		fmt.Sprintf("%s=%d", python.StepsVariable, r.steps),
+		python.ChangesVariable+"="+t.changes,
 	)
 }
 

@@ -31,7 +31,8 @@ func cudaPython(t *testing.T) string {
 		t.Skip("importing PyTorch takes seconds each time")
 	}
 	python := torchPython(t)
-	if err := exec.CommandContext(t.Context(), python, "-c", "import torch; assert torch.version.cuda").Run(); err != nil {
+	const built = "import importlib.util as u, os, runpy; assert runpy.run_path(os.path.join(os.path.dirname(u.find_spec('torch').origin), 'version.py'))['cuda']"
+	if err := exec.CommandContext(t.Context(), python, "-c", built).Run(); err != nil { // without importing it, which needs NVIDIA's packages
 		t.Skipf("the PyTorch of %s is a build without CUDA", python)
 	}
 	return python
@@ -163,5 +164,40 @@ func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 	}
 	if c := r.Vary.Check; c == nil || float64(max(c.Predicted-c.Measured, c.Measured-c.Predicted)) > 0.005*float64(c.Measured) {
 		t.Errorf("the law says %+v", c)
+	}
+}
+
+// TestARehearsedRemedyIsWhatTheChangedProgramTakes holds what is said of a program that does
+// not fit against the program that was changed as was said.
+func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
+	python := cudaPython(t)
+	const memory = "1792MiB"
+	r := rehearse(t, "--memory", memory, "--", python, smallGPT, "--batch", "64", "--autocast", "off")
+	if r.code != 11 || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil || r.Ranks[0].OOM.Needs == nil {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	oom := r.Ranks[0].OOM
+	within := func(what string, said int64, flags ...string) {
+		t.Helper()
+		changed := rehearse(t, append([]string{"--", python, smallGPT, "--batch", "64"}, flags...)...)
+		if changed.code != 0 || len(changed.Ranks) != 1 {
+			t.Fatalf("%s: code %d, %s", what, changed.code, changed.stderr)
+		}
+		if got := changed.Ranks[0].DeviceBytes; float64(max(got-said, said-got)) > 0.02*float64(got) {
+			t.Errorf("%s: said %d, and the changed program takes %d", what, said, got)
+		}
+	}
+	within("its need", *oom.Needs, "--autocast", "off")
+	for i, flags := range [][]string{{"--autocast", "off", "--checkpoint"}, {"--autocast", "forward"}} {
+		tried := oom.Tried[i]
+		if tried.Refused != "" || tried.Saves <= 0 {
+			t.Errorf("tried: %+v", tried)
+		}
+		within(tried.Change, tried.DeviceBytes, flags...)
+	}
+	for _, fit := range oom.WouldFit {
+		if fit.Proof != "rehearsed" {
+			t.Errorf("%+v is not rehearsed", fit)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,10 +73,6 @@ func (v *variation) in(args []string, value int64) []string {
 	return replaced
 }
 
-// endless is the memory of a GPU on which everything fits, in bytes: a program there
-// takes what it asks for.
-const endless = 64 << 40
-
 // vary rehearses a command with several values and prints the largest that fits.
 func (a *app) vary(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) error {
 	if slices.Equal(r.vary.in(args, 0), args) {
@@ -85,14 +80,12 @@ func (a *app) vary(ctx context.Context, r *rehearsal, g imitation.GPU, args []st
 	}
 	v := &report.Vary{Name: r.vary.name}
 	search := growing.NewSearch(r.vary.values)
-	whole := g
-	whole.Total = endless
-	try := func(g imitation.GPU, values []int64) error { return a.tryAll(ctx, r, g, args, values, v) }
+	try := func(t trial, values []int64) error { return a.tryAll(ctx, r, t, args, values, v) }
 	ends := slices.Compact([]int64{r.vary.values[0], r.vary.values[len(r.vary.values)-1]})
-	if err := try(whole, ends); err != nil {
+	if err := try(trial{gpu: g, endless: true}, ends); err != nil {
 		return err
 	}
-	if err := a.settle(v, search, &g, func(value int64) error { return try(g, []int64{value}) }); err != nil {
+	if err := a.settle(v, search, &g, func(value int64) error { return try(trial{gpu: g}, []int64{value}) }); err != nil {
 		return err
 	}
 	for {
@@ -100,7 +93,7 @@ func (a *app) vary(ctx context.Context, r *rehearsal, g imitation.GPU, args []st
 		if !more {
 			break
 		}
-		if err := try(g, []int64{value}); err != nil {
+		if err := try(trial{gpu: g}, []int64{value}); err != nil {
 			return err
 		}
 		search.Say(value, v.Fits(value))
@@ -140,18 +133,9 @@ func (a *app) settle(v *report.Vary, search *growing.Search, g *imitation.GPU, t
 }
 
 // tryAll rehearses a command with several values, as many at once as there are cores.
-func (a *app) tryAll(ctx context.Context, r *rehearsal, g imitation.GPU, args []string, values []int64, v *report.Vary) error {
+func (a *app) tryAll(ctx context.Context, r *rehearsal, t trial, args []string, values []int64, v *report.Vary) error {
 	results, failures := make([]*report.Rehearsal, len(values)), make([]error, len(values))
-	free := make(chan struct{}, runtime.NumCPU())
-	var running sync.WaitGroup
-	for i, value := range values {
-		running.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			results[i], failures[i] = a.tryOne(ctx, r, g, r.vary.in(args, value))
-		})
-	}
-	running.Wait()
+	inParallel(len(values), func(i int) { results[i], failures[i] = a.tryOne(ctx, r, t, r.vary.in(args, values[i])) })
 	for i, value := range values {
 		if failures[i] != nil {
 			return failures[i]
@@ -162,9 +146,9 @@ func (a *app) tryAll(ctx context.Context, r *rehearsal, g imitation.GPU, args []
 }
 
 // tryOne rehearses a command whose output is not shown unless it fails for a reason of its own.
-func (a *app) tryOne(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) (*report.Rehearsal, error) {
+func (a *app) tryOne(ctx context.Context, r *rehearsal, t trial, args []string) (*report.Rehearsal, error) {
 	said := &lastLines{}
-	found, code, err := a.rehearseOnce(ctx, r, g, 0, args, streams{stdout: said, stderr: said}, nil)
+	found, code, err := a.rehearseOnce(ctx, r, t, args, streams{stdout: said, stderr: said}, nil)
 	if err == nil && found.Fits && code != 0 {
 		err = programFailedError{code, strings.Join(args, " ")}
 	}

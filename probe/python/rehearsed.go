@@ -16,9 +16,10 @@ import (
 // The variables of a program that is rehearsed, see memtop/imitated.py and
 // memtop/rehearsal.py.
 const (
-	RehearsalVariable = "MEMTOP_REHEARSAL"       // the folder where its processes say how they fare
-	WorldVariable     = "MEMTOP_REHEARSAL_WORLD" // how many ranks there would be, of which one runs, see memtop/alone.py
-	StepsVariable     = "MEMTOP_REHEARSAL_STEPS" // after how many it ends, 0 for when its peak stays
+	RehearsalVariable = "MEMTOP_REHEARSAL"         // the folder where its processes say how they fare
+	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // how many ranks there would be, of which one runs, see memtop/alone.py
+	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings, KEY=VALUE with spaces between, see memtop/trial.py
+	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // after how many it ends, 0 for when its peak stays
 )
 
 // Rehearsed is what a process of a rehearsed program said of itself. Sizes are bytes.
@@ -33,8 +34,11 @@ type Rehearsed struct {
 	Seconds float64 // from the import of PyTorch to the last that was said
 	Peaks   []Peak  // by device
 	Refused int     // requests for which there was no memory
-	Ended   string  // why: "steps", "settled", "waits" or "exit"; "" where it did not say
-	Reads   []Read  // of values that were not computed
+	Ended   string  // why: "steps", "settled", "waits", "unchanged" or "exit"; "" where it did not say
+	Changed bool    // its changes held, and Peaks are of the time since then
+	// Unchanged is why a change was refused, "" where it was not.
+	Unchanged string
+	Reads     []Read // of values that were not computed
 	// Snapshots are the paths of PyTorch's own, of the whole time one after the other: a
 	// program that records its memory itself begins a new one.
 	Snapshots []string
@@ -144,6 +148,10 @@ func (r *Rehearsed) take(s *said) {
 		return
 	case "refused":
 		r.Refused++
+	case "changed":
+		r.Changed = true
+	case "unchanged":
+		r.Unchanged = s.Reason
 	case "end":
 		r.Ended, r.Reads = s.Reason, s.Reads
 	}

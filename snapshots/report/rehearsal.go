@@ -28,6 +28,8 @@ type Rehearsal struct {
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values which were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
 	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" where the program broke off
+
+	Unchanged string `json:"-"` // why a change that was to be rehearsed was refused
 }
 
 // RehearsedGPU is what the program ran on.
@@ -71,7 +73,9 @@ type Shortage struct {
 	Short    *int64     `json:"short_bytes"` // null where it is not known
 	Cached   int64      `json:"cached_bytes"`
 	Holders  []Holding  `json:"holders"`
+	Needs    *int64     `json:"needs_bytes"` // what the program takes of the device where there is enough, null where it is not known
 	WouldFit []WouldFit `json:"would_fit"`
+	Tried    []Remedy   `json:"tried"` // changes that were rehearsed, those in WouldFit among them
 }
 
 // WouldFit is a change by which the request would have been met.
@@ -121,7 +125,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 }
 
 func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
-	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0)}
+	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0), Tried: make([]Remedy, 0)}
 	if f.Short >= 0 {
 		s.Short = &f.Short
 	}

@@ -122,6 +122,34 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 	}
 }
 
+// TestARehearsalSaysWhatWouldFit has three changes: one that fits, one that saves too little
+// and one that the program cannot have.
+func TestARehearsalSaysWhatWouldFit(t *testing.T) {
+	r, whole := rehearsalOn("A", 4*gib), rehearsalOn("A", 4*gib)
+	r.Add(RehearsedOn{PeakAllocated: 2 * gib, PeakReserved: 2 * gib, DeviceBytes: 5 * gib / 2}, reportOfRehearsal(t), true)
+	whole.Add(RehearsedOn{PeakAllocated: 6 * gib, PeakReserved: 6 * gib, DeviceBytes: 13 * gib / 2}, nil, false)
+	r.Need(whole, []string{"b"})
+	r.Tried("less", 4*gib, whole)
+	r.Refused("other", "it has none")
+	r.Tried("least", 3*gib, whole)
+	oom := r.Ranks[0].OOM
+	if *oom.Needs != 13*gib/2 || len(r.FitsOn) != 1 || len(oom.Tried) != 3 {
+		t.Errorf("needs %d, on %v, tried %+v", *oom.Needs, r.FitsOn, oom.Tried)
+	}
+	if len(oom.WouldFit) != 1 || oom.WouldFit[0] != (WouldFit{"least", 3 * gib, "rehearsed"}) {
+		t.Errorf("would fit: %+v", oom.WouldFit)
+	}
+	text := textOf(t, r, 80)
+	for _, want := range []string{
+		"It needs 6.5 GiB.", "fits with least: 3.5 GiB on the device, 512.0 MiB left",
+		"not with less: 4.5 GiB on the device, 512.0 MiB too much other: it has none held by",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+}
+
 func TestRanksOfRehearsalsAreJoined(t *testing.T) {
 	first, second := rehearsalOn("A", 8*gib), rehearsalOn("A", 8*gib)
 	first.Add(RehearsedOn{Rank: 0, DeviceBytes: gib}, nil, false)

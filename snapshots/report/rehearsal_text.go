@@ -19,7 +19,7 @@ func (r *Rehearsal) Text(w io.Writer, width int) error {
 		r.numbers(p, most)
 		r.ranks(p)
 		if most.device != nil {
-			most.holders(p)
+			most.holders(p, r.GPU.Total)
 		}
 	}
 	r.limits(p)
@@ -43,7 +43,11 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	if most.OOM.Short != nil && *most.OOM.Short > 0 {
 		text += fmt.Sprintf(", %s more than there were", quantity.Bytes(*most.OOM.Short))
 	}
-	return text + "."
+	text += "."
+	if most.OOM.Needs != nil {
+		text += fmt.Sprintf(" It needs %s.", quantity.Bytes(*most.OOM.Needs))
+	}
+	return text
 }
 
 // endings say why a rehearsal ended, by the words of the JSON.
@@ -101,11 +105,15 @@ func (r *Rehearsal) ranks(p *page) {
 }
 
 // holders says who holds the memory.
-func (on *RehearsedOn) holders(p *page) {
+func (on *RehearsedOn) holders(p *page, total int64) {
 	for i := range on.report.Devices {
 		if d := &on.report.Devices[i]; d == on.device {
 			x := on.report.indexes[i]
-			d.failureLines(p, x)
+			remedies := d.wouldFit
+			if on.OOM != nil && on.OOM.Needs != nil {
+				remedies = func(p *page) { on.OOM.remedies(p, total) }
+			}
+			d.failureLines(p, x, remedies)
 			d.categories(p, x)
 			d.lineLines(p, x)
 		}

@@ -71,7 +71,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	p.line("Device %d: %s, %s, %s", d.Device, quantity.Plural(d.Events, "event"), x.SegmentsText(d.Segments), quantity.Plural(d.Blocks, "block"))
 	p.line("")
 	findingLines(p, x)
-	d.failureLines(p, x)
+	d.failureLines(p, x, d.wouldFit)
 	d.numbers(p)
 	d.poolLines(p)
 	d.Steps.text(p)
@@ -81,8 +81,8 @@ func (d *Device) text(p *page, x *analysis.Index) {
 }
 
 // failureLines accounts for the last request that ran out of memory, which as a
-// rule ended the job.
-func (d *Device) failureLines(p *page, x *analysis.Index) {
+// rule ended the job. What would have made it fit, remedies writes.
+func (d *Device) failureLines(p *page, x *analysis.Index, remedies func(*page)) {
 	f := d.failure
 	if f == nil {
 		return
@@ -92,13 +92,7 @@ func (d *Device) failureLines(p *page, x *analysis.Index) {
 	for _, fact := range f.Facts(x.StackName) {
 		p.wrap(fmt.Sprintf("  %-11s", fact.Label), fact.Text)
 	}
-	for i, change := range f.WouldFit {
-		label := ""
-		if i == 0 {
-			label = "would fit"
-		}
-		p.wrap(fmt.Sprintf("  %-11s", label), fmt.Sprintf("%s: %s, %s", change.Text, quantity.Bytes(change.Saving), change.Basis))
-	}
+	remedies(p)
 	for i, row := range f.Lines.Rows[:min(len(f.Lines.Rows), 5)] {
 		if row.Self == 0 {
 			break
@@ -108,6 +102,17 @@ func (d *Device) failureLines(p *page, x *analysis.Index) {
 			label = "held by"
 		}
 		p.line("  %-11s%10s  %s", label, quantity.Bytes(row.Self), row.Name)
+	}
+}
+
+// wouldFit writes what the recording says would have met the request.
+func (d *Device) wouldFit(p *page) {
+	for i, change := range d.failure.WouldFit {
+		label := ""
+		if i == 0 {
+			label = "would fit"
+		}
+		p.wrap(fmt.Sprintf("  %-11s", label), fmt.Sprintf("%s: %s, %s", change.Text, quantity.Bytes(change.Saving), change.Basis))
 	}
 }
 

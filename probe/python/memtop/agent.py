@@ -25,6 +25,11 @@ def start() -> None:
         _agent = Agent()
 
 
+def watching() -> Watch | None:
+    """Return what watches this process; None where no agent runs."""
+    return None if _agent is None else _agent.watch
+
+
 def stop() -> None:
     """End the agent: its socket goes, and at the end of the step at hand its hooks."""
     global _agent

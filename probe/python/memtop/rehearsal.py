@@ -15,13 +15,14 @@ from typing import Any
 
 import torch
 
-from . import alone, cuda
+from . import agent, alone, cuda
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
 from .reads import Reads
 from .stepping import listen
 from .threads import called_by_pytorch
+from .trial import Trial
 
 STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
 PAUSE = 0.05  # seconds
@@ -40,6 +41,8 @@ class Rehearsal:
         self._history = History(entries=MOST_ENTRIES, passes=self._keep_history)
         self._leader = Leader()
         self._reads = Reads(self._wait)
+        self._trial = Trial()
+        self._reset: Any = None  # PyTorch's own function that sets a device's peaks back
         self._step = 0
         self._settled = 0  # steps since the peak was last higher
         self._peaks: Peaks = []
@@ -65,7 +68,7 @@ class Rehearsal:
 
     def _keep_peaks(self) -> None:
         """Look at the peaks before the program sets them back."""
-        reset = torch._C._cuda_resetPeakMemoryStats
+        reset = self._reset = torch._C._cuda_resetPeakMemoryStats
 
         def noted(device: int) -> Any:
             self._look()
@@ -86,12 +89,31 @@ class Rehearsal:
             return
         self._step += 1
         self._reads.stepped()
+        if self._trial.pending:
+            self._change()
+            return
         self._settled = 0 if self._look() else self._settled + 1
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
         elif self._last == 0 and self._settled >= SETTLED:
             self.leave("settled")
+
+    def _change(self) -> None:
+        """Go on with the changes that were asked for. What the program takes counts from when they hold."""
+        watch = agent.watching()
+        if watch is None:
+            self.leave("no agent")
+        self._trial.stepped(watch)
+        if self._trial.refused:
+            self._note("unchanged", reason=self._trial.refused)
+            self.leave("unchanged")
+        if not self._trial.pending:
+            torch.cuda.empty_cache()  # else what the steps before have left would be reserved with it
+            for device in range(torch.cuda.device_count()):
+                self._reset(device)
+            self._peaks = []
+            self._note("changed")
 
     @called_by_pytorch
     def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:

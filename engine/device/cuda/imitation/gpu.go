@@ -71,13 +71,18 @@ func Find(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Variable returns the value of [GPUVariable] for so many of a GPU.
-func (g *GPU) Variable(devices int) string {
+// Variable returns the value of [GPUVariable] for so many of a GPU; of endless ones more
+// can be taken than they have.
+func (g *GPU) Variable(devices int, endless bool) string {
 	major, minor, _ := strings.Cut(g.Capability, ".")
 	n := &g.generation
-	return fmt.Sprintf("title=%s;total=%d;context=%d;l2=%d;major=%s;minor=%s;processors=%d;devices=%d;threads_per_processor=%d;blocks_per_processor=%d;"+
+	value := fmt.Sprintf("title=%s;total=%d;context=%d;l2=%d;major=%s;minor=%s;processors=%d;devices=%d;threads_per_processor=%d;blocks_per_processor=%d;"+
 		"registers_per_processor=%d;shared_per_processor=%d;shared_optin=%d;shared_reserved=%d", g.Title, g.Total, g.Context, g.L2, major, minor,
 		g.Processors, devices, n.threads, n.blocks, n.registers, n.sharedBytes, n.optinBytes, n.reservedShared)
+	if endless {
+		value += ";endless=1"
+	}
+	return value
 }
 
 // row is a line of a table, by the names of its first line.

@@ -20,7 +20,7 @@ var numbers = map[string]int32{
 
 func TestTheLibraryIsTheGPUOfItsVariable(t *testing.T) {
 	g := imitation.GPU{Title: "Another GPU", Total: 3 << 30, Context: 1 << 30, L2: 5 << 20, Capability: "8.6", Processors: 13}
-	if _, inside := onGPU(t, g.Variable(3)); !inside {
+	if _, inside := onGPU(t, g.Variable(3, false)); !inside {
 		return
 	}
 	allocate(t, 1)

@@ -45,6 +45,22 @@ func TestMemoryUntilThereIsNone(t *testing.T) {
 	}
 }
 
+func TestMemoryWithoutAnEnd(t *testing.T) {
+	if said, inside := onGPU(t, small+";endless=1"); !inside {
+		want := []imitation.Taken{{Now: 4096 * mebibyte, Most: 4096 * mebibyte}}
+		if diff := cmp.Diff(want, said.Devices); diff != "" {
+			t.Error(diff)
+		}
+		return
+	}
+	for _, wanted := range []uint64{960, 0, 0, 0} { // the device says that it has what it has, until that is taken
+		if got := left(t); got != wanted {
+			t.Errorf("%d MiB are left, not %d", got, wanted)
+		}
+		allocate(t, 1024*mebibyte)
+	}
+}
+
 func TestADeviceGivesWholePages(t *testing.T) {
 	if _, inside := onGPU(t, small); !inside {
 		return

@@ -95,7 +95,7 @@ static uintptr_t addresses(uint64_t size, int device, bool pooled)
 int take_locked(int device, int64_t size)
 {
 	uint64_t most = gpu()->total - gpu()->context;
-	bool fits = size <= 0 || (uint64_t)size <= most - used[device];
+	bool fits = size <= 0 || gpu()->endless || (uint64_t)size <= most - used[device];
 	report_memory(device, used[device] + (fits ? (uint64_t)size : 0), fits ? 0 : (uint64_t)size);
 	if (!fits)
 		return out_of_memory;
@@ -177,7 +177,11 @@ uint64_t device_used(int device)
 	return size;
 }
 
-uint64_t device_left(int device) { return gpu()->total - gpu()->context - device_used(device); }
+uint64_t device_left(int device)
+{
+	uint64_t most = gpu()->total - gpu()->context, taken = device_used(device);
+	return taken < most ? most - taken : 0;
+}
 
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device)
 {
