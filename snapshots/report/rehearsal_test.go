@@ -72,8 +72,17 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 				r.Conclude()
 				return r
 			},
-			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB, with 4.5 GiB left.", "5 steps; ended here, for the peak stays", "peak allocated 3.0 GiB", "a, b, c, d, e, f, and 2 larger", "gpt.py:16 forward", "Exact:"},
+			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB, with 4.5 GiB left.", "5 steps; ended here, for the peak stays", "peak allocated 3.0 GiB", "CUDA's context 512.0 MiB beside PyTorch's allocator on the device 3.5 GiB at most", "a, b, c, d, e, f, and 2 larger", "gpt.py:16 forward", "Exact:"},
 			[]string{"rank"},
+		},
+		"libraries take some": {
+			func() *Rehearsal {
+				r := rehearsalOn("A", 8*gib)
+				r.Add(RehearsedOn{PeakReserved: 3 * gib, DeviceBytes: 9 * gib / 2}, nil, false)
+				return r
+			},
+			[]string{"libraries 1.0 GiB beside it too"},
+			nil,
 		},
 		"it does not": {
 			func() *Rehearsal {

@@ -72,9 +72,13 @@ func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
 		p.line("  %-16s%12s  %s", name, quantity.Bytes(bytes), what)
 	}
 	p.line("")
-	row("peak allocated", most.PeakAllocated, "of PyTorch's allocator, as torch.cuda.max_memory_allocated()")
-	row("peak reserved", most.PeakReserved, "")
-	row("on the device", most.DeviceBytes, fmt.Sprintf("at most, with %s of CUDA's context", quantity.Bytes(r.GPU.Context)))
+	row("peak allocated", most.PeakAllocated, "as torch.cuda.max_memory_allocated()")
+	row("peak reserved", most.PeakReserved, "as torch.cuda.max_memory_reserved()")
+	row("CUDA's context", r.GPU.Context, "beside PyTorch's allocator")
+	if libraries := most.DeviceBytes - r.GPU.Context - most.PeakReserved; libraries > 0 {
+		row("libraries", libraries, "beside it too, such as NCCL's buffers")
+	}
+	row("on the device", most.DeviceBytes, "at most, all of these")
 	if len(r.FitsOn) > 0 {
 		p.wrap("  fits on           ", smallest(r.FitsOn))
 	}

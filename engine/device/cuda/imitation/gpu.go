@@ -24,6 +24,7 @@ type GPU struct {
 	Processors int    `json:"processors"`
 	L2         int64  `json:"l2_bytes"`
 	Context    int64  `json:"context_bytes"` // what CUDA takes before anything is allocated
+	Channels   int    `json:"nccl_channels"` // of NCCL's collectives between the GPUs of a machine
 	Sources    string `json:"sources"`       // of each figure
 
 	generation generation
@@ -55,7 +56,8 @@ var Catalogue = sync.OnceValue(func() []GPU {
 		all = append(all, GPU{
 			Name: row["name"], Title: row["title"], Total: row.number("total_bytes"), Capability: row["capability"],
 			Processors: int(row.number("processors")), L2: row.number("l2_bytes"), Context: row.number("context_bytes"),
-			Sources: row["sources"], generation: generations[row["capability"]],
+			Channels: int(row.number("nccl_channels")),
+			Sources:  row["sources"], generation: generations[row["capability"]],
 		})
 	}
 	return all
@@ -79,6 +81,7 @@ func (g *GPU) Variable(devices int, endless bool) string {
 	value := fmt.Sprintf("title=%s;total=%d;context=%d;l2=%d;major=%s;minor=%s;processors=%d;devices=%d;threads_per_processor=%d;blocks_per_processor=%d;"+
 		"registers_per_processor=%d;shared_per_processor=%d;shared_optin=%d;shared_reserved=%d", g.Title, g.Total, g.Context, g.L2, major, minor,
 		g.Processors, devices, n.threads, n.blocks, n.registers, n.sharedBytes, n.optinBytes, n.reservedShared)
+	value += fmt.Sprintf(";channels=%d", g.Channels)
 	if endless {
 		value += ";endless=1"
 	}

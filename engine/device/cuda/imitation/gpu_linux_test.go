@@ -19,7 +19,7 @@ var numbers = map[string]int32{
 }
 
 func TestTheLibraryIsTheGPUOfItsVariable(t *testing.T) {
-	g := imitation.GPU{Title: "Another GPU", Total: 3 << 30, Context: 1 << 30, L2: 5 << 20, Capability: "8.6", Processors: 13}
+	g := imitation.GPU{Title: "Another GPU", Total: 3 << 30, Context: 1 << 30, L2: 5 << 20, Capability: "8.6", Processors: 13, Channels: 7}
 	if _, inside := onGPU(t, g.Variable(3, false)); !inside {
 		return
 	}
@@ -51,6 +51,8 @@ func answer(t *testing.T, key string) string {
 			return strconv.FormatUint(total, 10)
 		}
 		return strconv.FormatUint(total-free-2*mebibyte, 10) // less what is allocated
+	case key == "channels":
+		return strconv.FormatUint(connections(t, 3)[1]/(14*mebibyte), 10)
 	case is:
 		want(t, "cudaDeviceGetAttribute", function[func(*int32, int32, int32) int32](t, "cudaDeviceGetAttribute")(&number, attribute, 0), success)
 	default:

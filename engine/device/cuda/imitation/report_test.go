@@ -54,7 +54,7 @@ func TestTheCatalogueIsWhole(t *testing.T) {
 			t.Errorf("%s is there twice", g.Name)
 		}
 		names[g.Name] = true
-		if g.Total < 1<<30 || g.Total > 1<<40 || g.Processors <= 0 || g.L2 <= 0 || g.Context <= 0 || g.Title == "" {
+		if g.Total < 1<<30 || g.Total > 1<<40 || g.Processors <= 0 || g.L2 <= 0 || g.Context <= 0 || g.Channels <= 0 || g.Title == "" {
 			t.Errorf("%s lacks a figure: %+v", g.Name, g)
 		}
 		if !strings.Contains(g.Sources, "total") || !strings.Contains(g.Sources, "context:") {

@@ -37,6 +37,7 @@ typedef struct {
 	uint64_t l2, shared_per_processor, shared_optin, shared_reserved;
 	int major, minor, processors, threads_per_processor, blocks_per_processor, registers_per_processor;
 	int devices;
+	int channels; /* of NCCL, between the GPUs of a machine */
 	int endless; /* more than the total can be taken: how much a program needs is asked */
 	int cuda, cudnn, nccl; /* versions, as the libraries say them */
 } profile;

@@ -1,18 +1,12 @@
 /* NCCL: collectives are done at once, as if every rank had sent what this one did. */
-#include "imitation.h"
+#include "nccl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-	int rank, ranks, device;
-} communicator;
-
-typedef struct {
 	char bytes[128];
 } identity;
-
-enum { nccl_invalid = 4 };
 
 static size_t width(int type)
 {
@@ -25,7 +19,7 @@ static int join(communicator **c, int rank, int ranks)
 	*c = malloc(sizeof **c);
 	if (!*c)
 		return nccl_invalid;
-	**c = (communicator){rank, ranks, current_device()};
+	**c = (communicator){.rank = rank, .ranks = ranks, .device = current_device()};
 	believe_for_ranks(ranks);
 	return success;
 }
@@ -62,7 +56,7 @@ EXPORT int ncclCommSplit(communicator *c, int color, int key, communicator **mad
 	return join(made, c ? c->rank : 0, c ? c->ranks : 1);
 }
 
-static int leave(communicator *c) { return free(c), success; }
+static int leave(communicator *c) { return disconnect(c), free(c), success; }
 
 EXPORT int ncclCommDestroy(communicator *c) { return leave(c); }
 EXPORT int ncclCommAbort(communicator *c) { return leave(c); }
@@ -113,29 +107,42 @@ EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int
 		queue[queued++] = (broadcast){from, to, size, root == c->rank};
 	else if (from)
 		mirror(from, to, size, 1);
-	return success;
+	return connect_ring(c);
 }
 
 EXPORT int ncclBcast(void *p) { return (void)p, success; }
 
-EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, communicator *c)
+/* collective does one for which this rank gets what it sent, so many times. */
+static int collective(const void *from, void *to, size_t count, int type, int times, communicator *c)
 {
-	mirror(from, to, count * width(type), c->ranks);
-	return success;
+	if (to)
+		mirror(from, to, count * width(type), times);
+	return connect_ring(c);
 }
 
-EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type) { return mirror(from, to, count * width(type), 1), success; }
-EXPORT int ncclReduce(const void *from, void *to, size_t count, int type) { return to ? mirror(from, to, count * width(type), 1) : (void)0, success; }
-EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type) { return mirror(from, to, count * width(type), 1), success; }
+EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, communicator *c) { return collective(from, to, count, type, c->ranks, c); }
+EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, communicator *c) { return collective(from, to, count, type, 1, c); }
+EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, communicator *c) { return collective(from, to, count, type, 1, c); }
+EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, communicator *c) { return collective(from, to, count, type, 1, c); }
+
+EXPORT int ncclSend(const void *from, size_t count, int type, int peer, communicator *c) { return connect_peer(c, peer, false); }
+
+EXPORT int ncclRecv(void *to, size_t count, int type, int peer, communicator *c)
+{
+	fill(to, 0, count * width(type));
+	return connect_peer(c, peer, true);
+}
 
 EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type, communicator *c)
 {
 	mirror(from, to, count * width(type) * (size_t)c->ranks, 1);
-	return success;
+	int status = success;
+	for (int peer = 0; peer < c->ranks && status == success; peer++)
+		if ((status = connect_peer(c, peer, false)) == success)
+			status = connect_peer(c, peer, true);
+	return status;
 }
 
-FINE(ncclSend)
-EXPORT int ncclRecv(void *to, size_t count, int type) { return fill(to, 0, count * width(type)), success; }
 FINE(ncclCommFinalize)
 FINE(ncclCommDeregister)
 FINE(ncclCommWindowDeregister)

@@ -12,7 +12,7 @@ static profile the = {
 	.l2 = 52428800, .shared_per_processor = 233472, .shared_optin = 232448, .shared_reserved = 1024,
 	.major = 9, .minor = 0, .processors = 132,
 	.threads_per_processor = 2048, .blocks_per_processor = 32, .registers_per_processor = 65536,
-	.devices = 1, .cuda = 13000, .cudnn = 92600, .nccl = 22707,
+	.devices = 1, .channels = 24, .cuda = 13000, .cudnn = 92600, .nccl = 22707,
 };
 
 static const struct {
@@ -26,7 +26,8 @@ static const struct {
 	{"major", &the.major, 4}, {"minor", &the.minor, 4}, {"processors", &the.processors, 4},
 	{"threads_per_processor", &the.threads_per_processor, 4}, {"blocks_per_processor", &the.blocks_per_processor, 4},
 	{"registers_per_processor", &the.registers_per_processor, 4},
-	{"devices", &the.devices, 4}, {"endless", &the.endless, 4}, {"cuda", &the.cuda, 4}, {"cudnn", &the.cudnn, 4}, {"nccl", &the.nccl, 4},
+	{"devices", &the.devices, 4}, {"endless", &the.endless, 4}, {"channels", &the.channels, 4},
+	{"cuda", &the.cuda, 4}, {"cudnn", &the.cudnn, 4}, {"nccl", &the.nccl, 4},
 };
 
 static void set(const char *key, size_t length, const char *value, size_t value_length)
