@@ -103,16 +103,26 @@ func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error
 	}
 }
 
-// progress returns what says on a terminal how a program fares, nil where there is none.
+// progressPause is how long nothing is said of a program whose peak stays.
+const progressPause = 10 * time.Second
+
+// progress returns what says on a terminal how a program fares, nil where there is none:
+// a line when its peak is higher, and now and then. What the program prints stays readable.
 func (a *app) progress() func(*python.Rehearsed) {
 	if !isTerminal(a.stderr) {
 		return nil
 	}
+	var shown python.Peak
+	var last time.Time
 	return func(r *python.Rehearsed) {
 		var most python.Peak
 		for _, p := range r.Peaks {
 			most.Allocated, most.Reserved = max(most.Allocated, p.Allocated), max(most.Reserved, p.Reserved)
 		}
+		if most == shown && time.Since(last) < progressPause {
+			return
+		}
+		shown, last = most, time.Now()
 		fmt.Fprintf(a.stderr, "memtop: step %d, peak %s allocated, %s reserved, %.1f s\n", r.Steps, quantity.Bytes(most.Allocated), quantity.Bytes(most.Reserved), r.Seconds)
 	}
 }

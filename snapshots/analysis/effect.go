@@ -217,9 +217,9 @@ func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 	case StepTimeQuantity:
 		return float64(s.Duration), s.Duration > 0
 	case TokenRateQuantity:
-		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0
+		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0 && s.Tokens > 0
 	default:
-		return s.Loss, true
+		return s.Loss, !s.NoLoss
 	}
 }
 

@@ -8,7 +8,8 @@ type Step struct {
 	Time     int64   `json:"time_us"`     // of its end, microseconds since the epoch
 	Duration int64   `json:"duration_ns"` // nanoseconds
 	Tokens   int64   `json:"tokens"`      // that it trained on
-	Loss     float64 `json:"loss"`        // may be no number
+	Loss     float64 `json:"loss"`        // may be no number; absent with NoLoss
+	NoLoss   bool    `json:"-"`           // the program did not say one
 	Skipped  bool    `json:"skipped"`     // gradients overflowed, and nothing was changed
 	Device   int     `json:"device"`      // whose memory the following is about
 	// Bytes of blocks handed out and of segments, right after the step, and the

@@ -52,7 +52,7 @@ var messages = [messagesEnd]message{
 		func(s *Stream, f *Frame) { s.settings = f.Settings; s.describe() },
 	},
 	StepFrame: {
-		"step", func(f *Frame) any { f.Step = &trace.Step{}; return jsonOf(f.Step) },
+		"step", func(f *Frame) any { f.Step = &trace.Step{NoLoss: true}; return jsonOf(f.Step) },
 		func(s *Stream, f *Frame) { s.add(f.Step) },
 	},
 	OptionsFrame: {

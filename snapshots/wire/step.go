@@ -10,22 +10,29 @@ import (
 )
 
 // step is a step in JSON. Its loss stands before the one of trace.Step, because
-// a loss may be no number, which JSON cannot say but as a text.
+// a loss may be no number, which JSON cannot say but as a text, or not known, which is
+// said by leaving it out.
 type step struct {
 	*trace.Step
-	Loss loss `json:"loss"`
+	Loss loss `json:"loss,omitzero"`
 }
 
-func jsonOf(s *trace.Step) *step { return &step{s, loss{&s.Loss}} }
+func jsonOf(s *trace.Step) *step { return &step{s, loss{s}} }
 
-// loss is a step's loss in JSON. It is no pointer, which null would leave at 0.
-type loss struct{ of *float64 }
+// loss is the loss of a step in JSON. It is no pointer, which null would leave as it was.
+type loss struct{ of *trace.Step }
+
+// IsZero reports whether there is none.
+func (l loss) IsZero() bool { return l.of.NoLoss }
 
 // MarshalJSON writes the loss as a Float.
-func (l loss) MarshalJSON() ([]byte, error) { return Float(*l.of).MarshalJSON() }
+func (l loss) MarshalJSON() ([]byte, error) { return Float(l.of.Loss).MarshalJSON() }
 
 // UnmarshalJSON reads the loss as a Float.
-func (l *loss) UnmarshalJSON(text []byte) error { return (*Float)(l.of).UnmarshalJSON(text) }
+func (l *loss) UnmarshalJSON(text []byte) error {
+	l.of.NoLoss = false
+	return (*Float)(&l.of.Loss).UnmarshalJSON(text)
+}
 
 // Float is a number in JSON that may be none.
 type Float float64

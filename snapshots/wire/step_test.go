@@ -22,11 +22,22 @@ func TestTheLossOfAStep(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var s trace.Step
+			s := trace.Step{NoLoss: true}
 			err := json.Unmarshal([]byte(test.text), jsonOf(&s))
-			if (err == nil) != test.ok || test.ok && s.Loss != test.want {
+			if (err == nil) != test.ok || test.ok && (s.Loss != test.want || s.NoLoss) {
 				t.Errorf("got %v and %v, want %v", s.Loss, err, test.want)
 			}
 		})
+	}
+}
+
+func TestAStepWithoutALossSaysSo(t *testing.T) {
+	text, err := json.Marshal(jsonOf(&trace.Step{Number: 3, NoLoss: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := trace.Step{NoLoss: true}
+	if err := json.Unmarshal(text, jsonOf(&again)); err != nil || again.Number != 3 || !again.NoLoss {
+		t.Errorf("%s is read as %+v, %v", text, again, err)
 	}
 }

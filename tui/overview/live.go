@@ -29,7 +29,7 @@ func (p *Page) stepLine() section {
 			return
 		}
 		x := c.Text(1, 0, "step "+screen.Count(int(step.Number)), screen.Strong)
-		for _, part := range stepParts(step) {
+		for _, part := range stepParts(step, p.scene.Live().RehearsedOn != "") {
 			x = c.Text(x+2, 0, part.label+" ", screen.Dim)
 			x = c.Text(x, 0, part.value, screen.Plain)
 		}
@@ -61,11 +61,16 @@ func (p *Page) liveSections(f frame) (l, r []section) {
 
 type stepPart struct{ label, value string }
 
-func stepParts(s *trace.Step) []stepPart {
-	parts := []stepPart{
-		{"loss", strconv.FormatFloat(s.Loss, 'f', 4, 64)},
-		{"in", screen.Micros(s.Duration / 1000)},
+// stepParts says what is known of a step; nothing is computed in a rehearsed one.
+func stepParts(s *trace.Step, rehearsed bool) []stepPart {
+	var parts []stepPart
+	switch {
+	case rehearsed:
+		parts = append(parts, stepPart{"loss", "not computed"})
+	case !s.NoLoss:
+		parts = append(parts, stepPart{"loss", strconv.FormatFloat(s.Loss, 'f', 4, 64)})
 	}
+	parts = append(parts, stepPart{"in", screen.Micros(s.Duration / 1000)})
 	if s.Duration > 0 && s.Tokens > 0 {
 		parts = append(parts, stepPart{"tokens/s", screen.Count(int(float64(s.Tokens) / float64(s.Duration) * 1e9))})
 	}
