@@ -55,6 +55,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 		Example: `  memtop rehearse -- python train.py
   memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
+  memtop rehearse --gpu rtx4090,a100-80gb --vary batch=1..64 -- python train.py --batch-size {batch}
   memtop rehearse --gpus 8 -- torchrun --nproc-per-node 8 train.py
   memtop rehearse --world 64 --rank 0,63 -- python train.py
   memtop rehearse --gpu list`,
@@ -63,7 +64,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 			if r.gpu == listsGPUs {
 				return a.listGPUs()
 			}
-			g, err := r.choose(cmd)
+			gpus, err := r.choose(cmd)
 			if err != nil {
 				return err
 			}
@@ -74,14 +75,14 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 				return err
 			}
 			if r.vary.name != "" {
-				return a.vary(cmd.Context(), &r, g, args)
+				return a.vary(cmd.Context(), &r, gpus, args)
 			}
-			return a.rehearse(cmd.Context(), &r, g, args)
+			return a.rehearse(cmd.Context(), &r, gpus[0], args)
 		},
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
-	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, or list")
+	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, several with --vary, or list")
 	f.Var(&r.memory, "memory", "another `SIZE` of its memory")
 	f.IntVar(&r.devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
 	f.IntVar(&r.world, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
@@ -105,25 +106,31 @@ func names() (list []string) {
 	return list
 }
 
-// choose returns the GPU that was asked for.
-func (r *rehearsal) choose(cmd *cobra.Command) (imitation.GPU, error) {
-	g, found := imitation.Find(r.gpu)
+// choose returns the GPUs that were asked for: several are for --vary.
+func (r *rehearsal) choose(cmd *cobra.Command) (gpus []imitation.GPU, err error) {
+	for name := range strings.SplitSeq(r.gpu, ",") {
+		g, found := imitation.Find(name)
+		switch {
+		case !found:
+			return nil, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", name), "memtop rehearse --gpu list, or --memory SIZE")
+		case r.memory > 0 && int64(r.memory) <= g.Context:
+			return nil, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
+		case r.memory > 0:
+			g.Total = int64(r.memory)
+		}
+		gpus = append(gpus, g)
+	}
 	switch {
-	case !found:
-		return g, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", r.gpu), "memtop rehearse --gpu list, or --memory SIZE")
+	case len(gpus) > 1 && r.vary.name == "":
+		return nil, usage(cmd, "several GPUs go with --vary")
 	case r.devices < 1 || r.devices > imitation.MostDevices:
-		return g, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
+		return nil, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
 	case r.steps < 0:
-		return g, usage(cmd, "--steps is a number of steps")
-	case r.memory > 0 && int64(r.memory) <= g.Context:
-		return g, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
-	case r.memory > 0:
-		g.Total = int64(r.memory)
+		return nil, usage(cmd, "--steps is a number of steps")
+	case r.to.Path != "":
+		return gpus, r.to.Check()
 	}
-	if r.to.Path != "" {
-		return g, r.to.Check()
-	}
-	return g, nil
+	return gpus, nil
 }
 
 // ranksOfMachine is how many GPUs a machine is taken to have that has some of a large job.

@@ -18,7 +18,8 @@ import (
 // rehearsed is how a rehearsal ended.
 type rehearsed struct {
 	report.Rehearsal
-	Vary *report.Vary `json:"vary"`
+	Vary *report.Vary   `json:"vary"`
+	On   []*report.Vary `json:"on"`
 
 	code   int
 	stderr string
@@ -198,6 +199,24 @@ func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
 	for _, fit := range oom.WouldFit {
 		if fit.Proof != "rehearsed" {
 			t.Errorf("%+v is not rehearsed", fit)
+		}
+	}
+}
+
+// TestARehearsedBatchIsFoundForEachGPU has one on which a batch fits and one on which it does not.
+func TestARehearsedBatchIsFoundForEachGPU(t *testing.T) {
+	python := cudaPython(t)
+	r := rehearse(t, "--memory", "1GiB", "--gpu", "t4,h100-80gb", "--vary", "batch=20,40", "--", python, smallGPT, "--batch", "{batch}")
+	if r.code != 0 || len(r.On) != 2 || r.On[0].GPU != "t4" || r.On[1].GPU != "h100-80gb" {
+		t.Fatalf("code %d, %+v, %s", r.code, r.On, r.stderr)
+	}
+	for i, want := range []int64{20, 0} { // the context of an H100 takes half of the memory
+		largest := int64(0)
+		if found := r.On[i].Largest; found != nil {
+			largest = *found
+		}
+		if largest != want {
+			t.Errorf("the largest on %s is %d, not %d: %+v", r.On[i].GPU, largest, want, r.On[i].Runs)
 		}
 	}
 }

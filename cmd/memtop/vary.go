@@ -73,28 +73,55 @@ func (v *variation) in(args []string, value int64) []string {
 	return replaced
 }
 
-// vary rehearses a command with several values and prints the largest that fits.
-func (a *app) vary(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) error {
+// vary rehearses a command with several values and prints the largest that fits each GPU.
+func (a *app) vary(ctx context.Context, r *rehearsal, gpus []imitation.GPU, args []string) error {
 	if slices.Equal(r.vary.in(args, 0), args) {
 		return command.Usage("the command has no {"+r.vary.name+"}", "memtop rehearse --help")
 	}
-	v := &report.Vary{Name: r.vary.name}
-	search := growing.NewSearch(r.vary.values)
-	try := func(t trial, values []int64) error { return a.tryAll(ctx, r, t, args, values, v) }
-	ends := slices.Compact([]int64{r.vary.values[0], r.vary.values[len(r.vary.values)-1]})
-	if err := try(trial{gpu: g, endless: true}, ends); err != nil {
-		return err
+	var all []*report.Vary
+	for _, g := range gpus {
+		v, err := a.varyOn(ctx, r, g, args)
+		if err != nil {
+			return err
+		}
+		if len(gpus) == 1 {
+			v.Others = byLaw(v, r.vary.values, g)
+		}
+		all = append(all, v)
 	}
-	if err := a.settle(v, search, &g, func(value int64) error { return try(trial{gpu: g}, []int64{value}) }); err != nil {
-		return err
+	if a.settings.json {
+		return a.printJSON(&report.Varied{Schema: report.RehearsalSchema, Command: args, Vary: all[0], On: all})
+	}
+	for i, v := range all {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := v.Text(a.stdout, a.width()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// varyOn finds the largest value that fits a GPU.
+func (a *app) varyOn(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) (*report.Vary, error) {
+	v := &report.Vary{Name: r.vary.name, GPU: g.Name, Title: g.Title}
+	search := growing.NewSearch(r.vary.values)
+	try := func(t trial, values ...int64) error { return a.tryAll(ctx, r, t, args, values, v) }
+	ends := slices.Compact([]int64{r.vary.values[0], r.vary.values[len(r.vary.values)-1]})
+	if err := try(trial{gpu: g, endless: true}, ends...); err != nil {
+		return nil, err
+	}
+	if err := a.settle(v, search, &g, func(value int64) error { return try(trial{gpu: g}, value) }); err != nil {
+		return nil, err
 	}
 	for {
 		value, more := search.Next(v.Guess(r.vary.values, g.Total))
 		if !more {
 			break
 		}
-		if err := try(trial{gpu: g}, []int64{value}); err != nil {
-			return err
+		if err := try(trial{gpu: g}, value); err != nil {
+			return nil, err
 		}
 		search.Say(value, v.Fits(value))
 	}
@@ -102,15 +129,18 @@ func (a *app) vary(ctx context.Context, r *rehearsal, g imitation.GPU, args []st
 		v.Largest = &largest
 	}
 	v.Conclude()
+	return v, nil
+}
+
+// byLaw says of the other GPUs of the catalogue which value is the largest that fits by
+// the law.
+func byLaw(v *report.Vary, values []int64, g imitation.GPU) (list []report.LargestByLaw) {
 	for _, other := range imitation.Catalogue() {
-		if n, _ := v.Guess(r.vary.values, other.Total-other.Context+g.Context); n > 0 && other.Name != g.Name {
-			v.Others = append(v.Others, report.LargestByLaw{GPU: other.Name, Largest: r.vary.values[n-1]})
+		if n, _ := v.Guess(values, other.Total-other.Context+g.Context); n > 0 && other.Name != g.Name {
+			list = append(list, report.LargestByLaw{GPU: other.Name, Largest: values[n-1]})
 		}
 	}
-	if a.settings.json {
-		return a.printJSON(map[string]any{"schema": report.RehearsalSchema, "command": args, "vary": v})
-	}
-	return v.Text(a.stdout, a.width(), g.Title)
+	return list
 }
 
 // settle says of the runs with endless memory whether they fit, where their numbers show

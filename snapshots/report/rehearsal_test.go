@@ -185,7 +185,7 @@ func TestRanksOfRehearsalsAreJoined(t *testing.T) {
 // varied has three runs of a program that takes so much more for each value.
 func varied(t *testing.T) *Vary {
 	t.Helper()
-	v := &Vary{Name: "batch"}
+	v := &Vary{Name: "batch", Title: "GPU"}
 	for _, value := range []int64{1, 64, 20} {
 		v.Add(VaryRun{
 			Value: value, Fits: value < 64, Whole: true, PeakAllocated: gib + value*100<<20, PeakReserved: gib + value*110<<20, DeviceBytes: 3*gib/2 + value*110<<20,
@@ -214,7 +214,7 @@ func TestLinesGrowByLaws(t *testing.T) {
 		t.Errorf("between %d and %d fit 4 GiB, want 23 and 25", low, high)
 	}
 	var b strings.Builder
-	if err := v.Text(&b, 80, "GPU"); err != nil {
+	if err := v.Text(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(b.String()), " ")

@@ -9,9 +9,19 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
+// Varied is what `memtop rehearse --vary` prints as JSON.
+type Varied struct {
+	Schema  string   `json:"schema"`
+	Command []string `json:"command"`
+	Vary    *Vary    `json:"vary"` // on the first GPU that was named
+	On      []*Vary  `json:"on"`   // on each of them
+}
+
 // Vary is how a program's memory grows with a number in its command. Sizes are bytes.
 type Vary struct {
 	Name    string         `json:"name"`
+	GPU     string         `json:"gpu"`
+	Title   string         `json:"-"`                 // of the GPU, as its driver names it
 	Runs    []VaryRun      `json:"runs"`              // by value
 	Largest *int64         `json:"largest_that_fits"` // null if it fits with none
 	Laws    []LineLaw      `json:"laws"`              // of what grows most first
@@ -168,9 +178,9 @@ func (r *VaryRun) of(line Line) int64 {
 }
 
 // Text writes the result for people, in lines of at most width cells.
-func (v *Vary) Text(w io.Writer, width int, gpu string) error {
+func (v *Vary) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
-	p.wrap("", v.verdict(gpu))
+	p.wrap("", v.verdict())
 	p.line("")
 	p.line("  %12s  %-5s %15s %15s", v.Name, "fits", "peak allocated", "peak reserved")
 	for i := range v.Runs {
@@ -182,11 +192,11 @@ func (v *Vary) Text(w io.Writer, width int, gpu string) error {
 	return p.w.Flush()
 }
 
-func (v *Vary) verdict(gpu string) string {
+func (v *Vary) verdict() string {
 	if v.Largest == nil {
-		return fmt.Sprintf("It fits on an imitated %s with no %s that was tried.", gpu, v.Name)
+		return fmt.Sprintf("It fits on an imitated %s with no %s that was tried.", v.Title, v.Name)
 	}
-	return fmt.Sprintf("The largest %s that fits on an imitated %s is %d, found in %s.", v.Name, gpu, *v.Largest, quantity.Plural(len(v.Runs), "run"))
+	return fmt.Sprintf("The largest %s that fits on an imitated %s is %d, found in %s.", v.Name, v.Title, *v.Largest, quantity.Plural(len(v.Runs), "run"))
 }
 
 func (v *Vary) laws(p *page) {
