@@ -177,9 +177,10 @@ class Watch:
         else:
             self._closing = True
 
+    @called_by_pytorch
     def abandon(self) -> None:
-        """Have a forked child go on without hooks. It takes no lock: one that another thread held at the fork is held
-        in the child for good."""
+        """Have a forked child go on without hooks. It has no thread but the one that forked, which is the program's.
+        It takes no lock: one that another thread held at the fork is held in the child for good."""
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
