@@ -122,9 +122,7 @@ func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
 // TestAnotherUserIsRefused opens the folder and the socket to all users, which
 // is a mistake, and asks as another user.
 func TestAnotherUserIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
-	}
+	probetest.AsOtherUsers(t)
 	dir, err := os.MkdirTemp("", "memtop")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })

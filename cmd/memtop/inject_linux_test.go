@@ -11,6 +11,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/inject"
+	"github.com/memtop/memtop/probe/probetest"
 	"github.com/memtop/memtop/probe/python"
 )
 
@@ -92,9 +93,7 @@ func TestTheAgentIsNotStartedUnasked(t *testing.T) {
 // TestRootGoesInAsTheUserOfTheProgram attaches to a program of another user: the question
 // says as whom, and memtop then becomes that one, which finds no PyTorch.
 func TestRootGoesInAsTheUserOfTheProgram(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root attaches to programs of others")
-	}
+	probetest.AsOtherUsers(t)
 	liveness(t)
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no Python for every user: ", err)

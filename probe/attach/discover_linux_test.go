@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/probe/probetest"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
@@ -186,9 +187,7 @@ func TestAProgramInAnOpenFolderOfItsOwnIsListed(t *testing.T) {
 
 // TestAUserIsToldOfOthersFolders has a user look who is not this one.
 func TestAUserIsToldOfOthersFolders(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can run programs as other users")
-	}
+	probetest.AsOtherUsers(t)
 	folder := shortFolder(t)
 	chmod(t, filepath.Dir(folder), 0o755)
 	chmod(t, folder, 0o755)

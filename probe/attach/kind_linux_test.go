@@ -71,9 +71,7 @@ sys.stdin.read()
 `
 
 func TestOfAProcessThatIsClosedOnlyWhatIsKnownIsTold(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can run programs as other users")
-	}
+	probetest.AsOtherUsers(t)
 	pid := started(t, nobody, "/usr/bin/python3", "-c", hiding)
 	viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
 	viewer.Env = append(os.Environ(), beViewer+"="+strconv.Itoa(pid))
@@ -114,9 +112,7 @@ func TestAProcessWithoutAProbeIsRecognised(t *testing.T) {
 		}, PyTorchKind},
 		"the same of another user": {func(t *testing.T) int {
 			t.Helper()
-			if os.Geteuid() != 0 {
-				t.Skip("only root can run programs as other users")
-			}
+			probetest.AsOtherUsers(t)
 			return started(t, nobody, append([]string{"/usr/bin/python3"}, python[1:]...)...)
 		}, PyTorchKind},
 		"Python without PyTorch": {func(t *testing.T) int {

@@ -179,9 +179,7 @@ func TestProgramsInOtherNamespacesAreFound(t *testing.T) {
 var nobody = &syscall.Credential{Uid: 65534, Gid: 65534}
 
 func TestRootAttachesToAnybodyAndNobodyElseDoes(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can run programs as other users")
-	}
+	probetest.AsOtherUsers(t)
 	folder := shortFolder(t)
 	chmod(t, filepath.Dir(folder), 0o755)
 	ours := startOther(t, folder, nil)

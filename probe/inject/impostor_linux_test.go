@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/probe/probetest"
 )
 
 // TestMain makes this binary what its name says: an impostor, or a test.
@@ -110,9 +112,7 @@ func said(portrayal, of string) string {
 // stage is a folder that every user can enter, with the impostors in it.
 func stage(t *testing.T, owner int) string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can run programs as other users")
-	}
+	probetest.AsOtherUsers(t)
 	if testing.Short() {
 		t.Skip("it starts many programs, each of which waits a second under the race detector")
 	}

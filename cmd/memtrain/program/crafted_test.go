@@ -34,6 +34,7 @@ func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 		"no layers, the default":  {`"layers":"1"`, `"layers":"0"`, "it has "},
 		"samples of no size":      {`"seq":"4"`, `"seq":"-4"`, "--seq -4: want"},
 		"samples of any size":     {`"seq":"4"`, `"seq":"4611686018427387904"`, "--seq 4611686018427387904: want"},
+		"samples of all the text": {`"seq":"4"`, `"seq":"65536"`, "tokens are too few for a sample of 65536"},
 		"a batch of no size":      {`"batch":"2"`, `"batch":"-2"`, "--batch -2: want"},
 		"a vocabulary of nothing": {`"vocab":"256"`, `"vocab":"-256"`, "--vocab -256: want"},
 		"a size of another model": {`"hidden":"0"`, `"hidden":"-7"`, "--hidden is no size of gpt"},

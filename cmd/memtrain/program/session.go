@@ -137,7 +137,7 @@ func (s *session) openSaved() (err error) {
 		return err
 	}
 	if err := checkProgram(program); err != nil {
-		return &train.DamagedError{Path: s.resume, Reason: "the run that it says was never saved: " + err.Error()}
+		return s.neverSaved(err)
 	}
 	if err := s.restore(program); err != nil {
 		return err
@@ -146,6 +146,11 @@ func (s *session) openSaved() (err error) {
 		return command.Usage("the saved run has taken all of its steps", "give more than that with --steps")
 	}
 	return nil
+}
+
+// neverSaved is about a file that says of its run what no run has.
+func (s *session) neverSaved(why error) error {
+	return &train.DamagedError{Path: s.resume, Reason: "the run that it says was never saved: " + why.Error()}
 }
 
 // checkProgram makes sure that a saved run's flags are such as a run can be started with.
@@ -193,6 +198,9 @@ func (s *session) allocator() alloc.Options {
 
 func (s *session) openData() (err error) {
 	set, closeData, err := s.dataset()
+	if err != nil && s.saved != nil && s.data == "" { // what a program brings with it has not changed since
+		return s.neverSaved(err)
+	}
 	if err != nil {
 		return err
 	}

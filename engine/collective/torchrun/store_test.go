@@ -68,7 +68,7 @@ func TestProcessesOfTorchrunShareBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := exec.CommandContext(t.Context(), run, append(args, "--nproc-per-node", "3", "--no-python", os.Args[0])...)
-			c.Env = append(os.Environ(), asProcess+"=yes", "OMP_NUM_THREADS=1")
+			c.Env = append(os.Environ(), asProcess+"=yes", "OMP_NUM_THREADS=1", "TMPDIR="+t.TempDir()) // it leaves folders of logs there
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -35,20 +35,22 @@ class Calls:
             if self._handle is None and not has_compiled():
                 self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook)
 
-    def leave(self) -> None:
-        """Wait no more."""
+    def leave(self) -> bool:
+        """Wait no more. Report whether a call was waited for until now."""
         with self._lock:
-            self.abandon()
+            return self.abandon()
 
-    def abandon(self) -> None:
+    def abandon(self) -> bool:
         """Wait no more, in a forked child, where another thread may have held the lock."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.remove()
+        return handle is not None
 
     def _before(self, module: Any, inputs: Any) -> None:
-        if torch._C._current_graph_task_id() == -1 and _is_outermost(sys._getframe(1)):
-            self.leave()
+        """Look, in one thread of those that have begun a call at the same time: PyTorch calls the hooks that there
+        were when a call began."""
+        if torch._C._current_graph_task_id() == -1 and _is_outermost(sys._getframe(1)) and self.leave():
             self._called(module)
 
 

@@ -86,7 +86,7 @@ class Watch:
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
-        self._taking = threading.Lock()  # a step is taken up by one thread, and not waited for by others
+        self._taking = threading.Lock()  # a step or call is taken up by one thread, and not waited for by others
         listen(self._after_step)
 
     def want(self, wanted: bool) -> None:
@@ -177,9 +177,10 @@ class Watch:
         else:
             self._closing = True
 
+    @called_by_pytorch
     def abandon(self) -> None:
-        """Have a forked child go on without hooks. It takes no lock: one that another thread held at the fork is held
-        in the child for good."""
+        """Have a forked child go on without hooks. It has no thread but the one that forked, which is the program's.
+        It takes no lock: one that another thread held at the fork is held in the child for good."""
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
@@ -296,7 +297,15 @@ class Watch:
             self._calls.await_one()
 
     def _called(self, model: Any) -> None:
-        """Look at a program that has made no step for a while: it calls a model."""
+        """Look at a program that has made no step for a while: it calls a model. Where another thread is just taking
+        up a step or a call, that is enough."""
+        if self._taking.acquire(blocking=False):
+            try:
+                self._take_up(model)
+            finally:
+                self._taking.release()
+
+    def _take_up(self, model: Any) -> None:
         now = time.perf_counter_ns()
         duration, self._called_at = now - self._called_at, now
         self.models.add(model)

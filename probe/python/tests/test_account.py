@@ -131,6 +131,30 @@ def test_a_program_without_steps_is_looked_at_between_its_calls_alone(watch: Wat
     assert looked == ["Sequential"]
 
 
+def test_of_calls_that_began_together_one_is_looked_at(watch: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    looked: list[int] = []
+    monkeypatch.setattr(watch.models, "add", lambda module: looked.append(threading.get_ident()))
+    call_in_a_thread(watch.devices)
+    hooks = list(torch.nn.modules.module._global_forward_pre_hooks.values())
+    model = torch.nn.Linear(8, 8)
+    for _ in range(2):  # as PyTorch does in two threads, each of which has taken the hooks before it calls one
+        call_in_a_thread(lambda: [hook(model, ()) for hook in hooks])
+    assert len(looked) == 1
+
+
+def test_a_call_is_not_taken_up_beside_a_step_of_another_thread(watch: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    model = torch.nn.Linear(8, 8)
+    call_in_a_thread(lambda: watch.want(True))
+    with watch._taking:
+        model(torch.randn(2, 8))
+    assert not watch.looked
+    call_in_a_thread(watch.devices)
+    model(torch.randn(2, 8))
+    assert watch.looked
+
+
 def test_a_thread_that_computes_in_python_does_not_hold_up_a_scan(watch: Watch) -> None:
     ended, until = threading.Event(), time.monotonic() + 60
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 import threading
@@ -134,6 +135,25 @@ def test_without_the_debug_mode_marks_cost_nothing() -> None:
     environment = {"PYTHONPATH": str(Path(memtop.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+FORKED = """
+import os, torch
+from memtop import agent, threads
+agent.start()
+child = os.fork()
+if child == 0:
+    os._exit(len(threads.trespasses))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_goes_on_without_the_agent(tmp_path: Path) -> None:
+    """Such as a worker that loads data: it forks in the program's own code, and no hook of PyTorch's is called."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(memtop.__file__).parents[1]), "MEMTOP_DIR": str(tmp_path / "m")}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 class Optimizers:

@@ -1,0 +1,26 @@
+package probetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAFolderInAClosedOneIsClosed(t *testing.T) {
+	outer := t.TempDir()
+	inner := filepath.Join(outer, "inner")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(outer, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{"/": "", inner: outer} {
+		if got := closedTo(folder); got != want && (want == "" || len(got) > len(want)) { // a folder above may be closed
+			t.Errorf("%s is closed by %q, want %q", folder, got, want)
+		}
+	}
+	if got := closedTo(filepath.Join("/", "no-such-folder")); got != "/no-such-folder" {
+		t.Errorf("a folder that is not there is closed by %q", got)
+	}
+}
