@@ -26,7 +26,7 @@ def register(hook):
     return Handle()
 optimizer.register_optimizer_step_post_hook = register
 def step():
-    for hook in list(hooks): hook()
+    for hook in list(hooks): hook(None, (), {})  # as PyTorch does: the optimizer, and what its step was given
 """
 
 
