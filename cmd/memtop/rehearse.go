@@ -25,6 +25,7 @@ type rehearsal struct {
 	world   int   // ranks of the job, 0 for those that the command starts
 	ranks   []int // of them that run, one after the other
 	vary    variation
+	values  readValues
 	to      output.File
 
 	noAdvice bool // a program that does not fit is not run again
@@ -57,6 +58,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
   memtop rehearse --gpu rtx4090,a100-80gb --vary batch=1..64 -- python train.py --batch-size {batch}
   memtop rehearse --gpus 8 -- torchrun --nproc-per-node 8 train.py
+  memtop rehearse --values upper --set router.py:16=128 -- python train.py
   memtop rehearse --world 64 --rank 0,63 -- python train.py
   memtop rehearse --gpu list`,
 		DisableFlagsInUseLine: true,
@@ -88,6 +90,8 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.IntVar(&r.world, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
 	f.IntSliceVar(&r.ranks, "rank", []int{0}, "which ranks, with --world")
 	f.IntVar(&r.steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
+	f.Var(&r.values.most, "values", "what is read where a value decides a size, `zeros|upper`: upper has nonzero, masks and unique return all that they could")
+	f.Var(&r.values.set, "set", "the value that is read on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
 	f.Var(&r.vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.to.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.to.Overwrite, "force", false, "write over a file that is there")

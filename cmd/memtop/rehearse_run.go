@@ -38,7 +38,7 @@ func (a *app) rehearseOnce(
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := a.result(ctx, stage, &t, args, code)
+	found, err := a.result(ctx, stage, &t, args, code, r.values.name())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -128,7 +128,7 @@ func (a *app) progress() func(*python.Rehearsed) {
 }
 
 // result puts together what the processes and the imitation have said.
-func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, code int) (*report.Rehearsal, error) {
+func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, code int, values string) (*report.Rehearsal, error) {
 	processes, err := python.ReadRehearsed(s.folder)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 		return nil, err
 	}
 	found := &report.Rehearsal{
-		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0),
+		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), ExitCode: code, Values: values,
 		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
 		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
 	}
@@ -148,7 +148,10 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 		if p.PyTorch != "" && p.CUDA == "" {
 			return nil, cpuOnlyError{p.PyTorch}
 		}
-		found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
+		if p.PyTorch != "" {
+			found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
+		}
+		found.Error = cmp.Or(found.Error, p.Error) // a rank says it before its launcher
 		if p.Begun {
 			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
 			if t.changes != "" && !p.Changed {
@@ -160,7 +163,7 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 		}
 	}
 	if found.PyTorch == "" {
-		return nil, noPyTorchError{code, args[0]}
+		return nil, noPyTorchError{code, args[0], found.Error}
 	}
 	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
@@ -191,7 +194,7 @@ func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python
 		found.Add(on, of, failed && taken.Refused > 0)
 	}
 	for _, read := range p.Reads {
-		found.DependsOnData = append(found.DependsOnData, report.DependsOnData{Line: read.Line, What: read.What, Count: read.Count, Bytes: read.Bytes})
+		found.DependsOnData = append(found.DependsOnData, report.DependsOnData(read))
 	}
 	for _, gap := range said.Gaps {
 		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
@@ -231,12 +234,15 @@ func (e cpuOnlyError) Error() string {
 type noPyTorchError struct {
 	code    int
 	program string
+	failure string // the exception that ended it, "" for none
 }
 
 func (e noPyTorchError) Error() string {
-	text := e.program + " imported no PyTorch"
-	if e.code != 0 {
-		text += fmt.Sprintf(", and ended with exit code %d", e.code)
+	switch {
+	case e.failure != "":
+		return fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", e.program, e.code, e.failure)
+	case e.code != 0:
+		return fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", e.program, e.code)
 	}
-	return text
+	return e.program + " imported no PyTorch"
 }

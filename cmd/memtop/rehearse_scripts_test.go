@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,10 +14,15 @@ var programs = map[string]struct {
 	launcher []string // words between the interpreter and the script
 	ranks    int
 }{
-	"ddp":         {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"fsdp":        {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"two_devices": {flags: []string{"--gpus", "2"}, ranks: 2},
-	"forks":       {ranks: -1}, // it imports no PyTorch
+	"ddp":               {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"fsdp":              {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"objects":           {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"tensor_parallel":   {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"pipeline_parallel": {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"eight_workers":     {ranks: 9}, // that is all of its processes
+	"two_devices":       {flags: []string{"--gpus", "2"}, ranks: 2},
+	"sizes":             {flags: []string{"--values", "upper"}},
+	"forks":             {ranks: -1}, // it imports no PyTorch
 }
 
 // TestRehearsedProgramsProveTheImitation runs every script: each checks what it says itself.
@@ -33,9 +40,66 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 				t.Skip("it is no program of PyTorch's")
 			}
 			command := append(append([]string{python}, p.launcher...), path)
-			r := rehearse(t, append(append(append([]string{"--steps", "1000"}, p.flags...), "--"), command...)...)
-			if r.code != 0 || !r.Fits || len(r.Ranks) < p.ranks {
-				t.Errorf("code %d, %d ranks, %s", r.code, len(r.Ranks), r.stderr)
+			flags := append(append([]string{"--steps", "1000"}, p.flags...), valuesIn(t, path)...)
+			r := rehearse(t, append(append(flags, "--"), command...)...)
+			if r.code != 0 || !r.Fits || len(r.Ranks) < p.ranks || len(r.NotImitated) > 0 {
+				t.Errorf("code %d, %d ranks, not imitated %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
+			}
+		})
+	}
+}
+
+// valuesIn returns the flags for the values that a script gives its lines in comments.
+func valuesIn(t *testing.T, path string) (flags []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		if _, value, found := strings.Cut(line, "# --set "); found {
+			flags = append(flags, "--set", fmt.Sprintf("%s:%d=%s", filepath.Base(path), number, strings.TrimSpace(value)))
+		}
+	}
+	return flags
+}
+
+// TestARehearsedRankAnswersForTheOthers has ranks that do not run send what this one does.
+func TestARehearsedRankAnswersForTheOthers(t *testing.T) {
+	const script = "../../engine/device/cuda/imitation/testdata/scripts/objects.py"
+	r := rehearse(t, "--world", "64", "--rank", "3", "--", cudaPython(t), script)
+	if r.code != 0 || len(r.Ranks) != 1 || !r.Exact {
+		t.Errorf("code %d, %d ranks, exact %v: %v, %s", r.code, len(r.Ranks), r.Exact, r.Because, r.stderr)
+	}
+}
+
+// TestARehearsedProgramWhoseSizesDependOnData has a count be the least, the most, and what is said.
+func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
+	python := cudaPython(t)
+	path := filepath.Join(t.TempDir(), "masked.py")
+	const script = "import torch\nx = torch.randn(1 << 20, device='cuda')\ny = x[x > 0]\nprint(y.shape[0])\n"
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		flags []string
+		rows  string
+		bound string
+	}{
+		"zeros":     {nil, "0", "lower"},
+		"upper":     {[]string{"--values", "upper"}, "1048576", "upper"},
+		"set":       {[]string{"--set", "masked.py:3=1000"}, "1000", "branches"},
+		"set above": {[]string{"--set", "masked.py:3=5000000"}, "1048576", "branches"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearse(t, append(test.flags, "--", python, path)...)
+			if r.code != 0 || r.Bound != test.bound || !strings.HasPrefix(r.stderr, test.rows+"\n") {
+				t.Fatalf("code %d, %s, %s", r.code, r.Bound, r.stderr)
+			}
+			if len(r.DependsOnData) != 1 || r.DependsOnData[0].Line != "masked.py:3" || r.DependsOnData[0].AtMost == nil || *r.DependsOnData[0].AtMost != 8<<20 {
+				t.Errorf("what depends on data: %+v", r.DependsOnData)
 			}
 		})
 	}

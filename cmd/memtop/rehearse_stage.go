@@ -62,6 +62,7 @@ func (s *stage) environment(agent string, t *trial, r *rehearsal) []string {
 			fmt.Sprintf("%s=%d", python.WorldVariable, r.world),
 		)
 	}
+	environ = append(environ, r.values.environment()...)
 	return append(environ,
 		imitation.GPUVariable+"="+t.gpu.Variable(r.devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,

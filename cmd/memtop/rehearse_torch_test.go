@@ -32,8 +32,8 @@ func cudaPython(t *testing.T) string {
 		t.Skip("importing PyTorch takes seconds each time")
 	}
 	python := torchPython(t)
-	const built = "import importlib.util as u, os, runpy; assert runpy.run_path(os.path.join(os.path.dirname(u.find_spec('torch').origin), 'version.py'))['cuda']"
-	if err := exec.CommandContext(t.Context(), python, "-c", built).Run(); err != nil { // without importing it, which needs NVIDIA's packages
+	const version = `import importlib.util as u, runpy; assert runpy.run_path(u.find_spec("torch").submodule_search_locations[0] + "/version.py")["cuda"]`
+	if err := exec.CommandContext(t.Context(), python, "-c", version).Run(); err != nil { // without NVIDIA's packages it cannot be imported
 		t.Skipf("the PyTorch of %s is a build without CUDA", python)
 	}
 	return python
@@ -136,12 +136,38 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 		"an exit code":               {5, "ended with exit code 5", []string{"-c", "import torch; raise SystemExit(5)"}},
 		"shortage that it bears":     {0, "", []string{"-c", "import torch\ntry: torch.empty(1 << 50, device='cuda')\nexcept torch.OutOfMemoryError: pass"}},
 		"no use of the device":       {0, "", []string{"-c", "import torch; torch.ones(1)"}},
+		"a failure before its use":   {1, "No module named 'not_there'", []string{"-c", "import torch, not_there"}},
 		"one that the imitation has": {1, "", []string{"-c", "import torch; torch.ones(1).cuda().device_that_is_not()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rehearse(t, append([]string{"--", python}, test.words...)...)
 			if r.code != test.code || !r.Fits || !strings.Contains(r.stderr, test.text) {
 				t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+			}
+		})
+	}
+}
+
+// TestARehearsedProgramThatIsNone are commands that have nothing to rehearse.
+func TestARehearsedProgramThatIsNone(t *testing.T) {
+	python := cudaPython(t)
+	for name, test := range map[string]struct {
+		code    int
+		text    string
+		command []string
+	}{
+		"it ends at once":         {1, "imported no PyTorch", []string{"/bin/true"}},
+		"it fails at once":        {1, "ended with exit code 1, and imported no PyTorch", []string{"/bin/false"}},
+		"Python without PyTorch":  {1, "imported no PyTorch", []string{python, "-c", "pass"}},
+		"it fails at an import":   {1, "failed with exit code 1 before it imported PyTorch: ModuleNotFoundError: No module named 'not_there'", []string{python, "-c", "import not_there, torch"}},
+		"a program that is not":   {3, "no_such_program", []string{"no_such_program"}},
+		"a value of no line":      {2, "gpt.py:16=128", []string{"--set", "gpt.py=3", "--", python, "-c", "pass"}},
+		"values that are neither": {2, "zeros or upper", []string{"--values", "ones", "--", python, "-c", "pass"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearse(t, test.command...)
+			if r.code != test.code || r.Schema != "" || !strings.Contains(r.stderr, test.text) {
+				t.Errorf("code %d, %s", r.code, r.stderr)
 			}
 		})
 	}

@@ -20,6 +20,8 @@ const (
 	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // how many ranks there would be, of which one runs, see memtop/alone.py
 	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings, KEY=VALUE with spaces between, see memtop/trial.py
 	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // after how many it ends, 0 for when its peak stays
+	UpperVariable     = "MEMTOP_REHEARSAL_UPPER"   // is there where sizes are the largest that they can be, see memtop/sizes.py
+	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values of lines, see memtop/given.py
 )
 
 // Rehearsed is what a process of a rehearsed program said of itself. Sizes are bytes.
@@ -43,14 +45,18 @@ type Rehearsed struct {
 	// program that records its memory itself begins a new one.
 	Snapshots []string
 	Failure   string // the path of the one of the last refused request
+	Error     string // the exception that ended the program, with its line; "" for none
 }
 
 // Read is a line that reads values from the device.
 type Read struct {
-	Line  string `json:"line"` // "file.py:12"
-	What  string `json:"what"` // its text
-	Count int64  `json:"count"`
-	Bytes int64  `json:"bytes"` // of the largest
+	Line   string `json:"line"` // "file.py:12"
+	What   string `json:"what"` // its text
+	Kind   string `json:"kind"` // "size", "integer", "condition", "number" or "values", see memtop/reads.py
+	Count  int64  `json:"count"`
+	Bytes  int64  `json:"bytes"`         // of the largest
+	AtMost *int64 `json:"at_most_bytes"` // that an operation of the line returns, nil where that is not known
+	Given  bool   `json:"given"`         // the user said what is read there
 }
 
 // Peak is the most that PyTorch's allocator had, in bytes.
@@ -78,6 +84,7 @@ type said struct {
 	Peaks   []Peak  `json:"peaks"`
 	Reason  string  `json:"reason"`
 	Reads   []Read  `json:"reads"`
+	Error   string  `json:"error"`
 }
 
 // longestLine is that of what a process says, in bytes: what is longer, it has not said.
@@ -142,6 +149,9 @@ func (r *Rehearsed) take(s *said) {
 	switch s.Kind {
 	case "torch":
 		r.PyTorch, r.CUDA = s.PyTorch, s.CUDA
+		return
+	case "failed":
+		r.Error = s.Error
 		return
 	case "begin":
 		r.Begun, r.Rank, r.Devices = true, s.Rank, s.Devices

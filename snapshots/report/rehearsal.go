@@ -1,11 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // RehearsalSchema names the version of the JSON form of Rehearsal.
@@ -22,12 +21,17 @@ type Rehearsal struct {
 	GPU           RehearsedGPU    `json:"gpu"`
 	Fits          bool            `json:"fits"`
 	Exact         bool            `json:"exact"`
-	Because       []string        `json:"because"` // why it is not exact
+	Bound         string          `json:"bound"`       // what the sizes are worth, see bound.go
+	BoundBytes    *int64          `json:"bound_bytes"` // within what they are right: 0 where they are exact, null where it is not known
+	Because       []string        `json:"because"`     // why it is not exact
 	Ranks         []RehearsedOn   `json:"ranks"`
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values which were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
 	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" where the program broke off
+	ExitCode      int             `json:"exit_code"`
+	Error         string          `json:"error"`  // the exception that ended the program, with its line; "" for none
+	Values        string          `json:"values"` // what is read where a value decides a size: "zeros" or "upper"
 
 	Unchanged string `json:"-"` // why a change that was to be rehearsed was refused
 }
@@ -83,16 +87,6 @@ type WouldFit struct {
 	Change string `json:"change"`
 	Bytes  int64  `json:"bytes"` // that it saves
 	Proof  string `json:"proof"` // rehearsed, replayed, counted or estimated
-}
-
-// DependsOnData is a line that reads a value of the device's: what it makes of it, a size
-// or a branch, may be another on a GPU.
-type DependsOnData struct {
-	Line   string `json:"line"`
-	What   string `json:"what"` // the text of the line
-	Count  int64  `json:"count"`
-	Bytes  int64  `json:"bytes"`         // of the largest read
-	AtMost *int64 `json:"at_most_bytes"` // of memory that depends on it, null where it is not known
 }
 
 // NotImitated is a function that answered "not supported".
@@ -151,35 +145,10 @@ func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 	r.NotImitated = append(r.NotImitated, other.NotImitated...)
 	r.DependsOnData = append(r.DependsOnData, other.DependsOnData...)
 	r.Because = append(r.Because, other.Because...)
+	r.ExitCode, r.Error = max(r.ExitCode, other.ExitCode), cmp.Or(r.Error, other.Error)
 	r.FitsOn = slices.DeleteFunc(r.FitsOn, func(name string) bool { return !slices.Contains(other.FitsOn, name) })
 	r.Conclude()
 	return r
-}
-
-// mayDepend begins why numbers are not exact that may depend on data.
-const mayDepend = "sizes or branches may depend on values that are read in "
-
-// Conclude works out what the result is worth once all devices are added: ranks say the
-// same of the lines that read, and of what is modelled.
-func (r *Rehearsal) Conclude() {
-	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
-	slices.Sort(r.Because)
-	r.Because = slices.Compact(r.Because)
-	byLine := make(map[string]int)
-	merged := r.DependsOnData[:0]
-	for _, d := range r.DependsOnData {
-		if at, known := byLine[d.Line]; known {
-			merged[at].Count += d.Count
-			continue
-		}
-		byLine[d.Line] = len(merged)
-		merged = append(merged, d)
-	}
-	r.DependsOnData = merged
-	if len(merged) > 0 {
-		r.Because = append(r.Because, mayDepend+quantity.Plural(len(merged), "line")+" and not computed")
-	}
-	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
 }
 
 // Peak returns the most that a device had been asked for, in bytes.

@@ -13,6 +13,9 @@ import (
 func (r *Rehearsal) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	most := r.Most()
+	if r.Failed() {
+		p.wrap("", r.failure())
+	}
 	p.wrap("", r.verdict(most))
 	p.wrap("", r.circumstances(most))
 	if most != nil {
@@ -30,6 +33,10 @@ func (r *Rehearsal) Text(w io.Writer, width int) error {
 func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	on := fmt.Sprintf("an imitated %s of %s", r.GPU.Title, quantity.Bytes(r.GPU.Total))
 	switch {
+	case r.Failed() && most == nil:
+		return "It failed before it used " + on + "."
+	case r.Failed():
+		return fmt.Sprintf("Until it failed it fitted on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
 	case most == nil:
 		return "It used no device of " + on + "."
 	case r.Fits && r.Ended == "waits":
@@ -50,6 +57,17 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	return text
 }
 
+// Failed reports whether the program failed for a reason of its own.
+func (r *Rehearsal) Failed() bool { return r.ExitCode != 0 && r.Fits }
+
+// failure says in a sentence how it failed.
+func (r *Rehearsal) failure() string {
+	if r.Error == "" {
+		return fmt.Sprintf("The program failed with exit code %d.", r.ExitCode)
+	}
+	return fmt.Sprintf("The program failed with exit code %d: %s", r.ExitCode, r.Error)
+}
+
 // endings say why a rehearsal ended, by the words of the JSON.
 var endings = map[string]string{
 	"settled": "ended here, for the peak stays", "steps": "ended here, as was asked for", "exit": "ran to its end",
@@ -61,7 +79,7 @@ func (r *Rehearsal) circumstances(most *RehearsedOn) string {
 	if most != nil && most.Steps > 0 {
 		text += ", " + quantity.Plural(most.Steps, "step")
 	}
-	if ending := endings[r.Ended]; ending != "" && r.Fits {
+	if ending := endings[r.Ended]; ending != "" && r.Fits && !r.Failed() {
 		text += "; " + ending
 	}
 	return text + ". The loss is not computed."
@@ -127,16 +145,27 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 // limits says what the numbers are worth.
 func (r *Rehearsal) limits(p *page) {
 	p.line("")
-	if r.Exact && len(r.Ranks) > 0 {
-		p.wrap("  ", "Exact: these are the requests that PyTorch makes on such a GPU.")
+	if len(r.Ranks) > 0 {
+		p.wrap("  ", worth[r.Bound])
 	}
 	for _, because := range r.Because {
 		p.wrap("  not exact: ", because)
 	}
 	for _, d := range r.DependsOnData[:min(len(r.DependsOnData), 8)] {
-		p.line("    %-20s %6dx  %s", d.Line, d.Count, d.What)
+		p.line("    %-20s %6dx  %s%s", d.Line, d.Count, d.most(), d.What)
 	}
 	for _, gap := range r.NotImitated {
 		p.wrap("  not imitated: ", fmt.Sprintf("%s, called %d times by %s", gap.Function, gap.Count, gap.Caller))
 	}
+}
+
+// most says what is known of the value.
+func (d *DependsOnData) most() string {
+	switch {
+	case d.Given:
+		return "as --set says  "
+	case d.AtMost != nil:
+		return "at most " + quantity.Bytes(*d.AtMost) + "  "
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ it without the package around it.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -74,5 +75,26 @@ def note(kind: str, **data: object) -> None:
 
 
 def watch() -> None:
-    """Have `tell` called when the program imports PyTorch."""
+    """Have `tell` called when the program imports PyTorch, and what ends it told of."""
     sys.meta_path.insert(0, _Versions())
+    atexit.register(_tell_failure)
+
+
+def _tell_failure() -> None:
+    """Note the exception that ended the program, and its line, if one did."""
+    failure = getattr(sys, "last_value", None)  # as the interpreter prints it
+    if failure is None or isinstance(failure, SystemExit):
+        return
+    text = (str(failure).strip().splitlines() or [""])[0]
+    note("failed", error=f"{type(failure).__name__}: {text[:500]}{_place(failure)}")
+
+
+def _place(failure: BaseException) -> str:
+    """Return the innermost line of the program itself, "" where there is none."""
+    place, step = "", failure.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if not file.startswith("<") and (not place or "site-packages" not in file):
+            place = f" ({os.path.basename(file)}:{step.tb_lineno})"
+        step = step.tb_next
+    return place

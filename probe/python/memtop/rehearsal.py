@@ -11,15 +11,17 @@ import atexit
 import os
 import sys
 import time
+from multiprocessing import util
 from typing import Any
 
 import torch
 
-from . import agent, alone, cuda
+from . import agent, alone, cuda, given, objects, zero
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
 from .reads import Reads
+from .sizes import Sizes
 from .stepping import listen
 from .threads import called_by_pytorch
 from .trial import Trial
@@ -43,28 +45,34 @@ class Rehearsal:
         self._reads = Reads(self._wait)
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that sets a device's peaks back
+        self._sizes = Sizes(self._reads, given.upper())
         self._step = 0
         self._settled = 0  # steps since the peak was last higher
         self._peaks: Peaks = []
         self._snapshots = 0  # written so far
         self._native = False  # the allocator is PyTorch's own
-        self._process = os.getpid()  # a fork of it says nothing
+        self._process = 0  # that uses a device: a fork of it says nothing
         self._began = time.monotonic()
 
     def begin(self) -> None:
         """Begin, now or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
+        objects.begin(self._reads)
+        zero.begin()
 
     def _initialised(self) -> None:
+        self._process = os.getpid()
         note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
         self._native = cuda.backend() == cuda.NATIVE
         self._reads.begin()
+        self._sizes.begin()
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # others keep no history
             self._history.on()
             torch._C._cuda_attach_out_of_memory_observer(self._refused)
         atexit.register(self._exit)
+        util.Finalize(None, self._exit, exitpriority=0)  # how a forked child of multiprocessing ends
 
     def _keep_peaks(self) -> None:
         """Look at the peaks before the program sets them back."""
@@ -137,8 +145,8 @@ class Rehearsal:
     def _exit(self) -> None:
         """End with the program. PyTorch's own threads get a moment to come to rest, which a device would give them: one
         that still returns from a backward ends the process when the interpreter goes."""
-        self.end("exit")
-        time.sleep(PAUSE)
+        if self.end("exit"):
+            time.sleep(PAUSE)
 
     def _keep_history(self) -> None:
         """Write what was recorded so far: the program is about to begin or end its own recording, or the process is."""
@@ -148,13 +156,15 @@ class Rehearsal:
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
         torch.cuda.memory._dump_snapshot(path)
 
-    def end(self, reason: str) -> None:
-        """Write what is known, once."""
-        if self._process == os.getpid():
-            self._process = 0
-            self._look()
-            self._keep_history()
-            self._note("end", reason=reason, reads=self._reads.found())
+    def end(self, reason: str) -> bool:
+        """Write what is known, once. Report whether it was this time."""
+        if self._process != os.getpid():
+            return False
+        self._process = 0
+        self._look()
+        self._keep_history()
+        self._note("end", reason=reason, reads=self._reads.found())
+        return True
 
 
 def _peak(of: str, device: int) -> int:

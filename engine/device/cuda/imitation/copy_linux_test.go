@@ -2,6 +2,7 @@ package imitation_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/ebitengine/purego"
@@ -101,8 +102,12 @@ func TestReadsAreToldOf(t *testing.T) {
 	}
 	var reads []read
 	tell := function[func(uintptr)](t, "memtop_imitation_on_read")
-	tell(purego.NewCallback(func(bytes uint64, known int32) uintptr {
+	var answer byte
+	tell(purego.NewCallback(func(at *byte, bytes uint64, known int32) uintptr {
 		reads = append(reads, read{bytes, known})
+		if answer != 0 {
+			*at = answer
+		}
 		return 0
 	}))
 	c.write(t, address, []byte("content"))
@@ -110,9 +115,11 @@ func TestReadsAreToldOf(t *testing.T) {
 	c.expect(t, "partly written", address, []byte("content\x00"))
 	c.expect(t, "large", address+1024, make([]byte, 64<<10+1))
 	want(t, "cudaMemcpy on the device", c.across(address+100, address, 7, onDevice), success)
+	answer = 9
+	c.expect(t, "answered by who is told", address+1024, []byte{9})
 	tell(0)
 	c.expect(t, "nobody is told", address, []byte("content"))
-	if len(reads) != 2 || reads[0] != (read{7, 1}) || reads[1] != (read{8, 0}) {
+	if want := []read{{7, 1}, {8, 0}, {1, 0}}; !slices.Equal(reads, want) {
 		t.Errorf("reads %v", reads)
 	}
 }

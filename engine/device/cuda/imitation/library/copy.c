@@ -18,7 +18,7 @@ pthread_mutex_t copy_lock = PTHREAD_MUTEX_INITIALIZER;
 static shadow shadows[most_shadows]; /* in the order of their birth, round and round */
 static size_t made;
 static uint64_t kernels, belief = shortest_belief;
-static int (*on_read)(uint64_t bytes, int known);
+static void (*on_read)(void *bytes, uint64_t size, int known);
 
 void launched(void) { __atomic_add_fetch(&kernels, 1, __ATOMIC_RELAXED); }
 
@@ -113,19 +113,16 @@ static void within(uintptr_t to, uintptr_t from, size_t size, int times)
 	free(bytes);
 }
 
-/* memtop_imitation_on_read sets who is called after a copy of at most 64 KiB to the host,
- * on the thread that copied, and whether all its bytes were known; NULL for nobody. What it
- * returns is the value of a single byte that is not known: of a condition, as a rule. */
-EXPORT void memtop_imitation_on_read(int (*callback)(uint64_t bytes, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
+/* memtop_imitation_on_read sets who is called after a copy of at most 64 KiB to the host, on
+ * the thread that copied, with the bytes as the program will find them and whether all were
+ * known; NULL for nobody. It may write others: what a condition is taken for, or a size. */
+EXPORT void memtop_imitation_on_read(void (*callback)(void *bytes, uint64_t size, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
 
 static void tell(void *to, size_t size, bool known)
 {
-	int (*callback)(uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
-	if (!callback || size > largest_shadow)
-		return;
-	int answer = callback(size, known);
-	if (size == 1 && !known)
-		*(unsigned char *)to = (unsigned char)answer;
+	void (*callback)(void *, uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
+	if (callback && size <= largest_shadow)
+		callback(to, size, known);
 }
 
 void copy(void *to, const void *from, size_t size)

@@ -111,8 +111,14 @@ NONE(nvmlDeviceGetGraphicsRunningProcesses)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v2)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v3)
 
-REFUSE(nvmlDeviceGetGpuFabricInfo, nvml_not_supported)
-REFUSE(nvmlDeviceGetGpuFabricInfoV, nvml_not_supported)
+/* So answers a GPU that is in no fabric of several machines. PyTorch asks for its handles'
+ * kind, which no size depends on. */
+#define NO_FABRIC(name) \
+	EXPORT int name(void) { return nvml_not_supported; }
+
+NO_FABRIC(nvmlDeviceGetGpuFabricInfo)
+NO_FABRIC(nvmlDeviceGetGpuFabricInfoV)
+
 REFUSE(nvmlDeviceGetNvLinkState, nvml_not_supported)
 REFUSE(nvmlDeviceGetNvLinkCapability, nvml_not_supported)
 REFUSE(nvmlDeviceGetNvLinkRemoteDeviceType, nvml_not_supported)

@@ -1,4 +1,4 @@
-"""Reads of small values call back, with whether their bytes were known."""
+"""Reads of small values call back, with whether their bytes were known, and are what is written then."""
 
 import ctypes
 
@@ -6,9 +6,16 @@ import torch
 
 x = torch.randn(1000, device="cuda")  # a rehearsal has asked for reads by now, and asks no more
 told = []
-ANSWER = 0
-KIND = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
-callback = KIND(lambda size, known: told.append((size, bool(known))) or ANSWER)
+answer = b""
+KIND = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)
+
+
+def tell(address, size, known):
+    told.append((size, bool(known)))
+    ctypes.memmove(address, answer, len(answer))
+
+
+callback = KIND(tell)
 library = ctypes.CDLL(None)
 library.memtop_imitation_on_read(callback)
 
@@ -23,10 +30,11 @@ put = torch.tensor([1, 2, 3]).cuda()
 assert reads(lambda: put.tolist()) == [(24, True)], told
 assert reads(lambda: x.sum().item()) == [(4, False)], told
 assert reads(lambda: bool((x > 0).any())) == [(1, False)], told
-ANSWER = 1
+answer = b"\1"
 assert bool((x > 0).any()), "the answer is not taken"
-assert x.sum().item() == 0, "an answer is taken for more than a byte"
-ANSWER = 0
+answer = (5).to_bytes(8, "little")
+assert x.argmax().item() == 5, "the answer is not taken"
+answer = b""
 assert reads(lambda: torch.zeros(3, device="cuda").tolist()) == [(12, True)], told
 assert reads(lambda: x.cpu()) == [(4000, False)], told
 assert reads(lambda: torch.empty(1 << 20, device="cuda").cpu()) == []

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRehearsedLibraries runs programs that use libraries of PyTorch, for each that is there.
+func TestRehearsedLibraries(t *testing.T) {
+	python := cudaPython(t)
+	torchrun := []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}
+	for name, p := range map[string]struct {
+		script, needs string // packages, by spaces
+		flags         []string
+		launcher      []string // words between the interpreter and the script
+		words         []string // of the script
+		bound         []string // any of these
+	}{
+		"accelerate":           {script: "accelerated", needs: "accelerate", bound: []string{"exact"}},
+		"bitsandbytes":         {script: "qlora", needs: "bitsandbytes peft transformers", bound: []string{"exact", "branches"}},
+		"deepspeed zero 2":     {script: "zero", needs: "deepspeed", flags: []string{"--gpus", "2"}, launcher: torchrun, words: []string{"--stage", "2"}},
+		"deepspeed zero 3":     {script: "zero", needs: "deepspeed", flags: []string{"--gpus", "2"}, launcher: torchrun, words: []string{"--stage", "3"}},
+		"a rank of zero 3":     {script: "zero", needs: "deepspeed", flags: []string{"--world", "64", "--rank", "63"}, words: []string{"--stage", "3"}},
+		"detection":            {script: "detection", needs: "torchvision", flags: []string{"--values", "upper"}, bound: []string{"upper"}},
+		"diffusers":            {script: "unet", needs: "diffusers", bound: []string{"modelled"}},
+		"generate":             {script: "generate", needs: "transformers"},
+		"lightning":            {script: "lightning_fit", needs: "lightning"},
+		"mixture of experts":   {script: "moe", needs: "transformers", bound: []string{"exact", "branches", "lower"}},
+		"peft":                 {script: "lora", needs: "peft transformers", bound: []string{"exact", "branches"}},
+		"timm":                 {script: "images", needs: "timm", bound: []string{"modelled"}},
+		"timm's transformer":   {script: "images", needs: "timm", words: []string{"vit_base_patch16_224"}, bound: []string{"modelled"}},
+		"transformers":         {script: "trainer", needs: "transformers accelerate"},
+		"transformers and trl": {script: "sft", needs: "trl datasets tokenizers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HF_HUB_OFFLINE", "1")
+			need(t, python, strings.Fields(p.needs))
+			path := filepath.Join("../../engine/device/cuda/imitation/testdata/programs", p.script+".py")
+			words := append(append(append(append(p.flags, "--", python), p.launcher...), path), p.words...)
+			r := rehearse(t, words...)
+			if r.code != 0 || !r.Fits || len(r.Ranks) == 0 || len(r.NotImitated) > 0 {
+				t.Errorf("code %d, %d ranks, not imitated: %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
+			}
+			if len(p.bound) > 0 && !strings.Contains(" "+strings.Join(p.bound, " ")+" ", " "+r.Bound+" ") {
+				t.Errorf("its sizes are %q, not of %v: %v", r.Bound, p.bound, r.DependsOnData)
+			}
+		})
+	}
+}
+
+// need skips a test where a package is not there.
+func need(t *testing.T, python string, packages []string) {
+	t.Helper()
+	for _, name := range packages {
+		if exec.CommandContext(t.Context(), python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)", name).Run() != nil { //nolint:gosec // the names are above
+			t.Skipf("%s has no %s", python, name)
+		}
+	}
+}

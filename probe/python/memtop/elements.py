@@ -1,0 +1,41 @@
+"""Values as the bytes of a tensor's elements."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+_FORMATS = {
+    "torch.bool": "?", "torch.uint8": "B", "torch.int8": "b", "torch.int16": "h", "torch.int32": "i",
+    "torch.int64": "q",
+    "torch.float16": "e", "torch.float32": "f", "torch.float64": "d",
+}  # fmt: skip
+
+
+def put(address: int, size: int, value: float | None, dtype: str | None = None) -> None:
+    """Write a value over some bytes, in every element."""
+    if value is not None:
+        content = elements(size, value, dtype)
+        ctypes.memmove(address, content, len(content))
+
+
+def elements(size: int, value: float, dtype: str | None = None) -> bytes:
+    """Return a value in every element of so many bytes. Where the type is not known, an integer has 8 bytes if that
+    fits, and a number with a fraction 4."""
+    if dtype is None:
+        dtype = _type(size, value)
+    if dtype == "torch.bfloat16":
+        one = struct.pack("<f", value)[2:]
+    elif dtype not in _FORMATS:
+        return b""
+    else:
+        one = struct.pack("<" + _FORMATS[dtype], value if _FORMATS[dtype] in "efd" else int(value))
+    return one * (size // len(one))
+
+
+def _type(size: int, value: float) -> str:
+    if size % 4:
+        return "torch.uint8"
+    if isinstance(value, float):
+        return "torch.float32"
+    return "torch.int32" if size % 8 else "torch.int64"

@@ -1,0 +1,103 @@
+"""Operations of PyTorch that return as many rows as the device counts, and that read one value.
+
+A rehearsed program has them counted by nothing. So each of them is done by a function that
+says, while PyTorch's own runs, what the count is: none, or the most that it can be.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+import torch
+
+from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
+
+Function = Callable[..., Any]
+Counted = tuple[int, int]  # the most rows, and the bytes of what is returned then
+INDEX = 8  # bytes of a place in a tensor
+
+
+def _places(x: Any) -> Counted:
+    return x.numel(), INDEX * x.numel() * x.dim()
+
+
+def _distinct(x: Any, *_: Any, **__: Any) -> Counted:
+    """Of two values, PyTorch counts one and has the other be the rest: both are there if one place is left."""
+    most = x.numel() - 1 if x.dtype == torch.bool else x.numel()
+    return max(most, 0), x.nbytes + INDEX * x.numel()
+
+
+def _distinct_rows(x: Any, dim: int, *_: Any, **__: Any) -> Counted:
+    rows = x.size(dim) if x.dim() else 1
+    return rows, x.nbytes + INDEX * rows
+
+
+COUNTED: dict[str, Callable[..., Counted]] = {
+    "nonzero": _places,
+    "_unique2": _distinct,
+    "unique_consecutive": _distinct,
+    "unique_dim": _distinct_rows,
+    "unique_dim_consecutive": _distinct_rows,
+}
+
+READS = "_local_scalar_dense"  # item() and what becomes a number
+
+
+class Sizes:
+    """Keeps what it has PyTorch call."""
+
+    def __init__(self, reads: Reads, upper: bool) -> None:
+        self._reads = reads
+        self._upper = upper
+        self._library: Any = None
+
+    def begin(self) -> None:
+        """Begin. It changes nothing in what PyTorch's own functions ask memory for."""
+        self._library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a function is replaced
+            if hasattr(torch.library, "get_kernel"):  # since PyTorch 2.9
+                for name, most in COUNTED.items():
+                    self._library.impl(name, self._counted(_original(name), most), "CUDA", with_keyset=True)
+                self._library.impl(READS, self._one(_original(READS)), "CUDA", with_keyset=True)
+            else:  # it is the same with a place for what is returned, which nothing replaces
+                self._library.impl("nonzero", self._counted(_hidden(_nonzero), _places, keys=False), "CUDA")
+
+    def _counted(self, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
+        def count(*arguments: Any, **named: Any) -> Any:
+            rows, at_most = most(*arguments[keys:], **named)
+            operation = Operation(SIZE, answer=rows if self._upper else 0, most=rows, at_most=at_most)
+            with self._reads.during(operation):
+                return original(*arguments, **named)
+
+        return _hidden(count)
+
+    def _one(self, original: Function) -> Function:
+        def read(keys: Any, x: Any) -> Any:
+            with self._reads.during(Operation(_kind(x.dtype), type=str(x.dtype))):
+                return original(keys, x)
+
+        return _hidden(read)
+
+
+def _original(name: str) -> Function:
+    call: Function = torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed
+    return call
+
+
+def _nonzero(x: Any) -> Any:
+    return torch.ops.aten.nonzero.out(x, out=torch.empty(0, dtype=torch.long, device=x.device))
+
+
+def _kind(dtype: torch.dtype) -> str:
+    if dtype in (torch.bool, torch.uint8):  # as which flags are kept too
+        return CONDITION
+    return NUMBER if dtype.is_floating_point or dtype.is_complex else INTEGER
+
+
+def _hidden(function: Any) -> Function:
+    """Have a function be no line of the program's, in stacks that PyTorch keeps of its requests."""
+    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.sizes>")
+    hidden: Function = function
+    return hidden

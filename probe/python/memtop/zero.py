@@ -1,0 +1,39 @@
+"""DeepSpeed's ZeRO-3 among ranks whose devices compute nothing.
+
+It compares lists of numbers with those of the first rank, and ends the program where they
+differ. Every rank is taken to have what this one has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+from .importing import when_imported
+
+UTILITIES = "deepspeed.runtime.zero.utils"
+
+
+def begin() -> None:
+    """Begin, as soon as the program imports DeepSpeed."""
+    when_imported(UTILITIES, _agree)
+
+
+def _agree() -> None:
+    utilities: Any = sys.modules[UTILITIES]
+    lengths = getattr(utilities, "assert_lst_len_same_as_other_ranks", None)
+    first = getattr(utilities, "get_lst_from_rank0", None)
+    if lengths is None or first is None:
+        return
+
+    def same_length(own: list[int]) -> None:
+        with contextlib.suppress(RuntimeError):  # that they differ: it takes memory on the device before it says so
+            lengths(own)
+
+    def agreed(own: list[int]) -> list[int]:
+        first(own)
+        return own
+
+    utilities.assert_lst_len_same_as_other_ranks = same_length
+    utilities.get_lst_from_rank0 = agreed

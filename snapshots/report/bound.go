@@ -1,0 +1,120 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// # What the sizes of a rehearsal are worth
+//
+// Values that the program reads from the device were not computed. An operation that counts
+// there, such as nonzero, returns rows that nobody knows: none, or with ValuesUpper all that
+// there can be. Where a value was read that only decides a branch, the sizes are those of
+// the branch that was taken, whatever else is said of them.
+
+// What is read where a value decides a size.
+const (
+	ValuesZeros = "zeros"
+	ValuesUpper = "upper"
+)
+
+// The values of Rehearsal.Bound.
+const (
+	BoundExact    = "exact"    // every request is as on the GPU
+	BoundBranches = "branches" // so it is if the program takes the same branches there
+	BoundModelled = "modelled" // workspaces of libraries are ours
+	BoundLower    = "lower"    // some sizes are at their least
+	BoundUpper    = "upper"    // they are at their most
+	BoundOpen     = "open"     // some sizes are neither, or a function is not imitated
+)
+
+// The kinds of DependsOnData that matter to sizes.
+const (
+	readsSize    = "size"    // an operation counts its rows
+	readsInteger = "integer" // a whole number
+	readsValues  = "values"  // several values, or of an unknown type
+)
+
+// DependsOnData is a line that reads a value of the device's: what it makes of it, a size
+// or a branch, may be another on a GPU.
+type DependsOnData struct {
+	Line   string `json:"line"`
+	What   string `json:"what"` // the text of the line
+	Kind   string `json:"kind"` // what is read: "size", "integer", "condition", "number" or "values"
+	Count  int64  `json:"count"`
+	Bytes  int64  `json:"bytes"`         // of the largest read
+	AtMost *int64 `json:"at_most_bytes"` // that the line's operation returns if it counts the most, null where that is not known
+	Given  bool   `json:"given"`         // --set said the value
+}
+
+// mayDepend begins why numbers are not exact that may depend on data.
+const mayDepend = "sizes or branches may depend on values that are read in "
+
+// Conclude works out what the result is worth once all devices are added: ranks say the
+// same of the lines that read, and of what is modelled.
+func (r *Rehearsal) Conclude() {
+	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
+	slices.Sort(r.Because)
+	r.Because = slices.Compact(r.Because)
+	modelled := len(r.Because) > 0
+	r.mergeLines()
+	if n := len(r.DependsOnData); n > 0 {
+		r.Because = append(r.Because, mayDepend+quantity.Plural(n, "line")+" and not computed")
+	}
+	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
+	r.Bound, r.BoundBytes = r.bound(modelled), nil
+	if r.Exact {
+		r.BoundBytes = new(int64)
+	}
+}
+
+// mergeLines has each line that reads be there once.
+func (r *Rehearsal) mergeLines() {
+	byLine := make(map[string]int)
+	merged := r.DependsOnData[:0]
+	for _, d := range r.DependsOnData {
+		at, known := byLine[d.Line]
+		if !known {
+			byLine[d.Line] = len(merged)
+			merged = append(merged, d)
+			continue
+		}
+		merged[at].Count += d.Count
+		if d.AtMost != nil && (merged[at].AtMost == nil || *d.AtMost > *merged[at].AtMost) {
+			merged[at].AtMost = d.AtMost
+		}
+	}
+	r.DependsOnData = merged
+}
+
+// bound is the weakest of what the result's parts are worth.
+func (r *Rehearsal) bound(modelled bool) string {
+	upper := r.Values == ValuesUpper
+	sized := func(d DependsOnData) bool { return d.Kind == readsSize && !d.Given }
+	unknown := func(d DependsOnData) bool { return (d.Kind == readsInteger || d.Kind == readsValues) && !d.Given }
+	switch some := r.DependsOnData; {
+	case len(r.NotImitated) > 0, upper && slices.ContainsFunc(some, unknown):
+		return BoundOpen
+	case upper && slices.ContainsFunc(some, sized):
+		return BoundUpper
+	case slices.ContainsFunc(some, sized), slices.ContainsFunc(some, unknown):
+		return BoundLower
+	case modelled:
+		return BoundModelled
+	case len(some) > 0:
+		return BoundBranches
+	}
+	return BoundExact
+}
+
+// worth says it, by the words of Rehearsal.Bound.
+var worth = map[string]string{
+	BoundExact:    "Exact: these are the requests that PyTorch makes on such a GPU.",
+	BoundBranches: "Exact, if the program takes the same branches on such a GPU.",
+	BoundModelled: "Modelled: PyTorch's own requests are exact, and libraries' workspaces are estimated.",
+	BoundLower:    "A lower bound: sizes that depend on data are at their least. --values upper has them at their most.",
+	BoundUpper:    "An upper bound: sizes that depend on data are at their most.",
+	BoundOpen:     "Neither a lower nor an upper bound: not all sizes that depend on data are known. --set LINE=VALUE says one.",
+}

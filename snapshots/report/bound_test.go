@@ -1,0 +1,74 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
+	some := func(kind string) DependsOnData {
+		return DependsOnData{Line: kind + ".py:1", What: "x = " + kind, Kind: kind, Count: 2}
+	}
+	known := some("size")
+	known.AtMost = new(int64)
+	*known.AtMost = 3 << 20
+	given := some("integer")
+	given.Given = true
+	for name, test := range map[string]struct {
+		values    string
+		because   []string
+		reads     []DependsOnData
+		gaps      []NotImitated
+		want, say string
+	}{
+		"nothing is read":             {ValuesZeros, nil, nil, nil, BoundExact, "Exact: these"},
+		"a condition":                 {ValuesZeros, nil, []DependsOnData{some("condition")}, nil, BoundBranches, "the same branches"},
+		"a loss that is printed":      {ValuesUpper, nil, []DependsOnData{some("number")}, nil, BoundBranches, "the same branches"},
+		"a library's workspace":       {ValuesZeros, []string{"cuDNN: ours"}, []DependsOnData{some("number")}, nil, BoundModelled, "Modelled"},
+		"a count":                     {ValuesZeros, []string{"cuDNN: ours"}, []DependsOnData{known, some("number")}, nil, BoundLower, "at most 3.0 MiB"},
+		"a count at its most":         {ValuesUpper, []string{"cuDNN: ours"}, []DependsOnData{known, some("condition")}, nil, BoundUpper, "An upper bound"},
+		"a whole number":              {ValuesZeros, nil, []DependsOnData{some("integer")}, nil, BoundLower, "A lower bound"},
+		"one that has no most":        {ValuesUpper, nil, []DependsOnData{known, some("integer")}, nil, BoundOpen, "--set"},
+		"several values":              {ValuesUpper, nil, []DependsOnData{some("values")}, nil, BoundOpen, "--set"},
+		"one that the user gave":      {ValuesUpper, nil, []DependsOnData{known, given}, nil, BoundUpper, "as --set says"},
+		"a function is not imitated":  {ValuesZeros, nil, nil, []NotImitated{{"f", "library", 1}}, BoundOpen, "not imitated"},
+		"the same line of many ranks": {ValuesZeros, nil, []DependsOnData{some("size"), known}, nil, BoundLower, "size.py:1 4x at most 3.0 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearsalOn("A", 8*gib)
+			r.Values, r.Because, r.DependsOnData, r.NotImitated = test.values, test.because, test.reads, test.gaps
+			r.Add(RehearsedOn{PeakAllocated: gib}, nil, false)
+			r.Conclude()
+			if r.Bound != test.want || r.Exact != (test.want == BoundExact) || (r.BoundBytes != nil) != r.Exact {
+				t.Errorf("%s, exact %v, within %v; want %s", r.Bound, r.Exact, r.BoundBytes, test.want)
+			}
+			if text := textOf(t, r, 100); !strings.Contains(text, test.say) {
+				t.Errorf("no %q in %s", test.say, text)
+			}
+		})
+	}
+}
+
+func TestAProgramThatFailedSaysSoFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		error string
+		used  bool
+		want  string
+	}{
+		"at import":           {"ModuleNotFoundError: No module named 'x' (train.py:3)", false, "The program failed with exit code 2: ModuleNotFoundError: No module named 'x' (train.py:3) It failed before it used an imitated NVIDIA A of 8.0 GiB."},
+		"without a word":      {"", false, "The program failed with exit code 2. It failed before it used"},
+		"after some training": {"ValueError: no (train.py:9)", true, "The program failed with exit code 2: ValueError: no (train.py:9) Until it failed it fitted on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearsalOn("A", 8*gib)
+			r.ExitCode, r.Error, r.Ended = 2, test.error, "exit"
+			if test.used {
+				r.Add(RehearsedOn{DeviceBytes: gib}, nil, false)
+			}
+			r.Conclude()
+			if text := textOf(t, r, 100); !strings.HasPrefix(text, test.want) || strings.Contains(text, "ran to its end") {
+				t.Errorf("%q does not begin with %q", text, test.want)
+			}
+		})
+	}
+}
