@@ -110,6 +110,10 @@ func TestRehearsedMeasurementsThatWerePublished(t *testing.T) {
 		if all && !strings.HasPrefix(release, group[0].pytorch+".") || !all && name != smallPublished {
 			continue
 		}
+		if strings.HasPrefix(group[0].cause, notRehearsed) {
+			t.Logf("%s: %s", group[0].what, group[0].cause)
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			compared += compare(t, w, python, group)
 		})
@@ -120,6 +124,9 @@ func TestRehearsedMeasurementsThatWerePublished(t *testing.T) {
 	_ = w.Flush() // it writes to memory
 	t.Logf("\n%s", table.String())
 }
+
+// notRehearsed begins the cause of a row whose program does not run on the imitation.
+const notRehearsed = "not rehearsed: "
 
 // smallPublished takes little, and differs little between releases.
 const smallPublished = "checkpoints.py"
@@ -164,7 +171,7 @@ func compare(t *testing.T, table *tabwriter.Writer, python string, group []figur
 		t.Skipf("a library is missing: %s", missing(r.stderr))
 	case r.PyTorch == "" && strings.Contains(r.stderr, "without CUDA"):
 		t.Skip("this PyTorch is a build without CUDA")
-	case r.code != 0:
+	case r.code != 0 || !r.Fits:
 		t.Fatalf("code %d, %s", r.code, r.stderr)
 	}
 	for _, f := range group {

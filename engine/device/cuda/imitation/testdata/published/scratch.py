@@ -188,7 +188,9 @@ def main():
     model.cuda()
     if changes >= BF16:
         model.to(torch.bfloat16)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.1, fused=True if changes >= FUSED else None)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=5e-4, weight_decay=0.1, fused=True if changes >= FUSED else None
+    )
     batch = 32 if changes >= BATCH else 8
     for step in range(SAMPLES // batch):
         optimizer.zero_grad()
