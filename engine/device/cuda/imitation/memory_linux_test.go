@@ -45,6 +45,30 @@ func TestMemoryUntilThereIsNone(t *testing.T) {
 	}
 }
 
+// TestMemoryLiesWhereTheDriverPutsIt has the lowest free addresses, whatever was there before.
+func TestMemoryLiesWhereTheDriverPutsIt(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	free := function[func(uintptr) int32](t, "cudaFree")
+	const size = 20 * mebibyte
+	first := allocate(t, size)
+	second, third := allocate(t, size), allocate(t, 1)
+	if second != first+size || third != second+size {
+		t.Errorf("they begin at %#x, %#x and %#x", first, second, third)
+	}
+	want(t, "cudaFree", free(first), success)
+	if wide := allocate(t, size+1); wide != third+2*mebibyte {
+		t.Errorf("what is wider than the hole begins at %#x, and what is before ends at %#x", wide, third+2*mebibyte)
+	}
+	if small := allocate(t, 2*mebibyte); small != first {
+		t.Errorf("what fits into the hole begins at %#x, not %#x", small, first)
+	}
+	if rest := allocate(t, size-2*mebibyte); rest != first+2*mebibyte {
+		t.Errorf("the rest of the hole begins at %#x, not %#x", rest, first+2*mebibyte)
+	}
+}
+
 func TestMemoryWithoutAnEnd(t *testing.T) {
 	if said, inside := onGPU(t, small+";endless=1"); !inside {
 		want := []imitation.Taken{{Now: 4096 * mebibyte, Most: 4096 * mebibyte}}

@@ -72,24 +72,86 @@ static void erase(range *r)
 	count--;
 }
 
-/* addresses reserves a range, which begins at a page of the device. */
+/* # Where memory lies
+ *
+ * The driver gives the lowest addresses that are free, as recordings from GPUs show: their
+ * segments lie upwards in the order of their making, and in the holes of those that are gone.
+ * That matters, because PyTorch takes the block with the lowest address of those that fit
+ * alike, and so decides which segments become free. Addresses that are only reserved, for
+ * memory to be mapped to, lie elsewhere. */
+
+static uintptr_t unbacked(uint64_t size)
+{
+	char *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return got == MAP_FAILED ? 0 : (uintptr_t)got;
+}
+
+static struct {
+	uintptr_t start, end;
+	uintptr_t full; /* there is no hole of a page below it */
+} arena;
+
+/* open_arena takes the addresses of all devices, as many as there can be had. */
+static void open_arena(void)
+{
+	for (uint64_t size = 1ull << 46; size >= 1ull << 36 && !arena.end; size /= 2) {
+		uintptr_t got = unbacked(size);
+		if (!got)
+			continue;
+		arena.start = arena.full = (got + page - 1) & ~(uintptr_t)(page - 1);
+		arena.end = got + size;
+	}
+}
+
+/* hole returns the lowest addresses of the arena that nobody has. */
+static uintptr_t hole(uint64_t size)
+{
+	if (!arena.end)
+		open_arena();
+	uintptr_t at = arena.full;
+	bool lowest = true; /* all before is full */
+	for (size_t i = after(at - 1); i < count && ranges[i].start < arena.end && ranges[i].start - at < size; i++) {
+		lowest = lowest && ranges[i].start == at;
+		at = ranges[i].start + whole_pages(ranges[i].size);
+		if (lowest)
+			arena.full = at;
+	}
+	return size <= arena.end - at ? at : 0;
+}
+
+/* elsewhere reserves addresses that begin at a page of the device. */
+static uintptr_t elsewhere(uint64_t size)
+{
+	uint64_t mapped = size + page;
+	uintptr_t got = unbacked(mapped);
+	if (!got)
+		return 0;
+	uintptr_t start = (got + page - 1) & ~(uintptr_t)(page - 1), end = start + size;
+	if (start > got)
+		munmap((void *)got, start - got);
+	if (got + mapped > end)
+		munmap((void *)end, got + mapped - end);
+	return start;
+}
+
+static void give_addresses(const range *r)
+{
+	if (r->device < 0)
+		munmap((void *)r->start, whole_pages(r->size));
+	else if (r->start < arena.full)
+		arena.full = r->start;
+}
+
+/* addresses returns a new range, which begins at a page of the device. */
 static uintptr_t addresses(uint64_t size, int device, bool pooled)
 {
-	uint64_t whole = whole_pages(size), mapped = whole + page;
-	char *got = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (got == MAP_FAILED)
-		return 0;
-	uintptr_t start = ((uintptr_t)got + page - 1) & ~(uintptr_t)(page - 1);
-	uintptr_t end = start + whole, mapped_end = (uintptr_t)got + mapped;
-	if (start > (uintptr_t)got)
-		munmap(got, start - (uintptr_t)got);
-	if (mapped_end > end)
-		munmap((void *)end, mapped_end - end);
-	if (!insert((range){start, size, device, pooled})) {
-		munmap((void *)start, whole);
+	uint64_t whole = whole_pages(size);
+	range r = {device < 0 ? elsewhere(whole) : hole(whole), size, device, pooled};
+	if (r.start && !insert(r)) {
+		give_addresses(&r);
 		return 0;
 	}
-	return start;
+	return r.start;
 }
 
 int take_locked(int device, int64_t size)
@@ -146,7 +208,7 @@ static int release(uintptr_t address, bool of_device)
 	bool good = r && r->start == address && r->device != host && (r->device >= 0) == of_device;
 	uint64_t size = good ? r->size : 0;
 	if (good) {
-		munmap((void *)r->start, whole_pages(r->size));
+		give_addresses(r);
 		if (of_device)
 			give(r->device, r->size, r->pooled);
 		erase(r);
