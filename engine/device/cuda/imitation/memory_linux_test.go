@@ -67,6 +67,10 @@ func TestMemoryLiesWhereTheDriverPutsIt(t *testing.T) {
 	if rest := allocate(t, size-2*mebibyte); rest != first+2*mebibyte {
 		t.Errorf("the rest of the hole begins at %#x, not %#x", rest, first+2*mebibyte)
 	}
+	want(t, "cudaLaunchKernel", function[func() int32](t, "cudaLaunchKernel")(), success)
+	if after := allocate(t, size); after != first-224*mebibyte {
+		t.Errorf("what is allocated after a kernel begins at %#x, not %#x", after, first-224*mebibyte)
+	}
 }
 
 func TestMemoryWithoutAnEnd(t *testing.T) {

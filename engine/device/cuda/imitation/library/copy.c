@@ -24,6 +24,8 @@ void launched(void) { __atomic_add_fetch(&kernels, 1, __ATOMIC_RELAXED); }
 
 static uint64_t launches(void) { return __atomic_load_n(&kernels, __ATOMIC_RELAXED); }
 
+bool kernels_ran(void) { return launches() > 0; }
+
 static void drop(shadow *s)
 {
 	free(s->bytes);

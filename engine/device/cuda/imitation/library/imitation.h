@@ -71,6 +71,7 @@ void fill(void *at, int value, size_t size);
 void freed(uintptr_t start, uint64_t size);
 void mirror(const void *from, void *to, size_t size, int times);
 void launched(void);
+bool kernels_ran(void);
 void believe_for_ranks(int ranks);
 
 /* stream.c */

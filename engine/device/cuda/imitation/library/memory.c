@@ -77,7 +77,10 @@ static void erase(range *r)
  * The driver gives the lowest addresses that are free, as recordings from GPUs show: their
  * segments lie upwards in the order of their making, and in the holes of those that are gone.
  * That matters, because PyTorch takes the block with the lowest address of those that fit
- * alike, and so decides which segments become free. Addresses that are only reserved, for
+ * alike, and so decides which segments become free. What is allocated before the first kernel
+ * runs lies behind a gap, which is filled afterwards: of 80 MiB in recordings by PyTorch 2.6
+ * with CUDA 12.4 (the first segment only, for the second comes after a kernel), of 224 MiB in
+ * those by 2.11 with CUDA 12.8 (a whole model that is copied to the device). Addresses that are only reserved, for
  * memory to be mapped to, lie elsewhere. */
 
 static uintptr_t unbacked(uint64_t size)
@@ -108,8 +111,9 @@ static uintptr_t hole(uint64_t size)
 {
 	if (!arena.end)
 		open_arena();
-	uintptr_t at = arena.full;
-	bool lowest = true; /* all before is full */
+	uintptr_t gap = arena.start + ((gpu()->cuda < 12080 ? 80ull : 224ull) << 20);
+	uintptr_t at = kernels_ran() || arena.full > gap ? arena.full : gap;
+	bool lowest = at == arena.full; /* all before is full */
 	for (size_t i = after(at - 1); i < count && ranges[i].start < arena.end && ranges[i].start - at < size; i++) {
 		lowest = lowest && ranges[i].start == at;
 		at = ranges[i].start + whole_pages(ranges[i].size);
