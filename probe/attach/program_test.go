@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,7 +16,12 @@ import (
 func listening(t testing.TB, p probe.Source, o probe.Options) *probe.Probe {
 	t.Helper()
 	if o.Dir == "" && o.Path == "" {
-		o.Dir = filepath.Join(t.TempDir(), "probe")
+		folder, err := os.MkdirTemp("", "mt") // a socket's path is short, and TMPDIR may be long
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(folder) })
+		o.Dir = filepath.Join(folder, "probe")
 	}
 	probe, err := probe.Listen(t.Context(), o, p)
 	if err != nil {
