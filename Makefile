@@ -28,11 +28,13 @@ SEED     ?= 1
 GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
 # What takes the network away from a command, where that is allowed.
 OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
+# Repositories of others with their recordings, see cmd/memtop/rehearse_recordings_test.go.
+RECORDINGS ?=
 # Labelled snapshots, and the table of their labels when it lies elsewhere.
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -174,6 +176,9 @@ imitation-check: ## they are built again and compared
 
 rehearsals: ## programs rehearsed with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -v -run 'Rehears' ./cmd/memtop
+
+rehearse-recordings: ## snapshots that others recorded on GPUs, whose repositories are in $(RECORDINGS), rehearsed with the release of PyTorch that $(TORCH_PYTHON) has
+	MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
 
 rehearse-published: ## published measurements of the release of PyTorch that $(TORCH_PYTHON) has, rehearsed: the table of differences
 	MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
