@@ -226,7 +226,11 @@ func (w *watcher) readable(t wire.Type) {
 
 // judge looks at the stream as a whole.
 func (w *watcher) judge() {
-	if len(w.counters) == 0 {
+	switch {
+	case len(w.counters) == 0 && w.tooLate():
+		w.unseen("stream.counters", tooLateText)
+		return
+	case len(w.counters) == 0:
 		w.check("stream.counters", w.bye, fmt.Sprintf("counters within %v", answerWithin), "none in %d frames", w.frames)
 		return
 	}
@@ -238,6 +242,13 @@ func (w *watcher) judge() {
 		w.passed("events.play")
 	}
 }
+
+// tooLateText is why a stream is not judged that had no time to come.
+const tooLateText = "this machine was too busy to read a batch in time"
+
+// tooLate reports whether this process was busy for so much of the time in which the first
+// batch was to come that it says nothing of the program that it did not.
+func (w *watcher) tooLate() bool { return w.reading != nil && w.reading.late() > answerWithin/2 }
 
 // rhythm looks at how often batches ended.
 func (w *watcher) rhythm() {
