@@ -175,13 +175,13 @@ imitation-check: ## they are built again and compared
 	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
 
 rehearsals: ## programs rehearsed with the PyTorch of $(TORCH_PYTHON)
-	MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -v -run 'Rehears' ./cmd/memtop
+	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run 'Rehears' ./cmd/memtop
 
 rehearse-recordings: ## snapshots that others recorded on GPUs, whose repositories are in $(RECORDINGS), rehearsed with the release of PyTorch that $(TORCH_PYTHON) has
-	MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
+	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
 
 rehearse-published: ## published measurements of the release of PyTorch that $(TORCH_PYTHON) has, rehearsed: the table of differences
-	MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
+	MEMTOP_REHEARSALS=all MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -25,8 +25,17 @@ type rehearsed struct {
 	stderr string
 }
 
-// cudaPython returns an interpreter with PyTorch's CUDA build, or skips the test.
+// cudaPython returns an interpreter with PyTorch's CUDA build, or skips the test. All tests
+// of rehearsals take minutes, so `go test` alone runs the first of them only.
 func cudaPython(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("MEMTOP_REHEARSALS") == "" {
+		t.Skip("MEMTOP_REHEARSALS is not set: make rehearsals")
+	}
+	return anyCUDAPython(t)
+}
+
+func anyCUDAPython(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("importing PyTorch takes seconds each time")
@@ -63,7 +72,7 @@ func rehearse(t *testing.T, arguments ...string) rehearsed {
 const smallGPT = "testdata/rehearse/gpt.py"
 
 func TestARehearsedProgramThatFits(t *testing.T) {
-	python := cudaPython(t)
+	python := anyCUDAPython(t)
 	folder := t.TempDir()
 	snapshot, weights := filepath.Join(folder, "plan.pickle"), filepath.Join(folder, "weights.pt")
 	r := rehearse(t, "-o", snapshot, "--", python, smallGPT, "--save", weights)
@@ -111,8 +120,8 @@ func TestARehearsedProgramSaysTheSameOfItself(t *testing.T) {
 }
 
 func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
-	python := cudaPython(t)
-	r := rehearse(t, "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
+	python := anyCUDAPython(t)
+	r := rehearse(t, "--no-advice", "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
 	if r.code != 11 || r.Fits || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
