@@ -43,6 +43,9 @@ func TestRehearsedLibraries(t *testing.T) {
 			if r.code != 0 || !r.Fits || len(r.Ranks) == 0 || len(r.NotImitated) > 0 {
 				t.Errorf("code %d, %d ranks, not imitated: %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
 			}
+			if most := r.Most(); most != nil {
+				t.Logf("%d and %d bytes allocated and reserved, %.1f s, %d ranks, %s, %v", most.PeakAllocated, most.PeakReserved, r.Seconds, len(r.Ranks), r.Bound, r.Because)
+			}
 			if len(p.bound) > 0 && !strings.Contains(" "+strings.Join(p.bound, " ")+" ", " "+r.Bound+" ") {
 				t.Errorf("its sizes are %q, not of %v: %v", r.Bound, p.bound, r.DependsOnData)
 			}

@@ -12,22 +12,26 @@ from typing import Any, Callable
 import torch
 
 from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
+from .threads import called_by_pytorch
 
 Function = Callable[..., Any]
 Counted = tuple[int, int]  # the most rows, and the bytes of what is returned then
 INDEX = 8  # bytes of a place in a tensor
 
 
+@called_by_pytorch
 def _places(x: Any) -> Counted:
     return x.numel(), INDEX * x.numel() * x.dim()
 
 
+@called_by_pytorch
 def _distinct(x: Any, *_: Any, **__: Any) -> Counted:
     """Of two values, PyTorch counts one and has the other be the rest: both are there if one place is left."""
     most = x.numel() - 1 if x.dtype == torch.bool else x.numel()
     return max(most, 0), x.nbytes + INDEX * x.numel()
 
 
+@called_by_pytorch
 def _distinct_rows(x: Any, dim: int, *_: Any, **__: Any) -> Counted:
     rows = x.size(dim) if x.dim() else 1
     return rows, x.nbytes + INDEX * rows

@@ -127,6 +127,10 @@ extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
 	EXPORT int runtime arguments { return body; } \
 	EXPORT int driver arguments { return body; }
 
+/* A function that is not imitated, and cannot matter to memory: nobody is told. */
+#define DECLINE(name, status) \
+	EXPORT int name(void) { return status; }
+
 /* A function that is not imitated. */
 #define REFUSE(name, status) \
 	EXPORT int name(void) \

@@ -242,7 +242,7 @@ REFUSE(cuFuncGetParamCount, not_supported)
 REFUSE(cuFuncGetParamInfo, not_supported)
 REFUSE(cuFuncIsLoaded, not_supported)
 REFUSE(cuFuncSetSharedSize, not_supported)
-REFUSE(cuGetExportTable, not_supported)
+DECLINE(cuGetExportTable, not_supported) /* the undocumented functions of NVIDIA's own libraries */
 REFUSE(cuGraphBatchMemOpNodeGetParams, not_supported)
 REFUSE(cuGraphChildGraphNodeGetGraph, not_supported)
 REFUSE(cuGraphEventRecordNodeGetEvent, not_supported)
