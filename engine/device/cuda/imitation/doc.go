@@ -4,7 +4,8 @@
 // it. See docs/rehearse.md.
 //
 // It computes nothing and moves no bytes but small ones: it is no device to train on. For
-// the engine's own tests of its CUDA device there is package cudatest.
+// the engine's own tests of its CUDA device there is package cudatest, which takes what a
+// GPU has from the tables here; a test has the engine see the same of both.
 //
 // The library is built for Linux on amd64 and arm64 by `make imitation`, with zig of the
 // version that built/MANIFEST names, and lies in built; a test holds its sources against the

@@ -63,6 +63,17 @@ var Catalogue = sync.OnceValue(func() []GPU {
 	return all
 })
 
+// SharedOptIn returns how much shared memory a block of a kernel may ask for on GPUs of a
+// compute capability, in bytes; 0 where it is not known.
+func SharedOptIn(major, minor int) int64 {
+	for _, row := range rows(capabilityTable) {
+		if row["capability"] == fmt.Sprintf("%d.%d", major, minor) {
+			return row.number("shared_per_block_optin")
+		}
+	}
+	return 0
+}
+
 // Find returns the GPU of a name.
 func Find(name string) (GPU, bool) {
 	for _, g := range Catalogue() {

@@ -14,7 +14,7 @@ EXPORT int cudaDeviceGetGraphMemAttribute(int device, int number, uint64_t *valu
 EXPORT int cudaIpcGetEventHandle(void *handle) { return memset(handle, 0, 64), success; }
 
 EXPORT int cudaGraphInstantiate(void **graph) { return *graph = new_handle(), success; }
-EXPORT int cudaGraphInstantiateWithFlags(void **graph) { return cudaGraphInstantiate(graph); }
+BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (void **graph), cudaGraphInstantiate(graph))
 EXPORT int cudaGraphNodeGetDependencies(void *node, void **nodes, void *edges_or_count, size_t *count)
 {
 	(void)node, (void)nodes;
