@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/cmd/output"
@@ -26,13 +28,16 @@ type stage struct {
 	guard  io.Closer // ends when this process does
 }
 
+// newStage makes a stage. Who tidies is there before the folder is, so that nothing is left
+// however soon this process is killed.
 func newStage() (*stage, error) {
-	folder, err := os.MkdirTemp("", "memtop-rehearse-*")
+	folder := filepath.Join(os.TempDir(), "memtop-rehearse-"+strconv.FormatUint(rand.Uint64(), 36))
+	guard, err := startTidying(folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("preparing the imitation: %w", err)
 	}
-	s := &stage{folder: folder}
-	if s.guard, err = startTidying(folder); err == nil {
+	s := &stage{folder: folder, guard: guard}
+	if err = os.Mkdir(folder, 0o700); err == nil {
 		err = imitation.Install(s.library())
 	}
 	if err != nil {
@@ -47,9 +52,7 @@ func (s *stage) library() string { return filepath.Join(s.folder, "library") }
 // clear ends what still runs and removes the folder.
 func (s *stage) clear() {
 	tidy(s.folder)
-	if s.guard != nil {
-		_ = s.guard.Close() // it finds nothing more to do
-	}
+	_ = s.guard.Close() // it finds nothing more to do
 }
 
 // environment returns the variables of the command.
