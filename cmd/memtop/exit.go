@@ -82,7 +82,7 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &own):
 		return own.code, own.Error(), ""
 	case errors.As(err, &cpu):
-		return command.ExitError, cpu.Error(), "install the one with CUDA, which needs no GPU: pip install torch"
+		return command.ExitError, cpu.Error(), cpu.remedy()
 	case errors.As(err, &none):
 		return cmp.Or(none.code, command.ExitError), none.Error(), "rehearse the command that starts the training"
 	case errors.As(err, &bug):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/report"
@@ -43,5 +44,13 @@ func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 	}
 	if slices.ContainsFunc(changes, func(c change) bool { return c.text == "" || c.settings == "" }) {
 		t.Errorf("a change is empty: %+v", changes)
+	}
+}
+
+// TestABuildWithoutCUDAHasARemedy has the same release be named.
+func TestABuildWithoutCUDAHasARemedy(t *testing.T) {
+	code, line := describe(cpuOnlyError{"2.15.0+cpu"})
+	if code != 1 || !strings.Contains(line, "this PyTorch (2.15.0+cpu) is a build without CUDA; try: pip install --no-deps torch==2.15.0 in") {
+		t.Errorf("code %d, %s", code, line)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -228,6 +229,12 @@ type cpuOnlyError struct{ release string }
 
 func (e cpuOnlyError) Error() string {
 	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.release)
+}
+
+// remedy says how to have the same release with CUDA.
+func (e cpuOnlyError) remedy() string {
+	release, _, _ := strings.Cut(e.release, "+")
+	return "pip install --no-deps torch==" + release + " in a copy of this environment: the build with CUDA, which runs here without a GPU and without NVIDIA's packages"
 }
 
 // noPyTorchError is a command in which no Python imported PyTorch.
