@@ -234,7 +234,7 @@ func (e cpuOnlyError) Error() string {
 // remedy says how to have the same release with CUDA.
 func (e cpuOnlyError) remedy() string {
 	release, _, _ := strings.Cut(e.release, "+")
-	return "pip install --no-deps torch==" + release + " in a copy of this environment: the build with CUDA, which runs here without a GPU and without NVIDIA's packages"
+	return "install its build with CUDA into a copy of this environment; it runs here without a GPU and without NVIDIA's packages: pip install --no-deps torch==" + release
 }
 
 // noPyTorchError is a command in which no Python imported PyTorch.
