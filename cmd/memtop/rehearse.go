@@ -19,6 +19,7 @@ import (
 // rehearsal is what `memtop rehearse` was asked for.
 type rehearsal struct {
 	gpu     string
+	gpuFile string // with a GPU that is not in the catalogue
 	memory  command.Size
 	devices int
 	steps   int
@@ -85,6 +86,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
 	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, several with --vary, or list")
+	f.StringVar(&r.gpuFile, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
 	f.Var(&r.memory, "memory", "another `SIZE` of its memory")
 	f.IntVar(&r.devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
 	f.IntVar(&r.world, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
@@ -113,10 +115,10 @@ func names() (list []string) {
 // choose returns the GPUs that were asked for: several are for --vary.
 func (r *rehearsal) choose(cmd *cobra.Command) (gpus []imitation.GPU, err error) {
 	for name := range strings.SplitSeq(r.gpu, ",") {
-		g, found := imitation.Find(name)
+		g, err := r.find(name)
 		switch {
-		case !found:
-			return nil, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", name), "memtop rehearse --gpu list, or --memory SIZE")
+		case err != nil:
+			return nil, err
 		case r.memory > 0 && int64(r.memory) <= g.Context:
 			return nil, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
 		case r.memory > 0:
@@ -135,6 +137,27 @@ func (r *rehearsal) choose(cmd *cobra.Command) (gpus []imitation.GPU, err error)
 		return gpus, r.to.Check()
 	}
 	return gpus, nil
+}
+
+// find returns the GPU of a name, or the one of the user's file.
+func (r *rehearsal) find(name string) (imitation.GPU, error) {
+	if r.gpuFile == "" {
+		g, found := imitation.Find(name)
+		if !found {
+			return g, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", name), "memtop rehearse --gpu list, or --gpu-file FILE")
+		}
+		return g, nil
+	}
+	file, err := os.Open(r.gpuFile)
+	if err != nil {
+		return imitation.GPU{}, err
+	}
+	defer file.Close() // it was only read
+	g, err := imitation.Describe(file)
+	if err != nil {
+		return g, command.Usage(fmt.Sprintf("%s: %v", r.gpuFile, err), "one of memtop rehearse --gpu list --json")
+	}
+	return g, nil
 }
 
 // ranksOfMachine is how many GPUs a machine is taken to have that has some of a large job.

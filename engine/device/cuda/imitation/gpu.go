@@ -46,10 +46,7 @@ var capabilityTable string
 var Catalogue = sync.OnceValue(func() []GPU {
 	generations := make(map[string]generation)
 	for _, row := range rows(capabilityTable) {
-		generations[row["capability"]] = generation{
-			int(row.number("threads_per_processor")), int(row.number("blocks_per_processor")), int(row.number("registers_per_processor")),
-			row.number("shared_per_processor"), row.number("shared_per_block_optin"), row.number("reserved_shared_per_block"),
-		}
+		generations[row["capability"]] = row.generation()
 	}
 	var all []GPU
 	for _, row := range rows(gpuTable) {
@@ -105,6 +102,14 @@ type row map[string]string
 func (r row) number(column string) int64 {
 	n, _ := strconv.ParseInt(r[column], 10, 64) // a test looks that all are numbers
 	return n
+}
+
+// generation is a line of capabilities.tsv.
+func (r row) generation() generation {
+	return generation{
+		int(r.number("threads_per_processor")), int(r.number("blocks_per_processor")), int(r.number("registers_per_processor")),
+		r.number("shared_per_processor"), r.number("shared_per_block_optin"), r.number("reserved_shared_per_block"),
+	}
 }
 
 func rows(table string) (all []row) {
