@@ -41,16 +41,17 @@ func (a *app) remedy(ctx context.Context, r *rehearsal, g imitation.GPU, args []
 		return nil
 	}
 	a.comment("what does it need? It is run again without a limit")
-	whole, err := a.tryOne(ctx, r, trial{gpu: g, rank: most.Rank, endless: true}, args)
+	endless := trial{gpu: g, rank: most.Rank, endless: true}
+	whole, err := a.tryOne(ctx, r, endless, args)
 	if err != nil || whole.Most() == nil || !whole.Fits {
 		a.comment("what it needs is not known: without a limit it ends in another way")
 		return ctx.Err()
 	}
 	found.Need(whole, fitsOn(whole.Most().DeviceBytes-g.Context))
 	a.comment(fmt.Sprintf("it needs %s; what would make it fit? It is run again with changes", quantity.Bytes(*most.OOM.Needs)))
-	a.tryChanges(ctx, r, trial{gpu: g, rank: most.Rank, endless: true}, args, found, whole, changes)
+	a.tryChanges(ctx, r, endless, args, found, whole, changes)
 	if all := together(most.OOM.Tried); all.settings != "" {
-		a.tryChanges(ctx, r, trial{gpu: g, rank: most.Rank, endless: true}, args, found, whole, []change{all})
+		a.tryChanges(ctx, r, endless, args, found, whole, []change{all})
 	}
 	if whole.Most().PeakAllocated+g.Context <= g.Total { // what is cached and of no use is in the way
 		its, err := a.tryOne(ctx, r, trial{gpu: g, rank: most.Rank, conf: expandable}, args)
