@@ -24,7 +24,7 @@ const (
 func (s Severity) String() string { return [...]string{"info", "warning", "problem"}[s] }
 
 // FindingKind says what a finding is about. Its texts are the documentation:
-// docs/findings.md is made of them.
+// docs/answers.md is made of them.
 type FindingKind struct {
 	Name   string // in JSON
 	Change string // what helps, in a few words; "" where the finding alone says it
@@ -53,7 +53,7 @@ var (
 		Name: "unrecorded", Speaks: "there are no stacks, or no history", Silent: "a program is watched",
 	}
 	LeakFinding = &FindingKind{
-		Name: "leak", Speaks: "a site of a program that counts its steps grows (docs/leaks.md)", Silent: "its trend is not decided",
+		Name: "leak", Speaks: "a site of a program that counts its steps grows (docs/answers.md)", Silent: "its trend is not decided",
 		Saving: "what the site holds",
 	}
 	GrowthFinding = &FindingKind{

@@ -11,32 +11,41 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 )
 
-var updateFindings = flag.Bool("update-findings", false, "rewrite docs/findings.md")
+var updateFindings = flag.Bool("update-findings", false, "rewrite the findings in docs/answers.md")
 
-// findingsPage is docs/findings.md, made of the kinds' own texts.
+// The lines of docs/answers.md between which the findings stand.
+const (
+	findingsBegin = "<!-- findings: made by `go test ./snapshots/analysis -run FindingsPage -update-findings` -->\n"
+	findingsEnd   = "<!-- end of findings -->\n"
+)
+
+// findingsPage is the part of docs/answers.md about findings, made of the kinds' own texts.
 func findingsPage() string {
 	var b strings.Builder
-	b.WriteString(`# Findings
+	b.WriteString(`
+## Findings
 
-What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: five at most, first what went wrong and what makes numbers doubtful, then what would
-save the most. Every finding names the line it is about; ` + "`confidence`" + ` is certain for what was counted and exact, probable for what was counted by
-category, possible for what was estimated. This page is made of the texts in ` + "`snapshots/analysis/finding.go`, `snapshots/analysis/advice` and `snapshots/analysis/ranks`" + `:
-` + "`go test ./snapshots/analysis -run FindingsPage -update-findings`" + `.
+What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: at most five findings. First comes what went wrong and what
+makes numbers doubtful, then what would save the most. Every finding names the line it is about. ` + "`confidence`" + ` is certain
+for what was counted exactly, probable for what was counted by category, possible for what was estimated. The texts are in
+` + "`snapshots/analysis/finding.go`, `snapshots/analysis/advice` and `snapshots/analysis/ranks`" + `.
 
 | kind | speaks when | is silent when | saving |
 |---|---|---|---|
 `)
 	writeKinds(&b, analysis.FindingKinds())
 	b.WriteString(`
-## Across ranks
+### Findings across ranks
 
-What ` + "`memtop attach --all-ranks`, the page Ranks, and `report`" + ` of several files say of the ranks of one job beside each other: nothing where they are alike. Each
-finding names its ranks, the one to look at first. The median of two is the lower one.
+What ` + "`memtop attach --all-ranks`" + `, the page Ranks, and ` + "`report`" + ` of several files say of the ranks of one job beside each other.
+They say nothing where ranks are alike. Each finding names its ranks, the one to look at first. The median of two is the
+lower one.
 
 | kind | speaks when | is silent when | saving |
 |---|---|---|---|
 `)
 	writeKinds(&b, ranks.FindingKinds())
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -47,18 +56,22 @@ func writeKinds(b *strings.Builder, kinds []*analysis.FindingKind) {
 }
 
 func TestFindingsPageIsWhatTheKindsSay(t *testing.T) {
-	const path = "../../docs/findings.md"
-	if *updateFindings {
-		if err := os.WriteFile(path, []byte(findingsPage()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const path = "../../docs/answers.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(page) != findingsPage() {
-		t.Error("docs/findings.md is not what the kinds say; run go test ./snapshots/analysis -run FindingsPage -update-findings")
+	before, rest, begins := strings.Cut(string(page), findingsBegin)
+	findings, after, ends := strings.Cut(rest, findingsEnd)
+	switch {
+	case !begins || !ends:
+		t.Fatalf("%s has no place for the findings", path)
+	case *updateFindings:
+		if err := os.WriteFile(path, []byte(before+findingsBegin+findingsPage()+findingsEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case findings != findingsPage():
+		t.Errorf("%s does not have what the kinds say; run go test ./snapshots/analysis -run FindingsPage -update-findings", path)
 	}
 	names := make(map[string]bool)
 	for _, k := range slices.Concat(analysis.FindingKinds(), ranks.FindingKinds()) {

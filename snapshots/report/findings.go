@@ -4,7 +4,7 @@ import "github.com/memtop/memtop/snapshots/analysis"
 
 // Finding is something that is wrong, or worth knowing.
 type Finding struct {
-	Kind        string   `json:"kind"`         // docs/findings.md has all
+	Kind        string   `json:"kind"`         // docs/answers.md has all
 	Severity    string   `json:"severity"`     // problem, warning or info
 	Bytes       int64    `json:"bytes"`        // that it is about, 0 where it is about none
 	SavingBytes int64    `json:"saving_bytes"` // that the remedy would save, 0 where that is not known

@@ -1,7 +1,7 @@
 package advice
 
 // Kind is one thing that may be found. Its texts are the documentation:
-// docs/findings.md is made of them.
+// docs/answers.md is made of them.
 type Kind struct {
 	Name   string // in JSON
 	Change string // what to do, in a few words

@@ -6,5 +6,5 @@
 // step are told apart by what becomes of what they make: who frees it, and
 // whether it outlives the pass. Memory from before recording is judged by the
 // stack that frees it, and what is never freed by counting copies of each size.
-// docs/categories.md has the rules and what misleads.
+// docs/answers.md has the rules and what misleads.
 package category

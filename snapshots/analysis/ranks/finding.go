@@ -32,7 +32,7 @@ const (
 	leastBehind = 3_000_000_000
 )
 
-// The kinds of findings. docs/findings.md is made of their texts.
+// The kinds of findings. docs/answers.md is made of their texts.
 var (
 	FailedFinding = &analysis.FindingKind{
 		Name: "rank_out_of_memory", Speaks: "some ranks ran out of memory and others did not, or one did first; the bytes are the peak of the one that was first",
