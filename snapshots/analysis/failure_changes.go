@@ -78,16 +78,14 @@ func pinning(n int) string {
 	return fmt.Sprintf("pin %d segments", n)
 }
 
-// growsWithBatch are the categories whose bytes are taken to be proportional to
-// the number of samples.
-var growsWithBatch = [...]trace.Category{trace.Activation, trace.BackwardTemporary, trace.Input, trace.Inference, trace.KVCache}
-
 // smallerBatch finds by how much fewer samples at once make room: what grows with
 // them shrinks, and so does the request.
 func (f *Failure) smallerBatch() {
 	grows := f.Requested
-	for _, c := range growsWithBatch {
-		grows += f.Categories[c]
+	for _, c := range trace.Categories {
+		if c.PerSample() {
+			grows += f.Categories[c]
+		}
 	}
 	percent := math.Ceil(100 * float64(f.Short) / float64(grows))
 	if percent >= 100 {

@@ -19,9 +19,22 @@ const (
 	CategoryCount     = int(iota)
 )
 
-var categoryNames = [CategoryCount]string{
-	"other", "parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache",
-	"workspace", "inference",
+// categories are the facts about each category, by its number: what a new one needs is a line here.
+var categories = [CategoryCount]struct {
+	name      string
+	perSample bool // see PerSample
+	divided   bool // see Divided
+}{
+	OtherCategory:     {name: "other"},
+	Parameter:         {name: "parameter", divided: true},
+	Gradient:          {name: "gradient", divided: true},
+	Optimizer:         {name: "optimizer", divided: true},
+	Activation:        {name: "activation", perSample: true},
+	BackwardTemporary: {name: "backward-temporary", perSample: true},
+	Input:             {name: "input", perSample: true},
+	KVCache:           {name: "kv-cache", perSample: true},
+	Workspace:         {name: "workspace"},
+	Inference:         {name: "inference", perSample: true},
 }
 
 // Categories are all of them in the order in which they are stacked and listed.
@@ -34,10 +47,22 @@ func (c Category) Place() int { return (int(c) + CategoryCount - 1) % CategoryCo
 
 // String returns the category's name as traces and reports write it.
 func (c Category) String() string {
-	if int(c) < len(categoryNames) {
-		return categoryNames[c]
+	return categories[c.known()].name
+}
+
+// PerSample reports whether the category's bytes are taken to be proportional to
+// the number of samples, or tokens, that a program computes with at once.
+func (c Category) PerSample() bool { return categories[c.known()].perSample }
+
+// Divided reports whether the ranks of a sharded job may divide the category's
+// bytes among them.
+func (c Category) Divided() bool { return categories[c.known()].divided }
+
+func (c Category) known() Category {
+	if int(c) < CategoryCount {
+		return c
 	}
-	return categoryNames[OtherCategory]
+	return OtherCategory
 }
 
 // otherNames are what torch.profiler calls categories that we call otherwise.

@@ -70,7 +70,7 @@ func (r *Row) reason(p part, world int) string {
 	switch {
 	case whole(p, int64(world)):
 		return "it has all of what the others divide, a copy such as a checkpoint makes: save it in parts, or on the host"
-	case p.category == trace.Activation, p.category == trace.Input, p.category == trace.KVCache, p.category == trace.BackwardTemporary:
+	case p.category.PerSample():
 		return "it has more samples or longer sequences: give every rank as many tokens, or its stage of a pipeline fewer layers or micro-batches"
 	case p.category == trace.Parameter && edge:
 		return "it has weights that the others have not, as the embedding or the output layer on the first or last stage of a pipeline: give that stage fewer layers"
@@ -89,10 +89,9 @@ func (r *Row) reason(p part, world int) string {
 // whole reports whether a rank has about as much of a category as all ranks together
 // have where each has a part: its own part and a copy of all, or the copy alone.
 func whole(p part, world int64) bool {
-	divided := p.category == trace.Parameter || p.category == trace.Gradient || p.category == trace.Optimizer
 	all := world * p.usual
 	near := func(bytes, of int64) bool { return 10*max(bytes-of, of-bytes) <= of }
-	return divided && world > 2 && all > 0 && (near(p.more, all) || near(p.more, all-p.usual))
+	return p.category.Divided() && world > 2 && all > 0 && (near(p.more, all) || near(p.more, all-p.usual))
 }
 
 func peakOf(r *Row) int64 { return r.PeakAllocated }
