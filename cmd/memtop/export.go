@@ -21,7 +21,7 @@ import (
 // exports returns the formats that a trace can be written in, by name.
 func exports() []export.Format {
 	all := append(export.Formats(), export.Format{
-		Name: "pickle", Extensions: []string{".pickle", ".pkl"},
+		Name: "pickle", About: "PyTorch's own snapshot format", Extensions: []string{".pickle", ".pkl"},
 		Write: func(w io.Writer, t *trace.Trace, _ export.Options) error { return pytorch.Write(w, t) },
 	})
 	slices.SortFunc(all, func(a, b export.Format) int { return strings.Compare(a.Name, b.Name) })
@@ -36,6 +36,15 @@ func formats() string {
 	return strings.Join(names, ", ")
 }
 
+// formatsTable has a line for each format: its name, what it is, its usual extension.
+func formatsTable() string {
+	var text strings.Builder
+	for _, f := range exports() {
+		fmt.Fprintf(&text, "  %-10s  %-43s  %s\n", f.Name, f.About, f.Extensions[0])
+	}
+	return text.String()
+}
+
 func (a *app) exportCommand() *cobra.Command {
 	var format string
 	var to output.File
@@ -45,15 +54,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Write a snapshot in another format",
 		Long: `Write a snapshot in another format. Without --to, OUT's extension says which:
 
-  csv         every event, one row each, with its stack    .csv
-  folded      stacks for flame graph tools                 .folded
-  html        findings, timeline and stacks on one page    .html
-  json        the report                                   .json
-  perfetto    levels over time, for ui.perfetto.dev        .perfetto.json
-  pickle      PyTorch's own snapshot format                .pickle
-  pprof       a profile for go tool pprof                  .pb.gz
-  speedscope  stacks for speedscope.app                    .speedscope.json
-
+` + formatsTable() + `
 Stacks are those of the memory live at one moment, the peak or what --at says; csv
 has those of every event. Of a snapshot without a history, as PyTorch writes when
 nothing was recorded, the memory at the end is written.

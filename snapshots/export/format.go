@@ -10,7 +10,8 @@ import (
 
 // Format is one way to write a trace.
 type Format struct {
-	Name string
+	Name  string
+	About string // a few words for help
 	// Extensions are how names of such files end, the usual one first, each with
 	// its dot.
 	Extensions []string
@@ -37,13 +38,34 @@ type Options struct {
 // written through what makes it printable.
 func Formats() []Format {
 	return []Format{
-		{Name: "csv", Extensions: []string{".csv"}, Stacks: true, Write: asText(writeCSV)},
-		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: asText(writeFolded)},
-		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: asText(writeHTML)},
-		{Name: "json", Extensions: []string{".json"}, Write: asJSON(writeJSON)},
-		{Name: "perfetto", Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: asJSON(writePerfetto)},
-		{Name: "pprof", Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Stacks: true, Write: writePprof},
-		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: asJSON(writeSpeedscope)},
+		{
+			Name: "csv", About: "every event, one row each, with its stack",
+			Extensions: []string{".csv"}, Stacks: true, Write: asText(writeCSV),
+		},
+		{
+			Name: "folded", About: "stacks for flame graph tools",
+			Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: asText(writeFolded),
+		},
+		{
+			Name: "html", About: "findings, timeline and stacks on one page",
+			Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: asText(writeHTML),
+		},
+		{
+			Name: "json", About: "the report",
+			Extensions: []string{".json"}, Write: asJSON(writeJSON),
+		},
+		{
+			Name: "perfetto", About: "levels over time, for ui.perfetto.dev",
+			Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: asJSON(writePerfetto),
+		},
+		{
+			Name: "pprof", About: "a profile for go tool pprof",
+			Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Stacks: true, Write: writePprof,
+		},
+		{
+			Name: "speedscope", About: "stacks for speedscope.app",
+			Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: asJSON(writeSpeedscope),
+		},
 	}
 }
 
