@@ -34,7 +34,10 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+
+help: ## this list
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -72,26 +75,26 @@ wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and i
 	cmp dist/memtop-*.whl bin/wheel/again/memtop-*.whl
 	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./probe/python/wheel
 
-test:
+test: ## all tests
 	$(GO) test ./...
 
-lint:
+lint: ## golangci-lint, and what go fix would change
 	golangci-lint run
 	$(GO) fix -diff ./...
 
-vet:
+vet: ## go vet
 	$(GO) vet ./...
 
-fmt:
+fmt: ## gofumpt over the tree
 	$(GOFUMPT) -w .
 
-race:
+race: ## all tests under the race detector
 	$(GO) test -race ./...
 
 golden: ## rewrite the golden files; review the diff like code
 	$(GO) test ./tui ./snapshots/export ./snapshots/pytorch/pytorchtest -update
 
-bench:
+bench: ## every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
@@ -212,5 +215,5 @@ test-busy: ## all tests three times, beside two busy loops
 	for loop in 1 2; do (while :; do :; done) & loops="$$loops $$!"; done; trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
 		for turn in 1 2 3; do $(GO) test -count 1 ./... || exit 1; done
 
-check: build vet lint test race deadcode
+check: build vet lint test race deadcode ## what must hold before a push
 	$(GO) build ./...
