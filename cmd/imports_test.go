@@ -31,11 +31,11 @@ var picture = map[string][]string{
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/advice":    {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/advice", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},

@@ -20,7 +20,7 @@ func findingsPage() string {
 
 What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: five at most, first what went wrong and what makes numbers doubtful, then what would
 save the most. Every finding names the line it is about; ` + "`confidence`" + ` is certain for what was counted and exact, probable for what was counted by
-category, possible for what was estimated. This page is made of the texts in ` + "`snapshots/analysis/finding.go`, `snapshots/analysis/advice` and `snapshots/analysis/ranks`" + `:
+category, possible for what was estimated. This page is made of the texts in ` + "`snapshots/analysis/finding.go`, `snapshots/analysis/savings` and `snapshots/analysis/ranks`" + `:
 ` + "`go test ./snapshots/analysis -run FindingsPage -update-findings`" + `.
 
 | kind | speaks when | is silent when | saving |

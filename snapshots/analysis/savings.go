@@ -4,26 +4,26 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// adviceKinds are the kinds of findings that package advice makes.
-var adviceKinds = func() map[*advice.Kind]*FindingKind {
-	kinds := make(map[*advice.Kind]*FindingKind)
-	for i := range advice.Kinds {
-		k := &advice.Kinds[i]
+// savingKinds are the kinds of findings that package savings makes.
+var savingKinds = func() map[*savings.Kind]*FindingKind {
+	kinds := make(map[*savings.Kind]*FindingKind)
+	for i := range savings.Kinds {
+		k := &savings.Kinds[i]
 		kinds[k] = &FindingKind{Name: k.Name, Change: k.Change, Speaks: k.Speaks, Silent: k.Silent, Saving: k.Saving}
 	}
 	return kinds
 }()
 
-// advise says what of the peak could be less.
-func (f *finder) advise() {
+// save says what of the peak could be less.
+func (f *finder) save() {
 	top := f.top()
-	for _, a := range f.index.advise(top.scene) {
+	for _, a := range f.index.savings(top.scene) {
 		found := Finding{
-			Kind: adviceKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saving, Evidence: a.Evidence, Remedy: a.Remedy,
+			Kind: savingKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saved, Evidence: a.Evidence, Remedy: a.Remedy,
 			Confidence: Possible, Where: Where{top.event, a.Stack},
 		}
 		if a.Kind.Sure {
@@ -33,9 +33,9 @@ func (f *finder) advise() {
 	}
 }
 
-// advise finds the advice of a scene, but for what the program says is on now. A scene
+// savings finds the savings of a scene, but for what the program says is on now. A scene
 // that is kept may be older than the tables, which only grow.
-func (x *Index) advise(scene *advice.Scene) []advice.Advice {
+func (x *Index) savings(scene *savings.Scene) []savings.Saving {
 	s := *scene
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
@@ -50,10 +50,10 @@ type partKey struct {
 	size     int64
 }
 
-// sceneOf returns what is alive right after an event, for package advice. Names are
-// added by advise.
-func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
-	s := new(advice.Scene)
+// sceneOf returns what is alive right after an event, for package savings. Names are
+// added by savings.
+func (x *Index) sceneOf(alive []trace.Allocation, at int) *savings.Scene {
+	s := new(savings.Scene)
 	begin, j := x.stepBegin(at), x.verdicts()
 	places, notes := make(map[partKey]int), newNoteKinds(x.tables)
 	for i := range alive {
@@ -67,7 +67,7 @@ func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
 		if !ok {
 			k = len(s.Parts)
 			places[key] = k
-			s.Parts = append(s.Parts, advice.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size})
+			s.Parts = append(s.Parts, savings.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size})
 		}
 		s.Parts[k].Count++
 		if a.Open < begin {
@@ -75,15 +75,15 @@ func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
 		}
 		s.Bytes += a.Size
 	}
-	slices.SortStableFunc(s.Parts, func(a, b advice.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
+	slices.SortStableFunc(s.Parts, func(a, b savings.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
 	return s
 }
 
-// words judges names of frames once, however often advice is asked for.
-func (x *Index) words() *advice.Words {
-	return x.kept.words.get(x, func(w *advice.Words) *advice.Words {
+// words judges names of frames once, however often savings are asked for.
+func (x *Index) words() *savings.Words {
+	return x.kept.words.get(x, func(w *savings.Words) *savings.Words {
 		if w == nil {
-			w = new(advice.Words)
+			w = new(savings.Words)
 		}
 		w.Read(x.tables)
 		return w

@@ -1,4 +1,4 @@
-package advice
+package savings
 
 import (
 	"github.com/memtop/memtop/snapshots/analysis/lines"
@@ -29,19 +29,19 @@ type Scene struct {
 	Checkpointing, Autocast bool
 }
 
-// Advice is what could be less.
-type Advice struct {
+// Saving is what could be less.
+type Saving struct {
 	Kind     *Kind
 	Bytes    int64         // that it is about
-	Saving   int64         // bytes that it would save at this moment
+	Saved    int64         // bytes that it would save at this moment
 	Stack    trace.StackID // of the largest part of it
 	Evidence string        // a clause with the numbers
 	Remedy   string        // a clause
 }
 
-// Find returns the advice of all kinds that have some, in the order of [Kinds].
-func (s *Scene) Find() []Advice {
-	var found []Advice
+// Find returns the savings of all kinds that are found, in the order of [Kinds].
+func (s *Scene) Find() []Saving {
+	var found []Saving
 	for k := range Kinds {
 		if a, ok := Kinds[k].find(s); ok {
 			a.Kind = &Kinds[k]

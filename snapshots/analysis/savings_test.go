@@ -31,7 +31,7 @@ func trained(t *testing.T, keeps [2]int, settings [2][]trace.Value) *Index {
 	return NewIndex(tr, &tr.Devices[0])
 }
 
-func TestLiveAdviceIsAboutTheLastStepAndWhatIsOnInIt(t *testing.T) {
+func TestLiveSavingsAreOfTheLastStepAndWhatIsOnInIt(t *testing.T) {
 	off := []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}}
 	for name, test := range map[string]struct {
 		keeps [2]int

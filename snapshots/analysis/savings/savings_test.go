@@ -1,4 +1,4 @@
-package advice_test
+package savings_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
@@ -53,17 +53,17 @@ type part struct {
 	old      int
 }
 
-func sceneOf(t *testing.T, parts []part) *advice.Scene {
+func sceneOf(t *testing.T, parts []part) *savings.Scene {
 	t.Helper()
 	text := used(parts) + "device 0\n"
 	for i, p := range parts {
 		text += fmt.Sprintf("alloc 0x%x 512 stack=%s\n", (i+1)<<12, p.stack)
 	}
 	tr := tracetest.Parse(t, text)
-	s := &advice.Scene{Tables: tr.Tables, Code: new(lines.Code)}
+	s := &savings.Scene{Tables: tr.Tables, Code: new(lines.Code)}
 	s.Code.Read(tr.Tables)
 	for i, p := range parts {
-		s.Parts = append(s.Parts, advice.Part{
+		s.Parts = append(s.Parts, savings.Part{
 			Stack: tr.Devices[0].Events.At(i).Stack, Category: p.category, Size: p.mebibyte * mib, Count: p.count, Old: p.old,
 		})
 		s.Bytes += p.mebibyte * mib * int64(p.count)
@@ -89,17 +89,17 @@ func used(parts []part) string {
 }
 
 // saved is what was found, in MiB: what it is about and what it saves.
-func saved(s *advice.Scene) map[string][2]int64 {
-	s.Words = new(advice.Words)
+func saved(s *savings.Scene) map[string][2]int64 {
+	s.Words = new(savings.Words)
 	s.Words.Read(s.Tables)
 	got := make(map[string][2]int64)
 	for _, a := range s.Find() {
-		got[a.Kind.Name] = [2]int64{a.Bytes / mib, a.Saving / mib}
+		got[a.Kind.Name] = [2]int64{a.Bytes / mib, a.Saved / mib}
 	}
 	return got
 }
 
-func TestAdviceCountsWhatItWouldSave(t *testing.T) {
+func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 	weights := part{trace.Parameter, 4, 25, "state", 0}
 	for name, test := range map[string]struct {
 		parts []part
@@ -192,7 +192,7 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 		{trace.Activation, 8, 10, "scores", 0},
 		{trace.Activation, 8, 10, "positive", 0},
 	}
-	single := func(s *advice.Scene) {
+	single := func(s *savings.Scene) {
 		s.Tables.Strings = append(slices.Clone(s.Tables.Strings), "f32")
 		s.Tables.Notes = append(slices.Clone(s.Tables.Notes), trace.Note{DType: trace.StringID(len(s.Tables.Strings) - 1)})
 		for i := range s.Parts {
@@ -200,13 +200,13 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		change func(s *advice.Scene)
+		change func(s *savings.Scene)
 		want   map[string]bool
 	}{
-		"nothing is on":     {func(*advice.Scene) {}, map[string]bool{"checkpointing": true, "mixed_precision": true}},
-		"checkpointing is":  {func(s *advice.Scene) { s.Checkpointing = true }, map[string]bool{"mixed_precision": true}},
-		"autocast is":       {func(s *advice.Scene) { s.Autocast = true }, map[string]bool{"checkpointing": true}},
-		"there is no graph": {func(s *advice.Scene) { s.Parts = slices.Delete(s.Parts, 1, 2) }, map[string]bool{}},
+		"nothing is on":     {func(*savings.Scene) {}, map[string]bool{"checkpointing": true, "mixed_precision": true}},
+		"checkpointing is":  {func(s *savings.Scene) { s.Checkpointing = true }, map[string]bool{"mixed_precision": true}},
+		"autocast is":       {func(s *savings.Scene) { s.Autocast = true }, map[string]bool{"checkpointing": true}},
+		"there is no graph": {func(s *savings.Scene) { s.Parts = slices.Delete(s.Parts, 1, 2) }, map[string]bool{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sceneOf(t, parts)
@@ -223,7 +223,7 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 }
 
 func TestEveryKindIsExplained(t *testing.T) {
-	for _, k := range advice.Kinds {
+	for _, k := range savings.Kinds {
 		if k.Name == "" || k.Change == "" || k.Speaks == "" || k.Silent == "" || k.Saving == "" {
 			t.Errorf("%+v lacks a text", k)
 		}

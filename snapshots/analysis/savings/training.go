@@ -1,4 +1,4 @@
-package advice
+package savings
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-func findAttention(s *Scene) (Advice, bool) {
+func findAttention(s *Scene) (Saving, bool) {
 	sizes := make(map[int64]bool)
 	for i := range s.Parts {
 		if p := &s.Parts[i]; s.of(p)&(softmax|attention|loss) == softmax|attention {
@@ -25,16 +25,16 @@ func findAttention(s *Scene) (Advice, bool) {
 		return s.of(p)&(attention|loss) == attention && (p.Size == largest || 2*p.Size == largest)
 	})
 	if len(sizes) == 0 || !s.much(t.bytes, 5) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
 		Evidence: fmt.Sprintf("The scores of attention are kept whole%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never has them all",
 	}, true
 }
 
-func findLogits(s *Scene) (Advice, bool) {
+func findLogits(s *Scene) (Saving, bool) {
 	type group struct {
 		sum
 		size int64
@@ -59,24 +59,24 @@ func findLogits(s *Scene) (Advice, bool) {
 		}
 	}
 	if best == nil {
-		return Advice{}, false
+		return Saving{}, false
 	}
 	// What backward makes of them has their size, too.
 	t := s.sum(func(p *Part) bool {
 		return p.Size == best.size && (s.of(p)&(loss|attention) == loss || p.Category == trace.BackwardTemporary)
 	})
 	if t.count < 2 || !s.much(t.bytes, 5) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes / 8 * 7, Stack: best.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes / 8 * 7, Stack: best.stack,
 		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
 		Remedy:   "computing it over an eighth of the tokens at a time, and dropping the logits, needs an eighth",
 	}, true
 }
 
 // findStale looks for what a name still holds of the step before.
-func findStale(s *Scene) (Advice, bool) {
+func findStale(s *Scene) (Saving, bool) {
 	stale := func(p *Part) bool {
 		return p.Old > 0 && p.Old < p.Count && p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
 	}
@@ -87,16 +87,16 @@ func findStale(s *Scene) (Advice, bool) {
 		}
 	}
 	if !s.much(bytes, 2) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: bytes, Saving: bytes, Stack: s.sum(stale).stack,
+	return Saving{
+		Bytes: bytes, Saved: bytes, Stack: s.sum(stale).stack,
 		Evidence: fmt.Sprintf("%s of results%s are still held from the step before while this one computes them again", quantity.Bytes(bytes), s.at(s.sum(stale).stack)),
 		Remedy:   "deleting the name before forward frees them",
 	}, true
 }
 
-func findStaleGradients(s *Scene) (Advice, bool) {
+func findStaleGradients(s *Scene) (Saving, bool) {
 	var bytes int64
 	underway := s.sum(func(p *Part) bool { return p.Category == trace.BackwardTemporary })
 	gradients := func(p *Part) bool { return p.Category == trace.Gradient && p.Old > 0 }
@@ -106,10 +106,10 @@ func findStaleGradients(s *Scene) (Advice, bool) {
 		}
 	}
 	if underway.bytes > 0 || !s.much(bytes, 5) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: bytes, Saving: bytes, Stack: s.sum(gradients).stack,
+	return Saving{
+		Bytes: bytes, Saved: bytes, Stack: s.sum(gradients).stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
 		Remedy:   "unless they are being accumulated, zero_grad(set_to_none=True) before forward frees them",
 	}, true
@@ -117,14 +117,14 @@ func findStaleGradients(s *Scene) (Advice, bool) {
 
 // findGradientBuffers knows float32 buffers by the weights that they are for, which
 // have as many values in half the bytes.
-func findGradientBuffers(s *Scene) (Advice, bool) {
+func findGradientBuffers(s *Scene) (Saving, bool) {
 	t := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&flat != 0 })
 	weights := s.sum(func(p *Part) bool { return p.Category == trace.Parameter })
 	if !s.much(t.bytes, 5) || weights.bytes == 0 || t.bytes < weights.bytes/4*7 {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
 		Evidence: fmt.Sprintf("Flat buffers of gradients%s take %s, twice what the weights do", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "gradients in the weights' type take half",
 	}, true
@@ -132,7 +132,7 @@ func findGradientBuffers(s *Scene) (Advice, bool) {
 
 // findInPlace pairs each result with a block of the same size from the line before:
 // the same caller, another function.
-func findInPlace(s *Scene) (Advice, bool) {
+func findInPlace(s *Scene) (Saving, bool) {
 	inputs := make(map[int64]int)
 	for i := range s.Parts {
 		if p := &s.Parts[i]; p.Category == trace.Activation && s.innermost(p)&inPlace == 0 {
@@ -149,10 +149,10 @@ func findInPlace(s *Scene) (Advice, bool) {
 		t.add(p)
 	}
 	if !s.much(t.bytes, 3) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
 		Evidence: fmt.Sprintf("Relu or dropout%s keep %s beside inputs of the same size", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "inplace=True lets them take the input's memory, where nothing else reads it",
 	}, true
@@ -167,7 +167,7 @@ func (s *Scene) innermost(p *Part) trait {
 	return s.Words.frames[operation]
 }
 
-func findWeightCopies(s *Scene) (Advice, bool) {
+func findWeightCopies(s *Scene) (Saving, bool) {
 	weights := make(map[int64]bool)
 	for i := range s.Parts {
 		if p := &s.Parts[i]; p.Category == trace.Parameter && s.of(p)&autocast == 0 {
@@ -176,40 +176,40 @@ func findWeightCopies(s *Scene) (Advice, bool) {
 	}
 	t := s.sum(func(p *Part) bool { return s.of(p)&autocast != 0 && weights[2*p.Size] })
 	if !s.much(t.bytes, 3) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "weights in bfloat16, with an optimizer that keeps what they lack, need no copies",
 	}, true
 }
 
-func findOptimizer(s *Scene) (Advice, bool) {
+func findOptimizer(s *Scene) (Saving, bool) {
 	t := s.sum(func(p *Part) bool { return p.Category == trace.Optimizer })
 	if s.Words.all&eightBit != 0 || !s.much(t.bytes, 15) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes / 4 * 3, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes / 4 * 3, Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in 8 bits it takes a quarter, in the host's memory none",
 	}, true
 }
 
-func findCheckpointing(s *Scene) (Advice, bool) {
+func findCheckpointing(s *Scene) (Saving, bool) {
 	kept := func(p *Part) bool { return p.Category == trace.Activation }
 	t := s.sum(kept)
 	layers, input := s.layers(kept)
 	if s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || layers == 0 || !s.much(t.bytes, 30) {
-		return Advice{}, false
+		return Saving{}, false
 	}
 	saving := t.bytes - t.bytes/layers - layers*input
 	if saving <= 0 {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: saving, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: saving, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", layers, quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "checkpointing each layer keeps its input alone, and computes it twice",
 	}, true
@@ -264,7 +264,7 @@ func counts(parts []*Part) []int {
 	return slices.Compact(all)
 }
 
-func findPrecision(s *Scene) (Advice, bool) {
+func findPrecision(s *Scene) (Saving, bool) {
 	t := s.sum(func(p *Part) bool {
 		switch s.Tables.String(s.Tables.Notes[p.Note].DType) {
 		case "f32", "float32":
@@ -273,10 +273,10 @@ func findPrecision(s *Scene) (Advice, bool) {
 		return false
 	})
 	if s.Autocast || s.Words.all&autocast != 0 || !s.trains() || !s.much(t.bytes, 30) {
-		return Advice{}, false
+		return Saving{}, false
 	}
-	return Advice{
-		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of activations are float32, most%s", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "mixed precision keeps them in two bytes",
 	}, true

@@ -1,4 +1,4 @@
-package advice
+package savings
 
 import (
 	"strings"

@@ -1,18 +1,18 @@
-package advice
+package savings
 
 // Kind is one thing that may be found. Its texts are the documentation:
 // docs/findings.md is made of them.
 type Kind struct {
 	Name   string // in JSON
 	Change string // what to do, in a few words
-	Speaks string // when there is advice
-	Silent string // when there is none although it looks like it
+	Speaks string // when it is found
+	Silent string // when it is not, although it looks like it
 	Saving string // how the saving is worked out
 	Sure   bool   // the saving is counted, not estimated
-	find   func(s *Scene) (Advice, bool)
+	find   func(s *Scene) (Saving, bool)
 }
 
-// Kinds are all kinds of advice.
+// Kinds are all kinds of savings.
 var Kinds = []Kind{
 	{
 		Name:   "attention_scores",
