@@ -41,7 +41,7 @@ var picture = map[string][]string{
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/growing":    {},
 	"snapshots/analysis/ranks":      {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/advisor":    {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/proposals":  {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
@@ -129,7 +129,7 @@ var picture = map[string][]string{
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "cmd/memtop/manual", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
-		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/growing", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
+		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/growing", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",

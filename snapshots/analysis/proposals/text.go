@@ -1,4 +1,4 @@
-package advisor
+package proposals
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Why says what a prediction rests on.
-func (o *Option) Why() string {
+func (o *Proposal) Why() string {
 	text := "rehearsed by the program: the peak"
 	if a := -o.Predicted.Activation; a > 0 {
 		text += " with " + quantity.Bytes(a) + " of activations less"
@@ -26,7 +26,7 @@ func (o *Option) Why() string {
 
 // TimeText says by how much a step takes longer, as a part of how long it takes, after
 // ≈ where that is estimated; "" where it is not known.
-func (o *Option) TimeText(step int64) string {
+func (o *Proposal) TimeText(step int64) string {
 	if !o.Timed() {
 		return ""
 	}
@@ -52,9 +52,9 @@ func ShareText(part, whole int64) string {
 	return fmt.Sprintf("%+.0f%%", 100*float64(part)/float64(whole))
 }
 
-// ErrorText says how far past predictions of the peak were off and, where the option
+// ErrorText says how far past predictions of the peak were off and, where the proposal
 // has one, of the step time.
-func (o *Option) ErrorText() string {
+func (o *Proposal) ErrorText() string {
 	if o.Error == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package advisor
+package proposals
 
 import (
 	"cmp"
@@ -9,15 +9,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Option is a change of settings, and what it should do.
-type Option struct {
+// Proposal is a change of settings, and what it should do.
+type Proposal struct {
 	Change    []trace.Value
 	Predicted trace.Prediction
 	Error     *Error // of past predictions, nil while there is none
 }
 
 // Name writes the change as `memtop set` takes it.
-func (o *Option) Name() string {
+func (o *Proposal) Name() string {
 	words := make([]string, len(o.Change))
 	for i, v := range o.Change {
 		words[i] = v.Key + "=" + v.Value
@@ -25,16 +25,16 @@ func (o *Option) Name() string {
 	return strings.Join(words, " ")
 }
 
-// Saved is by how many bytes the option lowers the peak, below 0 when it raises it.
-func (o *Option) Saved() int64 { return -o.Predicted.PeakAllocated }
+// Saved is by how many bytes the proposal lowers the peak, below 0 when it raises it.
+func (o *Proposal) Saved() int64 { return -o.Predicted.PeakAllocated }
 
-// Timed reports whether it is known what the option does to the time of a step,
+// Timed reports whether it is known what the proposal does to the time of a step,
 // measured or estimated.
-func (o *Option) Timed() bool { return o.Predicted.Timed() }
+func (o *Proposal) Timed() bool { return o.Predicted.Timed() }
 
-// Advice is what the advisor found.
-type Advice struct {
-	Options []Option // the best first; those that save nothing are last
+// Answer is what the program says of its settings.
+type Answer struct {
+	Proposals []Proposal // the best first; those that save nothing are last
 	// Unknown are the changes of which the program cannot say what they do.
 	Unknown []string
 	// Headroom is how many samples fit as it is, nil where that is not known.
@@ -44,11 +44,11 @@ type Advice struct {
 
 // Find asks the program about every single change that its settings offer. A program
 // may refuse to say what one of them does; it fails when none is answered.
-func Find(ctx context.Context, program Program, settings []trace.Option, past Ledger) (*Advice, error) {
-	a := &Advice{Error: past.sum(func(*Entry) bool { return true })}
+func Find(ctx context.Context, program Program, settings []trace.Option, past Ledger) (*Answer, error) {
+	a := &Answer{Error: past.sum(func(*Entry) bool { return true })}
 	var failed error
 	for _, change := range Candidates(settings) {
-		o := Option{Change: []trace.Value{change}, Error: past.Of(change.Key)}
+		o := Proposal{Change: []trace.Value{change}, Error: past.Of(change.Key)}
 		p, err := program.Predict(ctx, o.Change)
 		failed = cmp.Or(failed, err)
 		if err != nil || p == nil {
@@ -56,22 +56,22 @@ func Find(ctx context.Context, program Program, settings []trace.Option, past Le
 			continue
 		}
 		o.Predicted = *p
-		a.Options = append(a.Options, o)
+		a.Proposals = append(a.Proposals, o)
 	}
-	if failed != nil && len(a.Options) == 0 {
+	if failed != nil && len(a.Proposals) == 0 {
 		return nil, failed
 	}
-	slices.SortStableFunc(a.Options, compare)
-	if h, err := program.Headroom(ctx, nil, 0); err == nil { // a program that does not know the question still has options
+	slices.SortStableFunc(a.Proposals, compare)
+	if h, err := program.Headroom(ctx, nil, 0); err == nil { // a program that does not know the question still has settings
 		a.Headroom = h
 	}
 	return a, ctx.Err()
 }
 
-// compare puts the better of two options first: what saves memory and costs no
+// compare puts the better of two proposals first: what saves memory and costs no
 // time, then by bytes saved for each nanosecond, then what costs an unknown time, and
 // last what saves nothing.
-func compare(a, b Option) int {
+func compare(a, b Proposal) int {
 	if c := cmp.Compare(a.class(), b.class()); c != 0 {
 		return c
 	}
@@ -81,7 +81,7 @@ func compare(a, b Option) int {
 	return cmp.Compare(b.Saved(), a.Saved())
 }
 
-// class is a group of options that are ordered alike.
+// class is a group of proposals that are ordered alike.
 type class uint8
 
 const (
@@ -91,7 +91,7 @@ const (
 	useless
 )
 
-func (o *Option) class() class {
+func (o *Proposal) class() class {
 	switch {
 	case o.Saved() <= 0:
 		return useless
@@ -104,13 +104,13 @@ func (o *Option) class() class {
 }
 
 // rate is the bytes saved for each nanosecond of a step.
-func (o *Option) rate() float64 { return float64(o.Saved()) / float64(o.Predicted.StepTime) }
+func (o *Proposal) rate() float64 { return float64(o.Saved()) / float64(o.Predicted.StepTime) }
 
-// Useful are the options that save memory.
-func (a *Advice) Useful() []Option {
-	i := slices.IndexFunc(a.Options, func(o Option) bool { return o.class() == useless })
+// Useful are the proposals that save memory.
+func (a *Answer) Useful() []Proposal {
+	i := slices.IndexFunc(a.Proposals, func(o Proposal) bool { return o.class() == useless })
 	if i < 0 {
-		return a.Options
+		return a.Proposals
 	}
-	return a.Options[:i]
+	return a.Proposals[:i]
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -67,6 +67,6 @@ func (r *Advice) sharding(p *page) {
 		r.Sharding[0].Ranks))
 	for i := range r.Sharding {
 		o := &r.Sharding[i]
-		p.line("  %-30s %11s %6s", o.name, "-"+quantity.Bytes(-o.Predicted.PeakAllocated), advisor.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated))
+		p.line("  %-30s %11s %6s", o.name, "-"+quantity.Bytes(-o.Predicted.PeakAllocated), proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated))
 	}
 }

@@ -1,4 +1,4 @@
-package advisor
+package proposals
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // # The search
 //
 // Of more than a few settings not every combination can be rehearsed. The search
-// takes the useful options in their order and adds each that lowers the peak further,
+// takes the useful proposals in their order and adds each that lowers the peak further,
 // until the whole fits, and halves the samples that run at a time again; then it leaves out again what is not needed, the first first.
 // Every step is a rehearsal of the combination itself, so that what the plan says is
 // no sum. That a run of it fits is rehearsed once more, on a memory of that size,
@@ -27,9 +27,9 @@ type Program interface {
 
 // Plan is what brings the peak below a target.
 type Plan struct {
-	Option       // all changes together; none when it fits as it is
-	Target int64 // bytes
-	Peak   int64 // bytes, as predicted
+	Proposal       // all changes together; none when it fits as it is
+	Target   int64 // bytes
+	Peak     int64 // bytes, as predicted
 	// Fits says that a step with the changes needs no more than the target. Without
 	// it the changes are those that save most.
 	Fits bool
@@ -39,8 +39,8 @@ type Plan struct {
 }
 
 // Search looks for changes that bring a peak of so many bytes below a target, the
-// options that were found first.
-func Search(ctx context.Context, p Program, a *Advice, peak, target int64, past Ledger) (*Plan, error) {
+// proposals that were found first.
+func Search(ctx context.Context, p Program, a *Answer, peak, target int64, past Ledger) (*Plan, error) {
 	s := searching{program: p, peak: peak, target: target}
 	best, err := s.try(ctx, nil)
 	if err != nil {
@@ -78,7 +78,7 @@ type searching struct {
 
 // try rehearses changes together; nil where the program cannot say.
 func (s *searching) try(ctx context.Context, changes []trace.Value) (*Plan, error) {
-	plan := &Plan{Option: Option{Change: changes}, Target: s.target, Peak: s.peak}
+	plan := &Plan{Proposal: Proposal{Change: changes}, Target: s.target, Peak: s.peak}
 	if len(changes) > 0 {
 		p, err := s.program.Predict(ctx, changes)
 		if p == nil || err != nil {

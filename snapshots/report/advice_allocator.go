@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
@@ -29,7 +29,7 @@ func (r *Advice) AddAllocator(device int, a *whatif.Answer) {
 	for _, s := range a.Savings() {
 		add := AllocatorAdvice{
 			Device: device, Change: map[string]string{confVariable: s.Settings}, settings: s.Settings,
-			part: advisor.ShareText(-s.Saved, s.Saved+s.Reserved),
+			part: proposals.ShareText(-s.Saved, s.Saved+s.Reserved),
 			Why: fmt.Sprintf("the recorded requests were replayed: %s reserved at the peak instead of %s; only a process that begins with it has it",
 				quantity.Bytes(s.Reserved), quantity.Bytes(s.Saved+s.Reserved)),
 		}

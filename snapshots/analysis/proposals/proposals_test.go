@@ -1,4 +1,4 @@
-package advisor
+package proposals
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 type program map[string]*trace.Prediction
 
 func (p program) Predict(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
-	return p[(&Option{Change: changes}).Name()], nil
+	return p[(&Proposal{Change: changes}).Name()], nil
 }
 
 // Headroom says that one sample fits into all but 512 bytes of a memory.
 func (p program) Headroom(_ context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
 	h := &trace.Headroom{Samples: 1}
-	if at := p[(&Option{Change: changes}).Name()]; at != nil && peak+at.PeakAllocated+512 <= capacity {
+	if at := p[(&Proposal{Change: changes}).Name()]; at != nil && peak+at.PeakAllocated+512 <= capacity {
 		h.Most = 1
 	}
 	return h, nil
@@ -35,7 +35,7 @@ func timed(peak, ns int64) *trace.Prediction {
 	return &trace.Prediction{PeakAllocated: peak, StepTime: ns, StepTimeKnown: true}
 }
 
-func TestTheBestOptionIsFirst(t *testing.T) {
+func TestTheBestProposalIsFirst(t *testing.T) {
 	settings := []trace.Option{
 		{Key: "checkpoint", Value: "none", Choices: []string{"none", "block", "sqrt"}, Free: true},
 		{Key: "amp", Value: "off", Choices: []string{"off", "bf16", "fp16"}},
@@ -51,15 +51,15 @@ func TestTheBestOptionIsFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for i := range a.Options {
-		got = append(got, a.Options[i].Name())
+	for i := range a.Proposals {
+		got = append(got, a.Proposals[i].Name())
 	}
 	want := []string{"amp=bf16", "checkpoint=sqrt", "checkpoint=block", "amp=fp16", "attention=naive"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
+		t.Errorf("proposals (-want +got):\n%s", diff)
 	}
 	if n := len(a.Useful()); n != 4 {
-		t.Errorf("%d options save memory, want 4", n)
+		t.Errorf("%d proposals save memory, want 4", n)
 	}
 	if diff := cmp.Diff([]string{"attention=flash"}, a.Unknown); diff != "" {
 		t.Errorf("what the program cannot say (-want +got):\n%s", diff)
@@ -77,7 +77,7 @@ func TestAProgramThatAnswersNothingIsAnError(t *testing.T) {
 func TestAChangeThatIsRefusedIsOneOfMany(t *testing.T) {
 	settings := []trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16", "fp16"}}}
 	a, err := Find(t.Context(), refusing{program{"amp=fp16": timed(-1, 1)}}, settings, nil)
-	if err != nil || len(a.Options) != 1 || len(a.Unknown) != 1 || a.Unknown[0] != "amp=bf16" {
+	if err != nil || len(a.Proposals) != 1 || len(a.Unknown) != 1 || a.Unknown[0] != "amp=bf16" {
 		t.Errorf("got %+v and %v", a, err)
 	}
 }
