@@ -106,10 +106,7 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 }
 
 func (a *app) printAdvice(r *report.Advice) error {
-	if a.settings.json {
-		return a.printJSON(r)
-	}
-	return r.Text(a.stdout, a.width())
+	return a.print(r)
 }
 
 // advise asks a process, and changes what it is asked to.

@@ -1,4 +1,4 @@
-package main
+package rehearse
 
 import (
 	"errors"
@@ -11,31 +11,31 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// readValues are what a rehearsed program reads from the device.
-type readValues struct {
-	most upperFlag
-	set  setFlag
+// Values are what a rehearsed program reads from the device.
+type Values struct {
+	Most Upper
+	Set  Lines
 }
 
 // name returns which values are read where one decides a size.
-func (v *readValues) name() string { return v.most.String() }
+func (v *Values) name() string { return v.Most.String() }
 
 // environment returns the variables that tell the agent.
-func (v *readValues) environment() (variables []string) {
-	if v.most {
+func (v *Values) environment() (variables []string) {
+	if v.Most {
 		variables = append(variables, python.UpperVariable+"=1")
 	}
-	if len(v.set) > 0 {
-		variables = append(variables, python.SetVariable+"="+strings.Join(v.set, "\n"))
+	if len(v.Set) > 0 {
+		variables = append(variables, python.SetVariable+"="+strings.Join(v.Set, "\n"))
 	}
 	return variables
 }
 
-// upperFlag is whether sizes are the largest that they can be.
-type upperFlag bool
+// Upper is whether sizes are the largest that they can be.
+type Upper bool
 
 // Set reads one of two words.
-func (u *upperFlag) Set(text string) error {
+func (u *Upper) Set(text string) error {
 	if text != report.ValuesZeros && text != report.ValuesUpper {
 		return errors.New("it is zeros or upper")
 	}
@@ -44,7 +44,7 @@ func (u *upperFlag) Set(text string) error {
 }
 
 // String returns the word.
-func (u *upperFlag) String() string {
+func (u *Upper) String() string {
 	if *u {
 		return report.ValuesUpper
 	}
@@ -52,16 +52,16 @@ func (u *upperFlag) String() string {
 }
 
 // Type names the values for help.
-func (u *upperFlag) Type() string { return "string" }
+func (u *Upper) Type() string { return "string" }
 
-// setFlag has the values of lines, each as FILE:NUMBER=VALUE.
-type setFlag []string
+// Lines has the values of lines, each as FILE:NUMBER=VALUE.
+type Lines []string
 
-var setLine = regexp.MustCompile(`^([^\n]+:[1-9][0-9]{0,8})=(.+)$`)
+var lineAndValue = regexp.MustCompile(`^([^\n]+:[1-9][0-9]{0,8})=(.+)$`)
 
 // Set reads one.
-func (s *setFlag) Set(text string) error {
-	parts := setLine.FindStringSubmatch(text)
+func (s *Lines) Set(text string) error {
+	parts := lineAndValue.FindStringSubmatch(text)
 	if parts == nil {
 		return errors.New("it is a line and its value, such as gpt.py:16=128")
 	}
@@ -91,7 +91,7 @@ func readNumber(text string) (string, error) {
 }
 
 // String returns all.
-func (s *setFlag) String() string { return strings.Join(*s, " ") }
+func (s *Lines) String() string { return strings.Join(*s, " ") }
 
 // Type names the values for help.
-func (s *setFlag) Type() string { return "string" }
+func (s *Lines) Type() string { return "string" }

@@ -1,4 +1,4 @@
-package main
+package rehearse
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// tidies is what memtop is called where it waits for the end of a rehearsal, however that
+// Tidies is what memtop is called where it waits for the end of a rehearsal, however that
 // comes, to take away what is left.
-const tidies = "memtop-tidies"
+const Tidies = "memtop-tidies"
 
 // stage is where a rehearsal happens: a folder of its own with the imitation, in which
 // the processes say how they fare. Everything in it goes with the rehearsal.
@@ -56,21 +56,21 @@ func (s *stage) clear() {
 }
 
 // environment returns the variables of the command.
-func (s *stage) environment(agent string, t *trial, r *rehearsal) []string {
+func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 	environ := imitation.Environment(python.Environment(configured(os.Environ(), t.conf), agent), s.library())
-	if r.world > 0 {
+	if r.World > 0 {
 		environ = append(
-			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.world), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.devices),
-			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
-			fmt.Sprintf("%s=%d", python.WorldVariable, r.world),
+			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.World), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.Devices),
+			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.Devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
+			fmt.Sprintf("%s=%d", python.WorldVariable, r.World),
 		)
 	}
-	environ = append(environ, r.values.environment()...)
+	environ = append(environ, r.Values.environment()...)
 	return append(environ,
-		imitation.GPUVariable+"="+t.gpu.Variable(r.devices, t.endless),
+		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,
 		python.RehearsalVariable+"="+s.folder,
-		fmt.Sprintf("%s=%d", python.StepsVariable, r.steps),
+		fmt.Sprintf("%s=%d", python.StepsVariable, r.Steps),
 		python.ChangesVariable+"="+t.changes,
 	)
 }
@@ -116,7 +116,7 @@ func copyFile(w io.Writer, path string) error {
 // no group of this one's, so what ends this one does not end it.
 func startTidying(folder string) (io.Closer, error) {
 	cmd := exec.Command("/proc/self/exe", folder) //nolint:noctx // it ends with this process
-	cmd.Args[0] = tidies
+	cmd.Args[0] = Tidies
 	apart(cmd)
 	ends, err := cmd.StdinPipe()
 	if err != nil {
@@ -133,8 +133,8 @@ type closing struct{ close func() error }
 // Close calls it.
 func (c closing) Close() error { return c.close() }
 
-// tidyAfter waits until nobody holds the other end of standard input, and tidies.
-func tidyAfter(folder string) int {
+// TidyAfter waits until nobody holds the other end of standard input, and tidies.
+func TidyAfter(folder string) int {
 	_, _ = io.Copy(io.Discard, os.Stdin) // any end is an end
 	tidy(folder)
 	return 0

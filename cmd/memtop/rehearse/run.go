@@ -1,11 +1,10 @@
-package main
+package rehearse
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -19,44 +18,34 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// streams are those of a command.
-type streams struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-}
-
-// rehearseOnce runs a command on an imitated GPU and returns how it fared, and its exit
+// once runs a command on an imitated GPU and returns how it fared, and its exit
 // code. Progress is called after steps, unless it is nil.
-func (a *app) rehearseOnce(
-	ctx context.Context, r *rehearsal, t trial, args []string, shown streams, progress func(*python.Rehearsed),
-) (*report.Rehearsal, int, error) {
+func (r *Rehearsal) once(ctx context.Context, t trial, args []string, shown Streams, progress func(*python.Rehearsed)) (*report.Rehearsal, int, error) {
 	stage, err := newStage()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer stage.clear()
-	code, err := a.perform(ctx, stage, r, &t, args, shown, progress)
+	code, err := r.perform(ctx, stage, &t, args, shown, progress)
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := a.result(ctx, stage, &t, args, code, r.values.name())
+	found, err := r.result(ctx, stage, &t, args, code)
 	if err != nil {
 		return nil, 0, err
 	}
-	return found, code, stage.keep(found, r.to, r.world > 0 && len(r.ranks) > 1)
+	return found, code, stage.keep(found, r.To, r.World > 0 && len(r.Ranks) > 1)
 }
 
 // perform runs the command to its end and returns its exit code.
-func (a *app) perform(
-	ctx context.Context, s *stage, r *rehearsal, t *trial, args []string, shown streams, progress func(*python.Rehearsed),
-) (code int, err error) {
-	agent, err := unpackAgent()
+func (r *Rehearsal) perform(ctx context.Context, s *stage, t *trial, args []string, shown Streams, progress func(*python.Rehearsed)) (code int, err error) {
+	agent, err := r.Agent()
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = s.environment(agent, t, r)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.stdin, shown.stdout, shown.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.Stdin, shown.Stdout, shown.Stderr
 	endsWithThread(cmd)
 	done := make(chan error, 1)
 	go func() {
@@ -74,19 +63,19 @@ func (a *app) perform(
 	case errors.As(err, &failed):
 		return failed.ExitCode(), nil
 	case err != nil:
-		return 0, programError(args[0], err)
+		return 0, command.ProgramError(args[0], err)
 	}
 	return 0, nil
 }
 
-// rehearsalLook is how often it is looked what the processes have said.
-const rehearsalLook = 200 * time.Millisecond
+// looks is how often it is looked what the processes have said.
+const looks = 200 * time.Millisecond
 
 // follow waits for the command, and tells of its first process after each step.
 func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error {
 	var tick <-chan time.Time
 	if progress != nil {
-		ticker := time.NewTicker(rehearsalLook)
+		ticker := time.NewTicker(looks)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
@@ -107,29 +96,29 @@ func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error
 // progressPause is how long nothing is said of a program whose peak stays.
 const progressPause = 10 * time.Second
 
-// progress returns what says on a terminal how a program fares, nil where there is none:
-// a line when its peak is higher, and now and then. What the program prints stays readable.
-func (a *app) progress() func(*python.Rehearsed) {
-	if !isTerminal(a.stderr) {
+// progress returns what says how a program fares, nil where nobody looks: a comment when
+// its peak is higher, and now and then. What the program prints stays readable.
+func (r *Rehearsal) progress() func(*python.Rehearsed) {
+	if r.Comment == nil {
 		return nil
 	}
 	var shown python.Peak
 	var last time.Time
-	return func(r *python.Rehearsed) {
+	return func(its *python.Rehearsed) {
 		var most python.Peak
-		for _, p := range r.Peaks {
+		for _, p := range its.Peaks {
 			most.Allocated, most.Reserved = max(most.Allocated, p.Allocated), max(most.Reserved, p.Reserved)
 		}
 		if most == shown && time.Since(last) < progressPause {
 			return
 		}
 		shown, last = most, time.Now()
-		fmt.Fprintf(a.stderr, "memtop: step %d, peak %s allocated, %s reserved, %.1f s\n", r.Steps, quantity.Bytes(most.Allocated), quantity.Bytes(most.Reserved), r.Seconds)
+		r.comment("step %d, peak %s allocated, %s reserved, %.1f s", its.Steps, quantity.Bytes(most.Allocated), quantity.Bytes(most.Reserved), its.Seconds)
 	}
 }
 
 // result puts together what the processes and the imitation have said.
-func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, code int, values string) (*report.Rehearsal, error) {
+func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []string, code int) (*report.Rehearsal, error) {
 	processes, err := python.ReadRehearsed(s.folder)
 	if err != nil {
 		return nil, err
@@ -140,14 +129,14 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 		return nil, err
 	}
 	found := &report.Rehearsal{
-		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), ExitCode: code, Values: values,
+		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), ExitCode: code, Values: r.Values.name(),
 		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
 		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
 	}
 	for i := range processes {
 		p := &processes[i]
 		if p.PyTorch != "" && p.CUDA == "" {
-			return nil, cpuOnlyError{p.PyTorch}
+			return nil, CPUOnlyError{p.PyTorch}
 		}
 		if p.PyTorch != "" {
 			found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
@@ -158,13 +147,13 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 			if t.changes != "" && !p.Changed {
 				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before it held")
 			}
-			if err := a.addProcess(ctx, found, p, said[p.PID], code); err != nil {
+			if err := r.addProcess(ctx, found, p, said[p.PID], code); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if found.PyTorch == "" {
-		return nil, noPyTorchError{code, args[0], found.Error}
+		return nil, NoPyTorchError{code, args[0], found.Error}
 	}
 	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
@@ -174,13 +163,13 @@ func (a *app) result(ctx context.Context, s *stage, t *trial, args []string, cod
 }
 
 // addProcess adds what a process took of its devices, and what was not imitated for it.
-func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
+func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
 	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
 	paths := p.Snapshots
 	if failed && p.Failure != "" {
 		paths = []string{p.Failure}
 	}
-	path, of, err := a.highest(ctx, paths)
+	path, of, err := r.highest(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -208,9 +197,9 @@ func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python
 
 // highest returns the snapshot with the highest peak, and a report of it; none where
 // there is none.
-func (a *app) highest(ctx context.Context, paths []string) (path string, of *report.Report, err error) {
+func (r *Rehearsal) highest(ctx context.Context, paths []string) (path string, of *report.Report, err error) {
 	for _, one := range paths {
-		its, err := a.report(ctx, one)
+		its, err := r.Report(ctx, one)
 		if err != nil {
 			return "", nil, err
 		}
@@ -224,32 +213,34 @@ func (a *app) highest(ctx context.Context, paths []string) (path string, of *rep
 	return path, of, of.Replay(ctx, replay.Answer)
 }
 
-// cpuOnlyError is a PyTorch that has nothing to rehearse.
-type cpuOnlyError struct{ release string }
+// CPUOnlyError is a PyTorch that has nothing to rehearse.
+type CPUOnlyError struct{ Release string }
 
-func (e cpuOnlyError) Error() string {
-	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.release)
+// Error names the release.
+func (e CPUOnlyError) Error() string {
+	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.Release)
 }
 
-// remedy says how to have the same release with CUDA.
-func (e cpuOnlyError) remedy() string {
-	release, _, _ := strings.Cut(e.release, "+")
+// Remedy says how to have the same release with CUDA.
+func (e CPUOnlyError) Remedy() string {
+	release, _, _ := strings.Cut(e.Release, "+")
 	return "install its build with CUDA into a copy of this environment; it runs here without a GPU and without NVIDIA's packages: pip install --no-deps torch==" + release
 }
 
-// noPyTorchError is a command in which no Python imported PyTorch.
-type noPyTorchError struct {
-	code    int
-	program string
-	failure string // the exception that ended it, "" for none
+// NoPyTorchError is a command in which no Python imported PyTorch.
+type NoPyTorchError struct {
+	Code    int
+	Program string
+	Failure string // the exception that ended it, "" for none
 }
 
-func (e noPyTorchError) Error() string {
+// Error says how the command ended.
+func (e NoPyTorchError) Error() string {
 	switch {
-	case e.failure != "":
-		return fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", e.program, e.code, e.failure)
-	case e.code != 0:
-		return fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", e.program, e.code)
+	case e.Failure != "":
+		return fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", e.Program, e.Code, e.Failure)
+	case e.Code != 0:
+		return fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", e.Program, e.Code)
 	}
-	return e.program + " imported no PyTorch"
+	return e.Program + " imported no PyTorch"
 }

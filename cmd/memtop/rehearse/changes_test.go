@@ -1,8 +1,7 @@
-package main
+package rehearse
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/report"
@@ -44,13 +43,5 @@ func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 	}
 	if slices.ContainsFunc(changes, func(c change) bool { return c.text == "" || c.settings == "" }) {
 		t.Errorf("a change is empty: %+v", changes)
-	}
-}
-
-// TestABuildWithoutCUDAHasARemedy has the same release be named.
-func TestABuildWithoutCUDAHasARemedy(t *testing.T) {
-	code, line := describe(cpuOnlyError{"2.15.0+cpu"})
-	if code != 1 || !strings.Contains(line, "this PyTorch (2.15.0+cpu) is a build without CUDA; install its build with CUDA") || !strings.HasSuffix(line, "--no-deps torch==2.15.0") {
-		t.Errorf("code %d, %s", code, line)
 	}
 }

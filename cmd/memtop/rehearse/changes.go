@@ -1,4 +1,4 @@
-package main
+package rehearse
 
 import (
 	"context"
@@ -35,26 +35,26 @@ const expandable = "expandable_segments:True"
 
 // remedy rehearses a program that did not fit without a limit, and with changes that may
 // make it fit, and adds what was found. Its processes print nothing.
-func (a *app) remedy(ctx context.Context, r *rehearsal, g imitation.GPU, args []string, found *report.Rehearsal) error {
+func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, found *report.Rehearsal) error {
 	most := found.Most()
-	if most == nil || most.OOM == nil || r.noAdvice {
+	if most == nil || most.OOM == nil || r.NoAdvice {
 		return nil
 	}
-	a.comment("what does it need? It is run again without a limit")
+	r.comment("what does it need? It is run again without a limit")
 	endless := trial{gpu: g, rank: most.Rank, endless: true}
-	whole, err := a.tryOne(ctx, r, endless, args)
+	whole, err := r.tryOne(ctx, endless, args)
 	if err != nil || whole.Most() == nil || !whole.Fits {
-		a.comment("what it needs is not known: without a limit it ends in another way")
+		r.comment("what it needs is not known: without a limit it ends in another way")
 		return ctx.Err()
 	}
 	found.Need(whole, fitsOn(whole.Most().DeviceBytes-g.Context))
-	a.comment(fmt.Sprintf("it needs %s; what would make it fit? It is run again with changes", quantity.Bytes(*most.OOM.Needs)))
-	a.tryChanges(ctx, r, endless, args, found, whole, changes)
+	r.comment("it needs %s; what would make it fit? It is run again with changes", quantity.Bytes(*most.OOM.Needs))
+	r.tryChanges(ctx, endless, args, found, whole, changes)
 	if all := together(most.OOM.Tried); all.settings != "" {
-		a.tryChanges(ctx, r, endless, args, found, whole, []change{all})
+		r.tryChanges(ctx, endless, args, found, whole, []change{all})
 	}
 	if whole.Most().PeakAllocated+g.Context <= g.Total { // what is cached and of no use is in the way
-		its, err := a.tryOne(ctx, r, trial{gpu: g, rank: most.Rank, conf: expandable}, args)
+		its, err := r.tryOne(ctx, trial{gpu: g, rank: most.Rank, conf: expandable}, args)
 		if err == nil && its.Most() != nil && its.Fits {
 			found.Tried(allocatorVariable(os.Environ())+"="+expandable, its.Most().PeakReserved, whole)
 		}
@@ -75,12 +75,12 @@ func together(tried []report.Remedy) (all change) {
 }
 
 // tryChanges rehearses a command with each of several changes, and adds what was found.
-func (a *app) tryChanges(ctx context.Context, r *rehearsal, t trial, args []string, found, whole *report.Rehearsal, changes []change) {
+func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal, changes []change) {
 	results, failures := make([]*report.Rehearsal, len(changes)), make([]error, len(changes))
 	inParallel(len(changes), func(i int) {
 		t := t
 		t.changes = changes[i].settings
-		results[i], failures[i] = a.tryOne(ctx, r, t, args)
+		results[i], failures[i] = r.tryOne(ctx, t, args)
 	})
 	for i, its := range results {
 		switch {
@@ -94,10 +94,10 @@ func (a *app) tryChanges(ctx context.Context, r *rehearsal, t trial, args []stri
 	}
 }
 
-// comment says on a terminal what goes on.
-func (a *app) comment(text string) {
-	if isTerminal(a.stderr) {
-		fmt.Fprintln(a.stderr, "memtop: "+text)
+// comment says what goes on, where somebody looks.
+func (r *Rehearsal) comment(format string, values ...any) {
+	if r.Comment != nil {
+		r.Comment(fmt.Sprintf(format, values...))
 	}
 }
 
