@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/tuitest"
 )
@@ -35,8 +35,8 @@ func TestAPlanIsAskedAboutOnceAndMadeWhole(t *testing.T) {
 
 func TestAdviceStatesTheErrorOfEarlierRuns(t *testing.T) {
 	off := 0.03
-	past := func(*trace.Trace, int) advisor.Ledger {
-		return advisor.Ledger{{Key: "checkpoint", Peak: &off}, {Key: "checkpoint", Peak: &off}}
+	past := func(*trace.Trace, int) proposals.Ledger {
+		return proposals.Ledger{{Key: "checkpoint", Peak: &off}, {Key: "checkpoint", Peak: &off}}
 	}
 	d := start(t, 80, 24, Options{Color: "never", Device: -1, Past: past}, processFile(tuitest.NewProcess(20)))
 	d.press("0")

@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
@@ -54,7 +54,7 @@ type file struct {
 	at      int      // among the files
 	arrival moment   // where the cursor is to be when the first device is shown
 	listen  func(*file, trace.Growing) tea.Cmd
-	past    func(*trace.Trace, int) advisor.Ledger
+	past    func(*trace.Trace, int) proposals.Ledger
 	whatIf  whatif.Ask // replays requests, nil where that is not to be had
 }
 
@@ -205,7 +205,7 @@ func (f *file) indexed(msg indexedMsg) {
 		return
 	}
 	msg.scene.WhatIf, msg.scene.Past = f.whatIf, f.past
-	if program, ok := f.source.(advisor.Program); ok && !msg.scene.ReadOnly && f.source.Trace().Info.Control {
+	if program, ok := f.source.(proposals.Program); ok && !msg.scene.ReadOnly && f.source.Trace().Info.Control {
 		msg.scene.Program = program
 	}
 	f.views[msg.device] = &view{scene: msg.scene, pages: makePages(msg.scene)}

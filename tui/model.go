@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
@@ -58,7 +58,7 @@ func New(files []File, o Options) *Model {
 	for i, f := range files {
 		past := o.Past
 		if past == nil {
-			past = advisor.Measured
+			past = proposals.Measured
 		}
 		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past, job: all, at: i})
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
@@ -50,7 +50,7 @@ type Options struct {
 	WhatIf whatif.Ask
 	// Past returns how far predictions for a running program, and for others like it,
 	// were off. It may read files, and is called by commands.
-	Past     func(t *trace.Trace, device int) advisor.Ledger
+	Past     func(t *trace.Trace, device int) proposals.Ledger
 	ReadOnly bool // the keys that change a process are gone
 	Own      bool // the process is the reader's own, to play with: no change is asked about
 	// Interval is how often a process sends its news, 0 when not known. The

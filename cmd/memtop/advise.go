@@ -11,7 +11,7 @@ import (
 	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -106,10 +106,7 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 }
 
 func (a *app) printAdvice(r *report.Advice) error {
-	if a.settings.json {
-		return a.printJSON(r)
-	}
-	return r.Text(a.stdout, a.width())
+	return a.print(r)
 }
 
 // advise asks a process, and changes what it is asked to.
@@ -124,7 +121,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	past := a.past(t, t.Steps[len(t.Steps)-1].Device)
-	found, err := advisor.Find(ctx, c, t.Live.Options, past)
+	found, err := proposals.Find(ctx, c, t.Live.Options, past)
 	if err != nil {
 		return err
 	}
@@ -136,12 +133,12 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	if err := a.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}
-	if last := t.LastMeasured(deviceOf(t)); advisor.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
+	if last := t.LastMeasured(deviceOf(t)); proposals.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
 		r.AddSharding(last, worldOf(c))
 	}
 	wanted := firstOf(found)
 	if o.target > 0 {
-		plan, err := advisor.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
+		plan, err := proposals.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
 		if err != nil {
 			return err
 		}
@@ -162,7 +159,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 
 // addReplayed adds what the events that a process still knows would take under other
 // settings of the allocator. One that writes no snapshot has nothing to replay.
-func (a *app) addReplayed(ctx context.Context, r *report.Advice, target string, found *advisor.Advice) error {
+func (a *app) addReplayed(ctx context.Context, r *report.Advice, target string, found *proposals.Answer) error {
 	events, err := a.now(ctx, target)
 	if err != nil {
 		return ctx.Err()
@@ -185,7 +182,7 @@ func anyMeasured(t *trace.Trace) bool {
 }
 
 // firstOf returns the best change, none where nothing saves memory.
-func firstOf(found *advisor.Advice) []trace.Value {
+func firstOf(found *proposals.Answer) []trace.Value {
 	if useful := found.Useful(); len(useful) > 0 {
 		return useful[0].Change
 	}

@@ -17,20 +17,19 @@ import (
 // app is what the commands share. It is owned by the goroutine that executes
 // the command, but for the display.
 type app struct {
-	stdout, stderr *command.Output
-	settings       settings
-	limits         limits
-	log            *slog.Logger
-	logFile        *os.File
-	cut            cutError                // a file that ended early, of those printed from
-	display        atomic.Pointer[display] // nil while no screen is on it
-	machines       machines                // others than this one
+	console
+	limits   limits
+	log      *slog.Logger
+	logFile  *os.File
+	cut      cutError                // a file that ended early, of those printed from
+	display  atomic.Pointer[display] // nil while no screen is on it
+	machines machines                // others than this one
 }
 
 func newApp(stdout, stderr io.Writer) *app {
 	return &app{
-		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
-		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
+		console: console{command.NewOutput(stdout), command.NewOutput(stderr), &settings{interval: interval(defaultInterval)}},
+		log:     discardLog(),
 	}
 }
 

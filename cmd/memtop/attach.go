@@ -164,7 +164,7 @@ func (a *app) choose(ctx context.Context, all, bare []attach.Process) (string, e
 		return "", command.Usage("there are several processes: "+strings.Join(names, ", "), "memtop attach "+remote.Word(names[0]))
 	}
 	for _, line := range problems(silent) { // the user may have meant one of them
-		fmt.Fprintln(a.stderr, "memtop: "+line)
+		a.note(line)
 	}
 	return names[0], nil
 }
@@ -235,10 +235,7 @@ func (a *app) printLive(t *trace.Trace) error {
 		return err
 	}
 	r := report.NewLive(t)
-	if a.settings.json {
-		return a.printJSON(r)
-	}
-	return r.Text(a.stdout, a.width())
+	return a.print(r)
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it

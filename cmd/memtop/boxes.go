@@ -106,7 +106,7 @@ func (a *app) cleanBoxes() error {
 			b.Problem = os.Remove(b.Path)
 		}
 		if b.Problem != nil {
-			fmt.Fprintln(a.stderr, "memtop: "+trace.Printable(b.Problem.Error()))
+			a.note(trace.Printable(b.Problem.Error()))
 			return
 		}
 		removed, bytes = removed+1, bytes+b.Bytes

@@ -49,11 +49,7 @@ func (a *app) conformance(ctx context.Context, target string, o conformance.Opti
 	if err != nil {
 		return err
 	}
-	if a.settings.json {
-		err = a.printJSON(r)
-	} else {
-		err = r.Text(a.stdout, a.width())
-	}
+	err = a.print(r)
 	if err == nil && r.Broken > 0 {
 		err = brokenError{r.Broken}
 	}

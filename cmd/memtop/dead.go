@@ -69,7 +69,7 @@ func (a *app) lsDead(ctx context.Context) error {
 	}
 	for _, d := range rows {
 		if d.Problem != "" {
-			fmt.Fprintln(a.stderr, "memtop: "+trace.Printable(d.Problem))
+			a.note(trace.Printable(d.Problem))
 		}
 	}
 	return err

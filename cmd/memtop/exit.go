@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/inject"
@@ -55,9 +56,9 @@ func classify(err error) (code int, cause, remedy string) {
 		listen    listenError
 		folder    *protocol.FolderError
 		unfit     doesNotFitError
-		own       programFailedError
-		cpu       cpuOnlyError
-		none      noPyTorchError
+		own       rehearse.ProgramError
+		cpu       rehearse.CPUOnlyError
+		none      rehearse.NoPyTorchError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -80,11 +81,11 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &unfit):
 		return command.ExitDoesNotFit, unfit.Error(), ""
 	case errors.As(err, &own):
-		return own.code, own.Error(), ""
+		return own.Code, own.Error(), ""
 	case errors.As(err, &cpu):
-		return command.ExitError, cpu.Error(), cpu.remedy()
+		return command.ExitError, cpu.Error(), cpu.Remedy()
 	case errors.As(err, &none):
-		return cmp.Or(none.code, command.ExitError), none.Error(), "rehearse the command that starts the training"
+		return cmp.Or(none.Code, command.ExitError), none.Error(), "rehearse the command that starts the training"
 	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.As(err, &ended):

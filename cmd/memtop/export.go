@@ -122,7 +122,7 @@ func (a *app) export(ctx context.Context, path string, to output.File, f export.
 	if f.Name != "pickle" { // which is the snapshot itself
 		o.Index(t)
 		for _, notice := range f.Notices(o) {
-			fmt.Fprintln(a.stderr, "memtop: "+notice)
+			a.note(notice)
 		}
 	}
 	err = a.write(to, func(w io.Writer) error { return f.Write(while(ctx, w), t, o) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -101,7 +102,7 @@ func TestNothingHostileIsPrinted(t *testing.T) {
 
 // commandPaths returns all commands that do something by themselves.
 func commandPaths() []string {
-	a := &app{}
+	a := newApp(io.Discard, io.Discard)
 	root := a.root()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

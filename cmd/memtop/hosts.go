@@ -125,14 +125,6 @@ func (a *app) targetAmong(ctx context.Context, args []string, e *elsewhere) (str
 	return a.choose(ctx, slices.DeleteFunc(all, func(p attach.Process) bool { return !ofJob(p, e.job) }), nil)
 }
 
-// tell prints what is wrong, and is not the end of the command.
-func (a *app) tell(failed []error) {
-	for _, err := range failed {
-		_, line := describe(err)
-		fmt.Fprintln(a.stderr, "memtop: "+line)
-	}
-}
-
 // ofJob reports whether a process belongs to the job that the user means: by what its
 // launcher calls the job, or by its program's name, or that of the script that it runs.
 func ofJob(p attach.Process, job string) bool {

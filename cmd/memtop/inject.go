@@ -93,11 +93,6 @@ func (a *app) dialBeginning(ctx context.Context, target string) (*attach.Client,
 	return c, err
 }
 
-// interactive reports whether there is a screen to ask on.
-func (a *app) interactive() bool {
-	return !a.settings.once && !a.settings.json && isTerminal(a.stdout)
-}
-
 // agree asks whether the agent may be started in a process.
 func (a *app) agree(ctx context.Context, plan *inject.Plan) error {
 	q := &question{text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:

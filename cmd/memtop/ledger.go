@@ -11,7 +11,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -26,8 +26,8 @@ import (
 const ledgerSchema = "memtop.ledger/1"
 
 type ledgerFile struct {
-	Schema  string         `json:"schema"`
-	Entries advisor.Ledger `json:"entries"`
+	Schema  string           `json:"schema"`
+	Entries proposals.Ledger `json:"entries"`
 }
 
 // ledgerPath is where the ledger is, "" where the home folder is not known.
@@ -40,13 +40,13 @@ func ledgerPath() string {
 
 // past stores what was measured of a process's changes, and returns that and what was
 // measured before of programs like it. Safe for concurrent use.
-func (a *app) past(t *trace.Trace, device int) advisor.Ledger {
-	measured := advisor.Measured(t, device)
+func (a *app) past(t *trace.Trace, device int) proposals.Ledger {
+	measured := proposals.Measured(t, device)
 	all, err := store(ledgerPath(), measured)
 	if err != nil {
 		a.warn(err)
 	}
-	return all.About(advisor.KindOf(t, device))
+	return all.About(proposals.KindOf(t, device))
 }
 
 // warn prints what is wrong and does not end the command, or has the log take it while
@@ -60,7 +60,7 @@ func (a *app) warn(err error) {
 
 // store adds entries to the ledger's file and returns all of it. After an error these
 // are what was given, and what was there is still there.
-func store(path string, more advisor.Ledger) (advisor.Ledger, error) {
+func store(path string, more proposals.Ledger) (proposals.Ledger, error) {
 	known, err := readLedger(path)
 	all, added := known.With(more)
 	if path == "" || err == nil && !added {
@@ -102,7 +102,7 @@ func (e damagedLedger) Error() string {
 // mostLedgerBytes bounds what is read: as many entries as are kept take less.
 const mostLedgerBytes = 4 << 20
 
-func readLedger(path string) (advisor.Ledger, error) {
+func readLedger(path string) (proposals.Ledger, error) {
 	f, err := os.Open(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -125,7 +125,7 @@ func readLedger(path string) (advisor.Ledger, error) {
 	return l.Entries, nil
 }
 
-func writeLedger(path string, l advisor.Ledger) error {
+func writeLedger(path string, l proposals.Ledger) error {
 	return output.File{Path: path, Overwrite: true}.Write(func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(ledgerFile{ledgerSchema, l})
 	})

@@ -12,21 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/output"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 )
 
 // entry is a prediction for a change, which was off by so much.
-func entry(change string, off float64) advisor.Entry {
-	return advisor.Entry{Kind: advisor.Kind{Program: "PyTorch", Model: "GPT"}, Change: change, Key: "amp", Value: "bf16", Peak: &off}
+func entry(change string, off float64) proposals.Entry {
+	return proposals.Entry{Kind: proposals.Kind{Program: "PyTorch", Model: "GPT"}, Change: change, Key: "amp", Value: "bf16", Peak: &off}
 }
 
 func TestPredictionsAreRememberedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memtop", "ledger.json")
-	first := advisor.Ledger{entry("1.1.1", 0.02), entry("1.1.2", -0.04)}
+	first := proposals.Ledger{entry("1.1.1", 0.02), entry("1.1.2", -0.04)}
 	if got, err := store(path, first); err != nil || len(got) != 2 {
 		t.Fatalf("got %v and %v", got, err)
 	}
-	got, err := store(path, advisor.Ledger{entry("1.1.2", -0.04), entry("1.2.1", 0.06)})
+	got, err := store(path, proposals.Ledger{entry("1.1.2", -0.04), entry("1.2.1", 0.06)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestPredictionsAreRememberedOnce(t *testing.T) {
 	if again, err := store(path, nil); err != nil || !cmp.Equal(want, again) {
 		t.Errorf("read again: %v and %v", again, err)
 	}
-	if e := got.About(advisor.Kind{Program: "PyTorch", Model: "GPT"}).Of("amp"); e == nil || e.Predictions != 3 {
+	if e := got.About(proposals.Kind{Program: "PyTorch", Model: "GPT"}).Of("amp"); e == nil || e.Predictions != 3 {
 		t.Errorf("the error is %+v", e)
 	}
 }
@@ -48,9 +48,9 @@ func TestSeveralMemtopsAddToOneLedger(t *testing.T) {
 	for i := range 8 {
 		running.Go(func() {
 			for k := range 5 {
-				_, err := store(path, advisor.Ledger{entry(fmt.Sprintf("%d.%d", i, k), 0)})
+				_, err := store(path, proposals.Ledger{entry(fmt.Sprintf("%d.%d", i, k), 0)})
 				for errors.Is(err, output.ErrBusy) { // on a busy machine others may have it for long
-					_, err = store(path, advisor.Ledger{entry(fmt.Sprintf("%d.%d", i, k), 0)})
+					_, err = store(path, proposals.Ledger{entry(fmt.Sprintf("%d.%d", i, k), 0)})
 				}
 				if err != nil {
 					t.Error(err)
@@ -66,7 +66,7 @@ func TestSeveralMemtopsAddToOneLedger(t *testing.T) {
 
 func TestALedgerIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	var many advisor.Ledger
+	var many proposals.Ledger
 	for i := range 5000 {
 		many = append(many, entry(fmt.Sprint(i), 0.123456789))
 	}
@@ -89,7 +89,7 @@ func TestADamagedLedgerIsKeptBesideANewOne(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := store(path, advisor.Ledger{entry("1", 0)})
+			got, err := store(path, proposals.Ledger{entry("1", 0)})
 			if err == nil || !strings.Contains(err.Error(), "is damaged") || strings.Contains(err.Error(), "\n") || len(got) != 1 {
 				t.Errorf("got %v and %v", got, err)
 			}

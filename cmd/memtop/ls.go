@@ -140,7 +140,7 @@ func (a *app) list(processes []attach.Process, bare []listed) (err error) {
 		err = a.writeBare(bare)
 	}
 	for _, line := range problems(processes) {
-		fmt.Fprintln(a.stderr, "memtop: "+line)
+		a.note(line)
 	}
 	return err
 }
@@ -237,7 +237,7 @@ func (a *app) writeBare(rows []listed) error {
 		way := r.Remedy
 		if r.Problem != notAttached {
 			way = "memtop run"
-			fmt.Fprintln(a.stderr, "memtop: "+command.Line(r.Problem, r.Remedy))
+			a.note(command.Line(r.Problem, r.Remedy))
 		}
 		fmt.Fprintf(w, "%d\t%s\tnot attached: %s\t%s\n", r.PID, r.User, way, r.Command)
 	}

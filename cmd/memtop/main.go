@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/probe/inject"
 )
 
@@ -24,8 +25,8 @@ func main() {
 	if filepath.Base(os.Args[0]) == trainer {
 		os.Exit(train())
 	}
-	if os.Args[0] == tidies && len(os.Args) == 2 {
-		os.Exit(tidyAfter(os.Args[1]))
+	if os.Args[0] == rehearse.Tidies && len(os.Args) == 2 {
+		os.Exit(rehearse.TidyAfter(os.Args[1]))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/probe/probetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
@@ -25,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	probetest.WithoutBoxes()
-	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, tidies: main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
+	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, rehearse.Tidies: main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.

@@ -30,14 +30,6 @@ func outputFlags(cmd *cobra.Command, to *output.File) {
 	}
 }
 
-// write writes to a file, or to standard output.
-func (a *app) write(to output.File, write func(io.Writer) error) error {
-	if to.Path == standardOutput {
-		return write(a.stdout.Raw())
-	}
-	return to.Write(write)
-}
-
 // while returns a writer that refuses once ctx is cancelled, so that a long
 // export ends and its unfinished file goes.
 func while(ctx context.Context, w io.Writer) io.Writer { return cancellable{ctx, w} }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -32,18 +33,10 @@ func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
 		}
 	}
 	r, err := report.NewRanks(rows, each)
-	switch {
-	case err != nil:
-		return err
-	case a.settings.json:
-		err = a.printJSON(r)
-	default:
-		err = r.Text(a.stdout, a.width())
+	if err == nil {
+		err = a.print(r)
 	}
-	if err != nil {
-		return err
-	}
-	return first
+	return cmp.Or(err, first)
 }
 
 // eachRank reads ranks, has each be used, and returns what went wrong with each.
@@ -105,11 +98,7 @@ func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Li
 			first = err
 		}
 	}
-	if a.settings.json {
-		err = a.printJSON(all)
-	} else {
-		err = all.Text(a.stdout, a.width())
-	}
+	err = a.print(all)
 	switch broken := all.Broken(); {
 	case err != nil:
 		return err

@@ -4,39 +4,30 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// rehearsal is what `memtop rehearse` was asked for.
-type rehearsal struct {
-	gpu     string
-	gpuFile string // with a GPU that is not in the catalogue
-	memory  command.Size
-	devices int
-	steps   int
-	world   int   // ranks of the job, 0 for those that the command starts
-	ranks   []int // of them that run, one after the other
-	vary    variation
-	values  readValues
-	to      output.File
-
-	noAdvice bool // a program that does not fit is not run again
+// gpuChoice are the flags that choose the GPUs of a rehearsal.
+type gpuChoice struct {
+	name   string
+	file   string // with a GPU that is not in the catalogue
+	memory command.Size
 }
 
 // listsGPUs is the name of a GPU that prints the catalogue.
 const listsGPUs = "list"
 
 func (a *app) rehearseCommand() *cobra.Command {
-	r := rehearsal{gpu: "h100-80gb"}
+	var r rehearse.Rehearsal
+	on := gpuChoice{name: "h100-80gb"}
 	cmd := &cobra.Command{
 		Use:   "rehearse [FLAGS] -- COMMAND [ARGUMENT...]",
 		Short: "Run a PyTorch CUDA script without a GPU, and say whether it fits on one",
@@ -64,20 +55,24 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
   memtop rehearse --gpu list`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if r.gpu == listsGPUs {
+			if on.name == listsGPUs {
 				return a.listGPUs()
 			}
-			gpus, err := r.choose(cmd)
+			gpus, err := on.choose(cmd, &r)
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
 				return usage(cmd, "it needs a command, such as python train.py")
 			}
-			if err := r.place(cmd); err != nil {
+			if err := checkRanks(cmd, &r); err != nil {
 				return err
 			}
-			if r.vary.name != "" {
+			r.Agent, r.Report, r.Said = unpackAgent, a.report, a.stderr
+			if isTerminal(a.stderr) {
+				r.Comment = a.note
+			}
+			if r.Vary.Name != "" {
 				return a.vary(cmd.Context(), &r, gpus, args)
 			}
 			return a.rehearse(cmd.Context(), &r, gpus[0], args)
@@ -85,19 +80,19 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
-	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, several with --vary, or list")
-	f.StringVar(&r.gpuFile, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
-	f.Var(&r.memory, "memory", "another `SIZE` of its memory")
-	f.IntVar(&r.devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
-	f.IntVar(&r.world, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
-	f.IntSliceVar(&r.ranks, "rank", []int{0}, "which ranks, with --world")
-	f.IntVar(&r.steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
-	f.Var(&r.values.most, "values", "what is read where a value decides a size, `zeros|upper`: upper has nonzero, masks and unique return all that they could")
-	f.Var(&r.values.set, "set", "the value that is read on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
-	f.Var(&r.vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
-	f.StringVarP(&r.to.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
-	f.BoolVar(&r.to.Overwrite, "force", false, "write over a file that is there")
-	f.BoolVar(&r.noAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
+	f.StringVar(&on.name, "gpu", on.name, "`NAME` of the GPU, several with --vary, or list")
+	f.StringVar(&on.file, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
+	f.Var(&on.memory, "memory", "another `SIZE` of its memory")
+	f.IntVar(&r.Devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
+	f.IntVar(&r.World, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
+	f.IntSliceVar(&r.Ranks, "rank", []int{0}, "which ranks, with --world")
+	f.IntVar(&r.Steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
+	f.Var(&r.Values.Most, "values", "what is read where a value decides a size, `zeros|upper`: upper has nonzero, masks and unique return all that they could")
+	f.Var(&r.Values.Set, "set", "the value that is read on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
+	f.Var(&r.Vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
+	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
+	f.BoolVar(&r.To.Overwrite, "force", false, "write over a file that is there")
+	f.BoolVar(&r.NoAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
 	a.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
@@ -113,49 +108,49 @@ func names() (list []string) {
 }
 
 // choose returns the GPUs that were asked for: several are for --vary.
-func (r *rehearsal) choose(cmd *cobra.Command) (gpus []imitation.GPU, err error) {
-	for name := range strings.SplitSeq(r.gpu, ",") {
-		g, err := r.find(name)
+func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []imitation.GPU, err error) {
+	for name := range strings.SplitSeq(c.name, ",") {
+		g, err := c.find(name)
 		switch {
 		case err != nil:
 			return nil, err
-		case r.memory > 0 && int64(r.memory) <= g.Context:
+		case c.memory > 0 && int64(c.memory) <= g.Context:
 			return nil, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
-		case r.memory > 0:
-			g.Total = int64(r.memory)
+		case c.memory > 0:
+			g.Total = int64(c.memory)
 		}
 		gpus = append(gpus, g)
 	}
 	switch {
-	case len(gpus) > 1 && r.vary.name == "":
+	case len(gpus) > 1 && r.Vary.Name == "":
 		return nil, usage(cmd, "several GPUs go with --vary")
-	case r.devices < 1 || r.devices > imitation.MostDevices:
+	case r.Devices < 1 || r.Devices > imitation.MostDevices:
 		return nil, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
-	case r.steps < 0:
+	case r.Steps < 0:
 		return nil, usage(cmd, "--steps is a number of steps")
-	case r.to.Path != "":
-		return gpus, r.to.Check()
+	case r.To.Path != "":
+		return gpus, r.To.Check()
 	}
 	return gpus, nil
 }
 
 // find returns the GPU of a name, or the one of the user's file.
-func (r *rehearsal) find(name string) (imitation.GPU, error) {
-	if r.gpuFile == "" {
+func (c *gpuChoice) find(name string) (imitation.GPU, error) {
+	if c.file == "" {
 		g, found := imitation.Find(name)
 		if !found {
 			return g, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", name), "memtop rehearse --gpu list, or --gpu-file FILE")
 		}
 		return g, nil
 	}
-	file, err := os.Open(r.gpuFile)
+	file, err := os.Open(c.file)
 	if err != nil {
 		return imitation.GPU{}, err
 	}
 	defer file.Close() // it was only read
 	g, err := imitation.Describe(file)
 	if err != nil {
-		return g, command.Usage(fmt.Sprintf("%s: %v", r.gpuFile, err), "one of memtop rehearse --gpu list --json")
+		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "one of memtop rehearse --gpu list --json")
 	}
 	return g, nil
 }
@@ -163,24 +158,24 @@ func (r *rehearsal) find(name string) (imitation.GPU, error) {
 // ranksOfMachine is how many GPUs a machine is taken to have that has some of a large job.
 const ranksOfMachine = 8
 
-// place makes sure that the ranks that are to run are some of the job.
-func (r *rehearsal) place(cmd *cobra.Command) error {
-	if r.world == 0 {
+// checkRanks makes sure that the ranks that are to run are some of the job.
+func checkRanks(cmd *cobra.Command, r *rehearse.Rehearsal) error {
+	if r.World == 0 {
 		if cmd.Flags().Changed("rank") {
 			return usage(cmd, "--rank goes with --world: without, every rank that the command starts is rehearsed")
 		}
-		r.ranks = []int{0}
+		r.Ranks = []int{0}
 		return nil
 	}
-	if r.world < 1 || r.vary.name != "" {
+	if r.World < 1 || r.Vary.Name != "" {
 		return usage(cmd, "--world is a number of ranks, and goes without --vary")
 	}
 	if !cmd.Flags().Changed("gpus") {
-		r.devices = min(r.world, ranksOfMachine)
+		r.Devices = min(r.World, ranksOfMachine)
 	}
-	for _, rank := range r.ranks {
-		if rank < 0 || rank >= r.world {
-			return usage(cmd, fmt.Sprintf("rank %d is none of %d", rank, r.world))
+	for _, rank := range r.Ranks {
+		if rank < 0 || rank >= r.World {
+			return usage(cmd, fmt.Sprintf("rank %d is none of %d", rank, r.World))
 		}
 	}
 	return nil
@@ -199,42 +194,15 @@ func (a *app) listGPUs() error {
 	return nil
 }
 
-// fitsOn returns the GPUs on which so much fits that is not CUDA's own: for certain only
-// on those that make the same requests.
-func fitsOn(bytes int64) (list []string) {
-	all := slices.Clone(imitation.Catalogue())
-	slices.SortStableFunc(all, func(x, y imitation.GPU) int { return int((x.Total - y.Total) >> 20) })
-	for _, g := range all {
-		if bytes+g.Context <= g.Total {
-			list = append(list, g.Name)
-		}
-	}
-	return list
-}
-
 // rehearse runs a command and prints how it fared.
-func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) error {
-	shown := streams{os.Stdin, a.stdout.Raw(), a.stderr.Raw()}
+func (a *app) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitation.GPU, args []string) error {
+	shown := rehearse.Streams{Stdin: os.Stdin, Stdout: a.stdout.Raw(), Stderr: a.stderr.Raw()}
 	if a.settings.json {
-		shown.stdout = shown.stderr
+		shown.Stdout = shown.Stderr
 	}
-	var found *report.Rehearsal
-	var code int
-	for _, rank := range r.ranks {
-		one, its, err := a.rehearseOnce(ctx, r, trial{gpu: g, rank: rank}, args, shown, a.progress())
-		if err != nil {
-			return err
-		}
-		found, code = found.Join(one), max(code, its)
-	}
-	err := a.remedy(ctx, r, g, args, found)
-	if err != nil {
-		return err
-	}
-	if a.settings.json {
-		err = a.printJSON(found)
-	} else {
-		err = found.Text(a.stdout, a.width())
+	found, code, err := r.Run(ctx, g, args, shown)
+	if err == nil {
+		err = a.print(found)
 	}
 	switch {
 	case err != nil:
@@ -242,7 +210,27 @@ func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args 
 	case !found.Fits:
 		return doesNotFitError{g.Title}
 	case code != 0:
-		return programFailedError{code, strings.Join(args, " ")}
+		return rehearse.ProgramError{Code: code, Program: strings.Join(args, " ")}
+	}
+	return nil
+}
+
+// vary prints the largest value with which a command fits each GPU.
+func (a *app) vary(ctx context.Context, r *rehearse.Rehearsal, gpus []imitation.GPU, args []string) error {
+	all, err := r.Varied(ctx, gpus, args)
+	if err != nil {
+		return err
+	}
+	if a.settings.json {
+		return a.printJSON(&report.Varied{Schema: report.RehearsalSchema, Command: args, Vary: all[0], On: all})
+	}
+	for i, v := range all {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := v.Text(a.stdout, a.width()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -251,13 +239,3 @@ func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args 
 type doesNotFitError struct{ gpu string }
 
 func (e doesNotFitError) Error() string { return "the program does not fit on an imitated " + e.gpu }
-
-// programFailedError is a program that failed for a reason of its own.
-type programFailedError struct {
-	code    int
-	program string
-}
-
-func (e programFailedError) Error() string {
-	return fmt.Sprintf("%s ended with exit code %d for a reason of its own", e.program, e.code)
-}

@@ -39,7 +39,7 @@ func TestRehearsedLibraries(t *testing.T) {
 			need(t, python, strings.Fields(p.needs))
 			path := filepath.Join("../../engine/device/cuda/imitation/testdata/programs", p.script+".py")
 			words := append(append(append(append(p.flags, "--", python), p.launcher...), path), p.words...)
-			r := rehearse(t, words...)
+			r := rehearseWith(t, words...)
 			if r.code != 0 || !r.Fits || len(r.Ranks) == 0 || len(r.NotImitated) > 0 {
 				t.Errorf("code %d, %d ranks, not imitated: %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
 			}

@@ -97,7 +97,7 @@ func TestPublishedMeasurementsAreWhole(t *testing.T) {
 
 // TestRehearsedMeasurementsThatWerePublished rehearses what was measured with the release
 // of PyTorch that is here, and prints by how much it differs. MEMTOP_PUBLISHED=all has it
-// rehearse all of that; else it takes one row, which is small.
+// rehearseWith all of that; else it takes one row, which is small.
 func TestRehearsedMeasurementsThatWerePublished(t *testing.T) {
 	python, release := releaseOfPyTorch(t)
 	all := os.Getenv("MEMTOP_PUBLISHED") == "all"
@@ -165,7 +165,7 @@ func compare(t *testing.T, table *tabwriter.Writer, python string, group []figur
 	t.Helper()
 	first := group[0]
 	script := filepath.Join(publishedFolder, first.command[0])
-	r := rehearse(t, append([]string{"--gpu", first.gpu, "--steps", "1000000", "--", python, script}, first.command[1:]...)...)
+	r := rehearseWith(t, append([]string{"--gpu", first.gpu, "--steps", "1000000", "--", python, script}, first.command[1:]...)...)
 	switch {
 	case strings.Contains(r.stderr, "ModuleNotFoundError"):
 		t.Skipf("a library is missing: %s", missing(r.stderr))

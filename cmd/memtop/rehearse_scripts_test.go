@@ -41,7 +41,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 			}
 			command := append(append([]string{python}, p.launcher...), path)
 			flags := append(append([]string{"--steps", "1000"}, p.flags...), valuesIn(t, path)...)
-			r := rehearse(t, append(append(flags, "--"), command...)...)
+			r := rehearseWith(t, append(append(flags, "--"), command...)...)
 			if r.code != 0 || !r.Fits || len(r.Ranks) < p.ranks || len(r.NotImitated) > 0 {
 				t.Errorf("code %d, %d ranks, not imitated %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
 			}
@@ -69,7 +69,7 @@ func valuesIn(t *testing.T, path string) (flags []string) {
 // TestARehearsedRankAnswersForTheOthers has ranks that do not run send what this one does.
 func TestARehearsedRankAnswersForTheOthers(t *testing.T) {
 	const script = "../../engine/device/cuda/imitation/testdata/scripts/objects.py"
-	r := rehearse(t, "--world", "64", "--rank", "3", "--", cudaPython(t), script)
+	r := rehearseWith(t, "--world", "64", "--rank", "3", "--", cudaPython(t), script)
 	if r.code != 0 || len(r.Ranks) != 1 || r.Bound != "modelled" {
 		t.Errorf("code %d, %d ranks, bound %s: %v, %s", r.code, len(r.Ranks), r.Bound, r.Because, r.stderr)
 	}
@@ -94,7 +94,7 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 		"set above": {[]string{"--set", "masked.py:3=5000000"}, "1048576", "branches"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rehearse(t, append(test.flags, "--", python, path)...)
+			r := rehearseWith(t, append(test.flags, "--", python, path)...)
 			if r.code != 0 || r.Bound != test.bound || !strings.HasPrefix(r.stderr, test.rows+"\n") {
 				t.Fatalf("code %d, %s, %s", r.code, r.Bound, r.stderr)
 			}
@@ -109,8 +109,8 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 	python := cudaPython(t)
 	const script = "testdata/rehearse/sharded.py"
-	together := rehearse(t, "--gpus", "2", "--", python, "-m", "torch.distributed.run", "--nproc-per-node", "2", script)
-	alone := rehearse(t, "--world", "2", "--rank", "0,1", "--", python, script)
+	together := rehearseWith(t, "--gpus", "2", "--", python, "-m", "torch.distributed.run", "--nproc-per-node", "2", script)
+	alone := rehearseWith(t, "--world", "2", "--rank", "0,1", "--", python, script)
 	if together.code != 0 || alone.code != 0 || len(together.Ranks) != 2 || len(alone.Ranks) != 2 {
 		t.Fatalf("codes %d and %d, %s\n%s", together.code, alone.code, together.stderr, alone.stderr)
 	}
@@ -120,7 +120,7 @@ func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 			t.Errorf("rank %d alone takes %d and %d, and among two %d and %d", want.Rank, got.PeakAllocated, got.PeakReserved, want.PeakAllocated, want.PeakReserved)
 		}
 	}
-	many := rehearse(t, "--world", "64", "--rank", "63", "--", python, script)
+	many := rehearseWith(t, "--world", "64", "--rank", "63", "--", python, script)
 	if many.code != 0 || len(many.Ranks) != 1 || many.Ranks[0].Rank != 63 || many.Ranks[0].PeakAllocated >= alone.Ranks[0].PeakAllocated {
 		t.Errorf("of 64: code %d, %+v, %s", many.code, many.Ranks, many.stderr)
 	}

@@ -48,8 +48,8 @@ func anyCUDAPython(t *testing.T) string {
 	return python
 }
 
-// rehearse runs memtop rehearse --json.
-func rehearse(t *testing.T, arguments ...string) rehearsed {
+// rehearseWith runs memtop rehearse --json.
+func rehearseWith(t *testing.T, arguments ...string) rehearsed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "memtop", append([]string{"rehearse", "--json"}, arguments...)...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "OMP_NUM_THREADS=1")
@@ -75,7 +75,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 	python := anyCUDAPython(t)
 	folder := t.TempDir()
 	snapshot, weights := filepath.Join(folder, "plan.pickle"), filepath.Join(folder, "weights.pt")
-	r := rehearse(t, "-o", snapshot, "--", python, smallGPT, "--save", weights)
+	r := rehearseWith(t, "-o", snapshot, "--", python, smallGPT, "--save", weights)
 	if r.code != 0 || !r.Fits || len(r.Ranks) != 1 {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
@@ -105,7 +105,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 // TestAProgramSaysTheSameOfItself has the program print its own peaks at its end.
 func TestARehearsedProgramSaysTheSameOfItself(t *testing.T) {
 	python := cudaPython(t)
-	r := rehearse(t, "--steps", "100", "--", python, smallGPT, "--steps", "2")
+	r := rehearseWith(t, "--steps", "100", "--", python, smallGPT, "--steps", "2")
 	if r.code != 0 || r.Ended != "exit" || len(r.Ranks) != 1 {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
@@ -121,7 +121,7 @@ func TestARehearsedProgramSaysTheSameOfItself(t *testing.T) {
 
 func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
 	python := anyCUDAPython(t)
-	r := rehearse(t, "--no-advice", "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
+	r := rehearseWith(t, "--no-advice", "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
 	if r.code != 11 || r.Fits || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
@@ -149,7 +149,7 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 		"one that the imitation has": {1, "", []string{"-c", "import torch; torch.ones(1).cuda().device_that_is_not()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rehearse(t, append([]string{"--", python}, test.words...)...)
+			r := rehearseWith(t, append([]string{"--", python}, test.words...)...)
 			if r.code != test.code || !r.Fits || !strings.Contains(r.stderr, test.text) {
 				t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 			}
@@ -174,7 +174,7 @@ func TestARehearsedProgramThatIsNone(t *testing.T) {
 		"values that are neither": {2, "zeros or upper", []string{"--values", "ones", "--", python, "-c", "pass"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rehearse(t, test.command...)
+			r := rehearseWith(t, test.command...)
 			if r.code != test.code || r.Schema != "" || !strings.Contains(r.stderr, test.text) {
 				t.Errorf("code %d, %s", r.code, r.stderr)
 			}
@@ -184,7 +184,7 @@ func TestARehearsedProgramThatIsNone(t *testing.T) {
 
 func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 	python := cudaPython(t)
-	r := rehearse(t, "--memory", "1536MiB", "--vary", "batch=1..64", "--", python, smallGPT, "--batch", "{batch}")
+	r := rehearseWith(t, "--memory", "1536MiB", "--vary", "batch=1..64", "--", python, smallGPT, "--batch", "{batch}")
 	if r.code != 0 || r.Vary == nil || r.Vary.Largest == nil {
 		t.Fatalf("code %d, %s", r.code, r.stderr)
 	}
@@ -192,7 +192,7 @@ func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 	if !r.Vary.Fits(largest) || largest < 8 || largest > 63 {
 		t.Errorf("the largest is %d of %+v", largest, r.Vary.Runs)
 	}
-	next := rehearse(t, "--memory", "1536MiB", "--", python, smallGPT, "--batch", fmt.Sprint(largest+1))
+	next := rehearseWith(t, "--memory", "1536MiB", "--", python, smallGPT, "--batch", fmt.Sprint(largest+1))
 	if next.code != 11 {
 		t.Errorf("batch %d ends with code %d", largest+1, next.code)
 	}
@@ -209,14 +209,14 @@ func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
 	python := cudaPython(t)
 	const memory = "1792MiB"
-	r := rehearse(t, "--memory", memory, "--", python, smallGPT, "--batch", "64", "--autocast", "off")
+	r := rehearseWith(t, "--memory", memory, "--", python, smallGPT, "--batch", "64", "--autocast", "off")
 	if r.code != 11 || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil || r.Ranks[0].OOM.Needs == nil {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
 	oom := r.Ranks[0].OOM
 	within := func(what string, said int64, flags ...string) {
 		t.Helper()
-		changed := rehearse(t, append([]string{"--", python, smallGPT, "--batch", "64"}, flags...)...)
+		changed := rehearseWith(t, append([]string{"--", python, smallGPT, "--batch", "64"}, flags...)...)
 		if changed.code != 0 || len(changed.Ranks) != 1 {
 			t.Fatalf("%s: code %d, %s", what, changed.code, changed.stderr)
 		}
@@ -242,7 +242,7 @@ func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
 // TestARehearsedBatchIsFoundForEachGPU has one on which a batch fits and one on which it does not.
 func TestARehearsedBatchIsFoundForEachGPU(t *testing.T) {
 	python := cudaPython(t)
-	r := rehearse(t, "--memory", "1GiB", "--gpu", "t4,h100-80gb", "--vary", "batch=20,40", "--", python, smallGPT, "--batch", "{batch}")
+	r := rehearseWith(t, "--memory", "1GiB", "--gpu", "t4,h100-80gb", "--vary", "batch=20,40", "--", python, smallGPT, "--batch", "{batch}")
 	if r.code != 0 || len(r.On) != 2 || r.On[0].GPU != "t4" || r.On[1].GPU != "h100-80gb" {
 		t.Fatalf("code %d, %+v, %s", r.code, r.On, r.stderr)
 	}

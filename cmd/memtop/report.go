@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -85,11 +83,7 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 		if err := r.Replay(ctx, replay.Answer); err != nil {
 			return err
 		}
-		if a.settings.json {
-			err = a.printJSON(r)
-		} else {
-			err = r.Text(a.stdout, a.width())
-		}
+		err = a.print(r)
 		if err != nil {
 			return err
 		}
@@ -115,14 +109,10 @@ func (a *app) lines(ctx context.Context, path string, o report.LinesOptions) err
 		return err
 	}
 	l, err := report.NewLines(t, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return momentUsage(err)
-	case a.settings.json:
-		return a.printJSON(l)
-	default:
-		return l.Text(a.stdout, a.width())
 	}
+	return a.print(l)
 }
 
 // chosen narrows a trace to the device that --device names.
@@ -144,21 +134,4 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 		}
 	}
 	return &narrowed, nil
-}
-
-func (a *app) printJSON(value any) error {
-	encoder := json.NewEncoder(a.stdout.JSON())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// pipeWidth is how wide text is printed where there is no terminal.
-const pipeWidth = 100
-
-func (a *app) width() int {
-	if w, _, err := term.GetSize(a.stdout.Fd()); err == nil && w > 0 {
-		return w
-	}
-	return pipeWidth
 }

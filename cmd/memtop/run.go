@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/python"
 )
 
@@ -42,7 +42,7 @@ sitecustomize of your own runs as before.`,
 func (a *app) run(args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
-		return programError(args[0], err)
+		return command.ProgramError(args[0], err)
 	}
 	agent, err := unpackAgent()
 	if err != nil {
@@ -51,17 +51,5 @@ func (a *app) run(args []string) error {
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
 		fmt.Fprintf(a.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
-	return programError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
-}
-
-// programError is why a program cannot be started.
-func programError(name string, err error) error {
-	var call *exec.Error
-	if errors.As(err, &call) {
-		err = call.Err
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		err = fs.ErrNotExist
-	}
-	return &fs.PathError{Op: "run", Path: name, Err: err}
+	return command.ProgramError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -24,7 +24,7 @@ func toggles(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	defer func() { _ = c.Close() }()
 	options := c.Trace().Live.Options
-	for _, change := range advisor.Candidates(options) {
+	for _, change := range proposals.Candidates(options) {
 		i := slices.IndexFunc(options, func(o trace.Option) bool { return o.Key == change.Key })
 		for _, v := range []trace.Value{change, {Key: change.Key, Value: options[i].Value}} {
 			ts.Check(holds(ctx, c, v))

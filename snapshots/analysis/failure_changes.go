@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -14,30 +14,30 @@ import (
 
 // findChanges says what of the memory itself would have made the request fit.
 // What other settings of the allocator would have done is for a replay to say.
-func (f *Failure) findChanges(x *Index, scene *advice.Scene) {
+func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 	if f.Short <= 0 {
 		return
 	}
 	f.releasePins(x)
 	f.smallerBatch()
-	f.follow(x.advise(scene))
+	f.follow(x.savings(scene))
 }
 
 // mostChanges is how many changes are listed of those that memory itself allows.
 const mostChanges = 4
 
-// follow takes advice that alone saves enough, the least saving first.
-func (f *Failure) follow(found []advice.Advice) {
-	slices.SortStableFunc(found, func(a, b advice.Advice) int { return cmp.Compare(a.Saving, b.Saving) })
+// follow takes savings that alone are enough, the least first.
+func (f *Failure) follow(found []savings.Saving) {
+	slices.SortStableFunc(found, func(a, b savings.Saving) int { return cmp.Compare(a.Saved, b.Saved) })
 	for _, a := range found {
-		if a.Saving < f.Short || len(f.WouldFit) == mostChanges {
+		if a.Saved < f.Short || len(f.WouldFit) == mostChanges {
 			continue
 		}
 		basis := Estimated
 		if a.Kind.Sure {
 			basis = Counted
 		}
-		f.WouldFit = append(f.WouldFit, Change{Text: a.Kind.Change, Saving: a.Saving, Basis: basis})
+		f.WouldFit = append(f.WouldFit, Change{Text: a.Kind.Change, Saving: a.Saved, Basis: basis})
 	}
 }
 

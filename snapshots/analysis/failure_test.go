@@ -93,9 +93,9 @@ setting "expandable_segments" true
 	}
 }
 
-// TestAdviceThatSavesEnoughWouldHaveFit has an optimizer's state of 64 MiB: in 8 bits
+// TestASavingThatIsEnoughWouldHaveFit has an optimizer's state of 64 MiB: in 8 bits
 // it saves 48 MiB, which is enough for one request and not for the other.
-func TestAdviceThatSavesEnoughWouldHaveFit(t *testing.T) {
+func TestASavingThatIsEnoughWouldHaveFit(t *testing.T) {
 	for free, want := range map[int64]bool{12 * mib: true, 0: true, -16 * mib: false} {
 		x := indexOf(t, tracetest.Frames+fmt.Sprintf(`
 device 0

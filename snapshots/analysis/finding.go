@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -33,7 +33,7 @@ type FindingKind struct {
 	Saving string // how what it would save is worked out, "" where it saves nothing
 }
 
-// The kinds of findings but for those of package advice.
+// The kinds of findings but for those of package savings.
 var (
 	EndedFinding = &FindingKind{
 		Name: "ended", Speaks: "it is a program's black box: how the program ended and what happened last; before all others",
@@ -87,8 +87,8 @@ func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
 		EndedFinding, ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
 	}
-	for i := range advice.Kinds {
-		all = append(all, adviceKinds[&advice.Kinds[i]])
+	for i := range savings.Kinds {
+		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
 	return append(all, WarmUpFinding, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
@@ -155,7 +155,7 @@ func (x *Index) allFindings() []Finding {
 	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		for _, find := range []func(){
-			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.advise, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
+			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
 		} {
 			find()
 		}

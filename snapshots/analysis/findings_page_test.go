@@ -28,7 +28,7 @@ func findingsPage() string {
 What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: at most five findings. First comes what went wrong and what
 makes numbers doubtful, then what would save the most. Every finding names the line it is about. ` + "`confidence`" + ` is certain
 for what was counted exactly, probable for what was counted by category, possible for what was estimated. The texts are in
-` + "`snapshots/analysis/finding.go`, `snapshots/analysis/advice` and `snapshots/analysis/ranks`" + `.
+` + "`snapshots/analysis/finding.go`, `snapshots/analysis/savings` and `snapshots/analysis/ranks`" + `.
 
 | kind | speaks when | is silent when | saving |
 |---|---|---|---|

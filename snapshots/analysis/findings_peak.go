@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// top is the moment that peaks and advice are about: the highest of all, of a program
+// top is the moment that peaks and savings are about: the highest of all, of a program
 // that is watched that of its last step, because settings may have changed since.
 func (f *finder) top() *heldFacts {
 	if f.highest == nil {

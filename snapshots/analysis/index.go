@@ -3,10 +3,10 @@ package analysis
 import (
 	"sync"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
 	"github.com/memtop/memtop/snapshots/analysis/category"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -38,7 +38,7 @@ type answers struct {
 	history    lasting[pastSteps]
 	sitesNow   lasting[[]leak.Site]
 	peak       lasting[*heldFacts]
-	words      lasting[*advice.Words]
+	words      lasting[*savings.Words]
 }
 
 // NewIndex reads the device's whole trace.

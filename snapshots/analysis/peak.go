@@ -3,7 +3,7 @@ package analysis
 import (
 	"sync"
 
-	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -16,7 +16,7 @@ type heldFacts struct {
 	holders    []Holder
 	rules      []RuleBytes
 	categories [trace.CategoryCount]int64
-	scene      *advice.Scene
+	scene      *savings.Scene
 }
 
 // AtPeak is [Index.HoldersAt] and [Index.RulesAt] for the highest level, which are

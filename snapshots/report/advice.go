@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -44,7 +44,7 @@ type Advice struct {
 	Waste []Waste `json:"waste"`
 	// Applied is what was changed, where that was wanted.
 	Applied *Changes `json:"applied,omitempty"`
-	past    *advisor.Error
+	past    *proposals.Error
 }
 
 // AdvicePlan is the changes that together bring the peak below a target, or those
@@ -79,9 +79,9 @@ type AdviceError struct {
 	StepTime    *float64 `json:"step_time_percent"` // null where none was compared
 }
 
-// NewAdvice reports what the advisor found about the program of a trace, on the
+// NewAdvice reports the proposals about the program of a trace, on the
 // device of its last step.
-func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
+func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 	r := &Advice{
 		Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown,
 		Headroom: a.Headroom, Error: adviceError(a.Error), past: a.Error,
@@ -92,8 +92,8 @@ func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
 	if n := len(t.Steps); n > 0 {
 		r.addStep(t, t.Steps[n-1].Device)
 	}
-	for i := range a.Options {
-		r.Options = append(r.Options, r.option(&a.Options[i]))
+	for i := range a.Proposals {
+		r.Options = append(r.Options, r.option(&a.Proposals[i]))
 	}
 	return r
 }
@@ -150,9 +150,9 @@ func provenOption(device int, f *analysis.Finding) AdviceOption {
 }
 
 // AddPlan adds a plan.
-func (r *Advice) AddPlan(p *advisor.Plan) {
+func (r *Advice) AddPlan(p *proposals.Plan) {
 	r.Plan = &AdvicePlan{
-		AdviceOption: r.option(&p.Option), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
+		AdviceOption: r.option(&p.Proposal), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
 		text: p.Text(),
 	}
 }
@@ -169,7 +169,7 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 	r.StepTime = analysis.UsualTime(t, last)
 }
 
-func (r *Advice) option(o *advisor.Option) AdviceOption {
+func (r *Advice) option(o *proposals.Proposal) AdviceOption {
 	option := AdviceOption{
 		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(),
 		name: o.Name(), time: o.TimeText(r.StepTime), past: pastText(o),
@@ -181,14 +181,14 @@ func (r *Advice) option(o *advisor.Option) AdviceOption {
 }
 
 // pastText says how far past predictions were off, and how many they were.
-func pastText(o *advisor.Option) string {
+func pastText(o *proposals.Proposal) string {
 	if o.Error == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s of %d", o.ErrorText(), o.Error.Predictions)
 }
 
-func adviceError(e *advisor.Error) *AdviceError {
+func adviceError(e *proposals.Error) *AdviceError {
 	if e == nil {
 		return nil
 	}

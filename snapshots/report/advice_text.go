@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -38,7 +38,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	r.allocator(p)
 	r.sharding(p)
 	if r.Headroom != nil {
-		p.wrap("headroom: ", advisor.RoomText(r.Headroom, r.past))
+		p.wrap("headroom: ", proposals.RoomText(r.Headroom, r.past))
 	}
 	if r.Plan != nil {
 		p.wrap("plan for "+quantity.Bytes(r.Plan.Target)+": ", r.Plan.text)
@@ -74,7 +74,7 @@ func (r *Advice) proven(p *page) {
 	}
 	for i := range r.Options {
 		o := &r.Options[i]
-		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), advisor.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated)),
+		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated)),
 			o.name+": "+o.Why)
 	}
 }
@@ -90,7 +90,7 @@ func (r *Advice) table(p *page, useful []AdviceOption) {
 	for i := range useful {
 		o := &useful[i]
 		p.line(form, o.name, moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)),
-			advisor.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated), cmp.Or(o.time, "not known"), o.past)
+			proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated), cmp.Or(o.time, "not known"), o.past)
 	}
 }
 

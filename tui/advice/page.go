@@ -13,7 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
@@ -22,7 +22,7 @@ import (
 
 // question is what is wanted of the program.
 type question struct {
-	program  advisor.Program
+	program  proposals.Program
 	settings string // of the next step
 	measured int    // changes whose outcome is known: their errors are stated
 	target   int64  // bytes, 0 for none
@@ -32,17 +32,17 @@ type question struct {
 
 // found is the answer.
 type found struct {
-	*advisor.Advice
+	*proposals.Answer
 	rows     []row
-	plan     *advisor.Plan // nil without a target
-	peak     int64         // of the last step, bytes
-	stepTime int64         // nanoseconds
+	plan     *proposals.Plan // nil without a target
+	peak     int64           // of the last step, bytes
+	stepTime int64           // nanoseconds
 	err      error
 }
 
 // row is an option, or the plan.
 type row struct {
-	*advisor.Option
+	*proposals.Proposal
 	of     *found
 	target int64 // of a plan, else 0
 }
@@ -85,21 +85,21 @@ func New(s *page.Scene) *Page {
 const settling = 12
 
 // look asks the program.
-func look(ctx context.Context, q question, past func(*trace.Trace, int) advisor.Ledger) *found {
+func look(ctx context.Context, q question, past func(*trace.Trace, int) proposals.Ledger) *found {
 	last := q.trace.LastMeasured(q.device)
 	f := &found{peak: last.PeakAllocated, stepTime: analysis.UsualTime(q.trace, last)}
 	ledger := past(q.trace, q.device)
-	if f.Advice, f.err = advisor.Find(ctx, q.program, q.trace.Live.Options, ledger); f.err != nil {
+	if f.Answer, f.err = proposals.Find(ctx, q.program, q.trace.Live.Options, ledger); f.err != nil {
 		return f
 	}
 	if q.target > 0 {
-		if f.plan, f.err = advisor.Search(ctx, q.program, f.Advice, f.peak, q.target, ledger); f.err != nil {
+		if f.plan, f.err = proposals.Search(ctx, q.program, f.Answer, f.peak, q.target, ledger); f.err != nil {
 			return f
 		}
-		f.rows = append(f.rows, row{&f.plan.Option, f, q.target})
+		f.rows = append(f.rows, row{&f.plan.Proposal, f, q.target})
 	}
-	for i := range f.Options {
-		f.rows = append(f.rows, row{&f.Options[i], f, 0})
+	for i := range f.Proposals {
+		f.rows = append(f.rows, row{&f.Proposals[i], f, 0})
 	}
 	return f
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/tui/experiments"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
@@ -17,7 +17,7 @@ func columns() []page.Column[row] {
 		{Head: "peak", Width: page.Cells(11), Text: func(r row) string {
 			return experiments.Signed(analysis.PeakAllocatedQuantity, float64(r.Predicted.PeakAllocated))
 		}},
-		{Head: "", Width: page.Cells(6), Text: func(r row) string { return advisor.ShareText(r.Predicted.PeakAllocated, r.of.peak) }},
+		{Head: "", Width: page.Cells(6), Text: func(r row) string { return proposals.ShareText(r.Predicted.PeakAllocated, r.of.peak) }},
 		{Head: "step time", Width: page.Cells(17), Text: func(r row) string { return cmp.Or(r.TimeText(r.of.stepTime), "not known") }},
 		{Head: "past error", Width: page.From(78, 12), Text: func(r row) string { return r.ErrorText() }},
 	}
@@ -119,7 +119,7 @@ func (p *Page) lines() []page.Line {
 		lines = append(lines, page.Sentence("past error", "the mean of "+screen.Plural(r.Error.Predictions, "prediction")+", in this and in earlier runs like it")...)
 	}
 	if f.Headroom != nil {
-		lines = append(lines, page.Sentence("headroom", advisor.RoomText(f.Headroom, f.Error))...)
+		lines = append(lines, page.Sentence("headroom", proposals.RoomText(f.Headroom, f.Error))...)
 	}
 	if len(f.Unknown) > 0 {
 		lines = append(lines, page.Sentence("not known", "the program cannot say what these do: "+strings.Join(f.Unknown, ", "))...)

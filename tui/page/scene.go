@@ -5,7 +5,7 @@ package page
 
 import (
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
@@ -33,12 +33,12 @@ type Scene struct {
 	ReadOnly  bool // the reader may change nothing of the program
 	// Program can be asked what changes of its settings would do; nil where there is
 	// none, or it lets nothing be changed.
-	Program advisor.Program
+	Program proposals.Program
 	// WhatIf replays requests under other settings of the allocator; nil where that
 	// is not to be had.
 	WhatIf whatif.Ask
 	// Past returns what became of past predictions.
-	Past func(t *trace.Trace, device int) advisor.Ledger
+	Past func(t *trace.Trace, device int) proposals.Ledger
 	// Rival returns what another open file has to compare with; nil when none is open.
 	Rival   func() *Rival
 	cursor  int

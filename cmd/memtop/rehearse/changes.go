@@ -1,0 +1,142 @@
+package rehearse
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// trial is how a command is run once.
+type trial struct {
+	gpu     imitation.GPU
+	rank    int
+	endless bool   // more can be taken than the GPU has: what the program needs is asked
+	changes string // of the agent's settings, KEY=VALUE with spaces between
+	conf    string // what the settings of PyTorch's allocator have besides
+}
+
+// change is what may make a program fit that does not.
+type change struct{ text, settings string }
+
+// changes are tried first, and all of them together if none of them alone will do.
+var changes = []change{
+	{"checkpointing of the model's blocks", "checkpoint=all"},
+	{"autocast of the model's forward to bfloat16", "amp=bf16"},
+}
+
+const expandable = "expandable_segments:True"
+
+// remedy rehearses a program that did not fit without a limit, and with changes that may
+// make it fit, and adds what was found. Its processes print nothing.
+func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, found *report.Rehearsal) error {
+	most := found.Most()
+	if most == nil || most.OOM == nil || r.NoAdvice {
+		return nil
+	}
+	r.comment("what does it need? It is run again without a limit")
+	endless := trial{gpu: g, rank: most.Rank, endless: true}
+	whole, err := r.tryOne(ctx, endless, args)
+	if err != nil || whole.Most() == nil || !whole.Fits {
+		r.comment("what it needs is not known: without a limit it ends in another way")
+		return ctx.Err()
+	}
+	found.Need(whole, fitsOn(whole.Most().DeviceBytes-g.Context))
+	r.comment("it needs %s; what would make it fit? It is run again with changes", quantity.Bytes(*most.OOM.Needs))
+	r.tryChanges(ctx, endless, args, found, whole, changes)
+	if all := together(most.OOM.Tried); all.settings != "" {
+		r.tryChanges(ctx, endless, args, found, whole, []change{all})
+	}
+	if whole.Most().PeakAllocated+g.Context <= g.Total { // what is cached and of no use is in the way
+		its, err := r.tryOne(ctx, trial{gpu: g, rank: most.Rank, conf: expandable}, args)
+		if err == nil && its.Most() != nil && its.Fits {
+			found.Tried(allocatorVariable(os.Environ())+"="+expandable, its.Most().PeakReserved, whole)
+		}
+	}
+	return ctx.Err()
+}
+
+// together returns all changes as one, none where that was not worth a run: one of them
+// will do alone, or cannot be made.
+func together(tried []report.Remedy) (all change) {
+	for i, c := range changes {
+		if tried[i].Fits || tried[i].Refused != "" {
+			return change{}
+		}
+		all.text, all.settings = all.text+", "+c.text, all.settings+" "+c.settings
+	}
+	return change{strings.TrimPrefix(all.text, ", "), all.settings}
+}
+
+// tryChanges rehearses a command with each of several changes, and adds what was found.
+func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal, changes []change) {
+	results, failures := make([]*report.Rehearsal, len(changes)), make([]error, len(changes))
+	inParallel(len(changes), func(i int) {
+		t := t
+		t.changes = changes[i].settings
+		results[i], failures[i] = r.tryOne(ctx, t, args)
+	})
+	for i, its := range results {
+		switch {
+		case failures[i] != nil:
+			found.Refused(changes[i].text, "the program fails with it")
+		case its.Unchanged != "":
+			found.Refused(changes[i].text, its.Unchanged)
+		default:
+			found.Tried(changes[i].text, its.Most().PeakReserved, whole)
+		}
+	}
+}
+
+// comment says what goes on, where somebody looks.
+func (r *Rehearsal) comment(format string, values ...any) {
+	if r.Comment != nil {
+		r.Comment(fmt.Sprintf(format, values...))
+	}
+}
+
+// allocatorVariable names the one that has settings of PyTorch's allocator: the older name
+// is known to every version.
+func allocatorVariable(environ []string) string {
+	for _, variable := range environ {
+		if strings.HasPrefix(variable, "PYTORCH_ALLOC_CONF=") {
+			return "PYTORCH_ALLOC_CONF"
+		}
+	}
+	return "PYTORCH_CUDA_ALLOC_CONF"
+}
+
+// configured returns an environment with more settings of PyTorch's allocator.
+func configured(environ []string, conf string) []string {
+	if conf == "" {
+		return environ
+	}
+	name := allocatorVariable(environ)
+	before := ""
+	for _, variable := range environ {
+		if value, is := strings.CutPrefix(variable, name+"="); is {
+			before = value
+		}
+	}
+	return append(environ, name+"="+strings.TrimPrefix(before+","+conf, ","))
+}
+
+// inParallel calls a function for each of so many numbers, as many at once as there are cores.
+func inParallel(n int, call func(i int)) {
+	free := make(chan struct{}, runtime.NumCPU())
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			call(i)
+		})
+	}
+	running.Wait()
+}

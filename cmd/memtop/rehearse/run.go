@@ -1,0 +1,246 @@
+package rehearse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// once runs a command on an imitated GPU and returns how it fared, and its exit
+// code. Progress is called after steps, unless it is nil.
+func (r *Rehearsal) once(ctx context.Context, t trial, args []string, shown Streams, progress func(*python.Rehearsed)) (*report.Rehearsal, int, error) {
+	stage, err := newStage()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer stage.clear()
+	code, err := r.perform(ctx, stage, &t, args, shown, progress)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, err := r.result(ctx, stage, &t, args, code)
+	if err != nil {
+		return nil, 0, err
+	}
+	return found, code, stage.keep(found, r.To, r.World > 0 && len(r.Ranks) > 1)
+}
+
+// perform runs the command to its end and returns its exit code.
+func (r *Rehearsal) perform(ctx context.Context, s *stage, t *trial, args []string, shown Streams, progress func(*python.Rehearsed)) (code int, err error) {
+	agent, err := r.Agent()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = s.environment(agent, t, r)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.Stdin, shown.Stdout, shown.Stderr
+	endsWithThread(cmd)
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- cmd.Run()
+	}()
+	err = follow(s, done, progress)
+	var failed *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case errors.As(err, &failed) && failed.ExitCode() < 0:
+		return command.ExitSignal + signalOf(failed.ProcessState), nil
+	case errors.As(err, &failed):
+		return failed.ExitCode(), nil
+	case err != nil:
+		return 0, command.ProgramError(args[0], err)
+	}
+	return 0, nil
+}
+
+// looks is how often it is looked what the processes have said.
+const looks = 200 * time.Millisecond
+
+// follow waits for the command, and tells of its first process after each step.
+func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error {
+	var tick <-chan time.Time
+	if progress != nil {
+		ticker := time.NewTicker(looks)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	shown := 0
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick:
+			if all, err := python.ReadRehearsed(s.folder); err == nil && len(all) > 0 && all[0].Steps > shown {
+				shown = all[0].Steps
+				progress(&all[0])
+			}
+		}
+	}
+}
+
+// progressPause is how long nothing is said of a program whose peak stays.
+const progressPause = 10 * time.Second
+
+// progress returns what says how a program fares, nil where nobody looks: a comment when
+// its peak is higher, and now and then. What the program prints stays readable.
+func (r *Rehearsal) progress() func(*python.Rehearsed) {
+	if r.Comment == nil {
+		return nil
+	}
+	var shown python.Peak
+	var last time.Time
+	return func(its *python.Rehearsed) {
+		var most python.Peak
+		for _, p := range its.Peaks {
+			most.Allocated, most.Reserved = max(most.Allocated, p.Allocated), max(most.Reserved, p.Reserved)
+		}
+		if most == shown && time.Since(last) < progressPause {
+			return
+		}
+		shown, last = most, time.Now()
+		r.comment("step %d, peak %s allocated, %s reserved, %.1f s", its.Steps, quantity.Bytes(most.Allocated), quantity.Bytes(most.Reserved), its.Seconds)
+	}
+}
+
+// result puts together what the processes and the imitation have said.
+func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []string, code int) (*report.Rehearsal, error) {
+	processes, err := python.ReadRehearsed(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	g := &t.gpu
+	said, err := imitation.ReadReport(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	found := &report.Rehearsal{
+		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), ExitCode: code, Values: r.Values.name(),
+		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
+		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
+	}
+	for i := range processes {
+		p := &processes[i]
+		if p.PyTorch != "" && p.CUDA == "" {
+			return nil, CPUOnlyError{p.PyTorch}
+		}
+		if p.PyTorch != "" {
+			found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
+		}
+		found.Error = cmp.Or(found.Error, p.Error) // a rank says it before its launcher
+		if p.Begun {
+			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
+			if t.changes != "" && !p.Changed {
+				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before it held")
+			}
+			if err := r.addProcess(ctx, found, p, said[p.PID], code); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if found.PyTorch == "" {
+		return nil, NoPyTorchError{code, args[0], found.Error}
+	}
+	found.Conclude()
+	if most := found.Most(); most != nil && found.Fits {
+		found.FitsOn = fitsOn(most.DeviceBytes - g.Context)
+	}
+	return found, nil
+}
+
+// addProcess adds what a process took of its devices, and what was not imitated for it.
+func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
+	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
+	paths := p.Snapshots
+	if failed && p.Failure != "" {
+		paths = []string{p.Failure}
+	}
+	path, of, err := r.highest(ctx, paths)
+	if err != nil {
+		return err
+	}
+	for device, taken := range said.Devices {
+		if taken.Most == 0 && device < len(p.Peaks) && p.Peaks[device].Reserved == 0 {
+			continue
+		}
+		on := report.RehearsedOn{Rank: p.Rank, Device: device, Steps: p.Steps, DeviceBytes: int64(taken.Most) + found.GPU.Context, Snapshot: path} //nolint:gosec // less than a device has
+		if device < len(p.Peaks) {
+			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
+		}
+		found.Add(on, of, failed && taken.Refused > 0)
+	}
+	for _, read := range p.Reads {
+		found.DependsOnData = append(found.DependsOnData, report.DependsOnData(read))
+	}
+	for _, gap := range said.Gaps {
+		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
+	}
+	for _, what := range said.Modelled {
+		found.Because = append(found.Because, what)
+	}
+	return nil
+}
+
+// highest returns the snapshot with the highest peak, and a report of it; none where
+// there is none.
+func (r *Rehearsal) highest(ctx context.Context, paths []string) (path string, of *report.Report, err error) {
+	for _, one := range paths {
+		its, err := r.Report(ctx, one)
+		if err != nil {
+			return "", nil, err
+		}
+		if of == nil || its.Peak() > of.Peak() {
+			path, of = one, its
+		}
+	}
+	if of == nil {
+		return "", nil, nil
+	}
+	return path, of, of.Replay(ctx, replay.Answer)
+}
+
+// CPUOnlyError is a PyTorch that has nothing to rehearse.
+type CPUOnlyError struct{ Release string }
+
+// Error names the release.
+func (e CPUOnlyError) Error() string {
+	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.Release)
+}
+
+// Remedy says how to have the same release with CUDA.
+func (e CPUOnlyError) Remedy() string {
+	release, _, _ := strings.Cut(e.Release, "+")
+	return "install its build with CUDA into a copy of this environment; it runs here without a GPU and without NVIDIA's packages: pip install --no-deps torch==" + release
+}
+
+// NoPyTorchError is a command in which no Python imported PyTorch.
+type NoPyTorchError struct {
+	Code    int
+	Program string
+	Failure string // the exception that ended it, "" for none
+}
+
+// Error says how the command ended.
+func (e NoPyTorchError) Error() string {
+	switch {
+	case e.Failure != "":
+		return fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", e.Program, e.Code, e.Failure)
+	case e.Code != 0:
+		return fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", e.Program, e.Code)
+	}
+	return e.Program + " imported no PyTorch"
+}

@@ -1,0 +1,141 @@
+package rehearse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// Tidies is what memtop is called where it waits for the end of a rehearsal, however that
+// comes, to take away what is left.
+const Tidies = "memtop-tidies"
+
+// stage is where a rehearsal happens: a folder of its own with the imitation, in which
+// the processes say how they fare. Everything in it goes with the rehearsal.
+type stage struct {
+	folder string
+	guard  io.Closer // ends when this process does
+}
+
+// newStage makes a stage. Who tidies is there before the folder is, so that nothing is left
+// however soon this process is killed.
+func newStage() (*stage, error) {
+	folder := filepath.Join(os.TempDir(), "memtop-rehearse-"+strconv.FormatUint(rand.Uint64(), 36))
+	guard, err := startTidying(folder)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the imitation: %w", err)
+	}
+	s := &stage{folder: folder, guard: guard}
+	if err = os.Mkdir(folder, 0o700); err == nil {
+		err = imitation.Install(s.library())
+	}
+	if err != nil {
+		s.clear()
+		return nil, fmt.Errorf("preparing the imitation: %w", err)
+	}
+	return s, nil
+}
+
+func (s *stage) library() string { return filepath.Join(s.folder, "library") }
+
+// clear ends what still runs and removes the folder.
+func (s *stage) clear() {
+	tidy(s.folder)
+	_ = s.guard.Close() // it finds nothing more to do
+}
+
+// environment returns the variables of the command.
+func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
+	environ := imitation.Environment(python.Environment(configured(os.Environ(), t.conf), agent), s.library())
+	if r.World > 0 {
+		environ = append(
+			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.World), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.Devices),
+			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.Devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
+			fmt.Sprintf("%s=%d", python.WorldVariable, r.World),
+		)
+	}
+	environ = append(environ, r.Values.environment()...)
+	return append(environ,
+		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
+		imitation.ReportVariable+"="+s.folder,
+		python.RehearsalVariable+"="+s.folder,
+		fmt.Sprintf("%s=%d", python.StepsVariable, r.Steps),
+		python.ChangesVariable+"="+t.changes,
+	)
+}
+
+// keep copies the snapshots to where the user wants them: of one rank to that name, of
+// several, or of one of several, to names with their numbers.
+func (s *stage) keep(found *report.Rehearsal, to output.File, several bool) error {
+	kept := make(map[string]string)
+	for i := range found.Ranks {
+		on := &found.Ranks[i]
+		from := on.Snapshot
+		on.Snapshot = ""
+		if to.Path == "" || from == "" {
+			continue
+		}
+		if kept[from] == "" {
+			file := to
+			if several || found.Ranks[0].Rank != found.Ranks[len(found.Ranks)-1].Rank {
+				extension := filepath.Ext(to.Path)
+				file.Path = fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(to.Path, extension), on.Rank, extension)
+			}
+			if err := file.Write(func(w io.Writer) error { return copyFile(w, from) }); err != nil {
+				return err
+			}
+			kept[from] = file.Path
+		}
+		on.Snapshot = kept[from]
+	}
+	return nil
+}
+
+func copyFile(w io.Writer, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // it was only read
+	_, err = io.Copy(w, file)
+	return err
+}
+
+// startTidying starts a memtop that tidies a folder when this process has ended. It is in
+// no group of this one's, so what ends this one does not end it.
+func startTidying(folder string) (io.Closer, error) {
+	cmd := exec.Command("/proc/self/exe", folder) //nolint:noctx // it ends with this process
+	cmd.Args[0] = Tidies
+	apart(cmd)
+	ends, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return closing{func() error { return errors.Join(ends.Close(), cmd.Wait()) }}, nil
+}
+
+type closing struct{ close func() error }
+
+// Close calls it.
+func (c closing) Close() error { return c.close() }
+
+// TidyAfter waits until nobody holds the other end of standard input, and tidies.
+func TidyAfter(folder string) int {
+	_, _ = io.Copy(io.Discard, os.Stdin) // any end is an end
+	tidy(folder)
+	return 0
+}

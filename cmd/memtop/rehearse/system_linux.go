@@ -1,0 +1,48 @@
+package rehearse
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/memtop/memtop/probe/python"
+)
+
+// apart has a command be in no session of this process's.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+// endsWithThread has a command end when the thread ends that starts it.
+func endsWithThread(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// signalOf returns the number of the signal that ended a process.
+func signalOf(state *os.ProcessState) int {
+	status, _ := state.Sys().(syscall.WaitStatus)
+	return int(status.Signal())
+}
+
+// tidy ends every process of a rehearsal, which its environment tells, and removes its
+// folder. A process that starts others meanwhile is met again.
+func tidy(folder string) {
+	for endProcesses(python.RehearsalVariable + "=" + folder) {
+		continue
+	}
+	_ = os.RemoveAll(folder) // there is nothing more to be done
+}
+
+func endProcesses(variable string) (found bool) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		environ, err := os.ReadFile(path)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || !bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00")) {
+			continue
+		}
+		found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+	}
+	return found
+}

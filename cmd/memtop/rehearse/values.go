@@ -1,0 +1,97 @@
+package rehearse
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// Values are what a rehearsed program reads from the device.
+type Values struct {
+	Most Upper
+	Set  Lines
+}
+
+// name returns which values are read where one decides a size.
+func (v *Values) name() string { return v.Most.String() }
+
+// environment returns the variables that tell the agent.
+func (v *Values) environment() (variables []string) {
+	if v.Most {
+		variables = append(variables, python.UpperVariable+"=1")
+	}
+	if len(v.Set) > 0 {
+		variables = append(variables, python.SetVariable+"="+strings.Join(v.Set, "\n"))
+	}
+	return variables
+}
+
+// Upper is whether sizes are the largest that they can be.
+type Upper bool
+
+// Set reads one of two words.
+func (u *Upper) Set(text string) error {
+	if text != report.ValuesZeros && text != report.ValuesUpper {
+		return errors.New("it is zeros or upper")
+	}
+	*u = text == report.ValuesUpper
+	return nil
+}
+
+// String returns the word.
+func (u *Upper) String() string {
+	if *u {
+		return report.ValuesUpper
+	}
+	return report.ValuesZeros
+}
+
+// Type names the values for help.
+func (u *Upper) Type() string { return "string" }
+
+// Lines has the values of lines, each as FILE:NUMBER=VALUE.
+type Lines []string
+
+var lineAndValue = regexp.MustCompile(`^([^\n]+:[1-9][0-9]{0,8})=(.+)$`)
+
+// Set reads one.
+func (s *Lines) Set(text string) error {
+	parts := lineAndValue.FindStringSubmatch(text)
+	if parts == nil {
+		return errors.New("it is a line and its value, such as gpt.py:16=128")
+	}
+	value, err := readNumber(parts[2])
+	if err != nil {
+		return err
+	}
+	*s = append(*s, parts[1]+"="+value)
+	return nil
+}
+
+// readNumber returns a number as Python reads it.
+func readNumber(text string) (string, error) {
+	switch strings.ToLower(text) {
+	case "true":
+		return "1", nil
+	case "false":
+		return "0", nil
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return text, nil
+	}
+	if number, err := strconv.ParseFloat(text, 64); err == nil {
+		return strconv.FormatFloat(number, 'e', -1, 64), nil
+	}
+	return "", fmt.Errorf("%q is no number, true or false", text)
+}
+
+// String returns all.
+func (s *Lines) String() string { return strings.Join(*s, " ") }
+
+// Type names the values for help.
+func (s *Lines) Type() string { return "string" }

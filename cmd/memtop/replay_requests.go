@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+func (a *app) replayCommand() *cobra.Command {
+	var settings []string
+	var memory command.Size
+	cmd := &cobra.Command{
+		Use:   "replay FILE|PID --alloc-conf SETTINGS...",
+		Short: "Print what the recorded requests would take under other allocator settings",
+		Long: `Give the recorded requests to memtop's own allocator, which has PyTorch's rules,
+under other settings in the syntax of PYTORCH_CUDA_ALLOC_CONF: the peaks of
+reserved and of allocated memory, and whether the request that ran out of
+memory would have fit.
+
+First the recorded settings are replayed: it says whether that gives the
+recorded reserved memory at every event, and if not, why.
+
+How much memory the process could have is taken from the out-of-memory event,
+where there is one; otherwise there is no end to it, unless --device-memory
+says so. Without --alloc-conf a few settings that often help are tried.`,
+		Example: `  memtop replay oom.pickle --alloc-conf expandable_segments:True
+  memtop replay oom.pickle --alloc-conf max_split_size_mb:128 --alloc-conf roundup_power2_divisions:4 --json
+  memtop replay run.pickle --device-memory 24GiB`,
+		Args: files(1, 1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return a.replay(cmd.Context(), paths[0], settings, int64(memory))
+		},
+	}
+	a.readFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
+	a.jsonFlag(cmd.Flags())
+	cmd.Flags().StringArrayVar(&settings, "alloc-conf", nil, "`SETTINGS` to try, such as expandable_segments:True; may be given again")
+	cmd.Flags().Var(&memory, "device-memory", "memory that the device has for the process, such as 80GiB")
+	return cmd
+}
+
+// replay prints what the requests of a file would take.
+func (a *app) replay(ctx context.Context, path string, settings []string, memory int64) error {
+	t, err := a.chosenTrace(ctx, path)
+	if err != nil {
+		return err
+	}
+	d := replayed(t)
+	if d == nil {
+		return command.Usage(path+" has no segments and no events on any device", "a file that was recorded with history")
+	}
+	answer, err := replay.Answer(ctx, whatif.Question{Trace: t, Device: d, Settings: settings, Memory: memory})
+	var wrong *whatif.SettingsError
+	switch {
+	case errors.As(err, &wrong):
+		return command.Usage(wrong.Error(), wrong.Remedy)
+	case err != nil:
+		return err
+	case !a.settings.json:
+		fmt.Fprintf(a.stdout, "%s, device %d\n\n", path, d.ID)
+	}
+	return a.print(report.NewReplay(answer))
+}
+
+// replayed returns the device to replay: the one that ran out of memory first, else
+// the one with the most events; nil when there is none.
+func replayed(t *trace.Trace) *trace.Device {
+	for _, s := range analysis.Shortages(t) {
+		return t.Device(s.Device)
+	}
+	var best *trace.Device
+	for i := range t.Devices {
+		if d := &t.Devices[i]; best == nil || d.Events.Len() > best.Events.Len() {
+			best = d
+		}
+	}
+	return best
+}

@@ -1,0 +1,163 @@
+package proposals
+
+import (
+	"context"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// # The search
+//
+// Of more than a few settings not every combination can be rehearsed. The search
+// takes the useful proposals in their order and adds each that lowers the peak further,
+// until the whole fits, and halves the samples that run at a time again; then it leaves out again what is not needed, the first first.
+// Every step is a rehearsal of the combination itself, so that what the plan says is
+// no sum. That a run of it fits is rehearsed once more, on a memory of that size,
+// since a peak can be below a limit and its blocks in too many pieces.
+
+// Program is what can be asked about a running program. Both return nil where the
+// program cannot say.
+type Program interface {
+	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
+	// Headroom says how many samples at a time fit into so many bytes, 0 for all
+	// that the device has.
+	Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error)
+}
+
+// Plan is what brings the peak below a target.
+type Plan struct {
+	Proposal       // all changes together; none when it fits as it is
+	Target   int64 // bytes
+	Peak     int64 // bytes, as predicted
+	// Fits says that a step with the changes needs no more than the target. Without
+	// it the changes are those that save most.
+	Fits bool
+	// Rehearsed says that a run was rehearsed on a memory of the target's size;
+	// otherwise the peak alone is compared.
+	Rehearsed bool
+}
+
+// Search looks for changes that bring a peak of so many bytes below a target, the
+// proposals that were found first.
+func Search(ctx context.Context, p Program, a *Answer, peak, target int64, past Ledger) (*Plan, error) {
+	s := searching{program: p, peak: peak, target: target}
+	best, err := s.try(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range a.Useful() {
+		if best.Fits {
+			break
+		}
+		next, err := s.try(ctx, with(best.Change, o.Change))
+		if next == nil && err == nil {
+			next, err = s.try(ctx, o.Change)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if next != nil && (next.Fits || next.Peak < best.Peak) {
+			best = next
+		}
+	}
+	if best, err = s.halve(ctx, best); err != nil {
+		return nil, err
+	}
+	if best, err = s.prune(ctx, best); err != nil {
+		return nil, err
+	}
+	best.Error = past.worst(best.Change)
+	return best, nil
+}
+
+type searching struct {
+	program      Program
+	peak, target int64
+}
+
+// try rehearses changes together; nil where the program cannot say.
+func (s *searching) try(ctx context.Context, changes []trace.Value) (*Plan, error) {
+	plan := &Plan{Proposal: Proposal{Change: changes}, Target: s.target, Peak: s.peak}
+	if len(changes) > 0 {
+		p, err := s.program.Predict(ctx, changes)
+		if p == nil || err != nil {
+			return nil, ctx.Err() // it may predict one change at a time only
+		}
+		plan.Predicted, plan.Peak = *p, s.peak+p.PeakAllocated
+	}
+	if plan.Fits = plan.Peak <= s.target; !plan.Fits {
+		return plan, nil
+	}
+	h, err := s.program.Headroom(ctx, changes, s.target)
+	if h != nil && err == nil {
+		plan.Rehearsed, plan.Fits = true, h.Most >= h.Samples
+	}
+	return plan, ctx.Err() // a program that does not know the question is compared by its peak
+}
+
+// halve runs ever fewer samples at a time, where a plan with half of them does not fit.
+func (s *searching) halve(ctx context.Context, plan *Plan) (*Plan, error) {
+	for !plan.Fits {
+		i := slices.IndexFunc(plan.Change, func(v trace.Value) bool { return v.Key == halved })
+		if i < 0 {
+			return plan, nil
+		}
+		half, ok := half(plan.Change[i].Value)
+		if !ok {
+			return plan, nil
+		}
+		less, err := s.try(ctx, with(plan.Change, []trace.Value{{Key: halved, Value: half}}))
+		if err != nil || less == nil || less.Peak >= plan.Peak {
+			return plan, err
+		}
+		plan = less
+	}
+	return plan, nil
+}
+
+// prune leaves out the changes without which the plan fits too.
+func (s *searching) prune(ctx context.Context, plan *Plan) (*Plan, error) {
+	if !plan.Fits || len(plan.Change) < 2 {
+		return plan, nil
+	}
+	for _, v := range slices.Clone(plan.Change) {
+		without := slices.DeleteFunc(slices.Clone(plan.Change), func(o trace.Value) bool { return o == v })
+		if len(without) == 0 {
+			break
+		}
+		less, err := s.try(ctx, without)
+		if err != nil {
+			return nil, err
+		}
+		if less != nil && less.Fits {
+			plan = less
+		}
+	}
+	return plan, nil
+}
+
+// with returns changes with others, which replace those of the same settings or hold
+// beside them.
+func with(changes, more []trace.Value) []trace.Value {
+	all := slices.Clone(changes)
+	for _, v := range more {
+		if i := slices.IndexFunc(all, func(o trace.Value) bool { return o.Key == v.Key }); i >= 0 {
+			v = join(all[i], v.Value)
+			all = slices.Delete(all, i, i+1)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// worst is the largest error of predictions for the changed settings, nil where there
+// is none.
+func (l Ledger) worst(changes []trace.Value) (worst *Error) {
+	for _, v := range changes {
+		if e := l.Of(v.Key); worst == nil || e != nil && e.Peak > worst.Peak {
+			worst = e
+		}
+	}
+	return worst
+}

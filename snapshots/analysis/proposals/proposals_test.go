@@ -1,0 +1,162 @@
+package proposals
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// program is one that says of each change what is set for it.
+type program map[string]*trace.Prediction
+
+func (p program) Predict(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	return p[(&Proposal{Change: changes}).Name()], nil
+}
+
+// Headroom says that one sample fits into all but 512 bytes of a memory.
+func (p program) Headroom(_ context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
+	h := &trace.Headroom{Samples: 1}
+	if at := p[(&Proposal{Change: changes}).Name()]; at != nil && peak+at.PeakAllocated+512 <= capacity {
+		h.Most = 1
+	}
+	return h, nil
+}
+
+// peak is that of the made programs.
+const peak = 10_000
+
+func timed(peak, ns int64) *trace.Prediction {
+	return &trace.Prediction{PeakAllocated: peak, StepTime: ns, StepTimeKnown: true}
+}
+
+func TestTheBestProposalIsFirst(t *testing.T) {
+	settings := []trace.Option{
+		{Key: "checkpoint", Value: "none", Choices: []string{"none", "block", "sqrt"}, Free: true},
+		{Key: "amp", Value: "off", Choices: []string{"off", "bf16", "fp16"}},
+		{Key: "attention", Value: "auto", Choices: []string{"auto", "naive", "flash"}},
+	}
+	p := program{
+		"checkpoint=block": timed(-3000, 10), "checkpoint=sqrt": timed(-2000, 5), // 300 and 400 bytes for a nanosecond
+		"amp=bf16": timed(-100, -5), "amp=fp16": {PeakAllocated: -9000},
+		"attention=naive": timed(500, -90),
+	}
+	a, err := Find(t.Context(), p, settings, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range a.Proposals {
+		got = append(got, a.Proposals[i].Name())
+	}
+	want := []string{"amp=bf16", "checkpoint=sqrt", "checkpoint=block", "amp=fp16", "attention=naive"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("proposals (-want +got):\n%s", diff)
+	}
+	if n := len(a.Useful()); n != 4 {
+		t.Errorf("%d proposals save memory, want 4", n)
+	}
+	if diff := cmp.Diff([]string{"attention=flash"}, a.Unknown); diff != "" {
+		t.Errorf("what the program cannot say (-want +got):\n%s", diff)
+	}
+}
+
+func TestAProgramThatAnswersNothingIsAnError(t *testing.T) {
+	settings := []trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}}}
+	gone := errors.New("gone")
+	if _, err := Find(t.Context(), absent{gone}, settings, nil); !errors.Is(err, gone) {
+		t.Errorf("got %v, want %v", err, gone)
+	}
+}
+
+func TestAChangeThatIsRefusedIsOneOfMany(t *testing.T) {
+	settings := []trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16", "fp16"}}}
+	a, err := Find(t.Context(), refusing{program{"amp=fp16": timed(-1, 1)}}, settings, nil)
+	if err != nil || len(a.Proposals) != 1 || len(a.Unknown) != 1 || a.Unknown[0] != "amp=bf16" {
+		t.Errorf("got %+v and %v", a, err)
+	}
+}
+
+// refusing is a program that refuses to say what it does not know.
+type refusing struct{ program }
+
+func (r refusing) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	p, err := r.program.Predict(ctx, changes)
+	if p == nil {
+		err = errors.New("refused")
+	}
+	return p, err
+}
+
+// absent is a program that answers nothing.
+type absent struct{ err error }
+
+func (a absent) Predict(context.Context, []trace.Value) (*trace.Prediction, error) { return nil, a.err }
+
+func (a absent) Headroom(context.Context, []trace.Value, int64) (*trace.Headroom, error) {
+	return nil, a.err
+}
+
+func TestCandidates(t *testing.T) {
+	tests := map[string]struct {
+		setting trace.Option
+		want    []string
+	}{
+		"every other choice":                {trace.Option{Key: "amp", Value: "bf16", Choices: []string{"off", "bf16", "fp16"}}, []string{"off", "fp16"}},
+		"a value that is typed has choices": {trace.Option{Key: "checkpoint", Value: "every=2", Choices: []string{"none"}, Free: true}, []string{"none"}},
+		"what holds together is joined":     {trace.Option{Key: "offload", Value: "optimizer", Choices: []string{"none", "optimizer", "gradients"}, Free: true}, []string{"none", "optimizer+gradients"}},
+		"an action holds for no step":       {trace.Option{Key: "empty_cache", Value: "none", Choices: []string{"now"}}, nil},
+		"memory does not depend on it":      {trace.Option{Key: "schedule", Value: "constant", Choices: []string{"constant", "cosine"}, Free: true, Neutral: true}, nil},
+		"half of the samples at a time":     {trace.Option{Key: "micro_batch", Value: "8", Free: true}, []string{"4"}},
+		"half of an odd number":             {trace.Option{Key: "micro_batch", Value: "5", Free: true}, []string{"2"}},
+		"one sample has no half":            {trace.Option{Key: "micro_batch", Value: "1", Free: true}, nil},
+		"another number is not halved":      {trace.Option{Key: "clip", Value: "1", Free: true}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, v := range Candidates([]trace.Option{test.setting}) {
+				got = append(got, v.Value)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// done is a measured experiment whose prediction was off by so much.
+func done(key string, peak float64) analysis.Experiment {
+	e := analysis.Experiment{Change: trace.Change{Key: key, State: trace.Applied}, Settled: 8, Needed: 8}
+	e.Effects[analysis.PeakAllocatedQuantity] = analysis.Effect{Error: peak, Compared: true}
+	return e
+}
+
+func TestTheErrorIsThatOfPastPredictions(t *testing.T) {
+	under := done("checkpoint", 0.5)
+	under.Settled = 3
+	l := LedgerOf([]analysis.Experiment{done("amp", 0.02), done("amp", -0.04), done("checkpoint", 0), under})
+	tests := map[string]struct {
+		key  string
+		want Error
+	}{
+		"of the setting":                  {"amp", Error{Predictions: 2, Peak: 0.03}},
+		"of what is still being measured": {"checkpoint", Error{Predictions: 1}},
+		"of all, of one that was never":   {"offload", Error{Predictions: 3, Peak: 0.02}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(&test.want, l.Of(test.key)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if e := Ledger(nil).Of("amp"); e != nil {
+		t.Errorf("without predictions: got %+v", e)
+	}
+}

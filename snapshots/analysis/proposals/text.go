@@ -1,0 +1,102 @@
+package proposals
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// Why says what a prediction rests on.
+func (o *Proposal) Why() string {
+	text := "rehearsed by the program: the peak"
+	if a := -o.Predicted.Activation; a > 0 {
+		text += " with " + quantity.Bytes(a) + " of activations less"
+	}
+	switch {
+	case o.Predicted.StepTimeKnown:
+		return text + "; the step time follows from the layers' measured times"
+	case o.Predicted.StepTimeEstimated:
+		return text + "; the step time is estimated from what a step has to do"
+	}
+	return text + "; what it does to the step time is not known"
+}
+
+// TimeText says by how much a step takes longer, as a part of how long it takes, after
+// ≈ where that is estimated; "" where it is not known.
+func (o *Proposal) TimeText(step int64) string {
+	if !o.Timed() {
+		return ""
+	}
+	text := time.Duration(o.Predicted.StepTime).Round(10 * time.Microsecond).String()
+	if o.Predicted.StepTime > 0 {
+		text = "+" + text
+	}
+	if o.Predicted.StepTimeEstimated {
+		text = "≈" + text
+	}
+	if s := ShareText(o.Predicted.StepTime, step); s != "" {
+		text += " " + s
+	}
+	return text
+}
+
+// ShareText is a part of a whole in per cent, with its sign; "" of nothing, and where
+// the whole is not known.
+func ShareText(part, whole int64) string {
+	if whole <= 0 || part == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+.0f%%", 100*float64(part)/float64(whole))
+}
+
+// ErrorText says how far past predictions of the peak were off and, where the proposal
+// has one, of the step time.
+func (o *Proposal) ErrorText() string {
+	if o.Error == nil {
+		return ""
+	}
+	text := fmt.Sprintf("±%.1f%%", 100*o.Error.Peak)
+	if o.Error.Timed > 0 && o.Timed() {
+		text += fmt.Sprintf(" ±%.0f%%", 100*o.Error.StepTime)
+	}
+	return text
+}
+
+// RoomText says how many samples fit, as exactly as past predictions were.
+func RoomText(h *trace.Headroom, e *Error) string {
+	text := quantity.Plural(h.Most, "sample")
+	if h.Parts > 1 {
+		text += fmt.Sprintf(" in each of %d parts", h.Parts)
+	}
+	if h.Most == 1 {
+		text += " fits into " + quantity.Bytes(h.Capacity)
+	} else {
+		text += " fit into " + quantity.Bytes(h.Capacity)
+	}
+	if e != nil && h.PerSample > 0 {
+		apart := math.Ceil(e.Peak * float64(h.Capacity) / float64(h.PerSample))
+		text += fmt.Sprintf(" (±%.0f, as past predictions were off by %.1f%%)", apart, 100*e.Peak)
+	}
+	return text + fmt.Sprintf("; a step takes %s and %s for each sample, %d run at a time now",
+		quantity.Bytes(h.Fixed), quantity.Bytes(h.PerSample), h.Samples)
+}
+
+// Text says what brings the peak below the target.
+func (p *Plan) Text() string {
+	rehearsed := ""
+	if p.Rehearsed {
+		rehearsed = ", rehearsed on a memory of that size"
+	}
+	switch {
+	case len(p.Change) == 0 && p.Fits:
+		return "it fits as it is" + rehearsed
+	case len(p.Change) == 0:
+		return "it does not fit, and no setting would make it less"
+	case p.Fits:
+		return fmt.Sprintf("%s: peak allocated %s%s", p.Name(), quantity.Bytes(p.Peak), rehearsed)
+	}
+	return fmt.Sprintf("no settings make it fit; with %s the peak would still be %s", p.Name(), quantity.Bytes(p.Peak))
+}

@@ -1,0 +1,113 @@
+package savings
+
+// Kind is one thing that may be found. Its texts are the documentation:
+// docs/answers.md is made of them.
+type Kind struct {
+	Name   string // in JSON
+	Change string // what to do, in a few words
+	Speaks string // when it is found
+	Silent string // when it is not, although it looks like it
+	Saving string // how the saving is worked out
+	Sure   bool   // the saving is counted, not estimated
+	find   func(s *Scene) (Saving, bool)
+}
+
+// Kinds are all kinds of savings.
+var Kinds = []Kind{
+	{
+		Name:   "attention_scores",
+		Change: "fused attention",
+		Speaks: "blocks of a softmax within attention are alive at the peak and, with others of attention of the same size, are 5 % of it",
+		Silent: "attention is fused: there is no such block then",
+		Saving: "all of these blocks: fused attention keeps only what it is given and what it returns",
+		Sure:   true, find: findAttention,
+	},
+	{
+		Name:   "logits",
+		Change: "the loss over an eighth of the tokens at a time",
+		Speaks: "what a loss makes over all classes is alive at the peak in several blocks of one size, and they are 5 % of it",
+		Silent: "there is only one such block, or memory of a softmax within attention",
+		Saving: "seven eighths of these blocks: the loss in eight pieces has one eighth of each at a time",
+		find:   findLogits,
+	},
+	{
+		Name:   "stale_results",
+		Change: "delete the results of the step before",
+		Speaks: "results of a step before are alive at the peak beside those of the same line of this step, and are 2 % of it",
+		Silent: "steps are not known",
+		Saving: "the blocks of the earlier steps",
+		Sure:   true, find: findStale,
+	},
+	{
+		Name:   "stale_gradients",
+		Change: "zero_grad(set_to_none=True) before forward",
+		Speaks: "gradients from before this step are alive at a peak where backward has not begun, and are 5 % of it",
+		Silent: "steps are not known",
+		Saving: "these gradients: set to None they are not there during forward",
+		Sure:   true, find: findStaleGradients,
+	},
+	{
+		Name:   "gradient_buffers",
+		Change: "gradients in the weights' type",
+		Speaks: "flat buffers of gradients are 5 % of the peak, and take twice the bytes of as many weights",
+		Silent: "they have the bytes of the weights, or there are no such buffers",
+		Saving: "half of them: two bytes for each value instead of four",
+		find:   findGradientBuffers,
+	},
+	{
+		Name:   "in_place",
+		Change: "relu and dropout in place",
+		Speaks: "results of relu or dropout are alive at the peak, and as many blocks of the same size that the line before made; they are 3 % of it",
+		Silent: "the input is not kept",
+		Saving: "the results: in place they take their input's memory",
+		find:   findInPlace,
+	},
+	{
+		Name:   "weight_copies",
+		Change: "weights in bfloat16",
+		Speaks: "half-precision copies that autocast made of weights are alive at the peak, and are 3 % of it",
+		Silent: "autocast is not in use",
+		Saving: "the copies: weights that are kept in half precision need none",
+		Sure:   true, find: findWeightCopies,
+	},
+	{
+		Name:   "optimizer_state",
+		Change: "an 8-bit optimizer",
+		Speaks: "the optimizer's state is 15 % of the peak",
+		Silent: "it is an 8-bit or factored one already",
+		Saving: "three quarters of it: one byte for each value instead of four",
+		find:   findOptimizer,
+	},
+	{
+		Name:   "checkpointing",
+		Change: "checkpointing each layer",
+		Speaks: "activations are 30 % of the peak of a program that trains, and at least four layers make them alike",
+		Silent: "checkpointing is on already, or there is no backward pass",
+		Saving: "all activations but those of one layer, which is computed again, and one block for the input of each",
+		find:   findCheckpointing,
+	},
+	{
+		Name:   "mixed_precision",
+		Change: "mixed precision",
+		Speaks: "float32 activations are 30 % of the peak of a program that trains, and says so itself",
+		Silent: "autocast is on already, or the element type is not recorded, as in PyTorch's files",
+		Saving: "half of these activations",
+		find:   findPrecision,
+	},
+	{
+		Name:   "kv_cache",
+		Change: "an 8-bit cache of keys and values",
+		Speaks: "keys and values of generation are 15 % of the peak",
+		Silent: "there are none",
+		Saving: "half of them: one byte for each value instead of two",
+		find:   findCache,
+	},
+	{
+		Name:   "workspaces",
+		Change: "CUBLAS_WORKSPACE_CONFIG=:4096:2",
+		Speaks: "workspaces of more than 8 MiB are alive at the peak, in sum 64 MiB and 2 % of it",
+		Silent: "CUBLAS_WORKSPACE_CONFIG made them small",
+		Saving: "what each of them has above 8 MiB",
+		find:   findWorkspaces,
+	},
+}

@@ -1,0 +1,112 @@
+package savings
+
+import (
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// Part is memory of one stack, category and size of block.
+type Part struct {
+	Stack    trace.StackID // where it was made, 0 when not known
+	Note     trace.NoteID
+	Category trace.Category
+	Size     int64 // bytes of each
+	Count    int
+	Old      int // of Count, made before the step under way
+}
+
+// Bytes is what all of the part takes.
+func (p *Part) Bytes() int64 { return p.Size * int64(p.Count) }
+
+// Scene is what is alive at one moment, and what is known of the program.
+type Scene struct {
+	Tables *trace.Tables
+	Code   *lines.Code
+	Words  *Words
+	Parts  []Part
+	Bytes  int64 // of all parts
+	// Checkpointing and Autocast are on now, as the program itself says.
+	Checkpointing, Autocast bool
+}
+
+// Saving is what could be less.
+type Saving struct {
+	Kind     *Kind
+	Bytes    int64         // that it is about
+	Saved    int64         // bytes that it would save at this moment
+	Stack    trace.StackID // of the largest part of it
+	Evidence string        // a clause with the numbers
+	Remedy   string        // a clause
+}
+
+// Find returns the savings of all kinds that are found, in the order of [Kinds].
+func (s *Scene) Find() []Saving {
+	var found []Saving
+	for k := range Kinds {
+		if a, ok := Kinds[k].find(s); ok {
+			a.Kind = &Kinds[k]
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// of returns the traits of all frames on a part's stack.
+func (s *Scene) of(p *Part) trait {
+	all := s.Words.notes[p.Note]
+	for _, frame := range s.Tables.Stack(p.Stack) {
+		all |= s.Words.frames[frame]
+	}
+	return all
+}
+
+// trains reports whether the program has a backward pass.
+func (s *Scene) trains() bool {
+	if s.Words.all&backward != 0 {
+		return true
+	}
+	for i := range s.Parts {
+		if c := s.Parts[i].Category; c == trace.Gradient || c == trace.Optimizer || c == trace.BackwardTemporary {
+			return true
+		}
+	}
+	return false
+}
+
+// sum gathers parts that belong together.
+type sum struct {
+	bytes, largest int64
+	count          int
+	stack          trace.StackID // of the largest part
+}
+
+func (t *sum) add(p *Part) {
+	bytes := p.Bytes()
+	t.bytes, t.count = t.bytes+bytes, t.count+p.Count
+	if bytes > t.largest {
+		t.largest, t.stack = bytes, p.Stack
+	}
+}
+
+// sum adds up the parts that fit.
+func (s *Scene) sum(fits func(p *Part) bool) sum {
+	var t sum
+	for i := range s.Parts {
+		if fits(&s.Parts[i]) {
+			t.add(&s.Parts[i])
+		}
+	}
+	return t
+}
+
+// at names the line that a stack's memory is from, "" where it is not known.
+func (s *Scene) at(stack trace.StackID) string {
+	line := s.Code.Line(stack)
+	if line == 0 {
+		return ""
+	}
+	return " at " + s.Code.FrameLabel(line)
+}
+
+// much reports whether bytes are at least so many percent of all.
+func (s *Scene) much(bytes, percent int64) bool { return bytes > 0 && bytes*100 >= s.Bytes*percent }

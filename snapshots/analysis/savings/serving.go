@@ -1,0 +1,35 @@
+package savings
+
+import (
+	"fmt"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+func findCache(s *Scene) (Saving, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.KVCache })
+	if !s.much(t.bytes, 15) {
+		return Saving{}, false
+	}
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
+		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, by a setting of the server or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "a cache of 8 bits instead of 16 takes half",
+	}, true
+}
+
+// smallWorkspace is what a workspace of cuBLAS has under CUBLAS_WORKSPACE_CONFIG=:4096:2.
+const smallWorkspace = 8 << 20
+
+func findWorkspaces(s *Scene) (Saving, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.Workspace && p.Size > smallWorkspace+smallWorkspace/8 })
+	if t.bytes < 64<<20 || !s.much(t.bytes, 2) {
+		return Saving{}, false
+	}
+	return Saving{
+		Bytes: t.bytes, Saved: t.bytes - int64(t.count)*smallWorkspace, Stack: t.stack,
+		Evidence: fmt.Sprintf("Libraries hold %s in %s%s, one for each thread and stream", quantity.Bytes(t.bytes), quantity.Plural(t.count, "workspace"), s.at(t.stack)),
+		Remedy:   "CUBLAS_WORKSPACE_CONFIG=:4096:2 makes those of cuBLAS 8 MiB",
+	}, true
+}

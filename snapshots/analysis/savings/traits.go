@@ -1,0 +1,87 @@
+package savings
+
+import (
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// trait is what the name of a frame or a role says of what it does.
+type trait uint16
+
+const (
+	softmax   trait = 1 << iota // the probabilities of attention, or those of a loss
+	attention                   // a layer that attends
+	loss                        // log-probabilities of all classes, and what is made of them
+	inPlace                     // a function that may overwrite its input
+	checkpoint
+	autocast
+	backward
+	eightBit // optimizer state that is small already
+	flat     // a buffer for many gradients
+)
+
+// Words knows what the names of a trace's frames and roles say. It is owned by one
+// goroutine while it reads; in between any number of scenes may ask it.
+type Words struct {
+	frames, notes []trait // by frame, by note
+	all           trait   // of all frames
+}
+
+// Read judges the frames and notes that are new in longer tables of the same trace.
+func (w *Words) Read(t *trace.Tables) {
+	for id := len(w.frames); id < len(t.Frames); id++ {
+		f := &t.Frames[id]
+		is := traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
+		w.frames, w.all = append(w.frames, is), w.all|is
+	}
+	for id := len(w.notes); id < len(t.Notes); id++ {
+		w.notes = append(w.notes, traitsOf("", t.String(t.Notes[id].Role)))
+	}
+}
+
+// traitsOf judges a frame by its file, with slashes, and its function.
+func traitsOf(file, name string) trait {
+	var t trait
+	base := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
+	lower := strings.ToLower(name)
+	if has(lower, "softmax") && !has(lower, "log_softmax", "logsoftmax") || base == "softmax.py" {
+		t |= softmax
+	}
+	if has(lower, "attention", "attn", "sdpa") || has(base, "attention", "attn") {
+		t |= attention
+	}
+	if has(lower, "log_softmax", "logsoftmax", "cross_entropy", "crossentropy", "nll_loss", "nllloss", "logsumexp", "log_loss") {
+		t |= loss
+	}
+	switch lower {
+	case "relu", "relu_", "relu6", "leaky_relu", "dropout", "hardtanh", "elu":
+		t |= inPlace
+	}
+	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || has(name, "CheckpointFunction", "recompute_fn") {
+		t |= checkpoint
+	}
+	if has(name, "autocast::") || strings.HasSuffix(file, "torch/amp/autocast_mode.py") {
+		t |= autocast
+	}
+	if has(name, "autograd::Engine", "_engine_run_backward", "Backward0", "run_backward") {
+		t |= backward
+	}
+	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
+		t |= eightBit
+	}
+	if has(lower, "grad_buffer", "flat_grad", "flatten_dense") || has(base, "grad_buffer", "bucket") {
+		t |= flat
+	}
+	return t
+}
+
+func has(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// AllocatorAdvice is other settings of the allocator under which the recorded
+// requests reserve less. Only a process that begins with them has them.
+type AllocatorAdvice struct {
+	Device    int               `json:"device,omitempty"`
+	Change    map[string]string `json:"change"`
+	Predicted struct {
+		PeakReserved int64 `json:"peak_reserved_bytes"`
+	} `json:"predicted"`
+	Why string `json:"why"`
+
+	settings, part string
+}
+
+// confVariable is where PyTorch takes the settings of its allocator from.
+const confVariable = "PYTORCH_CUDA_ALLOC_CONF"
+
+// AddAllocator adds what a replay found, if it found that with certainty.
+func (r *Advice) AddAllocator(device int, a *whatif.Answer) {
+	for _, s := range a.Savings() {
+		add := AllocatorAdvice{
+			Device: device, Change: map[string]string{confVariable: s.Settings}, settings: s.Settings,
+			part: proposals.ShareText(-s.Saved, s.Saved+s.Reserved),
+			Why: fmt.Sprintf("the recorded requests were replayed: %s reserved at the peak instead of %s; only a process that begins with it has it",
+				quantity.Bytes(s.Reserved), quantity.Bytes(s.Saved+s.Reserved)),
+		}
+		if s.Note != "" {
+			add.Why += "; " + s.Note
+		}
+		add.Predicted.PeakReserved = -s.Saved
+		r.Allocator = append(r.Allocator, add)
+	}
+}
+
+// allocator writes the settings of the allocator that would reserve less.
+func (r *Advice) allocator(p *page) {
+	if len(r.Allocator) == 0 {
+		return
+	}
+	p.wrap("allocator: ", "under other settings the recorded requests would reserve less; they cannot change in a running process: start it with "+
+		confVariable+"=SETTINGS, or memtrain with --alloc-conf SETTINGS")
+	for i := range r.Allocator {
+		o := &r.Allocator[i]
+		p.line("  %-52s %11s %6s reserved", o.settings, "-"+quantity.Bytes(-o.Predicted.PeakReserved), o.part)
+	}
+}

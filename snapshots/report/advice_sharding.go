@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// ShardingAdvice is a stage of what several processes may divide among them instead of
+// having it each. It is arithmetic on what one process was measured to hold.
+type ShardingAdvice struct {
+	Change    map[string]string `json:"change"`
+	Ranks     int               `json:"ranks"`
+	Predicted struct {
+		PeakAllocated int64 `json:"peak_allocated_bytes"`
+	} `json:"predicted"`
+	Why string `json:"why"`
+
+	name string
+}
+
+// stages are what is divided, each with those before it.
+var stages = []struct {
+	name     string
+	category trace.Category
+}{{"optimizer", trace.Optimizer}, {"gradients", trace.Gradient}, {"parameters", trace.Parameter}}
+
+// AddSharding adds what a process of so many would free at its peak. It says nothing of one
+// whose optimizer holds no more than its parameters: that may be divided already.
+func (r *Advice) AddSharding(step *trace.Step, ranks int) {
+	if ranks < 2 || amount(step.AtPeak, trace.Optimizer) <= amount(step.AtPeak, trace.Parameter) {
+		return
+	}
+	saved := int64(0)
+	for _, stage := range stages {
+		n := amount(step.AtPeak, stage.category)
+		if saved += n - (n+int64(ranks)-1)/int64(ranks); n == 0 {
+			continue
+		}
+		add := ShardingAdvice{
+			Change: map[string]string{"shard": stage.name}, Ranks: ranks, name: "shard=" + stage.name,
+			Why: fmt.Sprintf("arithmetic on what this rank held at its peak, no rehearsal: of %s in %s each of %d ranks keeps its part, if the run divides nothing yet",
+				quantity.Bytes(n), stage.name, ranks),
+		}
+		add.Predicted.PeakAllocated = -saved
+		r.Sharding = append(r.Sharding, add)
+	}
+}
+
+func amount(list []trace.Amount, c trace.Category) int64 {
+	i := slices.IndexFunc(list, func(a trace.Amount) bool { return a.Name == c.String() })
+	if i < 0 {
+		return 0
+	}
+	return list[i].Bytes
+}
+
+// sharding writes what several processes could divide.
+func (r *Advice) sharding(p *page) {
+	if len(r.Sharding) == 0 {
+		return
+	}
+	p.wrap("sharding: ", fmt.Sprintf("what each of the %d ranks would free, each stage with those before it, if the run divides nothing yet: arithmetic on what this one holds at its peak, no rehearsal",
+		r.Sharding[0].Ranks))
+	for i := range r.Sharding {
+		o := &r.Sharding[i]
+		p.line("  %-30s %11s %6s", o.name, "-"+quantity.Bytes(-o.Predicted.PeakAllocated), proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated))
+	}
+}
