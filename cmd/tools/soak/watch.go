@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // watch is a memtop that looks at a program, and what it took.

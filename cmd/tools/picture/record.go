@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // The times of a recording, in seconds.

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 type options struct {

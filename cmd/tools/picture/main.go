@@ -1,7 +1,7 @@
 // Picture runs memtop on a screen, types keys, and writes what the screen then
 // shows as an SVG file. The pictures in docs are made by it:
 //
-//	go run ./cmd/memtop/picture -memtop bin/memtop -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
+//	go run ./cmd/tools/picture -memtop bin/memtop -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
 //
 // With -script it records a session instead, and with -cast it turns a recording
 // into an SVG file that moves: make demo-recording and make demo-picture.
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 
 // programs of the kit, by the package they are built from; tests end in .test.
 var programs = map[string]string{
-	"gpucheck": "cmd/memtrain/gpucheck", "memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
-	"benchengine": "cmd/memtrain/benchengine", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
+	"gpucheck": "cmd/tools/gpucheck", "memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
+	"benchengine": "cmd/tools/benchengine", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
 }
 
 // loaded is what the library of products says that lies beside the driver of testdata.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // patience is how long a run may take.

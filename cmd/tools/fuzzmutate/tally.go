@@ -79,7 +79,7 @@ func (t *tally) fail(s *sample, i invocation, reason string) {
 		reason += "; keeping the files: " + err.Error()
 	}
 	args := strings.ReplaceAll(strings.Join(i.args, " "), s.folder, kept)
-	fmt.Printf("FAIL %s, seed %d, file %d (%s: %s)\n  %.2000s\n  %s %s\n  go run ./cmd/memtop/fuzzmutate -seed %d -only %d\n", i.name,
+	fmt.Printf("FAIL %s, seed %d, file %d (%s: %s)\n  %.2000s\n  %s %s\n  go run ./cmd/tools/fuzzmutate -seed %d -only %d\n", i.name,
 		t.options.seed, s.number, s.name, strings.Join(s.changes, ", "), reason, t.options.memtop, args, t.options.seed, s.number)
 }
 

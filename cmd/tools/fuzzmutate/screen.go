@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // pages are the keys of all pages; after each follow some of the others, which

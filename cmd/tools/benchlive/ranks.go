@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/snapshots/trace"
 )
