@@ -95,30 +95,30 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
-	$(GO) run ./cmd/tools/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
+	$(GO) run ./cmd/tools/bench open -copies $(COPIES) -runs $(RUNS)
 
 bench-live: build ## bytes to the terminal, processor time and latency of a live screen
-	$(GO) run ./cmd/tools/benchlive -memtop bin/memtop
+	$(GO) run ./cmd/tools/bench live
 
 bench-ranks: build ## a screen of 64 ranks that are asked ten times a second, and what it takes to draw; a thousand ranks and a key
-	$(GO) run ./cmd/tools/benchlive -memtop bin/memtop -ranks 64
+	$(GO) run ./cmd/tools/bench live -only ranks
 	$(GO) test -run '^$$' -bench Ranks -benchtime $(BENCHTIME) ./tui
 
 soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
-	$(GO) run ./cmd/tools/soak -memtop bin/memtop -for $(SOAK)
+	$(GO) run ./cmd/tools/bench soak -for $(SOAK)
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
-	$(GO) run ./cmd/tools/benchengine
+	$(GO) run ./cmd/tools/bench engine
 
 count-launches: ## what a step of GPT-2 124M launches on a GPU of $(ARCHITECTURE), and the bytes that it reads and writes beside products and attention; no GPU is needed
-	@$(GO) run ./cmd/tools/benchengine -launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
+	@$(GO) run ./cmd/tools/bench launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
 
 bench-attach: ## what it costs a training run to have a probe, and a viewer
-	$(GO) run ./cmd/tools/benchattach -pairs $(PAIRS)
+	$(GO) run ./cmd/tools/bench attach -runs $(PAIRS)
 
 gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
 	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
-	for command in memtop memtrain tools/benchengine tools/gpucheck; do \
+	for command in memtop memtrain tools/bench tools/gpucheck; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
 	done
 	for tests in cuda cuda/kernels; do \
@@ -149,7 +149,7 @@ bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(RO
 
 bench-parallel: ## training in two processes of one core beside one on two cores: time of a step, and what of the communication is overlapped; $(RUNS) turns
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
-	$(GO) run ./cmd/tools/benchparallel -memtrain bin/memtrain -rounds $(RUNS)
+	$(GO) run ./cmd/tools/bench parallel -runs $(RUNS)
 
 bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and without
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

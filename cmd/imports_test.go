@@ -144,18 +144,15 @@ var picture = map[string][]string{
 	},
 	"cmd/memtop/manual": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	// What only developers run. Of it, tests of the programs may import the terminal.
-	"cmd/tools/terminal":      {"github.com/creack/pty", "github.com/hinshun/vt10x"},
-	"cmd/tools/picture":       {"cmd/tools/terminal"},
-	"cmd/tools/release":       {}, // the standard library alone
-	"cmd/tools/gpukit":        {}, // a script and its tests
-	"cmd/tools/gpucheck":      {"engine/alloc", "engine/device/..."},
-	"cmd/tools/fuzzmutate":    {"cmd/command", "cmd/tools/terminal", "snapshots/mutate", "snapshots/trace"},
-	"cmd/tools/benchengine":   {"cmd/memtrain/program", "engine/..."},
-	"cmd/tools/benchparallel": {"snapshots/quantity"},
-	"cmd/tools/benchattach":   {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
-	"cmd/tools/soak":          {"cmd/tools/terminal", "engine/alloc", "engine/device/dry", "probe", "snapshots/trace"},
-	"cmd/tools/benchopen":     {"cmd/tools/terminal"},
-	"cmd/tools/benchlive":     {"cmd/tools/terminal", "probe", "snapshots/trace"},
+	"cmd/tools/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/tools/picture":  {"cmd/tools/terminal"},
+	"cmd/tools/release":  {}, // the standard library alone
+	"cmd/tools/bench": {
+		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
+	},
+	"cmd/tools/gpukit":     {}, // a script and its tests
+	"cmd/tools/gpucheck":   {"engine/alloc", "engine/device/..."},
+	"cmd/tools/fuzzmutate": {"cmd/command", "cmd/tools/terminal", "snapshots/mutate", "snapshots/trace"},
 }
 
 type goPackage struct {

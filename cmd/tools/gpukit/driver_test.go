@@ -13,7 +13,7 @@ import (
 // programs of the kit, by the package they are built from; tests end in .test.
 var programs = map[string]string{
 	"gpucheck": "cmd/tools/gpucheck", "memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
-	"benchengine": "cmd/tools/benchengine", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
+	"bench": "cmd/tools/bench", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
 }
 
 // loaded is what the library of products says that lies beside the driver of testdata.
@@ -64,7 +64,7 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 	driver := stubDriver(t)
 	parts, names := []string{"driver", "device", "gpucheck", "memtop"}, []string{"gpucheck", "memtrain", "memtop", "cuda.test"}
 	if os.Getenv("MEMTOP_LONG") != "" {
-		parts, names = nil, append(names, "benchengine", "kernels.test")
+		parts, names = nil, append(names, "bench", "kernels.test")
 	}
 	built := build(t, names...)
 	tests := map[string]struct {

@@ -23,7 +23,7 @@ case $3 in
 *) printf '    sum_test.go:12: no compiler\n--- SKIP: TestCompiler (0.00s)\nPASS\n';;
 esac`,
 	"cuda.test":         `[ "$1" = -test.list ] && { echo TestMemory; exit; }; printf -- '--- PASS: TestMemory (0.01s)\nPASS\n'`,
-	"benchengine":       `echo best 400000 tokens/s; echo peak of 5 GiB`,
+	"bench":             `echo best 400000 tokens/s; echo peak of 5 GiB`,
 	"memtrain":          endless + `printf '{"step":1,"loss":3.2,"tokens":9,"step_time_ns":1000}\n%.0s' {1..9}`,
 	"memtop":            `[ "$1" = replay ] && echo '"reproduces": true' || echo a device`,
 	"python3":           `[ "$1" = -c ] || { case $1 in *record_snapshots.py) touch "$2/plain.pickle";; esac; echo '{"median_ns": 5}'; }`,
@@ -183,7 +183,7 @@ func TestFailuresStopNothing(t *testing.T) {
 		"kernels.test":      `[ "$1" = -test.list ] && { printf 'TestFault\nTestSum\n'; exit; }; [ "$3" = ^TestSum$ ] || kill -SEGV $$; printf -- '    sum_test.go:3: 2, want 1\n--- FAIL: TestSum (0.20s)\nFAIL\n'; exit 1`,
 		"cuda.test":         `[ "$1" = -test.list ] && { echo TestWaits; exit; }; [ "$1" = -test.v=test2json ] && printf '\x16--- PASS: TestWaits/once (0.10s)\n'; exec sleep 60`,
 		"gpucheck":          `[ "$1" = -probe ] && echo a GPU || { printf 'gpucheck\tSoftmax\tFAIL\t\ttwo runs differ\n'; kill -SEGV $$; }`,
-		"benchengine":       `[[ "$*" == *-library* ]] && { echo there is no cuBLASLt; exit 1; }; echo best`,
+		"bench":             `[[ "$*" == *-library* ]] && { echo there is no cuBLASLt; exit 1; }; echo best`,
 		"memtrain":          endless + `case "$*" in *cpu:0*) loss=3.3;; *'graphs on'*) loss=3.2000001;; *) loss=3.2;; esac; echo '{"loss":'$loss'}'`,
 		"memtop":            `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || { echo no such process; exit 3; }`,
 		"python3":           `[ "$1" = -c ] && exit 1`,

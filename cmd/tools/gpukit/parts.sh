@@ -148,8 +148,8 @@ part_losses() {
 part_steps() {
 	local failed=0 batch
 	for batch in 16 64; do
-		tried "GPT-2 124M, bf16, batch $batch, cuBLASLt" 'best|peak' ./benchengine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -library || failed=1
-		tried "GPT-2 124M, bf16, batch $batch, own products" 'best|peak' ./benchengine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -own-products || failed=1
+		tried "GPT-2 124M, bf16, batch $batch, cuBLASLt" 'best|peak' ./bench engine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -library || failed=1
+		tried "GPT-2 124M, bf16, batch $batch, own products" 'best|peak' ./bench engine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -own-products || failed=1
 	done
 	return $failed
 }

@@ -1,4 +1,4 @@
-"""Training steps of GPT-2 124M in PyTorch, as benchengine takes them: the same
+"""Training steps of GPT-2 124M in PyTorch, as bench engine takes them: the same
 model, batch and optimizer, random tokens, with --amp on a GPU a vocabulary of round
 size, no step that waits for the GPU, and one JSON object on standard output."""
 

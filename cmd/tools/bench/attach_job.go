@@ -17,15 +17,14 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/engine"
+	probed "github.com/memtop/memtop/probe/engine"
 )
 
 // The run of memtop demo.
 const (
-	capacity = 2 << 30
-	batch    = 8
-	length   = 128
-	warmup   = 20 // steps before anything is measured
+	demoBatch  = 8
+	demoLength = 128
+	warmup     = 20 // steps before anything is measured
 )
 
 // job is a training run with a probe that can be taken away.
@@ -63,7 +62,7 @@ func newJob(ctx context.Context, idle bool, box int) (_ *job, err error) {
 	}
 	j.device = tensor.NewDevice(c.Name(), j.memory, backend, tensor.Options{})
 	model, err := nn.Build(j.device, device.Float32, 1, func(b nn.Builder) *nn.GPT {
-		return nn.NewGPT(b, nn.GPTConfig{Layers: 4, Dim: 128, Heads: 4, Context: length, Vocab: 256, Bias: true})
+		return nn.NewGPT(b, nn.GPTConfig{Layers: 4, Dim: 128, Heads: 4, Context: demoLength, Vocab: 256, Bias: true})
 	})
 	if err != nil {
 		return nil, err
@@ -76,17 +75,17 @@ func newJob(ctx context.Context, idle bool, box int) (_ *job, err error) {
 }
 
 func (j *job) openTrainer(model nn.Module) error {
-	set, err := data.NewWindows(data.Corpus(), length)
+	set, err := data.NewWindows(data.Corpus(), demoLength)
 	if err != nil {
 		return err
 	}
-	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: batch, Seed: 1, Workers: 1})
+	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: demoBatch, Seed: 1, Workers: 1})
 	if err != nil {
 		return err
 	}
 	j.onClose(loader.Close)
 	j.trainer, err = train.New(train.Config{
-		Device: j.device, Model: model, Batches: loader, Spec: set.Spec(), Batch: batch, Seed: 1, Settings: train.DefaultSettings(),
+		Device: j.device, Model: model, Batches: loader, Spec: set.Spec(), Batch: demoBatch, Seed: 1, Settings: train.DefaultSettings(),
 	})
 	if err == nil {
 		j.onClose(j.trainer.Close)
@@ -96,17 +95,17 @@ func (j *job) openTrainer(model nn.Module) error {
 
 // listen makes the probe, in a folder of its own.
 func (j *job) listen(ctx context.Context, box int) error {
-	dir, err := os.MkdirTemp(memoryFolder(), "benchattach")
+	dir, err := os.MkdirTemp(memoryFolder(), "bench")
 	if err != nil {
 		return err
 	}
 	j.onClose(func() { _ = os.RemoveAll(dir) })
-	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Box: box, BoxDir: dir, Writer: "memtop's engine"}, engine.Source(j.memory))
+	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Box: box, BoxDir: dir, Writer: "memtop's engine"}, probed.Source(j.memory))
 	if err != nil {
 		return err
 	}
 	j.onClose(func() { _ = j.probe.Close() })
-	j.probed()
+	j.observe(true)
 	return nil
 }
 
@@ -119,22 +118,15 @@ func (j *job) close() {
 }
 
 // observe makes the run as memtrain's with a probe, or without.
-func (j *job) observe(on bool) error {
-	if on {
-		j.probed()
-		return nil
+func (j *job) observe(on bool) {
+	if j.tells = on; on {
+		j.memory.Observe(j.probe)
+		probed.Watch(j.device)
+		return
 	}
 	j.memory.Observe(nil)
 	j.memory.SetStacks(alloc.StacksNone)
 	j.device.OnLeak(nil)
-	j.tells = false
-	return nil
-}
-
-func (j *job) probed() {
-	j.memory.Observe(j.probe)
-	engine.Watch(j.device)
-	j.tells = true
 }
 
 // step takes one step as memtrain does.
@@ -168,9 +160,18 @@ func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
 		err = errors.Join(err, j.step(ctx))
 	}
 	runtime.GC()
-	start, used := time.Now(), processorTime()
+	began, used := time.Now(), processorTime(os.Getpid())
 	for range o.steps {
 		err = errors.Join(err, j.step(ctx))
 	}
-	return stretch{time.Since(start).Seconds(), (processorTime() - used).Seconds()}, err
+	return stretch{time.Since(began).Seconds(), (processorTime(os.Getpid()) - used).Seconds()}, err
+}
+
+// memoryFolder is where folders in memory are made, "" for where all others are.
+func memoryFolder() string {
+	const folder = "/dev/shm"
+	if _, err := os.Stat(folder); err != nil {
+		return ""
+	}
+	return folder
 }

@@ -16,8 +16,8 @@ func TestAStepLaunchesLittle(t *testing.T) {
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			var out strings.Builder
-			o := options{layers: 12, batch: 16, length: 1024, amp: "bf16", checkpoint: "none", launches: true, architecture: architecture}
-			all, err := countLaunches(o, &out)
+			o := &options{layers: 12, batch: 16, tokens: 1024, amp: "bf16", checkpoint: "none", architecture: architecture}
+			all, err := countLaunches(t.Context(), o, &out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +31,7 @@ func TestAStepLaunchesLittle(t *testing.T) {
 			}
 		})
 	}
-	if _, err := countLaunches(options{amp: "off", checkpoint: "none", architecture: "volta"}, nil); err == nil || err.Error() != "-architecture volta: want ampere or hopper" {
+	if _, err := countLaunches(t.Context(), &options{amp: "off", checkpoint: "none", architecture: "volta"}, nil); err == nil || err.Error() != "-architecture volta: want ampere or hopper" {
 		t.Errorf("of an unknown architecture: %v", err)
 	}
 }
@@ -40,7 +40,7 @@ func TestAStepLaunchesLittle(t *testing.T) {
 func TestAGPUHasAPaddedVocabulary(t *testing.T) {
 	for device, want := range map[string]bool{"cpu:0": false, "cuda:0": true, "cuda:1": true} {
 		o := options{device: device, amp: "bf16", checkpoint: "none"}
-		s, err := o.settings()
+		s, err := o.settings(o.onGPU())
 		if err != nil || s.PadVocab != want {
 			t.Errorf("%s: the vocabulary is padded: %v, %v; want %v", device, s.PadVocab, err, want)
 		}

@@ -8,19 +8,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memtop/memtop/cmd/memtrain/program"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/tensor"
+	probed "github.com/memtop/memtop/probe/engine"
 )
 
 // capacity is the memory of cpu:0, more than the largest run here needs.
 const capacity = 8 << 30
 
-// open opens the device. about says what it is and what multiplies on it, which
+// machine is a device to measure.
+type machine interface {
+	probed.Machine
+	Close() error
+}
+
+// openDevice opens the device. about says what it is and what multiplies on it, which
 // is known once something was multiplied.
-func open(o options) (m program.Machine, about func() string, err error) {
+func openDevice(o *options) (m machine, about func() string, err error) {
 	number, isGPU := strings.CutPrefix(o.device, "cuda:")
 	if !isGPU {
 		c, err := cpu.Open(cpu.Options{Capacity: capacity})
@@ -56,16 +62,8 @@ func (o *options) checkProducts(d interface{ Library() (string, error) }) error 
 	return err
 }
 
-// product is the rate of products of square matrices.
-type product struct {
-	N      int     `json:"n"`
-	DType  string  `json:"dtype"`
-	GFLOPS float64 `json:"gflops"` // of the best
-}
-
-// products measures the sizes that training meets, in the types that it uses.
-func products(d *tensor.Device) []product {
-	var list []product
+// products returns rows of the sizes that training meets, in the types that it uses.
+func products(d *tensor.Device) (rows [][]string) {
 	types := []device.DType{device.Float32}
 	sizes := []int{1024, 2048}
 	if d.Name() != "cpu:0" {
@@ -73,10 +71,10 @@ func products(d *tensor.Device) []product {
 	}
 	for _, t := range types {
 		for _, n := range sizes {
-			list = append(list, product{n, t.String(), rateOf(d, n, t)})
+			rows = append(rows, []string{fmt.Sprintf("%s product, %d³", t, n), fmt.Sprintf("%.0f", rateOf(d, n, t))})
 		}
 	}
-	return list
+	return rows
 }
 
 // rateOf returns the rate of the best of several runs of products.
@@ -118,8 +116,9 @@ func timed(d *tensor.Device, f func()) time.Duration {
 	return time.Since(start)
 }
 
-// launches returns the host's nanoseconds to queue one small operation.
-func launches(d *tensor.Device) float64 {
+// smallOperation returns a row of the host's time to queue an operation that does next to
+// nothing.
+func smallOperation(d *tensor.Device) []string {
 	const n = 20_000
 	x := tensor.Full(d, tensor.Shape{1}, device.Float32, 1, tensor.Tag{})
 	defer x.Release()
@@ -128,5 +127,5 @@ func launches(d *tensor.Device) float64 {
 			d.Backend().Fill(x.Array(), 2)
 		}
 	})
-	return float64(took.Nanoseconds()) / n
+	return []string{"small operation", "", fmt.Sprintf("%.0f ns", float64(took.Nanoseconds())/n)}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
@@ -65,9 +67,15 @@ func (c *counted) times(k kernels.Kernel) int {
 // moved returns the bytes that are read or written outside products and attention.
 func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
 
-// countLaunches prints what one step launches on a GPU. No GPU is needed.
-func countLaunches(o options, out io.Writer) (all launched, err error) {
-	settings, err := o.settings()
+// launches counts what one step of the model that engine trains launches on a GPU, and
+// what that reads and writes beside products and attention. No GPU is needed.
+func launches(ctx context.Context, o *options) error {
+	_, err := countLaunches(ctx, o, os.Stdout)
+	return err
+}
+
+func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched, err error) {
+	settings, err := o.settings(true)
 	if err != nil {
 		return all, err
 	}
@@ -86,9 +94,9 @@ func countLaunches(o options, out io.Writer) (all launched, err error) {
 		return all, err
 	}
 	defer free()
-	for range warm {
+	for range uncounted {
 		clear(c.list)
-		if _, err := t.Step(context.Background()); err != nil {
+		if _, err := t.Step(ctx); err != nil {
 			return all, err
 		}
 	}
@@ -115,12 +123,13 @@ func (c *counted) print(out io.Writer) (all launched) {
 	list := slices.SortedFunc(maps.Values(c.list), func(a, b *launched) int {
 		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.times, a.times), cmp.Compare(a.kernel, b.kernel))
 	})
-	fmt.Fprintf(out, "%-26s %8s %10s\n", "kernel", "launches", "GB moved")
+	t := newTable(out, "kernel", "launches", "GB moved")
+	row := func(name string, l *launched) { t.row(name, strconv.Itoa(l.times), fmt.Sprintf("%.3f", l.moved/1e9)) }
 	for _, l := range list {
-		fmt.Fprintf(out, "%-26s %8d %10.3f\n", l.kernel, l.times, l.moved/1e9)
+		row(l.kernel.String(), l)
 		all.times += l.times
 		all.moved += l.moved
 	}
-	fmt.Fprintf(out, "%-26s %8d %10.3f outside products and attention\n", "a step", all.times, all.moved/1e9)
+	row("a step, but for products and attention", &all)
 	return all
 }
