@@ -56,17 +56,17 @@ release-check: ## a release made twice, without a network where root can take it
 	cd dist/release && sha256sum -c ../release.sums
 
 package-check: ## dist/release's packages installed where nothing else is, and used; root only
-	cmd/memtop/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
+	cmd/tools/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
 
 install-check: ## go install of this commit, from a proxy that is a folder
-	OFFLINE="$(OFFLINE)" cmd/memtop/release/install.sh
+	OFFLINE="$(OFFLINE)" cmd/tools/release/install.sh
 
 demo-recording: build ## docs/demo.cast: the session at the top of the README anew, and its picture
-	$(GO) run ./cmd/memtop/picture -memtop bin/memtop -width 100 -height 28 -script cmd/memtop/picture/demo.script -o docs/demo.cast cmd/memtop/testdata/tiny_training.pickle
+	$(GO) run ./cmd/tools/picture -memtop bin/memtop -width 100 -height 28 -script cmd/tools/picture/demo.script -o docs/demo.cast cmd/memtop/testdata/tiny_training.pickle
 	$(MAKE) demo-picture
 
 demo-picture: ## docs/demo.svg from docs/demo.cast
-	$(GO) run ./cmd/memtop/picture -cast docs/demo.cast -o docs/demo.svg
+	$(GO) run ./cmd/tools/picture -cast docs/demo.cast -o docs/demo.svg
 
 wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop
@@ -98,36 +98,36 @@ bench: ## every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
-	$(GO) run ./cmd/memtop/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
+	$(GO) run ./cmd/tools/bench open -copies $(COPIES) -runs $(RUNS)
 
 bench-live: build ## bytes to the terminal, processor time and latency of a live screen
-	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop
+	$(GO) run ./cmd/tools/bench live
 
 bench-ranks: build ## a screen of 64 ranks that are asked ten times a second, and what it takes to draw; a thousand ranks and a key
-	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop -ranks 64
+	$(GO) run ./cmd/tools/bench live -only ranks
 	$(GO) test -run '^$$' -bench Ranks -benchtime $(BENCHTIME) ./tui
 
 soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
-	$(GO) run ./cmd/memtop/soak -memtop bin/memtop -for $(SOAK)
+	$(GO) run ./cmd/tools/bench soak -for $(SOAK)
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
-	$(GO) run ./cmd/memtrain/benchengine
+	$(GO) run ./cmd/tools/bench engine
 
 count-launches: ## what a step of GPT-2 124M launches on a GPU of $(ARCHITECTURE), and the bytes that it reads and writes beside products and attention; no GPU is needed
-	@$(GO) run ./cmd/memtrain/benchengine -launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
+	@$(GO) run ./cmd/tools/bench launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
 
 bench-attach: ## what it costs a training run to have a probe, and a viewer
-	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)
+	$(GO) run ./cmd/tools/bench attach -runs $(PAIRS)
 
 gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
 	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
-	for command in memtop memtrain memtrain/benchengine memtrain/gpucheck; do \
+	for command in memtop memtrain tools/bench tools/gpucheck; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
 	done
 	for tests in cuda cuda/kernels; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) test -c -trimpath -ldflags '-s -w' -o dist/gpu-kit/$${tests##*/}.test ./engine/device/$$tests || exit 1; \
 	done
-	cp cmd/memtrain/gpukit/run.sh cmd/memtrain/gpukit/parts.sh cmd/memtrain/gpukit/torch_gpt2.py dist/gpu-kit/
+	cp cmd/tools/gpukit/run.sh cmd/tools/gpukit/parts.sh cmd/tools/gpukit/torch_gpt2.py dist/gpu-kit/
 	tar -C dist -czf dist/gpu-kit.tar.gz gpu-kit
 	@size=$$(($$(wc -c <dist/gpu-kit.tar.gz) >> 20)); echo "dist/gpu-kit.tar.gz has $$size MiB"; [ $$size -lt 60 ] || { echo "which is too much: 60 are allowed"; exit 1; }
 
@@ -148,11 +148,11 @@ predictions: ## predicted and measured peaks and step times of five models in al
 
 bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(ROUNDS) rounds
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
-	$(TORCH_PYTHON) cmd/memtrain/benchpeers/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
+	$(TORCH_PYTHON) cmd/tools/bench/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
 
 bench-parallel: ## training in two processes of one core beside one on two cores: time of a step, and what of the communication is overlapped; $(RUNS) turns
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
-	$(GO) run ./cmd/memtrain/benchparallel -memtrain bin/memtrain -rounds $(RUNS)
+	$(GO) run ./cmd/tools/bench parallel -runs $(RUNS)
 
 bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and without
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -195,7 +195,7 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	done
 
 fuzz-mutate: build ## $(FILES) mutated files through every command of the real program and its screen
-	$(GO) build -o bin/fuzzmutate ./cmd/memtop/fuzzmutate
+	$(GO) build -o bin/fuzzmutate ./cmd/tools/fuzzmutate
 	bin/fuzzmutate -memtop bin/memtop -files $(FILES) -seed $(SEED)
 
 check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS) that has a wrong category

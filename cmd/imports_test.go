@@ -147,23 +147,17 @@ var picture = map[string][]string{
 		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/memtrain/benchengine":   {"cmd/memtrain/program", "engine/..."},
-	"cmd/memtrain/gpucheck":      {"engine/alloc", "engine/device/..."},
-	"cmd/memtrain/gpukit":        {}, // a script and its tests
-	"cmd/memtrain/benchparallel": {"snapshots/quantity"},
-	"cmd/memtrain/benchattach":   {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
-	// What only the end-to-end test and the benchmark use.
-	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},
-	"cmd/memtop/soak": {
-		"cmd/memtop/terminal", "engine/alloc", "engine/device/dry", "probe", "snapshots/trace",
+	"cmd/memtop/manual": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	// What only developers run. Of it, tests of the programs may import the terminal.
+	"cmd/tools/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/tools/picture":  {"cmd/tools/terminal"},
+	"cmd/tools/release":  {}, // the standard library alone
+	"cmd/tools/bench": {
+		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
-	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
-	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
-	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
-	// What a release needs besides: the standard library alone.
-	"cmd/memtop/release":  {},
-	"cmd/memtop/manual":   {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"cmd/memtop/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/tools/gpukit":     {}, // a script and its tests
+	"cmd/tools/gpucheck":   {"engine/alloc", "engine/device/..."},
+	"cmd/tools/fuzzmutate": {"cmd/command", "cmd/tools/terminal", "snapshots/mutate", "snapshots/trace"},
 }
 
 type goPackage struct {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 func TestPlainTerminalsAreRecognised(t *testing.T) {

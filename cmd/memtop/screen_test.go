@@ -13,7 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"

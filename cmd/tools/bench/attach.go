@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// attached measures what a probe, and a viewer attached to it, cost a training run.
+//
+// It trains the model of memtop demo in this process and switches between two ways of
+// running it every few steps, in the order A B B A, so that whatever else the machine
+// does falls on both alike. Each pair of stretches gives one difference; the answer is
+// the mean of the differences without the tenth that is largest and the tenth that is
+// smallest, with the interval that the same mean of resampled differences falls into 95
+// times in 100. Both the time that steps took and the processor time of the whole process
+// are compared: the second notices what goes on beside the steps, and not what other
+// programs do.
+//
+// What a probe and a black box add is measured on a device that computes nothing: it is
+// much of what those steps take, so it is known well even where other programs run.
+func attached(ctx context.Context, o *options) error {
+	j, err := newJob(ctx, false, 0)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	step, err := j.warm(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTable(os.Stdout, fmt.Sprintf("%d pairs of %d steps", o.runs, o.steps), "mean", "95% from", "to", "wanted")
+	questions := []struct {
+		name string
+		ask  func() error
+	}{
+		{"events", func() error { return eventsCost(ctx, o, t, step) }},
+		{"box", func() error { return boxCost(ctx, o, t, step) }},
+		{"probe", func() error { return j.ask(ctx, o, t, "a probe", 0.2, j.observe) }},
+		{"viewer", func() error { return j.askViewer(ctx, o, t) }},
+	}
+	for _, q := range questions {
+		if o.wants(q.name) {
+			if err := q.ask(); err != nil {
+				return fmt.Errorf("%s: %w", q.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// eventsCost measures what a probe without a viewer adds to the steps of a job that
+// computes nothing, which is what it adds to any that allocates as often.
+func eventsCost(ctx context.Context, o *options, t *table, step time.Duration) error {
+	j, err := newJob(ctx, true, 0)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if _, err := j.warm(ctx); err != nil {
+		return err
+	}
+	with, without, err := alternate(o, func(on bool) (stretch, error) {
+		j.observe(on)
+		return j.stretch(ctx, o)
+	})
+	t.cost(o, "a probe without a viewer", step, 0.2, with, without, func(s stretch) float64 { return s.wall })
+	return err
+}
+
+// boxCost measures what a black box adds to the steps of a job that computes nothing, in
+// processor time: the stores of the events, and the states that the box's goroutine
+// writes when half of a ring is full. What it writes ten times a second is little of so
+// quick steps; BenchmarkBoxUpdate of package probe has it.
+func boxCost(ctx context.Context, o *options, t *table, step time.Duration) error {
+	boxed, err := newJob(ctx, true, 0)
+	if err != nil {
+		return err
+	}
+	defer boxed.close()
+	if path, err := boxed.probe.BlackBox(); path == "" {
+		return errors.Join(err, errors.New("there is no black box to measure: MEMTOP_BLACK_BOX may say off"))
+	}
+	unboxed, err := newJob(ctx, true, -1)
+	if err != nil {
+		return err
+	}
+	defer unboxed.close()
+	with, without, err := alternate(o, func(on bool) (stretch, error) {
+		if on {
+			return boxed.stretch(ctx, o)
+		}
+		return unboxed.stretch(ctx, o)
+	})
+	t.cost(o, "a black box, processor time", step, 0.1, with, without, func(s stretch) float64 { return s.processor })
+	return err
+}
+
+// askViewer compares a job that a viewer looks at ten times a second with one that has
+// none.
+func (j *job) askViewer(ctx context.Context, o *options, t *table) error {
+	j.observe(true)
+	look, end := commandViewer(o.with, j.probe.Path())
+	if o.with == "" {
+		var err error
+		if look, end, err = ownViewer(ctx, j.probe.Path()); err != nil {
+			return err
+		}
+	}
+	defer end()
+	var failed error
+	err := j.ask(ctx, o, t, "a viewer at 10 Hz", 1, func(on bool) { failed = errors.Join(failed, look(on)) })
+	return errors.Join(err, failed)
+}
+
+// ask adds rows of by how much the two ways differ.
+func (j *job) ask(ctx context.Context, o *options, t *table, name string, limit float64, set func(on bool)) error {
+	with, without, err := alternate(o, func(on bool) (stretch, error) {
+		set(on)
+		return j.stretch(ctx, o)
+	})
+	if err != nil {
+		return err
+	}
+	var wall, processor []float64
+	for i := range with {
+		wall = append(wall, 100*(with[i].wall/without[i].wall-1))
+		processor = append(processor, 100*(with[i].processor/without[i].processor-1))
+	}
+	plain := median(each(without, func(s stretch) float64 { return s.wall })) / float64(o.steps)
+	t.estimated(fmt.Sprintf("%s, of a step of %.2f ms", name, 1e3*plain), "%", wall, limit)
+	t.estimated("  of its processor time", "%", processor, 0)
+	return nil
+}
+
+// alternate takes stretches of steps both ways in turns.
+func alternate(o *options, take func(on bool) (stretch, error)) (with, without []stretch, err error) {
+	for i := range 2 * o.runs {
+		on := i%4 == 1 || i%4 == 2
+		s, err := take(on)
+		if err != nil {
+			return nil, nil, err
+		}
+		if on {
+			with = append(with, s)
+		} else {
+			without = append(without, s)
+		}
+	}
+	return with, without, nil
+}
+
+// cost adds rows of what one way adds to a step, and of what part of a step that
+// computes that is.
+func (t *table) cost(o *options, name string, step time.Duration, limit float64, with, without []stretch, of func(stretch) float64) {
+	var added, part []float64
+	for i := range with {
+		took := (of(with[i]) - of(without[i])) / float64(o.steps)
+		added, part = append(added, 1e6*took), append(part, 100*took/step.Seconds())
+	}
+	if added != nil {
+		t.estimated(name, "µs", added, 0)
+		t.estimated(fmt.Sprintf("  of a step that computes, in %.1f ms", 1e3*step.Seconds()), "%", part, limit)
+	}
+}
+
+// estimated adds a row of differences, and of whether they are as little as is wanted.
+func (t *table) estimated(name, unit string, differences []float64, limit float64) {
+	mean, low, high := estimate(differences)
+	verdict := ""
+	switch {
+	case limit == 0:
+	case high <= limit:
+		verdict = fmt.Sprintf("at most %g %%: holds", limit)
+	case low > limit:
+		verdict = fmt.Sprintf("at most %g %%: does not hold", limit)
+	default:
+		verdict = fmt.Sprintf("at most %g %%: not decided, take more -runs or a quieter machine", limit)
+	}
+	cell := func(x float64) string { return fmt.Sprintf("%+.3f %s", x, unit) }
+	t.row(name, cell(mean), cell(low), cell(high), verdict)
+}

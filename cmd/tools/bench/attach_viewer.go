@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	priority "github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+)
+
+// interval is how often a viewer is told, 10 times a second.
+const interval = 100 * time.Millisecond
+
+// ownViewer starts a viewer and returns what has it look at the job, or not, and what
+// ends it.
+func ownViewer(ctx context.Context, socket string) (look func(on bool) error, end func(), err error) {
+	r, err := start(ctx, "viewer", socket)
+	if err != nil {
+		return nil, nil, err
+	}
+	was := false
+	return func(on bool) error {
+		if on == was {
+			return nil
+		}
+		was = on
+		if _, err := io.WriteString(r.in, "switch\n"); err != nil {
+			return err
+		}
+		_, err := r.out.ReadString('\n')
+		return err
+	}, r.end, nil
+}
+
+// commandViewer does so with a command line of the caller's, such as memtop itself in a
+// terminal. It is started and killed; the steps that are not counted are its time to
+// attach.
+func commandViewer(line, socket string) (look func(on bool) error, end func()) {
+	var running *exec.Cmd
+	end = func() {
+		if running != nil {
+			_ = running.Process.Kill() // it may have ended by itself
+			_ = running.Wait()         // it was killed
+			running = nil
+		}
+	}
+	return func(on bool) error {
+		if on == (running != nil) {
+			return nil
+		}
+		if end(); !on {
+			return nil
+		}
+		running = exec.Command("sh", "-c", "exec "+strings.ReplaceAll(line, "{}", socket))
+		running.Stderr = os.Stderr
+		return running.Start()
+	}, end
+}
+
+// viewer is the viewer: at each line of its input it begins or ends to follow the stream,
+// and answers with a line. It makes a trace of what is new, as memtop does, but draws
+// nothing.
+func viewer(ctx context.Context, o *options) error {
+	priority.GiveWay() // as memtop does
+	fmt.Println("ready")
+	var client *attach.Client
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var err error
+		if client != nil {
+			err, client = client.Close(), nil
+		} else if client, err = attach.Dial(ctx, o.rest, attach.DialOptions{Interval: interval}); err == nil {
+			go follow(client) // it ends when the client is closed
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("switched")
+	}
+	return nil
+}
+
+func follow(c *attach.Client) {
+	for range c.Changed() {
+		c.Trace()
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/tensor"
+)
+
+// counted is a GPU that is not there: its operations become the launches that they
+// are on a real one, and those are counted instead of run. A product is a launch of
+// our kernels, where a GPU with cuBLASLt has a call of the library.
+type counted struct {
+	device.Transfers
+	*kernels.Compute
+	meter *dry.Meter
+	list  map[kernels.Kernel]*launched
+}
+
+// launched is what the launches of one kernel do.
+type launched struct {
+	kernel kernels.Kernel
+	times  int
+	moved  float64 // bytes, of the operation that the launch begins
+}
+
+// Enqueue implements kernels.Queue.
+func (c *counted) Enqueue(l *kernels.Launch) {
+	of := c.list[l.Kernel]
+	if of == nil {
+		of = &launched{kernel: l.Kernel}
+		c.list[l.Kernel] = of
+	}
+	of.times++
+	of.moved += moved(c.meter.Take())
+}
+
+// MatMul implements device.MatMuls. The sums of a product's operand that its kernel
+// does not make by the way are a reduction like any other.
+func (c *counted) MatMul(m device.MatMulPlan) {
+	before := c.times(kernels.ReduceColumns)
+	c.Compute.MatMul(m)
+	if c.times(kernels.ReduceColumns) > before {
+		c.list[kernels.ReduceColumns].moved += float64(m.A.Buffer().Bytes + m.SumA.Buffer().Bytes)
+	}
+}
+
+// times returns how often a kernel was launched.
+func (c *counted) times(k kernels.Kernel) int {
+	if of := c.list[k]; of != nil {
+		return of.times
+	}
+	return 0
+}
+
+// moved returns the bytes that are read or written outside products and attention.
+func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
+
+// launches counts what one step of the model that engine trains launches on a GPU, and
+// what that reads and writes beside products and attention. No GPU is needed.
+func launches(ctx context.Context, o *options) error {
+	_, err := countLaunches(ctx, o, os.Stdout)
+	return err
+}
+
+func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched, err error) {
+	settings, err := o.settings(true)
+	if err != nil {
+		return all, err
+	}
+	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
+	if err != nil {
+		return all, err
+	}
+	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
+	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
+	if err := c.as(o.architecture); err != nil {
+		return all, err
+	}
+	c.meter = &dry.Meter{Backend: c}
+	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
+	if err != nil {
+		return all, err
+	}
+	defer free()
+	for range uncounted {
+		clear(c.list)
+		if _, err := t.Step(ctx); err != nil {
+			return all, err
+		}
+	}
+	return c.print(out), nil
+}
+
+// architectures are the GPUs that launch different kernels.
+var architectures = []string{"ampere", "hopper"}
+
+// as makes the launches those of an architecture; every GPU from Ampere on that is not
+// Hopper has Ampere's.
+func (c *counted) as(architecture string) error {
+	if !slices.Contains(architectures, architecture) {
+		return fmt.Errorf("-architecture %s: want %s", architecture, strings.Join(architectures, " or "))
+	}
+	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+		c.UseHopper(kind, architecture == "hopper")
+	}
+	return nil
+}
+
+// print prints the kernels, those with the most bytes first, and returns their sum.
+func (c *counted) print(out io.Writer) (all launched) {
+	list := slices.SortedFunc(maps.Values(c.list), func(a, b *launched) int {
+		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.times, a.times), cmp.Compare(a.kernel, b.kernel))
+	})
+	t := newTable(out, "kernel", "launches", "GB moved")
+	row := func(name string, l *launched) { t.row(name, strconv.Itoa(l.times), fmt.Sprintf("%.3f", l.moved/1e9)) }
+	for _, l := range list {
+		row(l.kernel.String(), l)
+		all.times += l.times
+		all.moved += l.moved
+	}
+	row("a step, but for products and attention", &all)
+	return all
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestAStepLaunchesLittle holds a step of GPT-2 124M, as `make count-launches` has it,
+// to what docs/performance.md and docs/proof.md say of it. All its products must be of
+// the architecture's own kernels, which take no odd sizes: the vocabulary is padded.
+func TestAStepLaunchesLittle(t *testing.T) {
+	for architecture, test := range map[string]struct{ want, products string }{
+		"ampere": {"276 launches, 18.2 GB", "tensor_bfloat"},
+		"hopper": {"372 launches, 20.9 GB", "hopper_bfloat"},
+	} {
+		t.Run(architecture, func(t *testing.T) {
+			var out strings.Builder
+			o := &options{layers: 12, batch: 16, tokens: 1024, amp: "bf16", checkpoint: "none", architecture: architecture}
+			all, err := countLaunches(t.Context(), o, &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d launches, %.1f GB", all.times, all.moved/1e9); got != test.want {
+				t.Errorf("%s, want %s\n%s", got, test.want, &out)
+			}
+			for _, product := range []string{"matmul", "tensor_bfloat", "hopper_bfloat"} {
+				if got := strings.Contains(out.String(), product); got != (product == test.products) {
+					t.Errorf("products by %s: %v\n%s", product, got, &out)
+				}
+			}
+		})
+	}
+	if _, err := countLaunches(t.Context(), &options{amp: "off", checkpoint: "none", architecture: "volta"}, nil); err == nil || err.Error() != "-architecture volta: want ampere or hopper" {
+		t.Errorf("of an unknown architecture: %v", err)
+	}
+}
+
+// TestAGPUHasAPaddedVocabulary compares the settings with memtrain's defaults.
+func TestAGPUHasAPaddedVocabulary(t *testing.T) {
+	for device, want := range map[string]bool{"cpu:0": false, "cuda:0": true, "cuda:1": true} {
+		o := options{device: device, amp: "bf16", checkpoint: "none"}
+		s, err := o.settings(o.onGPU())
+		if err != nil || s.PadVocab != want {
+			t.Errorf("%s: the vocabulary is padded: %v, %v; want %v", device, s.PadVocab, err, want)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+// Command bench measures what docs/performance.md promises, with the real programs. The
+// Makefile's bench targets, count-launches and soak run it, and so does the GPU kit:
+//
+//	bench open|live|soak|attach|engine|launches|parallel [FLAGS]
+//
+// One machine gives other figures than the next, and another at night: what is compared
+// is measured in one run and in turns, so that a busy machine slows all of it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/choice"
+)
+
+// bench is what can be measured, by its name on the command line.
+type bench struct {
+	name     string
+	run      func(context.Context, *options) error
+	defaults options
+}
+
+var benches = []bench{
+	{"open", open, options{runs: 5}},
+	{"live", live, options{length: 10 * time.Second, only: "pages,latency,steps"}},
+	{"soak", soak, options{length: 10 * time.Minute, only: "demo,events,names"}},
+	{"attach", attached, options{runs: 100, steps: 16, only: "events,box,probe,viewer"}},
+	{"engine", engine, options{steps: 8}},
+	{"launches", launches, options{}},
+	{"parallel", parallel, options{runs: 5, steps: 10}},
+	// Roles that the runner starts itself in.
+	{"program", program, options{}},
+	{"viewer", viewer, options{}},
+}
+
+// options are the flags of all; those that a bench does not read change nothing.
+type options struct {
+	memtop, memtrain string
+	runs, steps      int
+	length           time.Duration
+	only             string
+	rest             string // the argument after the flags
+
+	copies, shared, keep     string // open
+	sizes, pages             string // live
+	samples, ranks           int
+	limit                    int64  // soak
+	settle                   int    // attach
+	with                     string //
+	device, amp, checkpoint  string // engine, launches
+	layers, batch, tokens    int
+	architecture             string
+	ownProducts, library     bool
+	noTrain                  bool
+	rate, blocks, depth, own int // program
+	names                    bool
+}
+
+func (o *options) register(f *flag.FlagSet) {
+	f.StringVar(&o.memtop, "memtop", "bin/memtop", "the program to measure")
+	f.StringVar(&o.memtrain, "memtrain", "bin/memtrain", "the program to train with")
+	f.IntVar(&o.runs, "runs", o.runs, "turns; of attach, pairs of stretches for each question")
+	f.IntVar(&o.steps, "steps", o.steps, "steps that are counted of a run, or of a stretch")
+	f.DurationVar(&o.length, "for", o.length, "how long to measure: a page, or all of a soak")
+	f.StringVar(&o.only, "only", o.only, "the parts to measure; live has ranks besides")
+	f.StringVar(&o.copies, "copies", "64,256", "open: how many copies of the snapshot a file has")
+	f.StringVar(&o.shared, "shared", "../shared", "open: the folder of the real snapshots and of grow_snapshot.py")
+	f.StringVar(&o.keep, "keep", "", "open: a folder to keep the grown files in, and to find them again")
+	f.StringVar(&o.sizes, "sizes", "80x24,120x40", "live: sizes of the screen")
+	f.StringVar(&o.pages, "pages", "12345678", "live: pages to measure, by number")
+	f.IntVar(&o.samples, "samples", 60, "live: how many allocations are awaited on the screen")
+	f.IntVar(&o.ranks, "ranks", 64, "live, program: how many ranks a job has")
+	f.Int64Var(&o.limit, "limit", 150_000_000, "soak: bytes that memtop may have resident")
+	f.IntVar(&o.settle, "settle", 2, "attach: steps before a stretch that are not counted")
+	f.StringVar(&o.with, "with", "", "attach: a `COMMAND` to be the viewer, with {} where the socket goes, such as: script -qec 'memtop attach {}' /dev/null")
+	f.StringVar(&o.device, "device", "cpu:0", "engine: the device, cpu:0 or cuda:N")
+	f.IntVar(&o.layers, "layers", 12, "engine, launches, program: layers of the model")
+	f.IntVar(&o.batch, "batch", 4, "engine, launches: samples in a step")
+	f.IntVar(&o.tokens, "length", 64, "engine, launches: tokens in a sample")
+	f.StringVar(&o.amp, "amp", "off", "engine, launches: mixed precision, "+choice.Or(amp.Modes()))
+	f.StringVar(&o.checkpoint, "checkpoint", "none", "engine, launches: what to compute again instead of keeping")
+	f.StringVar(&o.architecture, "architecture", "ampere", "launches: the GPU, "+strings.Join(architectures, " or "))
+	f.BoolVar(&o.ownProducts, "own-products", false, "engine: on a GPU, multiply with our kernels even where cuBLASLt is found")
+	f.BoolVar(&o.library, "library", false, "engine: fail unless cuBLASLt multiplies")
+	f.BoolVar(&o.noTrain, "products", false, "engine: measure products and small operations only")
+	f.IntVar(&o.rate, "rate", 9, "program: the steps that it makes a second")
+	f.IntVar(&o.blocks, "blocks", 200, "program: the blocks that each of them takes")
+	f.IntVar(&o.own, "rank", -1, "program: which rank of a job it is")
+	f.BoolVar(&o.names, "names", false, "program: make new stacks and labels without end")
+}
+
+// wants reports whether a part is to be measured.
+func (o *options) wants(part string) bool { return slices.Contains(strings.Split(o.only, ","), part) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	for _, b := range benches {
+		if len(args) == 0 || args[0] != b.name {
+			continue
+		}
+		o := b.defaults
+		flags := flag.NewFlagSet("bench "+b.name, flag.ExitOnError)
+		o.register(flags)
+		_ = flags.Parse(args[1:]) // it ends the process instead of failing
+		if o.rest = flags.Arg(0); o.runs < 0 || o.steps < 0 {
+			return errors.New("nothing is measured less than no times")
+		}
+		return b.run(ctx, &o)
+	}
+	return errors.New("want bench open, live, soak, attach, engine, launches or parallel, and its flags")
+}
+
+// table prints rows as they become known, below headings that the columns are as wide as.
+type table struct {
+	out    io.Writer
+	widths []int
+}
+
+const firstColumn = 40
+
+func newTable(out io.Writer, headings ...string) *table {
+	t := &table{out: out}
+	for _, h := range headings {
+		t.widths = append(t.widths, max(9, utf8.RuneCountInString(h)))
+	}
+	t.widths[0] = -max(firstColumn, t.widths[0])
+	t.row(headings...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	var line strings.Builder
+	for i, cell := range cells {
+		fmt.Fprintf(&line, "%*s  ", t.widths[i], cell)
+	}
+	fmt.Fprintln(t.out, strings.TrimRight(line.String(), " "))
+}

@@ -1,0 +1,133 @@
+package gpukit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// programs of the kit, by the package they are built from; tests end in .test.
+var programs = map[string]string{
+	"gpucheck": "cmd/tools/gpucheck", "memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
+	"bench": "cmd/tools/bench", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
+}
+
+// loaded is what the library of products says that lies beside the driver of testdata.
+const loaded = "cuBLASLt is loaded"
+
+// stubDriver makes the driver of testdata in a folder, and a library of products that
+// has none.
+func stubDriver(t *testing.T) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler to make a driver with: ", err)
+	}
+	dir := t.TempDir()
+	for name, source := range map[string]string{"libcuda.so.1": "driver.c", "libcublasLt.so.13": "cublaslt.c"} {
+		out, err := exec.CommandContext(t.Context(), cc, "-shared", "-fPIC", "-o", filepath.Join(dir, name), filepath.Join("testdata", source)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	return dir
+}
+
+// build makes programs of the kit as `make gpu-kit` does.
+func build(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		args := []string{"build"}
+		if strings.HasSuffix(name, ".test") {
+			args = []string{"test", "-c"}
+		}
+		p := exec.CommandContext(t.Context(), "go", append(args, "-o", filepath.Join(dir, name), "github.com/memtop/memtop/"+programs[name])...)
+		p.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := p.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	return dir
+}
+
+// TestADriverThatFailsEndsNoKit runs the programs of the kit on a driver that hangs,
+// faults or refuses; with MEMTOP_LONG=1 all of them, in all parts.
+func TestADriverThatFailsEndsNoKit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs")
+	}
+	driver := stubDriver(t)
+	parts, names := []string{"driver", "device", "gpucheck", "memtop"}, []string{"gpucheck", "memtrain", "memtop", "cuda.test"}
+	if os.Getenv("MEMTOP_LONG") != "" {
+		parts, names = nil, append(names, "bench", "kernels.test")
+	}
+	built := build(t, names...)
+	tests := map[string]struct {
+		seconds int // of a part
+		rows    map[string]string
+	}{
+		"refuse": {10, map[string]string{
+			"driver: all": "SKIP there is no GPU: gpucheck: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
+			"memtop: all": "SKIP there is no GPU: gpucheck: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
+		}},
+		"hang": {3, map[string]string{
+			"driver: all": "FAIL it was stopped after 3 s", "device: all": "FAIL it was stopped after 3 s, during TestAGPU",
+			"gpucheck: all": "FAIL it was stopped after 3 s", "memtop: all": "FAIL it was stopped after 3 s, during a first step",
+		}},
+		"fault": {15, map[string]string{
+			"driver: three steps of memtrain": "FAIL memtrain: ", "driver: all": "FAIL exit code 1",
+			"device: TestAGPUReturnsWhatItWasGiven": "FAIL ", "device: TestAGPUHasExpandableSegments": "FAIL ", "device: all": "FAIL exit code 1",
+			"gpucheck: Upload": "FAIL cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "gpucheck: Download": "FAIL ", "memtop: all": "FAIL exit code 1: memtrain: step 1: ",
+		}},
+	}
+	for mode, test := range tests {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			k := newKit(t, map[string]string{"nvidia-smi": "", "python3": "exit 1", "compute-sanitizer": `shift 4; exec "$@"`},
+				"STUB_DRIVER="+mode, "MEMTOP_CUDA_LIB_DIR="+driver, fmt.Sprintf("KIT_SECONDS=%d", test.seconds), "KIT_TESTS=AGPU|TestMatMul", "XDG_RUNTIME_DIR="+t.TempDir())
+			for _, name := range names {
+				if err := os.Remove(filepath.Join(k.dir, name)); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(filepath.Join(built, name), filepath.Join(k.dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			got, _ := k.table(parts...)
+			all := 0
+			for name := range got {
+				if strings.HasSuffix(name, ": all") {
+					all++
+				}
+			}
+			want := len(parts)
+			if parts == nil {
+				want = 14
+			}
+			if all != want {
+				t.Errorf("%d parts have a line, want %d", all, want)
+			}
+			// Beside its time a part has that of the probe before all, and to end what is left.
+			if took := time.Since(began); took > time.Duration((want+1)*(test.seconds+10))*time.Second {
+				t.Errorf("%d parts of %d s took %v", want, test.seconds, took)
+			}
+			for name, row := range test.rows {
+				if !strings.HasPrefix(got[name], row) {
+					t.Errorf("%s: %q, want %q", name, got[name], row)
+				}
+			}
+			for _, part := range []string{"device", "kernels"} {
+				if log, err := os.ReadFile(filepath.Join(k.dir, "results", part+".log")); err == nil && strings.Contains(string(log), loaded) {
+					t.Errorf("the tests of %s load cuBLASLt, which they do not need", part)
+				}
+			}
+			k.nothingLeft()
+		})
+	}
+}

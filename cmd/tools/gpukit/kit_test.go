@@ -1,0 +1,380 @@
+package gpukit
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// good are stand-ins for everything that the script runs, all of which work.
+var good = map[string]string{
+	"gpucheck": `[ "$1" = -probe ] && echo a GPU || printf 'gpucheck\tSoftmax\tPASS\t1.5\t900 GB/s\n'`,
+	"kernels.test": `[ "$1" = -test.list ] && { printf 'TestSum\nTestCompiler\nTestManifest\nok\n'; exit; }
+case $3 in
+^TestSum$) printf '=== RUN TestSum\n    --- PASS: TestSum/float32 (0.10s)\n--- PASS: TestSum (0.20s)\nPASS\n';;
+*) printf '    sum_test.go:12: no compiler\n--- SKIP: TestCompiler (0.00s)\nPASS\n';;
+esac`,
+	"cuda.test":         `[ "$1" = -test.list ] && { echo TestMemory; exit; }; printf -- '--- PASS: TestMemory (0.01s)\nPASS\n'`,
+	"bench":             `echo best 400000 tokens/s; echo peak of 5 GiB`,
+	"memtrain":          endless + `printf '{"step":1,"loss":3.2,"tokens":9,"step_time_ns":1000}\n%.0s' {1..9}`,
+	"memtop":            `[ "$1" = replay ] && echo '"reproduces": true' || echo a device`,
+	"python3":           `[ "$1" = -c ] || { case $1 in *record_snapshots.py) touch "$2/plain.pickle";; esac; echo '{"median_ns": 5}'; }`,
+	"compute-sanitizer": `shift 4; exec "$@"`,
+	"nvidia-smi":        `case $* in *query-gpu*) printf '1980, 650.5, 61, 0\n345, 70, 30, 0\n'; exec sleep 60;; esac; echo a driver`,
+}
+
+// endless is the part of a stand-in for memtrain that has no end, as the real one has
+// none then.
+const endless = `[ "$3" = --steps ] && [ "$4" = 0 ] && { echo '{"step":1}'; exec sleep 600; }
+`
+
+// kit is a folder with the scripts and stand-ins, some of which are others.
+type kit struct {
+	t           *testing.T
+	dir         string
+	environment []string
+}
+
+func newKit(t *testing.T, others map[string]string, environment ...string) *kit {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the kit is for Linux")
+	}
+	k := &kit{t: t, dir: t.TempDir()}
+	tools := filepath.Join(k.dir, "tools")
+	if err := os.Mkdir(tools, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := maps.Clone(good)
+	maps.Copy(files, others)
+	for name, text := range files {
+		if text != "" {
+			write(t, filepath.Join(k.dir, name), "#!/bin/bash\n"+text+"\n")
+		}
+	}
+	write(t, filepath.Join(tools, "record_snapshots.py"), "")
+	for _, name := range []string{"run.sh", "parts.sh"} {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(k.dir, name), string(script))
+	}
+	k.environment = append(os.Environ(), append(environment, "PATH="+k.dir+":"+os.Getenv("PATH"), "TOOLS="+tools, "PYTHON=python3")...)
+	return k
+}
+
+// command is the script with arguments.
+func (k *kit) command(args ...string) *exec.Cmd {
+	p := exec.CommandContext(k.t.Context(), "bash", append([]string{filepath.Join(k.dir, "run.sh")}, args...)...)
+	p.Env, p.Dir = k.environment, k.dir
+	return p
+}
+
+// table runs parts, all if none is named, and returns the first three cells of the
+// table, and the last line of what is printed.
+func (k *kit) table(parts ...string) (rows map[string]string, last string) {
+	k.t.Helper()
+	said, err := k.command(append([]string{"results"}, parts...)...).CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	last = lines[len(lines)-1]
+	if failed := !strings.Contains(last, " 0 FAIL"); failed != (err != nil) {
+		k.t.Errorf("%v after\n%s", err, said)
+	}
+	rows, content := k.rows()
+	if !strings.Contains(string(said), content) {
+		k.t.Errorf("the table is not printed:\n%s", said)
+	}
+	return rows, last
+}
+
+// rows reads the table.
+func (k *kit) rows() (rows map[string]string, content string) {
+	k.t.Helper()
+	file, err := os.ReadFile(filepath.Join(k.dir, "results", "table.tsv"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	rows = make(map[string]string)
+	for line := range strings.Lines(string(file)) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(cells) != 5 {
+			k.t.Fatalf("%d cells: %q", len(cells), line)
+		}
+		rows[cells[0]+": "+cells[1]] = cells[2]
+		if cells[2] != "PASS" {
+			rows[cells[0]+": "+cells[1]] += " " + strings.ReplaceAll(cells[4], k.dir, "")
+		}
+	}
+	return rows, string(file)
+}
+
+// nothingLeft fails if a process runs that has the kit's folder in its environment, and
+// ends it.
+func (k *kit) nothingLeft() {
+	k.t.Helper()
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	for _, folder := range folders {
+		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
+		if err != nil || !strings.Contains(string(environment), "TOOLS="+k.dir) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(folder, "cmdline")) // it may have ended
+		k.t.Errorf("%s runs: %q", folder, line)
+		if number, err := strconv.Atoi(filepath.Base(folder)); err == nil {
+			if p, err := os.FindProcess(number); err == nil {
+				_ = p.Kill() // it may have ended
+			}
+		}
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+}
+
+func TestEveryPartIsInTheTable(t *testing.T) {
+	k := newKit(t, nil)
+	got, last := k.table()
+	want := map[string]string{
+		"driver: three steps of memtrain": "PASS", "driver: all": "PASS",
+		"device: TestMemory": "PASS", "device: all": "PASS",
+		"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS",
+		"losses: graphs on as off, --amp off": "PASS", "losses: graphs on as off, --amp bf16": "PASS",
+		"losses: the GPU as the processor, --amp off": "PASS", "losses: all": "PASS",
+		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt": "PASS", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
+		"steps: GPT-2 124M, bf16, batch 64, cuBLASLt": "PASS", "steps: GPT-2 124M, bf16, batch 64, own products": "PASS", "steps: all": "PASS",
+		"allocator: recording snapshots": "PASS", "allocator: our allocator on plain.pickle": "PASS", "allocator: all": "PASS",
+		"torch: GPT-2 124M, bf16, batch 16, PyTorch ": "PASS", "torch: GPT-2 124M, bf16, batch 64, PyTorch ": "PASS", "torch: all": "PASS",
+		"memtop: memtop attach": "PASS", "memtop: set checkpoint=block": "PASS", "memtop: set checkpoint=none": "PASS",
+		"memtop: set amp=bf16": "PASS", "memtop: all": "PASS",
+		"ranks: all": "SKIP two ranks need two GPUs, and there are 0",
+		"compile: GPT-2 124M, bf16, batch 16, PyTorch --compile": "PASS", "compile: GPT-2 124M, bf16, batch 64, PyTorch --compile": "PASS", "compile: all": "PASS",
+	}
+	for _, part := range []string{"kernels", "memcheck", "racecheck", "synccheck"} {
+		want[part+": TestSum"], want[part+": TestSum/float32"], want[part+": all"] = "PASS", "PASS", "PASS"
+		want[part+": TestCompiler"] = "SKIP sum_test.go:12: no compiler"
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if last != "41 PASS, 0 FAIL, 5 SKIP" {
+		t.Errorf("the last line is %q", last)
+	}
+	if _, content := k.rows(); !strings.Contains(content, "\tGPU at 345 to 1980 MHz, at most 650 W and 61 degrees\n") {
+		t.Errorf("no part says how the GPU ran:\n%s", content)
+	}
+	k.nothingLeft()
+}
+
+func TestFailuresStopNothing(t *testing.T) {
+	got, _ := newKit(t, map[string]string{
+		"kernels.test":      `[ "$1" = -test.list ] && { printf 'TestFault\nTestSum\n'; exit; }; [ "$3" = ^TestSum$ ] || kill -SEGV $$; printf -- '    sum_test.go:3: 2, want 1\n--- FAIL: TestSum (0.20s)\nFAIL\n'; exit 1`,
+		"cuda.test":         `[ "$1" = -test.list ] && { echo TestWaits; exit; }; [ "$1" = -test.v=test2json ] && printf '\x16--- PASS: TestWaits/once (0.10s)\n'; exec sleep 60`,
+		"gpucheck":          `[ "$1" = -probe ] && echo a GPU || { printf 'gpucheck\tSoftmax\tFAIL\t\ttwo runs differ\n'; kill -SEGV $$; }`,
+		"bench":             `[[ "$*" == *-library* ]] && { echo there is no cuBLASLt; exit 1; }; echo best`,
+		"memtrain":          endless + `case "$*" in *cpu:0*) loss=3.3;; *'graphs on'*) loss=3.2000001;; *) loss=3.2;; esac; echo '{"loss":'$loss'}'`,
+		"memtop":            `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || { echo no such process; exit 3; }`,
+		"python3":           `[ "$1" = -c ] && exit 1`,
+		"compute-sanitizer": `echo 'Invalid __global__ read'; exit 9`,
+	}, "KIT_SECONDS=3").table("kernels", "device", "gpucheck", "steps", "losses", "allocator", "memcheck", "memtop")
+	for name, want := range map[string]string{
+		"kernels: TestFault": "FAIL exit code 139", "kernels: TestSum": "FAIL sum_test.go:3: 2, want 1", "kernels: all": "FAIL exit code 1: FAIL",
+		"device: TestWaits/once": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestWaits",
+		"gpucheck: Softmax": "FAIL two runs differ", "gpucheck: all": "FAIL exit code 139:",
+		"losses: graphs on as off, --amp off":         "FAIL greatest difference of a loss 3.125e-08 in 1 steps",
+		"losses: the GPU as the processor, --amp off": "FAIL greatest difference of a loss 0.030303 in 1 steps",
+		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt": "FAIL there is no cuBLASLt", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
+		"allocator: all":      "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
+		"memcheck: TestFault": "FAIL exit code 9", "memcheck: TestSum": "FAIL exit code 9",
+		"memtop: memtop attach": "FAIL no such process", "memtop: all": "FAIL exit code 1:",
+	} {
+		if !strings.HasPrefix(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// TestNothingIsLeftRunning has a part start processes that hear no request to end, of
+// a session of their own, and one that keeps its output open.
+func TestNothingIsLeftRunning(t *testing.T) {
+	k := newKit(t, map[string]string{
+		"nvidia-smi": "",
+		"gpucheck": `[ "$1" = -probe ] && { echo a GPU; exit; }
+trap '' TERM
+setsid bash -c 'trap "" TERM; echo $$ >deaf.pid; while :; do sleep 1; done' &
+bash -c 'echo $$ >heir.pid; exec sleep 600' &
+until [ -s deaf.pid ] && [ -s heir.pid ]; do sleep 0.1; done
+printf 'gpucheck\tSoftmax\tPASS\t1.5\t\n'
+while :; do sleep 1; done`,
+	}, "KIT_SECONDS=3")
+	got, _ := k.table("gpucheck")
+	want := map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "FAIL it was stopped after 3 s"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	k.nothingLeft()
+}
+
+// TestAKitThatIsInterruptedKeepsItsLines ends the script while a part runs.
+func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
+	k := newKit(t, map[string]string{
+		"gpucheck": `[ "$1" = -probe ] && { echo a GPU; exit; }; printf 'gpucheck\tSoftmax\tPASS\t1.5\t\n'; kill -TERM $(cat run.pid); exec sleep 600`,
+	})
+	p := k.command("results", "gpucheck", "device")
+	p.Path, p.Args = "/bin/bash", append([]string{"bash", "-c", `echo $$ >run.pid; exec bash "$@"`}, p.Args...)
+	said, err := p.CombinedOutput()
+	if p.ProcessState.ExitCode() != 143 || !strings.HasSuffix(string(said), "1 PASS, 1 FAIL, 0 SKIP\n") {
+		t.Errorf("%v after\n%s", err, said)
+	}
+	got, _ := k.rows()
+	if diff := cmp.Diff(map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "FAIL it was interrupted"}, got); diff != "" {
+		t.Error(diff)
+	}
+	k.nothingLeft()
+}
+
+// TestPartsAreChosenByName runs one after another, and one again.
+func TestPartsAreChosenByName(t *testing.T) {
+	k := newKit(t, nil)
+	for _, turn := range []struct {
+		parts []string
+		want  map[string]string
+	}{
+		{[]string{"gpucheck"}, map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS"}},
+		{[]string{"device", "gpucheck"}, map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS", "device: TestMemory": "PASS", "device: all": "PASS"}},
+	} {
+		got, last := k.table(turn.parts...)
+		if diff := cmp.Diff(turn.want, got); diff != "" || last != fmt.Sprintf("%d PASS, 0 FAIL, 0 SKIP", len(turn.want)) {
+			t.Errorf("%v: %s\n%s", turn.parts, last, diff)
+		}
+	}
+	for args, want := range map[string]string{
+		"results kernel": "run.sh: there is no part kernel; ./run.sh --list has them\n",
+		"kernels":        "run.sh: the folder of results comes before the parts: ./run.sh RESULTS kernels\n",
+	} {
+		said, err := k.command(strings.Fields(args)...).CombinedOutput()
+		if string(said) != want || err == nil || err.Error() != "exit status 2" {
+			t.Errorf("%s: %q, %v", args, said, err)
+		}
+	}
+}
+
+// TestEveryPartFitsIntoALoan holds the list to the 9 minutes that the script promises.
+func TestEveryPartFitsIntoALoan(t *testing.T) {
+	list, err := newKit(t, nil).command("--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(list)) {
+		n++
+		fields := strings.Fields(line)
+		if seconds, err := strconv.Atoi(fields[1]); err != nil || seconds > 9*60-15 || len(fields) < 4 { // 15 to end what is left
+			t.Errorf("%q: want a name, at most 525 seconds, and what is tried", line)
+		}
+	}
+	if n != 14 {
+		t.Errorf("%d parts", n)
+	}
+}
+
+// twoGPUs are two GPUs, and a launcher.
+var twoGPUs = map[string]string{
+	"nvidia-smi": `printf 'GPU 0: one\nGPU 1: another\n'`,
+	"mpirun":     `shift 2; RANKS=2 exec "$@"`,
+}
+
+// TestTwoRanksAreComparedWithOne has two GPUs, and processes of which those with --shard
+// gradients lose otherwise, and those with --shard parameters not at all.
+func TestTwoRanksAreComparedWithOne(t *testing.T) {
+	others := maps.Clone(twoGPUs)
+	others["memtrain"] = endless + `case "$RANKS$*" in 2*gradients*) loss=3.3;; 2*parameters*) exit 1;; *) loss=3.2;; esac
+for i in 1 2 3 4 5; do printf '{"step":%s,"loss":%s,"tokens":%s,"step_time_ns":%s}\n' $i $loss ${RANKS:-1}000 $((i * 500)); done`
+	k := newKit(t, others)
+	got, _ := k.table("ranks")
+	want := map[string]string{
+		"ranks: two ranks as one, --shard none": "PASS", "ranks: two ranks as one, --shard optimizer": "PASS",
+		"ranks: two ranks as one, --shard gradients":       "FAIL greatest difference of a loss 0.03125 in 5 steps",
+		"ranks: two ranks as one, --shard parameters":      "FAIL one of them has no loss of step 1",
+		"ranks: GPT-2 124M, bf16, batch 16, one GPU":       "PASS",
+		"ranks: GPT-2 124M, bf16, batch 16 each, two GPUs": "PASS",
+	}
+	for name, row := range want {
+		if got[name] != row {
+			t.Errorf("%s: %q, want %q", name, got[name], row)
+		}
+	}
+	_, content := k.rows()
+	for _, rate := range []string{"\tmedian of 2 steps: 400000000 tokens/s", "\tmedian of 2 steps: 800000000 tokens/s"} {
+		if !strings.Contains(content, rate) {
+			t.Errorf("%q is not in\n%s", rate, content)
+		}
+	}
+}
+
+func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
+	got, _ := newKit(t, map[string]string{"memtop": `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || echo a device`}).table("allocator")
+	const name = "allocator: our allocator on plain.pickle"
+	if want := `FAIL "reproduces": "at event 7"`; got[name] != want {
+		t.Errorf("got %q, want %q", got[name], want)
+	}
+}
+
+func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
+	got, last := newKit(t, map[string]string{"gpucheck": "echo no NVIDIA driver is installed; exit 77"}).table()
+	if len(got) != 14 || last != "0 PASS, 0 FAIL, 14 SKIP" {
+		t.Errorf("%d rows, and the last line is %q", len(got), last)
+	}
+	for name, row := range got {
+		if want := "SKIP there is no GPU: no NVIDIA driver is installed"; row != want {
+			t.Errorf("%s: %q, want %q", name, row, want)
+		}
+	}
+}
+
+// TestPyTorchTrainsTheSameModel runs a block of the script and looks at its
+// activation, which in GPT-2 and in our engine is the approximation by tanh; at the
+// classes of its head; and at how often it waits for a GPU that has three steps to do.
+func TestPyTorchTrainsTheSameModel(t *testing.T) {
+	python := os.Getenv("MEMTOP_TORCH_PYTHON")
+	if python == "" {
+		t.Skip("MEMTOP_TORCH_PYTHON names no Python with PyTorch")
+	}
+	out, err := exec.CommandContext(t.Context(), python, "-c", `
+import torch, torch_gpt2 as script
+asked = []
+gelu = script.F.gelu
+script.F.gelu = lambda x, **how: asked.append(how) or gelu(x, **how)
+script.Block()(torch.zeros(1, 2, script.WIDTH))
+print(asked)
+from types import SimpleNamespace as Options
+print([script.classes_of(Options(device=d, amp=a)) for d, a in (("cuda:0", "bf16"), ("cuda:0", "off"), ("cpu", "bf16"))])
+waits = []
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self, stream): pass
+    def elapsed_time(self, other): return 2.0 if waits else None
+torch.cuda.Event, torch.cuda.current_stream, torch.cuda.synchronize = Event, lambda d: None, waits.append
+clock = script.Clock(torch.device("cuda:0"))
+for _ in range(4): clock.mark()
+print(len(waits), clock.seconds(), len(waits))
+`).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(string(out)), "[{'approximate': 'tanh'}]\n[50304, 50257, 50257]\n0 [0.002, 0.002, 0.002] 1"; got != want {
+		t.Errorf("its activations, classes and waits are\n%s\nwant\n%s", got, want)
+	}
+}
