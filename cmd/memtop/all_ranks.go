@@ -31,13 +31,10 @@ func (a *app) printRanks(ctx context.Context, args []string, e *elsewhere) error
 		return err
 	}
 	r, err := report.NewRanks(rows, each)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case a.settings.json:
-		return a.printJSON(r)
 	}
-	return r.Text(a.stdout, a.width())
+	return a.print(r)
 }
 
 // jobOf returns the processes of the job that a process belongs to, or of the only job.

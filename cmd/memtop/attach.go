@@ -234,11 +234,7 @@ func (a *app) printLive(t *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	r := report.NewLive(t)
-	if a.settings.json {
-		return a.printJSON(r)
-	}
-	return r.Text(a.stdout, a.width())
+	return a.print(report.NewLive(t))
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it

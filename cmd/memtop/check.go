@@ -82,15 +82,10 @@ func (a *app) check(ctx context.Context, path string, limits report.Limits) erro
 		return err
 	}
 	gate, err := gateOf(path, t, limits)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case a.settings.json:
-		err = a.printJSON(gate)
-	default:
-		err = gate.Text(a.stdout, a.width())
 	}
-	if err == nil && !gate.OK {
+	if err = a.print(gate); err == nil && !gate.OK {
 		err = thresholdError{gate.Broken(), "the sites are on standard output"}
 	}
 	return err

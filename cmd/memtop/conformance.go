@@ -49,12 +49,7 @@ func (a *app) conformance(ctx context.Context, target string, o conformance.Opti
 	if err != nil {
 		return err
 	}
-	if a.settings.json {
-		err = a.printJSON(r)
-	} else {
-		err = r.Text(a.stdout, a.width())
-	}
-	if err == nil && r.Broken > 0 {
+	if err = a.print(r); err == nil && r.Broken > 0 {
 		err = brokenError{r.Broken}
 	}
 	return err

@@ -99,10 +99,7 @@ func (a *app) diff(ctx context.Context, paths []string, m moments) (*report.Diff
 	} else {
 		diff = report.NewDiff(before, after)
 	}
-	if a.settings.json {
-		return diff, a.printJSON(diff)
-	}
-	return diff, diff.Text(a.stdout, a.width())
+	return diff, a.print(diff)
 }
 
 // growth returns an error if the peak of a device grew by more than limit.

@@ -32,15 +32,10 @@ func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
 		}
 	}
 	r, err := report.NewRanks(rows, each)
-	switch {
-	case err != nil:
-		return err
-	case a.settings.json:
-		err = a.printJSON(r)
-	default:
-		err = r.Text(a.stdout, a.width())
-	}
 	if err != nil {
+		return err
+	}
+	if err := a.print(r); err != nil {
 		return err
 	}
 	return first
@@ -105,15 +100,10 @@ func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Li
 			first = err
 		}
 	}
-	if a.settings.json {
-		err = a.printJSON(all)
-	} else {
-		err = all.Text(a.stdout, a.width())
-	}
-	switch broken := all.Broken(); {
-	case err != nil:
+	if err := a.print(all); err != nil {
 		return err
-	case broken != "":
+	}
+	if broken := all.Broken(); broken != "" {
 		return thresholdError{broken, "the sites are on standard output"}
 	}
 	return first

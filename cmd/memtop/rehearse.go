@@ -227,18 +227,13 @@ func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args 
 		}
 		found, code = found.Join(one), max(code, its)
 	}
-	err := a.remedy(ctx, r, g, args, found)
-	if err != nil {
+	if err := a.remedy(ctx, r, g, args, found); err != nil {
 		return err
 	}
-	if a.settings.json {
-		err = a.printJSON(found)
-	} else {
-		err = found.Text(a.stdout, a.width())
+	if err := a.print(found); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case !found.Fits:
 		return doesNotFitError{g.Title}
 	case code != 0:

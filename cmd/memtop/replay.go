@@ -65,11 +65,10 @@ func (a *app) replay(ctx context.Context, path string, settings []string, memory
 		return command.Usage(wrong.Error(), wrong.Remedy)
 	case err != nil:
 		return err
-	case a.settings.json:
-		return a.printJSON(report.NewReplay(answer))
+	case !a.settings.json:
+		fmt.Fprintf(a.stdout, "%s, device %d\n\n", path, d.ID)
 	}
-	fmt.Fprintf(a.stdout, "%s, device %d\n\n", path, d.ID)
-	return report.NewReplay(answer).Text(a.stdout, a.width())
+	return a.print(report.NewReplay(answer))
 }
 
 // replayed returns the device to replay: the one that ran out of memory first, else

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/charmbracelet/x/term"
@@ -85,12 +86,7 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 		if err := r.Replay(ctx, replay.Answer); err != nil {
 			return err
 		}
-		if a.settings.json {
-			err = a.printJSON(r)
-		} else {
-			err = r.Text(a.stdout, a.width())
-		}
-		if err != nil {
+		if err := a.print(r); err != nil {
 			return err
 		}
 	}
@@ -115,14 +111,10 @@ func (a *app) lines(ctx context.Context, path string, o report.LinesOptions) err
 		return err
 	}
 	l, err := report.NewLines(t, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return momentUsage(err)
-	case a.settings.json:
-		return a.printJSON(l)
-	default:
-		return l.Text(a.stdout, a.width())
 	}
+	return a.print(l)
 }
 
 // chosen narrows a trace to the device that --device names.
@@ -144,6 +136,19 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 		}
 	}
 	return &narrowed, nil
+}
+
+// printed is what a command prints, as JSON or as text.
+type printed interface {
+	Text(w io.Writer, width int) error
+}
+
+// print writes what is wanted of both.
+func (a *app) print(r printed) error {
+	if a.settings.json {
+		return a.printJSON(r)
+	}
+	return r.Text(a.stdout, a.width())
 }
 
 func (a *app) printJSON(value any) error {

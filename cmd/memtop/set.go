@@ -79,11 +79,8 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 		a.past(c.Trace(), deviceOf(c.Trace()))
 	}
 	r := report.NewChanges(made)
-	switch {
-	case a.settings.json:
-		err = a.printJSON(r)
-	case len(r.Change) > 0:
-		err = r.Text(a.stdout, a.width())
+	if a.settings.json || len(r.Change) > 0 {
+		err = a.print(r)
 	}
 	if err == nil {
 		err = refusal(c.Trace(), made)
