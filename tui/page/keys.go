@@ -74,10 +74,10 @@ func (k *Keys) named(name string) key.Binding {
 
 // pressed returns the key of the page alone that a message is of, nil when it is none.
 func (k *Keys) pressed(msg tea.KeyPressMsg) *Key {
-	for i := range k.own {
-		if key.Matches(msg, k.own[i].Binding) {
-			return &k.own[i]
-		}
+	name := msg.String() // once: it is put together anew each time
+	at := slices.IndexFunc(k.own, func(own Key) bool { return own.Enabled() && slices.Contains(own.Keys(), name) })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &k.own[at]
 }
