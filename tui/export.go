@@ -70,7 +70,7 @@ func (m *Model) endPrompt() {
 		m.asking = nil
 		return
 	}
-	m.visible().(page.Prompter).EndPrompt()
+	m.visible().EndPrompt()
 }
 
 // stem returns a file's name without its folders and its ending.

@@ -92,7 +92,7 @@ func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case matches(msg, g.Freeze):
 		return m.freeze(), true
 	case matches(msg, g.Maximise):
-		if p, ok := m.visible().(page.Maximiser); ok {
+		if p := m.visible(); p != nil {
 			p.Maximise()
 		}
 	default:
@@ -152,7 +152,7 @@ func (m *Model) back() {
 		f.stop()
 		return
 	}
-	if p, ok := m.visible().(page.Backer); ok && p.Back() {
+	if p := m.visible(); p != nil && p.Back() {
 		return
 	}
 	if n := len(m.trail); n > 0 {
@@ -201,11 +201,7 @@ func (m *Model) lacks(name string) string {
 	if v == nil {
 		return ""
 	}
-	p, ok := v.pages[name].(page.Lacker)
-	if !ok {
-		return ""
-	}
-	return p.Lacks()
+	return v.pages[name].Lacks()
 }
 
 // shown is the page that is on the screen: the overview in the place of one that the

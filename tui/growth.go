@@ -146,9 +146,7 @@ func (f *file) replaced(msg replacedMsg) {
 	f.trace = msg.index.Trace()
 	earlier := v.scene.Replace(msg.index)
 	for _, p := range v.pages {
-		if p, ok := p.(page.Rebaser); ok {
-			p.Rebase(earlier)
-		}
+		p.Rebase(earlier)
 	}
 }
 

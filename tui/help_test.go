@@ -19,7 +19,7 @@ func TestEveryBindingIsInHelp(t *testing.T) {
 		wantsInHelp(t, "the program", b, d.m.help.groups)
 	}
 	for name, p := range d.m.file().current().pages {
-		bindings := bindingsIn(reflect.ValueOf(p).Elem().FieldByName("keys"))
+		bindings := bindingsIn(reflect.ValueOf(p).Elem().FieldByName("Keys"))
 		if len(bindings) < 5 {
 			t.Errorf("%s: only %d bindings found", name, len(bindings))
 		}

@@ -231,7 +231,7 @@ func (m *Model) prompt() *page.Prompt {
 	if m.asking != nil {
 		return m.asking
 	}
-	if p, ok := m.visible().(page.Prompter); ok {
+	if p := m.visible(); p != nil {
 		return p.Prompting()
 	}
 	return nil
@@ -297,7 +297,7 @@ func (m *Model) catchUp() tea.Cmd {
 		return nil
 	}
 	pace := time.Duration(0)
-	if p, ok := m.visible().(page.Pacer); ok {
+	if p := m.visible(); p != nil {
 		pace = p.Pace(m.w, m.h)
 	}
 	return m.file().catchUp(m.now(), pace)

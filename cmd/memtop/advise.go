@@ -88,7 +88,7 @@ func (a *app) adviseFile(ctx context.Context, path string) error {
 	if err := addAllocator(ctx, r, t, 0); err != nil {
 		return err
 	}
-	return a.printAdvice(r)
+	return a.print(r)
 }
 
 // addAllocator adds what the recorded requests would take under other settings of the
@@ -103,10 +103,6 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 		r.AddAllocator(d.ID, answer)
 	}
 	return nil
-}
-
-func (a *app) printAdvice(r *report.Advice) error {
-	return a.print(r)
 }
 
 // advise asks a process, and changes what it is asked to.
@@ -151,7 +147,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 			return err
 		}
 	}
-	if err := a.printAdvice(r); err != nil {
+	if err := a.print(r); err != nil {
 		return err
 	}
 	return refused

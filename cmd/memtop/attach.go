@@ -234,8 +234,7 @@ func (a *app) printLive(t *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	r := report.NewLive(t)
-	return a.print(r)
+	return a.print(report.NewLive(t))
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it

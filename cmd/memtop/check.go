@@ -82,10 +82,10 @@ func (a *app) check(ctx context.Context, path string, limits report.Limits) erro
 		return err
 	}
 	gate, err := gateOf(path, t, limits)
-	if err == nil {
-		err = a.print(gate)
+	if err != nil {
+		return err
 	}
-	if err == nil && !gate.OK {
+	if err = a.print(gate); err == nil && !gate.OK {
 		err = thresholdError{gate.Broken(), "the sites are on standard output"}
 	}
 	return err

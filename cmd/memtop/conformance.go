@@ -49,8 +49,7 @@ func (a *app) conformance(ctx context.Context, target string, o conformance.Opti
 	if err != nil {
 		return err
 	}
-	err = a.print(r)
-	if err == nil && r.Broken > 0 {
+	if err = a.print(r); err == nil && r.Broken > 0 {
 		err = brokenError{r.Broken}
 	}
 	return err

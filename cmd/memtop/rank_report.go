@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -33,10 +32,13 @@ func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
 		}
 	}
 	r, err := report.NewRanks(rows, each)
-	if err == nil {
-		err = a.print(r)
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, first)
+	if err := a.print(r); err != nil {
+		return err
+	}
+	return first
 }
 
 // eachRank reads ranks, has each be used, and returns what went wrong with each.
@@ -98,11 +100,10 @@ func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Li
 			first = err
 		}
 	}
-	err = a.print(all)
-	switch broken := all.Broken(); {
-	case err != nil:
+	if err := a.print(all); err != nil {
 		return err
-	case broken != "":
+	}
+	if broken := all.Broken(); broken != "" {
 		return thresholdError{broken, "the sites are on standard output"}
 	}
 	return first

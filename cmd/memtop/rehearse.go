@@ -201,12 +201,13 @@ func (a *app) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitation.G
 		shown.Stdout = shown.Stderr
 	}
 	found, code, err := r.Run(ctx, g, args, shown)
-	if err == nil {
-		err = a.print(found)
+	if err != nil {
+		return err
+	}
+	if err := a.print(found); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case !found.Fits:
 		return doesNotFitError{g.Title}
 	case code != 0:

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -60,24 +59,22 @@ func (r row) name() string {
 
 // Page is the page of advice.
 type Page struct {
-	page.Prompts
-	scene  *page.Scene
-	keys   keyMap
+	page.Body
 	asked  *ask.One[question, *found]
 	last   question
 	table  page.Table[row, string]
 	shown  *found // what the table shows, nil before the first
 	target int64  // what the reader wants it to fit into, 0 for nothing
-	detail page.Reader
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), asked: ask.New(nil, func(ctx context.Context, q question) *found { return look(ctx, q, s.Past) })}
+	p := &Page{Body: page.NewBody(s, "Advice"), asked: ask.New(nil, func(ctx context.Context, q question) *found { return look(ctx, q, s.Past) })}
 	p.table = page.Table[row, string]{
-		Columns: columns(), Noun: "option", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Style: styleOf,
-		Key: row.name, Open: p.use, Moved: func() { p.detail.Offset = 0 },
+		Columns: columns(), Noun: "option", Body: &p.Body, Style: styleOf,
+		Key: row.name, Open: p.use,
 	}
+	p.bind()
 	return p
 }
 
@@ -107,8 +104,8 @@ func look(ctx context.Context, q question, past func(*trace.Trace, int) proposal
 // wanted returns the question of now, and whether it can be asked: not while a change
 // waits for a step, whose peak would be that of other settings.
 func (p *Page) wanted() (question, bool) {
-	t := p.scene.Trace()
-	q := question{program: p.scene.Program, target: p.target, device: p.scene.Index.Device().ID}
+	t := p.Scene.Trace()
+	q := question{program: p.Scene.Program, target: p.target, device: p.Scene.Index.Device().ID}
 	last := t.LastMeasured(q.device)
 	if last == nil {
 		return q, false
@@ -135,9 +132,6 @@ func (p *Page) wanted() (question, bool) {
 // Refresh asks the program when its settings are others than when it was asked.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	var cmd tea.Cmd
-	if p.Lacks() != "" {
-		return nil
-	}
 	if q, ok := p.wanted(); ok {
 		p.last = q
 		cmd = p.asked.Ask(q)
@@ -147,7 +141,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if f, ok := p.asked.Answer(); ok && f.err == nil && f != p.shown {
 		p.show(f)
 	}
-	p.detail.Resize(len(p.lines()), detail.H-1)
+	p.Detail.Resize(len(p.lines()), detail.H-1)
 	return cmd
 }
 
@@ -161,36 +155,8 @@ func (p *Page) show(f *found) {
 	}
 }
 
-// Update takes keys and the mouse.
-func (p *Page) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.press(msg)
-	case tea.MouseWheelMsg:
-		p.table.Wheel(msg)
-	case tea.MouseClickMsg:
-		return p.table.Click(msg)
-	}
-	return nil
-}
-
-func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	switch {
-	case p.detail.Sideways(msg, k.motion):
-	case key.Matches(msg, k.target):
-		p.askTarget()
-	case key.Matches(msg, k.pane.Copy):
-		return page.Copied(page.CopyLines(p.lines()), "the advice")
-	default:
-		cmd, _ := p.table.Press(msg)
-		return cmd
-	}
-	return nil
-}
-
 // askTarget lets the reader type a size.
-func (p *Page) askTarget() {
+func (p *Page) askTarget() tea.Cmd {
 	text := ""
 	if p.target > 0 {
 		text = quantity.Bytes(p.target)
@@ -207,6 +173,7 @@ func (p *Page) askTarget() {
 		p.target = target
 		return nil
 	})
+	return nil
 }
 
 // use asks for the selected change from the next step on.
@@ -220,9 +187,3 @@ func (p *Page) use() tea.Cmd {
 	}
 	return page.SetAll(r.Change)
 }
-
-var (
-	_ page.Page     = (*Page)(nil)
-	_ page.Lacker   = (*Page)(nil)
-	_ page.Prompter = (*Page)(nil)
-)

@@ -47,9 +47,9 @@ func areas(w, h int) (table, detail screen.Rect) {
 // Lacks says what a file without advice would need.
 func (p *Page) Lacks() string {
 	switch {
-	case p.scene.Program == nil && p.scene.Growing() && p.scene.ReadOnly:
+	case p.Scene.Program == nil && p.Scene.Growing() && p.Scene.ReadOnly:
 		return "Advice is asked of the program, which --read-only leaves alone"
-	case p.scene.Program == nil:
+	case p.Scene.Program == nil:
 		return "Advice is asked of a running program; `memtop advise FILE` prints what the stacks of a file prove"
 	}
 	return ""
@@ -57,12 +57,9 @@ func (p *Page) Lacks() string {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	f, ok := p.asked.Answer()
 	switch {
-	case p.Lacks() != "":
-		page.DrawNeeds(c, "Advice", p.Lacks())
-		return c.String()
 	case !ok:
 		page.DrawNeeds(c, "Advice", p.waiting())
 		return c.String()
@@ -82,7 +79,7 @@ func (p *Page) View(w, h int) string {
 	}
 	below := c.Sub(detail)
 	below.Rule(0, "", "", false)
-	p.detail.Draw(below, 1, p.lines())
+	p.Detail.Draw(below, 1, p.lines())
 	return c.String()
 }
 

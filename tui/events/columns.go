@@ -13,15 +13,15 @@ const lives = "lives"
 // columns are those of the list. What sorts reads x only: it runs in a command.
 func columns(x *analysis.Index, p *Page) []page.Column[row] {
 	of := func(text func(i int, e *trace.Event) string) func(row) string {
-		return func(r row) string { return text(r.event, p.scene.Events().At(r.event)) }
+		return func(r row) string { return text(r.event, p.Scene.Events().At(r.event)) }
 	}
 	events := x.Device().Events
 	return []page.Column[row]{
 		{Head: "event", Width: func(int) int { return max(screen.Width(screen.Count(events.Len())), 5) }, Gap: 2, Natural: true, Text: func(r row) string { return screen.Count(r.event) }},
 		{Head: "time", Width: func(w int) int { return page.From(map[bool]int{true: 90, false: page.All}[x.Timed()], 11)(w) }, Gap: 2, Text: func(r row) string { return p.timeText(r.event) }},
-		{Head: "action", Width: page.Cells(14), Gap: 2, Left: true, Text: of(func(_ int, e *trace.Event) string { return page.ActionText(p.scene.Tables(), e) })},
+		{Head: "action", Width: page.Cells(14), Gap: 2, Left: true, Text: of(func(_ int, e *trace.Event) string { return page.ActionText(p.Scene.Tables(), e) })},
 		{Head: "size", Width: page.Cells(screen.BytesWidth), Gap: 2, Text: of(sizeText), Value: func(r row) int64 { return size(events.At(r.event)) }},
-		{Head: "live after", Width: page.Cells(screen.BytesWidth), Gap: 2, Text: func(r row) string { return screen.Bytes(p.scene.Index.RequestedAt(r.event)) }},
+		{Head: "live after", Width: page.Cells(screen.BytesWidth), Gap: 2, Text: func(r row) string { return screen.Bytes(p.Scene.Index.RequestedAt(r.event)) }},
 		{Head: "address", Width: page.From(104, 15), Gap: 2, Text: of(addressText)},
 		{Head: "stream", Width: page.From(112, 6), Gap: 2, Text: of(streamText)},
 		{Head: "where", Rest: page.All, Left: true, Text: of(p.where)},
@@ -71,7 +71,7 @@ func streamText(_ int, e *trace.Event) string {
 }
 
 func (p *Page) timeText(i int) string {
-	us, ok := p.scene.Since(i)
+	us, ok := p.Scene.Since(i)
 	if !ok {
 		return ""
 	}
@@ -81,7 +81,7 @@ func (p *Page) timeText(i int) string {
 // where names an event's stack in one line. Of a free it names what is freed,
 // which helps more than where the last reference was dropped.
 func (p *Page) where(i int, e *trace.Event) string {
-	if p.scene.GapAt(i) != nil {
+	if p.Scene.GapAt(i) != nil {
 		return "made up: " + p.place(i, e)
 	}
 	return p.place(i, e)
@@ -92,17 +92,17 @@ func (p *Page) place(i int, e *trace.Event) string {
 		return "out of memory: the device had " + screen.Bytes(int64(e.Addr)) + " free"
 	}
 	if e.Kind != trace.Alloc {
-		if a, ok := page.AllocationOf(p.scene, i); ok {
+		if a, ok := page.AllocationOf(p.Scene, i); ok {
 			if a.Open < 0 {
 				return "← from before recording"
 			}
-			return "← #" + screen.Count(a.Open) + " " + page.Names(nil).Allocation(p.scene.Index, a)
+			return "← #" + screen.Count(a.Open) + " " + page.Names(nil).Allocation(p.Scene.Index, a)
 		}
 	}
 	if e.Stack <= trace.EmptyStack {
 		return ""
 	}
-	return page.Names(nil).Allocation(p.scene.Index, trace.Allocation{Stack: e.Stack, Note: e.Note})
+	return page.Names(nil).Allocation(p.Scene.Index, trace.Allocation{Stack: e.Stack, Note: e.Note})
 }
 
 // drawWhole draws marks and the start, which have no columns, and marks what the
@@ -113,8 +113,8 @@ func (p *Page) drawWhole(c screen.Canvas, y int, r row) bool {
 		drawMark(c, y, r.mark)
 		return true
 	case r.event < 0:
-		text := "before the first event: " + screen.Bytes(p.scene.Summary.InitialRequested) + " held in " +
-			screen.Plural(p.scene.Summary.Held, "allocation")
+		text := "before the first event: " + screen.Bytes(p.Scene.Summary.InitialRequested) + " held in " +
+			screen.Plural(p.Scene.Summary.Held, "allocation")
 		c.Fit(1, y, c.Width()-2, text, screen.Dim)
 		return true
 	case p.search.Has(r.event):
@@ -125,7 +125,7 @@ func (p *Page) drawWhole(c screen.Canvas, y int, r row) bool {
 
 // rowStyle makes the kinds of events look different; their names do too.
 func (p *Page) rowStyle(r row) screen.Style {
-	switch p.scene.Events().At(r.event).Kind {
+	switch p.Scene.Events().At(r.event).Kind {
 	case trace.OOM:
 		return screen.Bad
 	case trace.SegmentAlloc, trace.SegmentFree, trace.SegmentMap, trace.SegmentUnmap:

@@ -10,12 +10,12 @@ import (
 // first row of another order.
 func (p *Page) arranged() {
 	if query := p.table.Filter; query != p.filter.Query() {
-		p.filter.Look(p.scene.Tables(), query)
+		p.filter.Look(p.Scene.Tables(), query)
 		p.follow = -2 // find the cursor again among other rows
 	}
 	if query := p.table.Search; query != p.search.Query() {
-		p.search.Look(p.scene.Tables(), query)
-		p.jump, p.from = query != "", p.scene.Cursor()
+		p.search.Look(p.Scene.Tables(), query)
+		p.jump, p.from = query != "", p.Scene.Cursor()
 	}
 	p.top = p.top || p.ordered != p.table.Order
 	p.ordered = p.table.Order
@@ -27,7 +27,7 @@ func (p *Page) seek(direction int) bool {
 	if p.jump {
 		return true
 	}
-	at := p.scene.Cursor()
+	at := p.Scene.Cursor()
 	hit, ok := p.search.After(at)
 	if direction < 0 {
 		hit, ok = p.search.Before(at)
@@ -35,31 +35,31 @@ func (p *Page) seek(direction int) bool {
 	if !ok && direction > 0 {
 		hit, ok = p.search.After(-1)
 	} else if !ok {
-		hit, ok = p.search.Before(p.scene.Last() + 1)
+		hit, ok = p.search.Before(p.Scene.Last() + 1)
 	}
 	if ok {
-		p.scene.Move(hit)
+		p.Scene.Move(hit)
 	}
 	return ok
 }
 
 // otherEnd goes from an alloc to its free and back.
 func (p *Page) otherEnd() tea.Cmd {
-	at := p.scene.Cursor()
-	a, ok := page.AllocationOf(p.scene, at)
+	at := p.Scene.Cursor()
+	a, ok := page.AllocationOf(p.Scene, at)
 	switch {
 	case !ok:
 		return page.Say("this event neither makes nor ends an allocation")
 	case at != a.Open && a.Open >= 0:
-		p.scene.Move(a.Open)
-	case at == a.Open && a.Close <= p.scene.Last():
-		p.scene.Move(a.Close)
+		p.Scene.Move(a.Open)
+	case at == a.Open && a.Close <= p.Scene.Last():
+		p.Scene.Move(a.Close)
 	case at == a.Open:
 		return page.Say("never freed: alive at the end of the trace")
 	default:
 		return page.Say("held from before recording: its alloc was not recorded")
 	}
-	if p.rows.filtered && p.rows.at(p.rows.of(p.scene.Cursor())).event != p.scene.Cursor() {
+	if p.rows.filtered && p.rows.at(p.rows.of(p.Scene.Cursor())).event != p.Scene.Cursor() {
 		p.table.Filter = ""
 		p.arranged()
 		return page.Say("the filter was cleared: the other end does not match it")
@@ -73,14 +73,14 @@ const sameStackReach = 1 << 20
 // sameStack goes to the nearest event in a direction with the stack of the
 // one under the cursor.
 func (p *Page) sameStack(direction int) tea.Cmd {
-	events, at := p.scene.Events(), p.scene.Cursor()
+	events, at := p.Scene.Events(), p.Scene.Cursor()
 	if at < 0 {
 		return nil
 	}
 	stack := events.At(at).Stack
 	for i, n := at+direction, 0; i >= 0 && i < events.Len() && n < sameStackReach; i, n = i+direction, n+1 {
 		if events.At(i).Stack == stack {
-			p.scene.Move(i)
+			p.Scene.Move(i)
 			return nil
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Page) jumpToMatch() {
 		hit, ok = p.search.After(-1)
 	}
 	if ok {
-		p.scene.Move(hit)
+		p.Scene.Move(hit)
 	}
 	p.jump = !ok && !p.search.Done()
 }

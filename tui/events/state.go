@@ -28,8 +28,8 @@ func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.
 
 // askState asks for the map at the cursor, once for each moment.
 func (p *Page) askState() tea.Cmd {
-	index := p.scene.Edition()
-	if at := p.scene.Cursor(); p.asked.index != index || p.asked.at != at {
+	index := p.Scene.Edition()
+	if at := p.Scene.Cursor(); p.asked.index != index || p.asked.at != at {
 		p.asked = stateQuestion{index: index, at: at}
 		if from, ok := p.states.Answer(); ok && p.states.Answered().index == index {
 			p.asked.from = from
@@ -51,7 +51,7 @@ func (p *Page) drawState(c screen.Canvas) {
 	if !ok {
 		return
 	}
-	if p.scene.Index.Uncached() {
+	if p.Scene.Index.Uncached() {
 		c.Fit(1, 1, c.Width()-2, "live "+screen.Bytes(m.Requested), screen.Plain)
 		c.Fit(1, 2, c.Width()-2, page.Uncached, screen.Dim)
 		return
@@ -69,19 +69,19 @@ func (p *Page) drawState(c screen.Canvas) {
 		return
 	}
 	c.Fit(1, 4, c.Width()-2, "segment "+screen.Address(s.Addr)+"  "+screen.Bytes(s.Size)+"  "+s.Type+", pool "+
-		page.PoolText(p.scene.Tables(), s.Pool)+", "+screen.Percent(s.Live, s.Size)+" used", screen.Plain)
+		page.PoolText(p.Scene.Tables(), s.Pool)+", "+screen.Percent(s.Live, s.Size)+" used", screen.Plain)
 	w := c.Width() - 2
-	page.DrawBar(p.scene, c, 1, 5, w, s)
+	page.DrawBar(p.Scene, c, 1, 5, w, s)
 	c.Set(1+min(int(float64(addr-s.Addr)/float64(max(s.Size, 1))*float64(w)), w-1), 6, '▲', screen.Title)
 }
 
 // address returns the address that the selected event is about.
 func (p *Page) address() (uint64, bool) {
-	at := p.scene.Cursor()
-	if at < 0 || at > p.scene.Last() {
+	at := p.Scene.Cursor()
+	if at < 0 || at > p.Scene.Last() {
 		return 0, false
 	}
-	e := p.scene.Events().At(at)
+	e := p.Scene.Events().At(at)
 	return e.Addr, e.Absent&trace.NoAddr == 0 && e.Kind != trace.OOM
 }
 

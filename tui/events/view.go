@@ -7,12 +7,10 @@ import (
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
-	s := newShape(w, h, p.alone)
+	c := screen.New(p.Scene.Theme, w, h)
+	s := newShape(w, h, p.Alone)
 	p.drawList(c.Sub(s.list))
-	if s.detail.H > 0 {
-		p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
-	}
+	p.DrawDetail(c.Sub(s.detail), s.detail.X > 0, p.detailLinesFor)
 	if s.state.H > 0 {
 		p.drawState(page.Aside(c.Sub(s.state), true))
 	}
@@ -28,10 +26,10 @@ func (p *Page) drawList(c screen.Canvas) {
 }
 
 // Lacks says what a file of one state would need.
-func (p *Page) Lacks() string { return p.scene.LacksHistory() }
+func (p *Page) Lacks() string { return p.Scene.LacksHistory() }
 
 func (p *Page) title() string {
-	n := screen.Plural(p.scene.Last()+1, "event")
+	n := screen.Plural(p.Scene.Last()+1, "event")
 	if p.filter.Query() != "" {
 		return "Events matching “" + p.filter.Query() + "”: " + screen.Count(len(p.filter.Hits())) + " of " + n
 	}
@@ -79,15 +77,8 @@ func drawMark(c screen.Canvas, y int, m *page.Mark) {
 	c.Fit(3, y, c.Width()-6, word+m.Name+" ", screen.Title)
 }
 
-func (p *Page) drawDetail(c screen.Canvas, beside bool) {
-	c = page.Aside(c, beside)
-	c.Rule(0, "Detail", "", false)
-	reader := p.detail
-	reader.Draw(c, 1, p.detailLinesFor())
-}
-
 // detailLinesFor is detailLines without depending on the laid out shape, so
 // that a size that Refresh has not seen draws too.
 func (p *Page) detailLinesFor() []page.Line {
-	return page.EventLines(p.scene, p.scene.Cursor(), !p.short)
+	return page.EventLines(p.Scene, p.Scene.Cursor(), p.Frames)
 }

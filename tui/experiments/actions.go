@@ -12,43 +12,33 @@ import (
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
-	if p.scene.Live() == nil {
-		return nil
-	}
 	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.press(msg)
 	case tea.MouseWheelMsg:
-		switch {
-		case p.shape.detail.Contains(msg.X, msg.Y):
-			p.detail.Wheel(msg)
-		case p.focus == changes:
-			p.table.Wheel(msg)
-		default:
+		if p.focus != changes && !p.Aside.Contains(msg.X, msg.Y) {
 			p.list(p.focus).Wheel(msg)
+			return nil
 		}
 	case tea.MouseClickMsg:
 		return p.click(msg)
 	}
-	return nil
+	return p.Body.Update(msg)
 }
 
-func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
-	switch k := &p.keys; {
-	case p.detail.Sideways(msg, k.motion):
-	case key.Matches(msg, k.pane.Other):
+// listKey answers the keys of the lists of settings and of choices, and the one between the
+// lists.
+func (p *Page) listKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	switch k := &p.Keys; {
+	case key.Matches(msg, k.Pane.Other):
 		p.turn()
-	case key.Matches(msg, k.pane.Copy):
-		return page.Copied(page.CopyLines(p.detailLines()), "the experiment")
+		return nil, true
 	case p.focus == changes:
-		cmd, _ := p.table.Press(msg)
-		return cmd
-	case p.list(p.focus).Key(msg, k.motion):
-		p.detail.Offset = 0
-	case key.Matches(msg, k.pane.Open):
-		return p.open()
+	case p.list(p.focus).Key(msg, k.Motion):
+		p.Detail.Offset = 0
+		return nil, true
+	case key.Matches(msg, k.Pane.Open):
+		return p.open(), true
 	}
-	return nil
+	return nil, false
 }
 
 // turn goes to the other list.
@@ -104,7 +94,7 @@ func (p *Page) visit() tea.Cmd {
 	case e.Event < 0:
 		return page.Say("this change has no event")
 	}
-	p.scene.Move(e.Event)
+	p.Scene.Move(e.Event)
 	return page.Open(page.Timeline)
 }
 
@@ -128,10 +118,10 @@ func (p *Page) choose() tea.Cmd {
 
 // fixed says why nothing can be changed, "" when it can.
 func (p *Page) fixed() string {
-	switch t := p.scene.Trace(); {
+	switch t := p.Scene.Trace(); {
 	case t.Info.Kind == "recording":
 		return "this is a recording: nothing runs that could be changed"
-	case p.scene.ReadOnly:
+	case p.Scene.ReadOnly:
 		return "nothing can be changed: memtop was started with --read-only"
 	case !t.Live.Connected && t.Live.Note != "":
 		return "nothing can be changed: " + t.Live.Note

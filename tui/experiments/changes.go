@@ -86,8 +86,7 @@ func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 	}
 	lines := p.detailLines()
 	c.Rule(0, lines[0].Text, "", false)
-	reader := p.detail
-	reader.Draw(c, 1, lines[1:])
+	p.Detail.Draw(c, 1, lines[1:])
 }
 
 // detailLines is the whole of the selected experiment, its title first.

@@ -29,9 +29,7 @@ type question struct{ index page.Edition }
 
 // Page is the page of experiments.
 type Page struct {
-	page.Prompts
-	scene  *page.Scene
-	keys   keyMap
+	page.Body
 	asked  *ask.One[question, []*analysis.Experiment]
 	table  page.Table[*analysis.Experiment, int64] // of the changes, the newest first
 	focus  pane
@@ -39,14 +37,12 @@ type Page struct {
 	lists  [choices + 1]page.List
 	newest int64  // of the changes that were listed so far
 	key    string // the option whose choices are listed
-	detail page.Reader
-	alone  bool
 	shape  shape
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), focus: options}
+	p := &Page{Body: page.NewBody(s, "Experiments"), focus: options}
 	p.asked = ask.New(s.Gate, func(_ context.Context, q question) []*analysis.Experiment {
 		all := q.index.Experiments()
 		rows := make([]*analysis.Experiment, len(all))
@@ -56,14 +52,12 @@ func New(s *page.Scene) *Page {
 		return rows
 	})
 	p.table = page.Table[*analysis.Experiment, int64]{
-		Columns: columns(), Noun: "change", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts,
+		Columns: columns(), Noun: "change", Body: &p.Body,
 		Key: func(e *analysis.Experiment) int64 { return e.ID }, Open: p.visit, Moved: func() { p.look(changes) },
 	}
+	p.bind()
 	return p
 }
-
-// Maximise shows the focused list alone, or all of them again.
-func (p *Page) Maximise() { p.alone = !p.alone }
 
 // Back leaves the choices.
 func (p *Page) Back() bool {
@@ -76,10 +70,7 @@ func (p *Page) Back() bool {
 
 // Refresh asks what the changes did.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	if p.scene.Live() == nil {
-		return nil
-	}
-	cmd := p.asked.Ask(question{p.scene.Edition()})
+	cmd := p.asked.Ask(question{p.Scene.Edition()})
 	if rows, ok := p.asked.Answer(); ok {
 		p.take(rows)
 	}
@@ -90,11 +81,11 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	_, table := p.shape.changes.Top(1)
 	p.table.Place(table)
 	p.table.Unfocused = p.focus != changes
-	p.list(options).Resize(len(p.scene.Live().Options), p.shape.options.H-1)
+	p.list(options).Resize(len(p.Scene.Live().Options), p.shape.options.H-1)
 	if o := p.option(); o != nil {
 		p.list(choices).Resize(len(entries(o)), p.shape.options.H-1)
 	}
-	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
+	p.PlaceDetail(p.shape.detail, p.detailLines())
 	return cmd
 }
 
@@ -113,7 +104,7 @@ func (p *Page) take(rows []*analysis.Experiment) {
 }
 
 // look goes to a pane because the reader does.
-func (p *Page) look(at pane) { p.focus, p.chosen, p.detail.Offset = at, true, 0 }
+func (p *Page) look(at pane) { p.focus, p.chosen, p.Detail.Offset = at, true, 0 }
 
 // list returns the list of settings or of choices.
 func (p *Page) list(of pane) *page.List { return &p.lists[of] }
@@ -126,7 +117,7 @@ func (p *Page) current() *analysis.Experiment {
 
 // offered returns the selected option, nil when there is none.
 func (p *Page) offered() *trace.Option {
-	all := p.scene.Live().Options
+	all := p.Scene.Live().Options
 	if at := p.list(options).Cursor; at < len(all) {
 		return &all[at]
 	}
@@ -138,8 +129,8 @@ func (p *Page) option() *trace.Option {
 	if p.focus != choices {
 		return nil
 	}
-	for i := range p.scene.Live().Options {
-		if o := &p.scene.Live().Options[i]; o.Key == p.key {
+	for i := range p.Scene.Live().Options {
+		if o := &p.Scene.Live().Options[i]; o.Key == p.key {
 			return o
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Lacks says what a file without experiments would need.
 func (p *Page) Lacks() string {
-	if p.scene.Live() != nil {
+	if p.Scene.Live() != nil {
 		return ""
 	}
 	return "Experiments are those of a running program, or a recording of one"
@@ -26,11 +26,11 @@ const detailRows = 2 + len(names)
 
 func (p *Page) newShape(w, h int) shape {
 	all := screen.Rect{W: w, H: h}
-	offered := len(p.scene.Live().Options)
+	offered := len(p.Scene.Live().Options)
 	switch {
-	case p.alone && p.focus == changes:
+	case p.Alone && p.focus == changes:
 		return shape{changes: all}
-	case p.alone:
+	case p.Alone:
 		return shape{options: all}
 	case w >= 140:
 		var s shape
@@ -54,7 +54,7 @@ func (p *Page) newShape(w, h int) shape {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	s := p.newShape(w, h)
 	switch {
 	case s.options.H == 0:
@@ -70,7 +70,7 @@ func (p *Page) View(w, h int) string {
 
 // optionsTitle says when the values hold.
 func (p *Page) optionsTitle() string {
-	if p.scene.Trace().Info.Kind == "recording" || !p.scene.Live().Connected {
+	if p.Scene.Trace().Info.Kind == "recording" || !p.Scene.Live().Connected {
 		return "Settings at the end"
 	}
 	return "Settings of the next step"
@@ -84,7 +84,7 @@ func (p *Page) drawBrief(c screen.Canvas) {
 	}
 	c.Rule(0, p.optionsTitle(), hint, false)
 	x, y := 1, 1
-	for _, o := range p.scene.Live().Options {
+	for _, o := range p.Scene.Live().Options {
 		w := screen.Width(o.Key) + 1 + screen.Width(o.Value)
 		if x > 1 && x+w > c.Width()-1 {
 			x, y = 1, y+1
@@ -104,7 +104,7 @@ func (p *Page) drawOptions(c screen.Canvas) {
 		hint = ""
 	}
 	c.Rule(0, p.optionsTitle(), hint, focused)
-	all := p.scene.Live().Options
+	all := p.Scene.Live().Options
 	if len(all) == 0 {
 		c.Fit(1, 1, c.Width()-2, "The program offers nothing that could be changed.", screen.Dim)
 	}

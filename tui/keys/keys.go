@@ -93,6 +93,9 @@ func (m Motion) Bindings() []key.Binding {
 	return []key.Binding{m.Up, m.Down, m.Left, m.Right, m.Top, m.Bottom, m.PageUp, m.PageDown}
 }
 
+// NowAtEnd leaves the End key to the whole program, where it goes to what that does now.
+func (m *Motion) NowAtEnd() { m.Bottom.SetKeys("G") }
+
 // Sideways says what the keys to the left and to the right do.
 func (m *Motion) Sideways(left, right string) {
 	m.Left.SetHelp(m.Left.Help().Key, left)
@@ -128,10 +131,22 @@ func (p Pane) Bindings() []key.Binding {
 	}
 }
 
+// DisableArranging leaves out what searches, filters and sorts.
+func (p *Pane) DisableArranging() {
+	Disable(&p.Search, &p.Next, &p.Previous, &p.Filter, &p.SortLeft, &p.SortRight, &p.Invert)
+}
+
 // Disable leaves out what a page has no use for.
 func Disable(bindings ...*key.Binding) {
 	for _, b := range bindings {
 		b.SetEnabled(false)
+	}
+}
+
+// Enable takes them back.
+func Enable(bindings ...*key.Binding) {
+	for _, b := range bindings {
+		b.SetEnabled(true)
 	}
 }
 

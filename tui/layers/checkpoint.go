@@ -24,7 +24,7 @@ func (p *Page) Checkpoint(now string) (value string, ok bool) {
 	if at < 0 || p.data.Rows[at].Name == "" {
 		return "", false
 	}
-	rows := analysis.Layers(p.scene.Trace(), 0).Rows
+	rows := analysis.Layers(p.Scene.Trace(), 0).Rows
 	i := slices.IndexFunc(rows, func(r analysis.LayerRow) bool { return r.Name == p.data.Rows[at].Name })
 	if i < 0 {
 		return "", false

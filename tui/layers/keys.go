@@ -3,51 +3,24 @@ package layers
 import (
 	"charm.land/bubbles/v2/key"
 
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
 )
 
-type keyMap struct {
-	motion keys.Motion
-	pane   keys.Pane
-	mine   pageKeys
-}
-
-// pageKeys are the keys of this page alone.
-type pageKeys struct {
-	All, Largest key.Binding
-}
-
-func newKeyMap(s *page.Scene) keyMap {
-	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
-	k.mine = pageKeys{
-		All:     keys.New("E", "expand or collapse all", "E"),
-		Largest: keys.New("m", "to the layer that keeps the most", "m"),
-	}
-	k.motion.Sideways("collapse, or to the layer around", "expand, or to the first layer inside")
-	k.pane.Open.SetHelp("enter", "expand or collapse")
-	k.pane.Search.SetHelp("/", "search names and classes")
-	k.pane.Filter.SetHelp("\\", "show only matching layers, and those around them")
-	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other)
-	return k
-}
-
-// Bindings returns the page's own keys.
-func (k pageKeys) Bindings() []key.Binding { return []key.Binding{k.All, k.Largest} }
-
-// Help returns the page's keys.
-func (p *Page) Help() []keys.Group {
-	return []keys.Group{
-		{Title: "Layers", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
-		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
-	}
+func (p *Page) bind() {
+	p.Rows = func() page.Rows { return &p.table }
+	p.Copy, p.Expand, p.Sideways = p.copy, p.toggle, p.sideways
+	k := &p.Keys
+	k.Motion.Sideways("collapse, or to the layer around", "expand, or to the first layer inside")
+	k.Pane.Open.SetHelp("enter", "expand or collapse")
+	k.Pane.Search.SetHelp("/", "search names and classes")
+	k.Pane.Filter.SetHelp("\\", "show only matching layers, and those around them")
+	k.Bind(
+		page.NewKey("E", "expand or collapse all", page.Act(p.turnAll)),
+		page.NewKey("m", "to the layer that keeps the most", p.toLargest),
+	)
 }
 
 // Short returns the keys for the bottom line.
 func (p *Page) Short() []key.Binding {
-	k := &p.keys
-	return []key.Binding{
-		keys.Short(k.pane.Expand, "fold"), keys.Short(k.pane.SortRight, "sort"), keys.Short(k.mine.Largest, "largest"),
-		keys.Short(k.pane.Filter, "filter"), keys.Short(k.mine.All, "all"), keys.Short(k.pane.Copy, "copy"),
-	}
+	return p.Keys.Hints("e fold", "> sort", "m largest", "\\ filter", "E all", "y copy")
 }

@@ -6,7 +6,6 @@ package layers
 import (
 	"strings"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	asking "github.com/memtop/memtop/tui/ask"
@@ -15,9 +14,7 @@ import (
 
 // Page is the layers page.
 type Page struct {
-	page.Prompts
-	scene    *page.Scene
-	keys     keyMap
+	page.Body
 	asked    *asking.One[question, *table]
 	data     *table                  // the newest answer that has layers, nil before the first
 	table    page.Table[row, string] // of the visible layers; names stay when another step is shown
@@ -30,21 +27,19 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), opened: make(map[string]bool), asked: asking.New(s.Gate, ask)}
+	p := &Page{Body: page.NewBody(s, "Layers"), opened: make(map[string]bool), asked: asking.New(s.Gate, ask)}
 	p.table = page.Table[row, string]{
 		Columns: p.columns(), Noun: "layer", SearchHint: "part of a name or a class", FilterHint: "part of a name or a class",
-		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r row) string { return r.Name },
+		Body: &p.Body, Key: func(r row) string { return r.Name },
 		Open: p.toggle, Arranged: p.lay, Seek: p.seek,
 	}
+	p.bind()
 	return p
 }
 
-// Back clears the filter, then the order, then the search.
-func (p *Page) Back() bool { return p.table.Back() }
-
 // step returns the number of the step whose layers are wanted, 0 for none.
 func (p *Page) step() int64 {
-	if s := p.scene.StepAt(p.scene.Cursor()); s != nil {
+	if s := p.Scene.StepAt(p.Scene.Cursor()); s != nil {
 		return s.Number
 	}
 	return 0
@@ -60,7 +55,7 @@ func (p *Page) Rebase(int) {
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	var cmd tea.Cmd
 	if step := p.step(); step > 0 && (step != p.asked.Answered().step || !p.asked.Fresh()) {
-		cmd = p.asked.Ask(question{p.scene.Edition(), step})
+		cmd = p.asked.Ask(question{p.Scene.Edition(), step})
 	}
 	if t, ok := p.asked.Answer(); ok && t.Step != nil && (t != p.data || p.autoRows != h-frameRows) {
 		p.data = t
@@ -76,40 +71,31 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	if p.data == nil {
 		return nil
 	}
-	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.key(msg)
-	case tea.MouseWheelMsg:
-		p.table.Wheel(msg)
-	case tea.MouseClickMsg:
-		return p.table.Click(msg)
+	return p.Body.Update(msg)
+}
+
+// turnAll opens everything, or what is open at first.
+func (p *Page) turnAll() {
+	p.all, p.opened = !p.all, make(map[string]bool)
+	p.lay()
+}
+
+func (p *Page) toLargest() tea.Cmd {
+	if p.data.largest < 0 {
+		return page.Say("no layer keeps anything for the backward pass")
 	}
+	p.reveal(p.data.largest)
 	return nil
 }
 
-func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	switch k, at := &p.keys, p.current(); {
-	case key.Matches(msg, k.motion.Left):
+// sideways closes a row or goes to the one around it, or opens it or goes to the first
+// inside it.
+func (p *Page) sideways(direction int) {
+	if at := p.current(); direction < 0 {
 		p.out(at)
-	case key.Matches(msg, k.motion.Right):
+	} else {
 		p.into(at)
-	case key.Matches(msg, k.pane.Expand):
-		return p.toggle()
-	case key.Matches(msg, k.mine.All):
-		p.all, p.opened = !p.all, make(map[string]bool)
-		p.lay()
-	case key.Matches(msg, k.mine.Largest):
-		if p.data.largest < 0 {
-			return page.Say("no layer keeps anything for the backward pass")
-		}
-		p.reveal(p.data.largest)
-	case key.Matches(msg, k.pane.Copy):
-		return p.copy(at)
-	default:
-		cmd, _ := p.table.Press(msg)
-		return cmd
 	}
-	return nil
 }
 
 // toggle opens or closes the selected row.
@@ -142,7 +128,8 @@ func (p *Page) into(at int) {
 	}
 }
 
-func (p *Page) copy(at int) tea.Cmd {
+func (p *Page) copy() tea.Cmd {
+	at := p.current()
 	if at < 0 {
 		return nil
 	}
@@ -158,9 +145,3 @@ func (p *Page) copy(at int) tea.Cmd {
 	}
 	return page.Copied(strings.Join(parts, ", "), "the layer")
 }
-
-var (
-	_ page.Page     = (*Page)(nil)
-	_ page.Backer   = (*Page)(nil)
-	_ page.Prompter = (*Page)(nil)
-)

@@ -20,7 +20,7 @@ func tableRect(w, h int) screen.Rect { return screen.Rect{Y: 1, W: w, H: h - fra
 
 // Lacks says what a file without layers would need.
 func (p *Page) Lacks() string {
-	if p.scene.Live() != nil {
+	if p.Scene.Live() != nil {
 		return ""
 	}
 	return "Layers are those of a program that measures them: `memtop attach PID` looks at one"
@@ -28,8 +28,8 @@ func (p *Page) Lacks() string {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
-	if p.data == nil || p.scene.StepAt(p.scene.Cursor()) == nil {
+	c := screen.New(p.Scene.Theme, w, h)
+	if p.data == nil || p.Scene.StepAt(p.Scene.Cursor()) == nil {
 		page.DrawNeeds(c, "Layers", p.lack())
 		return c.String()
 	}
@@ -46,7 +46,7 @@ func (p *Page) View(w, h int) string {
 // lack says why there are no layers.
 func (p *Page) lack() string {
 	switch {
-	case p.step() == 0 && len(p.scene.Trace().Steps) > 0:
+	case p.step() == 0 && len(p.Scene.Trace().Steps) > 0:
 		return "No step has ended before the cursor: $ goes to the end."
 	case p.step() == 0:
 		return "No step has ended yet: layers are measured in each, and this page shows the last."

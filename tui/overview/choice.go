@@ -37,7 +37,7 @@ func (p *Page) choose(i int) {
 	if p.category = i - len(p.found); p.category < 0 {
 		p.finding, p.category = i, -1
 	}
-	p.scroll.Offset = 0
+	p.Detail.Offset = 0
 }
 
 // chosen reports whether Enter shows which rules gave a category.

@@ -13,7 +13,7 @@ const deviceWidth = 19 // of a device in the strip
 // devices is a strip of all devices of the trace, where there are several: what
 // each holds at the end, and which ran out of memory.
 func (p *Page) devices(w int) section {
-	all := p.scene.Trace().Devices
+	all := p.Scene.Trace().Devices
 	if len(all) < 2 {
 		return section{}
 	}
@@ -26,7 +26,7 @@ func (p *Page) devices(w int) section {
 			d := &all[i]
 			x, y := 1+i%columns*deviceWidth, 1+i/columns
 			style, mark := screen.Plain, ' '
-			if d.ID == p.scene.Index.Device().ID {
+			if d.ID == p.Scene.Index.Device().ID {
 				style, mark = screen.Title, '▸'
 			}
 			c.Set(x, y, mark, style)

@@ -89,7 +89,7 @@ func (p *Page) refused(a *account, w int) section {
 }
 
 func (p *Page) failureCount(a *account) string {
-	all := p.scene.OOMs
+	all := p.Scene.OOMs
 	for k := range all {
 		if all[k].Event == a.Event && len(all) > 1 {
 			return screen.Count(k+1) + " of " + screen.Count(len(all)) + " · o next"
@@ -116,10 +116,10 @@ func replay(ctx context.Context, q replayQuestion) []whatif.Change {
 // askReplay asks where memory ran out in a trace that does not grow.
 func (p *Page) askReplay() tea.Cmd {
 	a := p.failed()
-	if a == nil || p.scene.WhatIf == nil || p.scene.Growing() {
+	if a == nil || p.Scene.WhatIf == nil || p.Scene.Growing() {
 		return nil
 	}
-	return p.replayed.Ask(replayQuestion{p.scene.Edition(), a.Event, p.scene})
+	return p.replayed.Ask(replayQuestion{p.Scene.Edition(), a.Event, p.Scene})
 }
 
 // wouldFit lists what alone would have made this request fit.
@@ -127,7 +127,7 @@ func (p *Page) wouldFit(a *account) section {
 	whole := *a.Failure
 	note := ""
 	switch changes, ok := p.replayed.Answer(); {
-	case p.scene.WhatIf == nil || p.scene.Growing():
+	case p.Scene.WhatIf == nil || p.Scene.Growing():
 	case ok && p.replayed.Answered().event == a.Event:
 		whole.AddSettings(changes)
 	default:

@@ -7,7 +7,7 @@ import (
 // history returns the chart of live and reserved memory over all events.
 func (p *Page) history(rows int) section {
 	f, ok := p.asked.Answer()
-	if !p.scene.Index.History() {
+	if !p.Scene.Index.History() {
 		return section{2, func(c screen.Canvas) {
 			c.Rule(0, "History", "", false)
 			c.Fit(1, 1, c.Width()-2, "The file holds one state and no history: the timeline and the events have nothing to show.", screen.Dim)
@@ -19,7 +19,7 @@ func (p *Page) history(rows int) section {
 			return
 		}
 		p.drawHistory(c, &f, rows)
-		if p.scene.Growing() {
+		if p.Scene.Growing() {
 			drawSeconds(c, rows+1, len(f.history.Columns))
 		} else {
 			p.drawAxis(c, rows+1)
@@ -65,14 +65,14 @@ func drawSeconds(c screen.Canvas, y, columns int) {
 
 // drawAxis marks the peak and the cursor under the chart.
 func (p *Page) drawAxis(c screen.Canvas, y int) {
-	w, n := c.Width()-2, p.scene.Last()+1
+	w, n := c.Width()-2, p.Scene.Last()+1
 	at := func(event int) int { return 1 + min(max(event, 0)*w/max(n, 1), w-1) }
 	c.Text(1, y, "0", screen.Dim)
 	c.Right(1, y, w, screen.Plural(n, "event"), screen.Dim)
-	peak := at(p.scene.Summary.PeakEvent)
-	label := "▲ peak " + screen.Bytes(p.scene.Summary.PeakRequested)
+	peak := at(p.Scene.Summary.PeakEvent)
+	label := "▲ peak " + screen.Bytes(p.Scene.Summary.PeakRequested)
 	if room := w - screen.Width(screen.Count(n)) - 10; peak+screen.Width(label) > room {
-		label = "peak " + screen.Bytes(p.scene.Summary.PeakRequested) + " ▲"
+		label = "peak " + screen.Bytes(p.Scene.Summary.PeakRequested) + " ▲"
 		peak -= screen.Width(label) - 1
 	}
 	for i := range c.Width() - 2 {

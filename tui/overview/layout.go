@@ -101,14 +101,14 @@ func (f frame) total(sections []section) int {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	f := newFrame(w, h)
 	l, r := p.sections(f)
 	p.column(c.Sub(screen.Rect{W: f.left, H: h}), l, f)
 	if f.right > 0 {
 		p.column(c.Sub(screen.Rect{X: f.left + 1, W: f.right, H: h}), r, f)
 	}
-	if scroll := p.scroll; scroll.More(h) {
+	if scroll := p.Detail; scroll.More(h) {
 		c.Right(0, h-1, w, " ↓ more ", screen.Dim)
 	}
 	return c.String()
@@ -116,7 +116,7 @@ func (p *Page) View(w, h int) string {
 
 // column draws sections one below the other, scrolled.
 func (p *Page) column(c screen.Canvas, sections []section, f frame) {
-	y := -p.scroll.Offset
+	y := -p.Detail.Offset
 	for _, s := range sections {
 		if s.rows == 0 {
 			continue

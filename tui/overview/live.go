@@ -18,18 +18,18 @@ import (
 
 // live reports whether the trace is of a program that says more than its
 // memory.
-func (p *Page) live() bool { return p.scene.Live() != nil }
+func (p *Page) live() bool { return p.Scene.Live() != nil }
 
 // stepLine says how training gets on, in one row.
 func (p *Page) stepLine() section {
 	return section{1, func(c screen.Canvas) {
-		step := p.scene.StepAt(p.scene.Cursor())
+		step := p.Scene.StepAt(p.Scene.Cursor())
 		if step == nil {
 			c.Fit(1, 0, c.Width()-2, "no step has ended yet", screen.Dim)
 			return
 		}
 		x := c.Text(1, 0, "step "+screen.Count(int(step.Number)), screen.Strong)
-		for _, part := range stepParts(step, p.scene.Live().RehearsedOn != "") {
+		for _, part := range stepParts(step, p.Scene.Live().RehearsedOn != "") {
 			x = c.Text(x+2, 0, part.label+" ", screen.Dim)
 			x = c.Text(x, 0, part.value, screen.Plain)
 		}
@@ -85,7 +85,7 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 	if w < least {
 		return
 	}
-	steps := p.scene.StepsTo(p.scene.Cursor())
+	steps := p.Scene.StepsTo(p.Scene.Cursor())
 	times := make([]int64, 0, w)
 	for i := max(len(steps)-w, 0); i < len(steps); i++ {
 		times = append(times, steps[i].Duration)
@@ -109,10 +109,10 @@ func (p *Page) liveGauges() section {
 }
 
 func (p *Page) liveNumbers() ([]gauge, int64) {
-	s := &p.scene.Summary
+	s := &p.Scene.Summary
 	allocated, reserved, segments := s.Allocated, s.Reserved, s.Segments
-	if !p.scene.AtEnd() {
-		allocated, reserved, segments = 0, p.scene.Index.ReservedAt(p.scene.Cursor()), 0
+	if !p.Scene.AtEnd() {
+		allocated, reserved, segments = 0, p.Scene.Index.ReservedAt(p.Scene.Cursor()), 0
 		if f, ok := p.asked.Answer(); ok && f.state != nil {
 			allocated, reserved, segments = f.state.Allocated, f.state.Reserved, len(f.state.Segments)
 		}
@@ -120,11 +120,11 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 	used, cached := screen.Style{Fg: screen.Band0}, screen.Style{Fg: screen.Muted}
 	all := []gauge{
 		{name: "allocated", bytes: allocated, note: "blocks handed out", style: used, trail: p.trail(false)},
-		{name: "reserved", bytes: reserved, note: p.scene.Index.SegmentsText(segments), style: cached, trail: p.trail(true)},
+		{name: "reserved", bytes: reserved, note: p.Scene.Index.SegmentsText(segments), style: cached, trail: p.trail(true)},
 	}
 	top := max(s.Reserved, s.PeakReserved, 1)
-	if step := p.scene.MeasuredStepAt(p.scene.Cursor()); step != nil {
-		most := p.highest.of(p.scene.StepsTo(p.scene.Cursor()))
+	if step := p.Scene.MeasuredStepAt(p.Scene.Cursor()); step != nil {
+		most := p.highest.of(p.Scene.StepsTo(p.Scene.Cursor()))
 		all = append(all,
 			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most.bytes, most.number), style: used},
 			gauge{name: "peak reserved", bytes: step.PeakReserved, note: "in step " + screen.Count(int(step.Number)), style: cached})
@@ -137,7 +137,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 // would leave bars too short to be read the power of two above what is used.
 func (p *Page) scale(most int64) int64 {
 	const least = 5 // times
-	if g := p.scene.Index.GaugeAt(p.scene.Cursor()); g != nil && g.Total > 0 && g.Total < least*most {
+	if g := p.Scene.Index.GaugeAt(p.Scene.Cursor()); g != nil && g.Total > 0 && g.Total < least*most {
 		return max(g.Total, most)
 	}
 	top := int64(1)
@@ -179,7 +179,7 @@ func mostText(bytes, number int64) string {
 // the driver says of the whole device.
 func (p *Page) scaleText(top int64, room int) string {
 	text := "bars to " + screen.Bytes(top)
-	g := p.scene.Index.GaugeAt(p.scene.Cursor())
+	g := p.Scene.Index.GaugeAt(p.Scene.Cursor())
 	if g == nil {
 		return text
 	}

@@ -17,7 +17,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 		row := &f.rows[i]
 		sum += row.Bytes
 		never := !p.seen[row.Kind][row.Category] && row.Kind != analysis.UnexplainedRow
-		if p.pointless(row.Kind) || never && (compact || row.Kind == analysis.PurposeRow && !p.scene.Index.Guessed()) {
+		if p.pointless(row.Kind) || never && (compact || row.Kind == analysis.PurposeRow && !p.Scene.Index.Guessed()) {
 			continue
 		}
 		rows = append(rows, fall{name: row.Name, bytes: row.Bytes, style: fallStyle(row)})
@@ -28,7 +28,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	}
 	whole := "reserved"
 	switch {
-	case p.scene.Index.Uncached():
+	case p.Scene.Index.Uncached():
 		whole = "allocated"
 	case f.gauged:
 		whole = "used on the device"
@@ -71,7 +71,7 @@ func drawHost(c screen.Canvas, y, width int, rows []analysis.Row) {
 
 // pointless reports whether there can be nothing in a kind of rows.
 func (p *Page) pointless(kind analysis.RowKind) bool {
-	return p.scene.Index.Uncached() && (kind != analysis.PurposeRow)
+	return p.Scene.Index.Uncached() && (kind != analysis.PurposeRow)
 }
 
 // rowKinds is how many kinds of rows a waterfall has.
@@ -89,7 +89,7 @@ func (p *Page) see() {
 
 // exactness says whether categories are known.
 func (p *Page) exactness() string {
-	if p.scene.Index.Guessed() {
+	if p.Scene.Index.Guessed() {
 		return "categories guessed from stacks"
 	}
 	return "categories exact"

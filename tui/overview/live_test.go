@@ -13,7 +13,7 @@ import (
 // power of two above them is not a number of 64 bits.
 func TestTheScaleOfBars(t *testing.T) {
 	tr := &trace.Trace{Tables: &trace.Tables{}, Devices: []trace.Device{{}}}
-	p := &Page{scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}
+	p := &Page{Body: page.Body{Scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}}
 	for most, want := range map[int64]int64{
 		1: 1, 3: 4, 1 << 30: 1 << 30, 1<<30 + 1: 1 << 31, 1 << 62: 1 << 62, 1<<62 + 1: 1<<62 + 1, math.MaxInt64: math.MaxInt64,
 	} {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -61,8 +60,7 @@ const holderCount = 20
 
 // Page is the overview.
 type Page struct {
-	scene    *page.Scene
-	keys     keyMap
+	page.Body
 	asked    *ask.One[question, facts]
 	looked   *ask.One[page.Edition, lookout]
 	replayed *ask.One[replayQuestion, []whatif.Change]
@@ -72,7 +70,6 @@ type Page struct {
 	rules    bool                      // are shown below the categories
 	opened   [trace.CategoryCount]bool // whose rules alone are shown
 	category int                       // that is chosen, among those that hold something; −1 where a finding is
-	scroll   page.Reader
 	highest  highest
 	lookedAt int64                               // the time of looking
 	looking  page.Edition                        // what was looked at
@@ -82,7 +79,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1, category: -1}
+	p := &Page{Body: page.NewBody(s, "Overview"), lookedAt: -1, category: -1}
 	switch {
 	case p.live() && s.Live().Ended != nil: // what happened last is why it is opened
 		p.moment = atCursor
@@ -95,6 +92,7 @@ func New(s *page.Scene) *Page {
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
 	p.looked = ask.New(s.Gate, look)
 	p.replayed = ask.New(s.Gate, replay)
+	p.bind()
 	return p
 }
 
@@ -141,19 +139,19 @@ func answer(ctx context.Context, q question) facts {
 // end of what it did the peak of its last step, unless the reader wants to see now: in
 // the middle of a step categories come and go faster than they can be read.
 func (p *Page) at() int {
-	switch step := p.scene.LastStep; {
-	case p.live() && p.moment == atPeak && step != nil && p.scene.AtEnd():
+	switch step := p.Scene.LastStep; {
+	case p.live() && p.moment == atPeak && step != nil && p.Scene.AtEnd():
 		return step.Peak
 	case p.live():
-		return p.scene.Cursor()
+		return p.Scene.Cursor()
 	}
 	switch p.moment {
 	case atPeak:
-		return p.scene.Summary.PeakEvent
+		return p.Scene.Summary.PeakEvent
 	case atCursor:
-		return p.scene.Cursor()
+		return p.Scene.Cursor()
 	default:
-		return p.scene.Last()
+		return p.Scene.Last()
 	}
 }
 
@@ -169,7 +167,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		})
 	}
 	p.see()
-	p.scroll.Resize(p.height(newFrame(w, h)), h)
+	p.Detail.Resize(p.height(newFrame(w, h)), h)
 	return tea.Batch(p.asked.Ask(p.question(w)), looking, p.askReplay())
 }
 
@@ -177,8 +175,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 func (p *Page) Rebase(int) { p.lookedAt, p.looking = -1, page.Edition{} }
 
 func (p *Page) question(w int) question {
-	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live(), rules: p.tells()}
-	if p.scene.Growing() {
+	q := question{index: p.Scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live(), rules: p.tells()}
+	if p.Scene.Growing() {
 		q.span = liveSpan
 	}
 	return q
@@ -191,8 +189,8 @@ const liveSpan = 1_000_000
 // look asks what stands out: of a program that runs not in every frame, because
 // sentences that change faster than they are read are no use.
 func (p *Page) look() tea.Cmd {
-	if now := p.scene.Clock() / lookSpan; !p.scene.Growing() || now != p.lookedAt {
-		p.lookedAt, p.looking = now, p.scene.Edition()
+	if now := p.Scene.Clock() / lookSpan; !p.Scene.Growing() || now != p.lookedAt {
+		p.lookedAt, p.looking = now, p.Scene.Edition()
 	}
 	return p.looked.Ask(p.looking)
 }
@@ -202,36 +200,10 @@ const lookSpan = 500_000
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.key(msg)
-	case tea.MouseWheelMsg:
-		p.scroll.Wheel(msg)
-	case tea.MouseClickMsg:
-		return p.click(msg)
+	if click, ok := msg.(tea.MouseClickMsg); ok {
+		return p.click(click)
 	}
-	return nil
-}
-
-func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.mine.Moment):
-		p.turn()
-	case key.Matches(msg, k.mine.Next):
-		p.choose(p.place() + 1)
-	case key.Matches(msg, k.mine.Previous):
-		p.choose(p.place() - 1)
-	case key.Matches(msg, k.mine.Open):
-		return p.open()
-	case key.Matches(msg, k.mine.Rules):
-		p.rules = !p.rules
-	case key.Matches(msg, k.mine.Copy):
-		return page.Copied(p.text(), "the findings")
-	default:
-		p.scroll.Key(msg, k.motion)
-	}
-	return nil
+	return p.Body.Update(msg)
 }
 
 // turn goes to the next moment: of a program to now, or back to its last step.
@@ -255,7 +227,7 @@ func (p *Page) open() tea.Cmd {
 	if f.Where.Event == analysis.NoEvent {
 		return page.Say("this finding is about no moment in particular")
 	}
-	p.scene.Move(f.Where.Event)
+	p.Scene.Move(f.Where.Event)
 	return page.Open(pageOf(f))
 }
 
@@ -265,7 +237,7 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 	if msg.X >= f.left {
 		return nil
 	}
-	row := msg.Y + p.scroll.Offset - 1 - p.aboveFindings(f)
+	row := msg.Y + p.Detail.Offset - 1 - p.aboveFindings(f)
 	if p.live() {
 		row -= 1 + f.gap() // the step's line is above
 	}

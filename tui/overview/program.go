@@ -11,7 +11,7 @@ import (
 // program lists the settings that the last step used, as many beside each other
 // as fit.
 func (p *Page) program() section {
-	step := p.scene.StepAt(p.scene.Cursor())
+	step := p.Scene.StepAt(p.Scene.Cursor())
 	if step == nil || len(step.Settings) == 0 {
 		return section{}
 	}
@@ -39,7 +39,7 @@ func (p *Page) columnWidth() int {
 
 // liveSource says which program it is and what watching it costs.
 func (p *Page) liveSource() section {
-	live, s := p.scene.Live(), &p.scene.Summary
+	live, s := p.Scene.Live(), &p.Scene.Summary
 	lines := []page.Line{page.Pair("program", live.Command)}
 	who := "pid " + strconv.Itoa(live.PID)
 	if live.User != "" {
@@ -50,19 +50,19 @@ func (p *Page) liveSource() section {
 	}
 	lines = append(lines, page.Pair("process", who),
 		page.Pair("kept", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
-			screen.Plural(len(p.scene.Trace().Steps), "step")))
-	if step := p.scene.StepAt(p.scene.Cursor()); step != nil {
+			screen.Plural(len(p.Scene.Trace().Steps), "step")))
+	if step := p.Scene.StepAt(p.Scene.Cursor()); step != nil {
 		lines = append(lines, page.Pair("probe", screen.Micros(step.ProbeNS/1000)+" in step "+screen.Count(int(step.Number))+
 			", "+screen.Percent(step.ProbeNS, step.Duration)+" of it; "+screen.Plural(int(live.Dropped), "event")+" dropped"))
 	}
-	for _, g := range p.scene.Gaps() {
+	for _, g := range p.Scene.Gaps() {
 		lines = append(lines, page.Line{Label: "missing", Text: page.GapText(&g) + ": " + g.Reason, Style: screen.Warn})
 	}
-	for _, notice := range p.scene.Trace().Notices {
+	for _, notice := range p.Scene.Trace().Notices {
 		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})
 	}
 	return section{1 + len(lines), func(c screen.Canvas) {
-		c.Rule(0, "Source", p.scene.Trace().Info.Kind, false)
+		c.Rule(0, "Source", p.Scene.Trace().Info.Kind, false)
 		var all page.Reader
 		all.Resize(len(lines), len(lines))
 		all.Draw(c, 1, lines)

@@ -17,13 +17,13 @@ type gauge struct {
 }
 
 func (p *Page) gauges() section {
-	s := &p.scene.Summary
+	s := &p.Scene.Summary
 	live := screen.Style{Fg: screen.Band0}
 	all := []gauge{
 		{name: "live", bytes: s.Active, note: "asked for " + screen.Bytes(s.Requested), style: live},
-		{name: "reserved", bytes: s.Reserved, note: p.scene.Index.SegmentsText(s.Segments), style: screen.Style{Fg: screen.Muted}},
+		{name: "reserved", bytes: s.Reserved, note: p.Scene.Index.SegmentsText(s.Segments), style: screen.Style{Fg: screen.Muted}},
 	}
-	if p.scene.Index.History() {
+	if p.Scene.Index.History() {
 		all = append(all,
 			gauge{name: "peak live", bytes: s.PeakRequested, note: p.peakNote(), style: live},
 			gauge{name: "peak reserved", bytes: s.PeakReserved, style: screen.Style{Fg: screen.Muted}})
@@ -38,7 +38,7 @@ func (p *Page) gauges() section {
 }
 
 func (p *Page) peakNote() string {
-	at, n := p.scene.Summary.PeakEvent, p.scene.Last()+1
+	at, n := p.Scene.Summary.PeakEvent, p.Scene.Last()+1
 	if at < 0 {
 		return "before the first event"
 	}
@@ -67,8 +67,8 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 // when names the moment that the page is about.
 func (p *Page) when() string {
 	switch {
-	case p.live() && p.at() != p.scene.Cursor():
-		return "at the peak of step " + screen.Count(int(p.scene.LastStep.Number))
+	case p.live() && p.at() != p.Scene.Cursor():
+		return "at the peak of step " + screen.Count(int(p.Scene.LastStep.Number))
 	case p.live():
 		return p.hereText()
 	}
@@ -78,11 +78,11 @@ func (p *Page) when() string {
 // hereText names the cursor's moment, of a program.
 func (p *Page) hereText() string {
 	switch {
-	case !p.scene.AtEnd():
+	case !p.Scene.AtEnd():
 		return "at the cursor"
-	case p.scene.Live().Connected && p.scene.Growing():
+	case p.Scene.Live().Connected && p.Scene.Growing():
 		return "now"
-	case p.scene.Trace().Info.Kind == "live":
+	case p.Scene.Trace().Info.Kind == "live":
 		return "last known"
 	default:
 		return "at the end"
@@ -102,7 +102,7 @@ func (p *Page) holders(most int) section {
 			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(h.Bytes), screen.Plain)
 			c.Right(12, 1+i, 8, "×"+screen.Count(h.Count), screen.Dim)
 			name := f.names[i]
-			if h.Held == h.Bytes && p.scene.Index.History() {
+			if h.Held == h.Bytes && p.Scene.Index.History() {
 				name += p.heldNote()
 			}
 			c.Fit(22, 1+i, c.Width()-23, name, screen.Plain)
@@ -119,7 +119,7 @@ func (p *Page) heldNote() string {
 }
 
 func (p *Page) ooms() section {
-	ooms := p.scene.OOMs
+	ooms := p.Scene.OOMs
 	if len(ooms) == 0 {
 		return section{}
 	}
@@ -143,7 +143,7 @@ func (p *Page) pools() section {
 		c.Rule(0, "Memory pools, "+p.when(), "", false)
 		for i := range pools {
 			u := &pools[i]
-			c.Fit(1, 1+i, 18, page.PoolText(p.scene.Tables(), u.Pool), screen.Plain)
+			c.Fit(1, 1+i, 18, page.PoolText(p.Scene.Tables(), u.Pool), screen.Plain)
 			c.Right(19, 1+i, 14, screen.Plural(u.Segments, "segment"), screen.Dim)
 			c.Right(34, 1+i, 20, screen.Bytes(u.Reserved)+" reserved", screen.Plain)
 			c.Right(55, 1+i, 18, screen.Bytes(u.Active)+" active", screen.Plain)
@@ -153,8 +153,8 @@ func (p *Page) pools() section {
 
 // source says what was read and what to beware of.
 func (p *Page) source() section {
-	t, d := p.scene.Trace(), p.scene.Index.Device()
-	info, s := &t.Info, &p.scene.Summary
+	t, d := p.Scene.Trace(), p.Scene.Index.Device()
+	info, s := &t.Info, &p.Scene.Summary
 	container := info.Container
 	if info.PickleProtocol >= 0 {
 		container += ", pickle protocol " + strconv.Itoa(info.PickleProtocol)
@@ -164,7 +164,7 @@ func (p *Page) source() section {
 		page.Pair("written by", info.Writer),
 		page.Pair("as", container+", "+screen.Bytes(info.Bytes)),
 		page.Pair("has", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
-			p.scene.Index.SegmentsText(s.Segments)+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
+			p.Scene.Index.SegmentsText(s.Segments)+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
 	}
 	if s.Held > 0 {
 		lines = append(lines, page.Pair("before", screen.Bytes(s.HeldBytes)+" in "+screen.Plural(s.Held, "allocation")+" from before recording"))

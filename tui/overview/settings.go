@@ -11,7 +11,7 @@ import (
 
 // settings lists the allocator's settings as the file has them.
 func (p *Page) settings() section {
-	lines := settingLines(p.scene.Trace().Settings)
+	lines := settingLines(p.Scene.Trace().Settings)
 	if len(lines) == 0 {
 		return section{}
 	}

@@ -36,7 +36,7 @@ func (p *Page) falls(f *facts) []fall {
 		rows = append(rows, p.rulesOf(f, c)...)
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
-	if !p.scene.Index.Uncached() {
+	if !p.Scene.Index.Uncached() {
 		add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
 		add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
 	}
@@ -62,7 +62,7 @@ func (p *Page) rulesOf(f *facts, c trace.Category) []fall {
 // some in what no rule knows, or that there are none.
 func (p *Page) none(f *facts, bytes int64) string {
 	switch {
-	case bytes != 0 || !p.scene.Index.Guessed():
+	case bytes != 0 || !p.Scene.Index.Guessed():
 		return ""
 	case analysis.Doubtful(&f.categories):
 		return "not known"
@@ -102,7 +102,7 @@ func (p *Page) waterfall(compact bool) section {
 // once they are.
 func (p *Page) certainty(w int) string {
 	switch {
-	case !p.scene.Index.Guessed():
+	case !p.Scene.Index.Guessed():
 		return "categories exact"
 	case w < 75:
 		return "guessed"

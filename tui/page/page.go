@@ -11,7 +11,8 @@ import (
 )
 
 // Page is one page of the screen. Pages are pointers, owned by the goroutine
-// that updates the screen.
+// that updates the screen. Each embeds a [Body], which answers for it unless the page
+// has a method of its own.
 type Page interface {
 	// Update takes a key, a mouse message with coordinates within the page, or
 	// a message that the page sent itself.
@@ -27,50 +28,28 @@ type Page interface {
 	Help() []keys.Group
 	// Short returns the few keys that the bottom line shows.
 	Short() []key.Binding
-}
-
-// Backer is a page with something that Esc leaves before the page is left.
-type Backer interface {
-	// Back goes one step back and reports whether there was one.
-	Back() bool
-}
-
-// Lacker is a page that some files have nothing for.
-type Lacker interface {
-	// Lacks says what the page would need and will never get, "" when it has it
-	// or may yet. It depends on the scene alone.
-	Lacks() string
-}
-
-// Maximiser is a page with panes that can be shown alone.
-type Maximiser interface {
-	// Maximise shows the focused pane alone, or all panes again.
-	Maximise()
-}
-
-// Pacer is a page of which nearly everything moves when something comes: faster
-// than it can be read it need not be drawn.
-type Pacer interface {
-	// Pace returns how much time is between two drawings of what is new on w×h
-	// cells, at least. It grows with the cells, so that the bytes do not.
-	Pace(w, h int) time.Duration
-}
-
-// Rebaser is a page that keeps numbers of events, or answers. The numbers of a
-// running program's events move down when the oldest of them are let go, and
-// nothing that was made of them may be held any more, not by a hidden page either.
-type Rebaser interface {
-	// Rebase follows the scene to another index, in which each event is found so
-	// many earlier. What the page asked was forgotten.
-	Rebase(earlier int)
-}
-
-// Prompter is a page that at times takes text.
-type Prompter interface {
 	// Prompting returns the open prompt, nil when there is none.
 	Prompting() *Prompt
 	// EndPrompt closes it.
 	EndPrompt()
+	// Back leaves something before the page is left, and reports whether there was
+	// something.
+	Back() bool
+	// Maximise shows the focused pane alone, or all panes again.
+	Maximise()
+	// Pace returns how much time is between two drawings of what is new on w×h
+	// cells, at least, of a page of which nearly everything moves then: faster than it
+	// can be read it need not be drawn. It grows with the cells, so that the bytes do not.
+	Pace(w, h int) time.Duration
+	// Lacks says what the page would need and will never get, "" when it has it
+	// or may yet. It depends on the scene alone. A page that lacks something is never
+	// visible.
+	Lacks() string
+	// Rebase follows the scene to another index, in which each event is found so
+	// many earlier: the numbers of a running program's events move down when the
+	// oldest of them are let go. Nothing that was made of them may be held any more, not by
+	// a hidden page either. What the page asked was forgotten.
+	Rebase(earlier int)
 }
 
 // Go is the message that asks for another page.

@@ -77,8 +77,7 @@ func (p *Prompt) Draw(c screen.Canvas, y int) {
 	}
 }
 
-// Prompts is the prompt that a page has open, if any: what makes the page that
-// embeds it a [Prompter].
+// Prompts is the prompt that a page has open, if any.
 type Prompts struct{ open *Prompt }
 
 // Prompting returns the open prompt, nil when there is none.

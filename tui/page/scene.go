@@ -9,7 +9,6 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -139,16 +138,6 @@ func (s *Scene) AtEnd() bool { return s.cursor == s.Last() }
 
 // Follow puts the cursor at the end and keeps it there while more comes.
 func (s *Scene) Follow() { s.Move(s.Last()) }
-
-// Motion returns the keys that move through rows. Where End goes to what the
-// program does now, it does not go to the last row.
-func (s *Scene) Motion() keys.Motion {
-	m := keys.NewMotion()
-	if s.Live() != nil {
-		m.Bottom.SetKeys("G")
-	}
-	return m
-}
 
 // Since returns the time of an event in microseconds after the first, and
 // whether the events have times.

@@ -4,7 +4,6 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -25,9 +24,7 @@ type Table[R any, K comparable] struct {
 	// SearchHint and FilterHint say what can be looked for.
 	SearchHint, FilterHint string
 
-	Motion  keys.Motion
-	Pane    keys.Pane
-	Prompts *Prompts
+	Body *Body // of the page, which has the keys, the prompt and the detail
 
 	At    func(i int) R                                // row i; Show sets it
 	Key   func(r R) K                                  // nil where the cursor stays on its row
@@ -112,6 +109,7 @@ func (t *Table[R, K]) choose() {
 
 func (t *Table[R, K]) moved() {
 	t.choose()
+	t.Body.Detail.Offset = 0
 	call(t.Moved)
 }
 
@@ -123,16 +121,16 @@ func call(f func()) {
 
 // Press answers a key and reports whether it was one of the table's.
 func (t *Table[R, K]) Press(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
-	k := &t.Pane
+	k := &t.Body.Keys.Pane
 	switch {
-	case t.List.Key(msg, t.Motion):
+	case t.List.Key(msg, t.Body.Keys.Motion):
 		t.moved()
 	case key.Matches(msg, k.Open):
 		return t.open(), true
 	case key.Matches(msg, k.Search):
-		t.Prompts.Ask("search", "", t.SearchHint, t.search)
+		t.Body.Ask("search", "", t.SearchHint, t.search)
 	case key.Matches(msg, k.Filter):
-		t.Prompts.Ask("filter", t.Filter, t.FilterHint+"; empty shows all", t.filter)
+		t.Body.Ask("filter", t.Filter, t.FilterHint+"; empty shows all", t.filter)
 	case key.Matches(msg, k.Next):
 		return t.next(1), true
 	case key.Matches(msg, k.Previous):

@@ -35,14 +35,14 @@ func fruitColumns() []Column[fruit] {
 // basket is a table of fruits as a page has it.
 type basket struct {
 	Table[fruit, string]
-	Prompts
+	Body
 	opened []string
 }
 
 func newBasket(w, h int) *basket {
-	b := &basket{}
+	b := &basket{Body: Body{Keys: Keys{Motion: keys.NewMotion(), Pane: keys.NewPane()}}}
 	b.Table = Table[fruit, string]{
-		Columns: fruitColumns(), Noun: "fruit", Motion: keys.NewMotion(), Pane: keys.NewPane(), Prompts: &b.Prompts,
+		Columns: fruitColumns(), Noun: "fruit", Body: &b.Body,
 		Key: func(f fruit) string { return f.name }, Arranged: b.show,
 		Open: func() tea.Cmd {
 			f, _ := b.Current()
@@ -151,11 +151,11 @@ func TestEscUndoesWhatWasArranged(t *testing.T) {
 	b.show()
 	b.press("<", "/", "e", "enter", "\\", "p", "e", "enter")
 	for _, want := range []struct{ rows, search string }{{"apple peach pear plum", "e"}, {"pear plum peach apple", "e"}, {"pear plum peach apple", ""}} {
-		if !b.Back() || b.names() != want.rows || b.Search != want.search {
+		if !b.Table.Back() || b.names() != want.rows || b.Search != want.search {
 			t.Errorf("went back to %q, searching %q; want %q, %q", b.names(), b.Search, want.rows, want.search)
 		}
 	}
-	if b.Back() {
+	if b.Table.Back() {
 		t.Error("there was more to undo")
 	}
 }

@@ -3,11 +3,9 @@
 package ranks
 
 import (
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -26,12 +24,10 @@ type row struct {
 // Page is the page of ranks. There is one for the whole job, which is the same whichever
 // rank is looked at.
 type Page struct {
-	page.Prompts
-	theme  *screen.Theme
-	keys   keyMap
-	table  page.Table[row, int]
-	detail page.Reader
-	alone  bool // there is no job
+	page.Body
+	theme   *screen.Theme
+	table   page.Table[row, int]
+	jobless bool // a single process or file is looked at
 
 	rows   []ranks.Row // as they came; never changed
 	stale  bool        // the table shows older ones
@@ -46,13 +42,14 @@ type Page struct {
 // New returns the page of a job, or, where what is looked at is alone, one that says so.
 // Of a job that runs End goes to what it does now, so that it does not go to the last row.
 func New(t *screen.Theme, alone, runs bool) *Page {
-	p := &Page{theme: t, alone: alone, keys: newKeyMap(runs)}
+	p := &Page{Body: page.NewBody(nil, "Ranks"), theme: t, jobless: alone}
 	p.table = page.Table[row, int]{
-		Columns: p.columns(), Noun: "rank", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Style: styleOf,
-		Key: func(r row) int { return r.at }, Open: p.enter, Moved: func() { p.detail.Offset = 0 }, Arranged: p.arrange,
+		Columns: p.columns(), Noun: "rank", Body: &p.Body, Style: styleOf,
+		Key: func(r row) int { return r.at }, Open: p.enter, Arranged: p.arrange,
 		SearchHint: "a rank, a host, a command, a problem", FilterHint: "a rank, a host, a command, a problem",
 	}
 	p.table.Start(page.Order{By: headroomHead})
+	p.bind(runs)
 	return p
 }
 
@@ -72,7 +69,7 @@ func (p *Page) Turn(direction int) {
 		p.table.Filter = ""
 		p.arrange()
 		p.table.Select((r.at + direction + n) % n)
-		p.detail.Offset = 0
+		p.Detail.Offset = 0
 	}
 }
 
@@ -118,32 +115,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.table.Place(table)
 	p.arrangeNew()
 	p.said = p.lines(w)
-	p.detail.Resize(len(p.said), detail.H-1)
-	return nil
-}
-
-// Update takes keys and the mouse.
-func (p *Page) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.press(msg)
-	case tea.MouseWheelMsg:
-		p.table.Wheel(msg)
-	case tea.MouseClickMsg:
-		return p.table.Click(msg)
-	}
-	return nil
-}
-
-func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
-	switch {
-	case p.detail.Sideways(msg, p.keys.motion):
-	case key.Matches(msg, p.keys.pane.Copy):
-		return page.Copied(page.CopyLines(p.said), "the findings and the rank")
-	default:
-		cmd, _ := p.table.Press(msg)
-		return cmd
-	}
+	p.Detail.Resize(len(p.said), detail.H-1)
 	return nil
 }
 
@@ -156,60 +128,10 @@ func (p *Page) enter() tea.Cmd {
 	return func() tea.Msg { return Enter{r.at} }
 }
 
-// Back leaves the filter, the order and the search.
-func (p *Page) Back() bool { return p.table.Back() }
-
 // Lacks says that there is no job.
 func (p *Page) Lacks() string {
-	if p.alone {
+	if p.jobless {
 		return "Ranks are those of a job of several processes, as mpirun, torchrun or srun start them"
 	}
 	return ""
 }
-
-type keyMap struct {
-	motion keys.Motion
-	pane   keys.Pane
-}
-
-func newKeyMap(runs bool) keyMap {
-	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
-	if runs {
-		k.motion.Bottom.SetKeys("G")
-	}
-	k.pane.Open.SetHelp("enter", "go into the rank; esc comes back")
-	k.pane.Copy.SetHelp("y", "copy the findings and what is said of the rank")
-	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Expand, &k.pane.Other)
-	k.motion.Sideways("scroll the detail up", "scroll the detail down")
-	return k
-}
-
-// Help returns the page's keys.
-func (p *Page) Help() []keys.Group {
-	return []keys.Group{
-		{Title: "Ranks", Bindings: p.keys.pane.Bindings(), Terms: []keys.Term{
-			keys.Explain("peak", "of the last step: what was allocated at most"),
-			keys.Explain(activationHead, "activations when the last step's memory was highest"),
-			keys.Explain(skewHead, "the peak against the median of all ranks"),
-			keys.Explain(headroomHead, "what the last step left of the device: capacity less other programs less the peak of what was reserved"),
-			keys.Explain(leakHead, "by how much memory at the ends of steps grows a step"),
-			keys.Explain(trendHead, "what was allocated lately, all ranks on one scale"),
-		}},
-		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
-	}
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	k := &p.keys.pane
-	return []key.Binding{
-		keys.Short(k.Open, "go into the rank"), keys.Short(k.SortRight, "sort"), keys.Short(k.Filter, "filter"), keys.Short(k.Copy, "copy"),
-	}
-}
-
-var (
-	_ page.Page     = (*Page)(nil)
-	_ page.Lacker   = (*Page)(nil)
-	_ page.Backer   = (*Page)(nil)
-	_ page.Prompter = (*Page)(nil)
-)

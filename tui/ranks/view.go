@@ -29,10 +29,6 @@ func areas(w, h int) (table, detail screen.Rect) {
 // View draws the page.
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.theme, w, h)
-	if why := p.Lacks(); why != "" {
-		page.DrawNeeds(c, "Ranks", why)
-		return c.String()
-	}
 	c.Rule(0, p.title(), p.count(), true)
 	table, detail := areas(w, h)
 	p.table.Draw(c.Sub(table))
@@ -41,7 +37,7 @@ func (p *Page) View(w, h int) string {
 	}
 	below := c.Sub(detail)
 	below.Rule(0, "", "", false)
-	p.detail.Draw(below, 1, p.said)
+	p.Detail.Draw(below, 1, p.said)
 	return c.String()
 }
 

@@ -81,5 +81,5 @@ func (p *Page) drawBar(c screen.Canvas, s *analysis.MapSegment) {
 	if p.scaled {
 		w = max(int(float64(w)*float64(s.Size)/float64(p.largest)+0.5), 1)
 	}
-	page.DrawBar(p.scene, c, 0, 0, w, s)
+	page.DrawBar(p.Scene, c, 0, 0, w, s)
 }

@@ -6,16 +6,6 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-func (p *Page) drawDetail(c screen.Canvas, beside bool) {
-	if c.Height() == 0 {
-		return
-	}
-	c = page.Aside(c, beside)
-	c.Rule(0, "Detail", "", false)
-	reader := p.detail
-	reader.Draw(c, 1, p.detailLines())
-}
-
 // detailLines describes what is selected.
 func (p *Page) detailLines() []page.Line {
 	if b := p.block(); b != nil {
@@ -28,7 +18,7 @@ func (p *Page) detailLines() []page.Line {
 }
 
 func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
-	t := p.scene.Tables()
+	t := p.Scene.Tables()
 	kind := s.Type
 	if s.Expandable {
 		kind += " expandable"
@@ -43,7 +33,7 @@ func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 		lines = append(lines, p.pinLines(s)...)
 	}
 	lines = append(lines, page.Heading("obtained from the driver at"))
-	return append(lines, page.StackPart(p.scene, s.Stack, p.all)...)
+	return append(lines, page.StackPart(p.Scene, s.Stack, p.Frames)...)
 }
 
 // pinLines says which small block keeps the segment: first in one line, because
@@ -51,15 +41,15 @@ func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 func (p *Page) pinLines(s *analysis.MapSegment) []page.Line {
 	lines := []page.Line{
 		{Label: "pinned by", Text: screen.Bytes(s.Pin.Requested) + " at " + screen.Address(s.Pin.Addr) +
-			" by " + p.scene.Index.StackName(s.Pin.Stack), Style: screen.Warn},
+			" by " + p.Scene.Index.StackName(s.Pin.Stack), Style: screen.Warn},
 		page.Heading("while it lives the driver cannot have the segment back; it was allocated at"),
 	}
-	return append(lines, page.StackPart(p.scene, s.Pin.Stack, p.all)...)
+	return append(lines, page.StackPart(p.Scene, s.Pin.Stack, p.Frames)...)
 }
 
 func (p *Page) blockLines(b *analysis.MapBlock) []page.Line {
 	if b.Known && b.State.Live() {
-		lines := page.AllocationLines(p.scene, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At), p.all)
+		lines := page.AllocationLines(p.Scene, p.Scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At), p.Frames)
 		lines[0].Text += ", " + stateText(b.State) + ", rounding " + screen.Bytes(b.Size-b.Requested)
 		return lines
 	}
@@ -69,7 +59,7 @@ func (p *Page) blockLines(b *analysis.MapBlock) []page.Line {
 	}
 	if b.Stack > 0 {
 		lines = append(lines, page.Heading("last used at"))
-		lines = append(lines, page.StackPart(p.scene, b.Stack, p.all)...)
+		lines = append(lines, page.StackPart(p.Scene, b.Stack, p.Frames)...)
 	}
 	return lines
 }

@@ -5,7 +5,6 @@ package segments
 
 import (
 	"context"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -21,9 +20,7 @@ type question struct {
 
 // Page is the segments page.
 type Page struct {
-	page.Prompts
-	scene   *page.Scene
-	keys    keyMap
+	page.Body
 	asked   *ask.One[question, *analysis.Map]
 	listed  *ask.One[listQuestion, []*analysis.MapSegment]
 	shown   listQuestion  // what the table's rows answer
@@ -36,36 +33,29 @@ type Page struct {
 	segment uint64                                 // address of the segment whose blocks are listed
 	blocks  page.Table[*analysis.MapBlock, uint64] // stays on its row when time moves
 	pool    int                                    // 0: all, else one of state.Pools
-	detail  page.Reader
-	all     bool // show all frames
 	scaled  bool
-	alone   bool
 	shape   shape
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s)}
+	p := &Page{Body: page.NewBody(s, "Segments")}
 	p.table = page.Table[*analysis.MapSegment, uint64]{
 		Noun: "segment", SearchHint: "address, pool, stream, type, stack", FilterHint: "address, pool, stream, type, stack, pinned",
-		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Open: p.open, Moved: p.moved,
+		Body: &p.Body, Open: p.open, Moved: p.moved,
 		Key: func(s *analysis.MapSegment) uint64 { return s.Addr },
 	}
 	p.table.Start(page.Order{By: "size"})
 	p.blocks = page.Table[*analysis.MapBlock, uint64]{
-		Columns: p.blockColumns(), Style: blockStyle, Open: p.open, Moved: func() { p.detail.Offset = 0 },
+		Columns: p.blockColumns(), Style: blockStyle, Open: p.open, Moved: func() { p.Detail.Offset = 0 },
+		Body: &page.Body{Keys: page.Keys{Motion: p.Keys.Motion}}, // the others are the segments', also here
 	}
 	p.asked = ask.New(s.Gate, func(_ context.Context, q question) *analysis.Map { return q.index.SegmentsAt(q.at) })
 	p.listed = ask.New(s.Gate, list)
 	p.named = ask.New(s.Gate, nameBlocks)
+	p.bind()
 	return p
 }
-
-// Pace keeps a page that moves as a whole readable, and its bytes few.
-func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * time.Microsecond }
-
-// Maximise shows the list alone, or with the detail again.
-func (p *Page) Maximise() { p.alone = !p.alone }
 
 // Rebase forgets the map: its blocks are known by numbers.
 func (p *Page) Rebase(int) {
@@ -85,16 +75,16 @@ func (p *Page) Back() bool {
 	default:
 		return false
 	}
-	p.detail.Offset = 0
+	p.Detail.Offset = 0
 	return true
 }
 
 // Refresh asks for the map at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Edition(), p.scene.Cursor()})
+	cmd := p.asked.Ask(question{p.Scene.Edition(), p.Scene.Cursor()})
 	if state, ok := p.asked.Answer(); ok {
 		p.pool = min(p.pool, len(state.Pools))
-		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{p.scene.Edition(), state, p.table.Order, p.pool, p.table.Filter}))
+		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{p.Scene.Edition(), state, p.table.Order, p.pool, p.table.Filter}))
 	}
 	if rows, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
 		p.take(p.listed.Answered(), rows)
@@ -110,20 +100,20 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	} else if p.state != nil {
 		p.inside = false
 	}
-	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
+	p.PlaceDetail(p.shape.detail, p.detailLines())
 	return cmd
 }
 
 // take shows a new list.
 func (p *Page) take(q listQuestion, rows []*analysis.MapSegment) {
 	if q.state != p.state {
-		p.room = analysis.RoomIn(p.scene.Index, q.state)
+		p.room = analysis.RoomIn(p.Scene.Index, q.state)
 	}
 	p.shown, p.state, p.largest = q, q.state, 1
 	for _, s := range rows {
 		p.largest = max(p.largest, s.Size)
 	}
-	p.table.Columns = columns(p.scene.Index, p.drawBar)
+	p.table.Columns = columns(p.Scene.Index, p.drawBar)
 	p.table.Show(rows, q.order)
 }
 

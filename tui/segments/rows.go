@@ -73,7 +73,7 @@ func stateText(s trace.BlockState) string {
 
 // blockName says what a live block holds.
 func (p *Page) blockName(b *analysis.MapBlock) string {
-	x := p.scene.Index
+	x := p.Scene.Index
 	names, _ := p.named.Answer()
 	if p.named.Answered().segment != p.opened() {
 		names = nil

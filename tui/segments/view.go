@@ -11,7 +11,7 @@ type shape struct{ totals, list, detail screen.Rect }
 
 func (p *Page) newShape(w, h int) shape {
 	all := screen.Rect{W: w, H: h}
-	if p.alone {
+	if p.Alone {
 		return shape{list: all}
 	}
 	var s shape
@@ -30,20 +30,20 @@ func (p *Page) newShape(w, h int) shape {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	if p.state == nil {
 		c.Rule(0, "Segments", "", true)
 		c.Middle(0, h/2, w, "building the allocator's map …", screen.Dim)
 		return c.String()
 	}
-	if p.scene.Index.Uncached() {
+	if p.Scene.Index.Uncached() {
 		p.drawUncached(c)
 		return c.String()
 	}
 	s := p.newShape(w, h)
 	p.drawTotals(c.Sub(s.totals))
 	p.drawList(c.Sub(s.list))
-	p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
+	p.DrawDetail(c.Sub(s.detail), s.detail.X > 0, p.detailLines)
 	return c.String()
 }
 
@@ -113,7 +113,7 @@ func drawFacts(c screen.Canvas, y int, facts []string) {
 }
 
 func (p *Page) title() string {
-	if p.state.At == p.scene.Last() {
+	if p.state.At == p.Scene.Last() {
 		return "Allocator's map at the end"
 	}
 	if p.state.At < 0 {
@@ -166,7 +166,7 @@ func (p *Page) drawPool(c screen.Canvas, y int, u *analysis.PoolUse, only bool) 
 		style = screen.Strong
 		c.Set(0, y, '▸', screen.Title)
 	}
-	c.Fit(1, y, 22, "pool "+page.PoolText(p.scene.Tables(), u.Pool), style)
+	c.Fit(1, y, 22, "pool "+page.PoolText(p.Scene.Tables(), u.Pool), style)
 	c.Right(23, y, 13, screen.Plural(u.Segments, "segment"), style)
 	c.Right(37, y, 20, screen.Bytes(u.Reserved)+" reserved", style)
 	c.Right(58, y, 18, screen.Bytes(u.Active)+" active", style)
@@ -197,14 +197,14 @@ func (p *Page) listTitle() string {
 func (p *Page) listState() string {
 	text := ""
 	if p.shown.pool > 0 {
-		text = "pool " + page.PoolText(p.scene.Tables(), p.state.Pools[p.shown.pool-1].Pool)
+		text = "pool " + page.PoolText(p.Scene.Tables(), p.state.Pools[p.shown.pool-1].Pool)
 	}
 	if p.shown.filter != "" {
 		text += " filter “" + p.shown.filter + "”"
 	}
 	if text == "" {
 		text = "█ live  · free  ▒ partly  p pending"
-		if p.scene.Theme.Letters() {
+		if p.Scene.Theme.Letters() {
 			text = "A…Z live: the category  · free  ▒ partly  p pending"
 		}
 	}

@@ -65,7 +65,7 @@ func (p *Page) drawLabel(c screen.Canvas, x, y, w int, n *analysis.Node) {
 		c.Fit(x, y, w, n.Label, style)
 		return
 	}
-	line := page.FrameLine(p.scene.Tables(), n.Frame)
+	line := page.FrameLine(p.Scene.Tables(), n.Frame)
 	line.Style = style
 	line.DrawAt(c, x, y, w)
 }

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // box is a frame as it lies in the graph.
@@ -232,37 +233,37 @@ func (g *graph) reveal(n *analysis.Node) {
 }
 
 // key answers a key and reports whether it was one of the graph's.
-func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) bool {
+func (g *graph) key(msg tea.KeyPressMsg, k *page.Keys) bool {
 	if g.root == nil {
 		return false
 	}
 	switch {
-	case key.Matches(msg, k.pane.Open, k.pane.ZoomIn, k.pane.Expand):
+	case key.Matches(msg, k.Pane.Open, k.Pane.ZoomIn, k.Pane.Expand):
 		g.zoom(g.selected)
-	case key.Matches(msg, k.pane.ZoomOut):
+	case key.Matches(msg, k.Pane.ZoomOut):
 		g.out()
-	case key.Matches(msg, k.motion.Up):
+	case key.Matches(msg, k.Motion.Up):
 		if g.selected != g.zoomed {
 			g.selected = g.above(g.selected)
 		}
-	case key.Matches(msg, k.motion.Down):
+	case key.Matches(msg, k.Motion.Down):
 		if below := g.below(g.selected); len(below) > 0 {
 			g.selected = below[0]
 		}
-	case key.Matches(msg, k.motion.Left):
+	case key.Matches(msg, k.Motion.Left):
 		g.sideways(-1)
-	case key.Matches(msg, k.motion.Right):
+	case key.Matches(msg, k.Motion.Right):
 		g.sideways(1)
-	case key.Matches(msg, k.motion.Top):
+	case key.Matches(msg, k.Motion.Top):
 		g.selected = g.zoomed
-	case key.Matches(msg, k.motion.Bottom):
+	case key.Matches(msg, k.Motion.Bottom):
 		for below := g.below(g.selected); len(below) > 0; below = g.below(g.selected) {
 			g.selected = below[0]
 		}
-	case key.Matches(msg, k.motion.PageUp):
+	case key.Matches(msg, k.Motion.PageUp):
 		g.offset -= g.height
 		g.selectVisible()
-	case key.Matches(msg, k.motion.PageDown):
+	case key.Matches(msg, k.Motion.PageDown):
 		g.offset += g.height
 		g.selectVisible()
 	default:

@@ -94,7 +94,7 @@ func TestAFramesColourSaysWhoseCodeItIs(t *testing.T) {
 		"/home/me/train.go":                     program,
 	} {
 		tr := tracetest.Parse(t, fmt.Sprintf("frame f %q 10 \"main\"\nstack s f\ndevice 0\nalloc 0x1000 512 stack=s\n", file))
-		p := &Page{scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}
+		p := &Page{Body: page.Body{Scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}}
 		if got := p.kindOf(&analysis.Node{Frame: 1}); got != want {
 			t.Errorf("%s: got %d, want %d", file, got, want)
 		}

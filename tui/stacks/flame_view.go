@@ -47,7 +47,7 @@ func (p *Page) boxLabel(n *analysis.Node, room int) string {
 	}
 	label := n.Label
 	if n.Frame != 0 {
-		label = p.scene.Index.ShortLabel(n.Frame)
+		label = p.Scene.Index.ShortLabel(n.Frame)
 	}
 	if t := p.graph.trunkTo(n); t != nil {
 		label = "+" + screen.Count(t.folded) + " … " + label
@@ -80,9 +80,9 @@ func (p *Page) kindOf(n *analysis.Node) kind {
 		return unknown
 	}
 	switch {
-	case p.scene.Index.Code().Own(n.Frame):
+	case p.Scene.Index.Code().Own(n.Frame):
 		return program
-	case lines.IsPython(p.scene.Tables().FrameFile(n.Frame)):
+	case lines.IsPython(p.Scene.Tables().FrameFile(n.Frame)):
 		return library
 	default:
 		return native

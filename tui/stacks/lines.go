@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -45,11 +44,11 @@ func (p *Page) newFlat() {
 	f := &p.flat
 	f.table = page.Table[*lines.Row, string]{
 		Columns: f.columns(), Noun: "line", SearchHint: "part of file or function", FilterHint: "only matching lines",
-		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r *lines.Row) string { return r.Name },
+		Body: &p.Body, Key: func(r *lines.Row) string { return r.Name },
 		Open: p.openLine,
 	}
 	f.table.Start(page.Order{By: "self"})
-	f.asked = ask.New(p.scene.Gate, func(_ context.Context, q lineQuestion) *lineList {
+	f.asked = ask.New(p.Scene.Gate, func(_ context.Context, q lineQuestion) *lineList {
 		l := &lineList{Table: analysis.LinesAt(q.index.Index, q.at, q.by, q.libraries)}
 		for i := range l.Rows {
 			l.rows = append(l.rows, &l.Rows[i])
@@ -82,7 +81,7 @@ func lineStyle(r *lines.Row) screen.Style {
 // refresh asks for the lines and shows them.
 func (p *Page) refreshLines(w, h int) tea.Cmd {
 	f := &p.flat
-	cmd := f.asked.Ask(lineQuestion{p.scene.Edition(), p.at(), f.by, p.runtime, f.table.Filter, f.table.Order})
+	cmd := f.asked.Ask(lineQuestion{p.Scene.Edition(), p.at(), f.by, p.runtime, f.table.Filter, f.table.Order})
 	list, ok := f.asked.Answer()
 	if !ok {
 		return cmd
@@ -124,22 +123,20 @@ func (f *flat) state(libraries bool) string {
 	return text
 }
 
-// turnLines shows the flat table or, where it shows, the next way to add up.
+// turnLines shows the flat table or, where it or a comparison shows, the next way to
+// add up.
 func (p *Page) turnLines() {
+	if v := &p.versus; v.on {
+		v.by, v.flame = (v.by+1)%ways, false
+		v.table.Unselect()
+		return
+	}
 	f := &p.flat
 	if f.on {
 		f.by = (f.by + 1) % lines.Ways
 		f.table.Unselect()
 	}
 	f.on = true
-}
-
-func (p *Page) linesKey(msg tea.KeyPressMsg) tea.Cmd {
-	if key.Matches(msg, p.keys.pane.Expand) {
-		return p.openLine()
-	}
-	cmd, _ := p.flat.table.Press(msg)
-	return cmd
 }
 
 // openLine shows the tree of the stacks that pass the selected line.
@@ -188,7 +185,7 @@ func (p *Page) drawLine(c screen.Canvas) {
 		c.Fit(1, 1, c.Width()-2, r.Name, screen.Strong)
 		return
 	}
-	t := p.scene.Tables()
+	t := p.Scene.Tables()
 	file := t.FrameFile(r.Frame)
 	if p.flat.shown.By == lines.Line {
 		file += ":" + strconv.Itoa(int(t.Frames[r.Frame].Line))

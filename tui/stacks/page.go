@@ -4,9 +4,7 @@ package stacks
 
 import (
 	"context"
-	"time"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -37,9 +35,7 @@ type question struct {
 
 // Page is the stacks page.
 type Page struct {
-	page.Prompts
-	scene     *page.Scene
-	keys      keyMap
+	page.Body
 	asked     *ask.One[question, *analysis.Tree]
 	tree      *analysis.Tree // the newest answer, laid out
 	moment    moment
@@ -58,10 +54,10 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), opened: make(map[uint64]bool)}
+	p := &Page{Body: page.NewBody(s, "Stacks"), opened: make(map[uint64]bool)}
 	p.table = page.Table[*row, uint64]{
 		Columns: p.columns(), Noun: "frame", SearchHint: "part of file or function", FilterHint: "only stacks with a matching frame",
-		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r *row) uint64 { return r.key },
+		Body: &p.Body, Key: func(r *row) uint64 { return r.key },
 		Open: p.toggle, Arranged: p.flatten, Seek: p.seek,
 	}
 	p.table.Start(page.Order{By: "bytes"})
@@ -77,11 +73,9 @@ func New(s *page.Scene) *Page {
 	})
 	p.newFlat()
 	p.newVersus()
+	p.bind()
 	return p
 }
-
-// Pace keeps a page that moves as a whole readable, and its bytes few.
-func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * time.Microsecond }
 
 // Rebase forgets the tree; what was opened in it and zoomed into is known by name.
 func (p *Page) Rebase(int) {
@@ -109,7 +103,7 @@ func (p *Page) Back() bool {
 }
 
 // at returns the event whose stacks are wanted.
-func (p *Page) at() int { return p.moment.of(p.scene) }
+func (p *Page) at() int { return p.moment.of(p.Scene) }
 
 // of returns the event of a scene that the moment is right after.
 func (m moment) of(s *page.Scene) int {
@@ -137,7 +131,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if p.flat.on {
 		return p.refreshLines(w, h)
 	}
-	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.table.Filter, p.through})
+	cmd := p.asked.Ask(question{p.Scene.Edition(), p.at(), p.innermost, p.runtime, p.table.Filter, p.through})
 	tree, ok := p.asked.Answer()
 	if !ok {
 		return cmd
@@ -154,80 +148,70 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	g := p.shownGraph()
+	if g == nil {
+		return p.Body.Update(msg)
+	}
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		return p.key(msg)
+		return p.Body.Update(msg)
 	case tea.MouseWheelMsg:
-		switch {
-		case p.versus.on && p.versus.flame:
-			p.versus.graph.wheel(msg)
-		case p.versus.on:
-			p.versus.table.Wheel(msg)
-		case p.flat.on:
-			p.flat.table.Wheel(msg)
-		case p.flame:
-			p.graph.wheel(msg)
-		default:
-			p.table.Wheel(msg)
-		}
+		g.wheel(msg)
 	case tea.MouseClickMsg:
-		switch {
-		case p.versus.on:
-			return p.clickVersus(msg, p.width)
-		case p.flat.on:
-			return p.flat.table.Click(msg)
-		case !p.flame:
-			return p.table.Click(msg)
+		if p.versus.on {
+			p.clickVersus(msg)
+		} else {
+			g.click(msg.X, msg.Y-bodyTop)
 		}
-		p.graph.click(msg.X, msg.Y-bodyTop)
 	}
 	return nil
 }
 
-// viewKey takes the keys that mean the same in every view: which moment, in which
-// order, with which frames.
-func (p *Page) viewKey(msg tea.KeyPressMsg) bool {
-	k := &p.keys
+// shownGraph returns the flame graph that is shown, nil while a table is.
+func (p *Page) shownGraph() *graph {
 	switch {
-	case key.Matches(msg, k.mine.Moment):
-		p.moment = (p.moment + 1) % moments
-	case key.Matches(msg, k.mine.Order):
-		p.innermost = !p.innermost
-	case key.Matches(msg, k.mine.Runtime):
-		p.runtime = !p.runtime
-	default:
-		return false
+	case p.versus.on && p.versus.flame:
+		return &p.versus.graph
+	case p.flame && !p.versus.on && !p.flat.on:
+		return &p.graph
 	}
-	return true
+	return nil
 }
 
-func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
+// rows are the table that is shown.
+func (p *Page) rows() page.Rows {
 	switch {
 	case p.versus.on:
-		return p.versusKey(msg)
-	case key.Matches(msg, k.mine.Versus):
-		return p.turnVersus()
-	case key.Matches(msg, k.mine.Lines):
-		p.turnLines()
-	case key.Matches(msg, k.mine.Toggle) && p.flat.on:
-		p.flat.on, p.through = false, through{}
-	case key.Matches(msg, k.mine.Toggle):
-		p.flame = !p.flame
-	case p.viewKey(msg):
-	case key.Matches(msg, k.pane.Copy):
-		return p.copy()
+		return &p.versus.table
 	case p.flat.on:
-		return p.linesKey(msg)
-	case p.flame && p.graph.key(msg, k):
-	default:
-		return p.treeKey(msg)
+		return &p.flat.table
 	}
-	return nil
+	return &p.table
+}
+
+// graphKey answers a key in a flame graph. A comparison has no others there.
+func (p *Page) graphKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	g := p.shownGraph()
+	return nil, g != nil && (g.key(msg, &p.Keys) || p.versus.on)
+}
+
+// turnGraph shows a flame graph, or a table again.
+func (p *Page) turnGraph() {
+	switch {
+	case p.versus.on:
+		p.versus.flame = !p.versus.flame
+	case p.flat.on:
+		p.flat.on, p.through = false, through{}
+	default:
+		p.flame = !p.flame
+	}
 }
 
 // copy puts the frames from the selected one to the root on the clipboard.
 func (p *Page) copy() tea.Cmd {
+	if p.versus.on {
+		return p.copyVersus()
+	}
 	if p.flat.on {
 		if r, ok := p.flat.table.Current(); ok {
 			return page.Copied(r.Name, "the "+p.flat.shown.By.String())

@@ -3,7 +3,6 @@ package stacks
 import (
 	"hash/maphash"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -82,7 +81,7 @@ func (p *Page) passesOn(n *analysis.Node) bool {
 	if n.Frame == 0 || len(n.Children) != 1 || n.Children[0].Bytes != n.Bytes {
 		return false
 	}
-	return !p.scene.Index.Code().Own(n.Frame) && (p.table.Search == "" || !find.Text(n.Label, p.table.Search))
+	return !p.Scene.Index.Code().Own(n.Frame) && (p.table.Search == "" || !find.Text(n.Label, p.table.Search))
 }
 
 func pathKey(parent uint64, label string) uint64 {
@@ -114,22 +113,32 @@ func (p *Page) sorted(nodes []*analysis.Node) []*row {
 	return rows
 }
 
-// treeKey answers the keys of the tree.
-func (p *Page) treeKey(msg tea.KeyPressMsg) tea.Cmd {
-	switch k := &p.keys; {
-	case key.Matches(msg, k.pane.Expand):
-		return p.toggle()
-	case key.Matches(msg, k.mine.ExpandAll):
-		p.toggleAll()
-	case key.Matches(msg, k.motion.Left):
-		p.collapse()
-	case key.Matches(msg, k.motion.Right):
-		p.expand()
-	default:
-		cmd, _ := p.table.Press(msg)
-		return cmd
+// expand opens or closes the selected row.
+func (p *Page) expand() tea.Cmd {
+	switch {
+	case p.versus.on:
+		return nil
+	case p.flat.on:
+		return p.openLine()
 	}
-	return nil
+	return p.toggle()
+}
+
+// sideways closes a frame of the tree or goes to its caller, or opens it or goes to the
+// first of its callees.
+func (p *Page) sideways(direction int) {
+	r, ok := p.table.Current()
+	switch {
+	case p.versus.on || p.flat.on || !ok:
+	case direction < 0 && r.open:
+		p.toggle()
+	case direction < 0 && r.parent != nil:
+		p.table.Select(r.parent.key)
+	case direction > 0 && r.open:
+		p.table.Next()
+	case direction > 0:
+		p.toggle()
+	}
 }
 
 // toggle shows or hides the callees of the selected frame.
@@ -141,7 +150,11 @@ func (p *Page) toggle() tea.Cmd {
 	return nil
 }
 
+// toggleAll opens or closes all of the tree.
 func (p *Page) toggleAll() {
+	if p.versus.on || p.flat.on {
+		return
+	}
 	clear(p.opened)
 	if p.openAll > 0 {
 		p.openAll = -1
@@ -149,28 +162,4 @@ func (p *Page) toggleAll() {
 		p.openAll = 1
 	}
 	p.flatten()
-}
-
-// collapse hides the callees, or goes to the caller when none show.
-func (p *Page) collapse() {
-	r, ok := p.table.Current()
-	switch {
-	case !ok:
-	case r.open:
-		p.toggle()
-	case r.parent != nil:
-		p.table.Select(r.parent.key)
-	}
-}
-
-// expand shows the callees, or goes to the first when they show.
-func (p *Page) expand() {
-	r, ok := p.table.Current()
-	switch {
-	case !ok:
-	case r.open:
-		p.table.Next()
-	default:
-		p.toggle()
-	}
 }

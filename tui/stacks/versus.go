@@ -3,7 +3,6 @@ package stacks
 import (
 	"context"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis/difference"
@@ -78,10 +77,10 @@ func (p *Page) newVersus() {
 	v := &p.versus
 	v.table = page.Table[*versusRow, string]{
 		Columns: versusColumns(), Noun: "row", SearchHint: "part of the name", FilterHint: "only matching rows",
-		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r *versusRow) string { return r.Name },
+		Body: &p.Body, Key: func(r *versusRow) string { return r.Name },
 	}
 	v.table.Start(page.Order{By: "change"})
-	v.asked = ask.New(p.scene.Gate, func(_ context.Context, q versusQuestion) *comparison {
+	v.asked = ask.New(p.Scene.Gate, func(_ context.Context, q versusQuestion) *comparison {
 		return compare(q, v.table.Columns)
 	})
 }
@@ -122,15 +121,15 @@ func rowsBy(d *difference.Difference, by way) []difference.Row {
 
 // compared returns what is compared, and false while the other file is not there.
 func (p *Page) compared() (s sides, ok bool) {
-	if p.scene.Rival == nil {
-		e := p.scene.Edition()
-		return sides{[2]page.Edition{e, e}, [2]int{p.scene.Summary.PeakEvent, p.at()}}, true
+	if p.Scene.Rival == nil {
+		e := p.Scene.Edition()
+		return sides{[2]page.Edition{e, e}, [2]int{p.Scene.Summary.PeakEvent, p.at()}}, true
 	}
-	r := p.scene.Rival()
+	r := p.Scene.Rival()
 	if r.Scene == nil {
 		return s, false
 	}
-	scenes := [2]*page.Scene{p.scene, r.Scene}
+	scenes := [2]*page.Scene{p.Scene, r.Scene}
 	if r.First {
 		scenes[0], scenes[1] = scenes[1], scenes[0]
 	}
@@ -163,33 +162,12 @@ func (p *Page) refreshVersus(w, h int) tea.Cmd {
 	return cmd
 }
 
-// turnVersus begins a comparison.
+// turnVersus begins a comparison, or ends it.
 func (p *Page) turnVersus() tea.Cmd {
-	p.versus.on = true
-	return func() tea.Msg { return page.ReadRival{} }
-}
-
-// versusKey answers a key while things are compared.
-func (p *Page) versusKey(msg tea.KeyPressMsg) tea.Cmd {
-	v, k := &p.versus, &p.keys
-	switch {
-	case key.Matches(msg, k.mine.Versus):
-		v.on = false
-	case key.Matches(msg, k.mine.Lines):
-		v.by, v.flame = (v.by+1)%ways, false
-		v.table.Unselect()
-	case key.Matches(msg, k.mine.Toggle):
-		p.versus.flame = !p.versus.flame
-	case p.viewKey(msg):
-	case key.Matches(msg, k.pane.Copy):
-		return p.copyVersus()
-	case p.versus.flame:
-		v.graph.key(msg, k)
-	default:
-		cmd, _ := v.table.Press(msg)
-		return cmd
+	if p.versus.on = !p.versus.on; !p.versus.on {
+		return nil
 	}
-	return nil
+	return func() tea.Msg { return page.ReadRival{} }
 }
 
 func (p *Page) copyVersus() tea.Cmd {

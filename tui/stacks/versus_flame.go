@@ -43,24 +43,20 @@ func (v *versus) placeSide(side int, n *analysis.Node, x, w, depth int) {
 
 // clickVersus selects the box at a cell of either side; a click on the selected one
 // zooms into it.
-func (p *Page) clickVersus(msg tea.MouseClickMsg, w int) tea.Cmd {
+func (p *Page) clickVersus(msg tea.MouseClickMsg) {
 	v := &p.versus
-	if !p.versus.flame {
-		return v.table.Click(msg)
-	}
 	for side, boxes := range v.boxes {
-		x := msg.X - side*(w/2+1)
+		x := msg.X - side*(p.width/2+1)
 		for _, b := range boxes {
 			if b.depth == msg.Y-bodyTop-1+v.graph.offset && x >= b.x && x < b.x+b.w {
 				if b.node == v.graph.selected {
 					v.graph.zoom(b.node)
 				}
 				v.graph.selected = b.node
-				return nil
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // drawSides draws the flame graphs of both sides, which have one selection.

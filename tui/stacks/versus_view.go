@@ -77,8 +77,8 @@ func (p *Page) drawVersus(c screen.Canvas) {
 
 // waitsFor says why there is no comparison yet.
 func (p *Page) waitsFor() string {
-	if p.scene.Rival != nil {
-		if r := p.scene.Rival(); r.Why != "" {
+	if p.Scene.Rival != nil {
+		if r := p.Scene.Rival(); r.Why != "" {
 			return r.Name + ": " + r.Why
 		} else if r.Scene == nil {
 			return "reading " + r.Name + " …"
@@ -132,10 +132,10 @@ func apart(a, b string, room int) (string, string) {
 
 // sideName names a side in short.
 func (p *Page) sideName(side int) string {
-	if p.scene.Rival == nil {
+	if p.Scene.Rival == nil {
 		return [...]string{"peak", [...]string{atCursor: "cursor", atPeak: "peak", atEnd: "end"}[p.moment]}[side]
 	}
-	r := p.scene.Rival()
+	r := p.Scene.Rival()
 	if r.First == (side == 0) {
 		return filepath.Base(r.Name)
 	}

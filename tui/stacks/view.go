@@ -18,7 +18,7 @@ func bodyRect(w, h int) screen.Rect {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	if p.versus.on {
 		p.drawVersus(c)
 		return c.String()
@@ -115,7 +115,7 @@ func (p *Page) drawDetail(c screen.Canvas) {
 		c.Fit(1, 1, room, n.Label, screen.Plain)
 		return
 	}
-	line := page.FrameLine(p.scene.Tables(), n.Frame)
+	line := page.FrameLine(p.Scene.Tables(), n.Frame)
 	c.Fit(1, 1, room, line.Text, screen.Strong)
 	c.Text(1, 2, screen.TruncateLeft(line.Where, c.Width()-2), screen.Dim)
 }

@@ -9,54 +9,26 @@ import (
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	if p.read == nil {
+		return p.Body.Update(msg)
+	}
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		if p.read != nil {
-			return p.readingKey(msg)
-		}
-		return p.key(msg)
+		return p.readingKey(msg)
 	case tea.MouseWheelMsg:
-		if p.read != nil || p.shape.detail.Contains(msg.X, msg.Y) {
-			p.detail.Wheel(msg)
-			return nil
-		}
-		p.table().Wheel(msg)
-	case tea.MouseClickMsg:
-		if p.read == nil {
-			return p.table().Click(msg)
-		}
+		p.Detail.Wheel(msg)
 	}
 	return nil
 }
 
 // readingKey takes a key while one tensor is shown alone.
 func (p *Page) readingKey(msg tea.KeyPressMsg) tea.Cmd {
-	switch k := &p.keys; {
-	case p.detail.Key(msg, k.motion):
-	case key.Matches(msg, k.pane.Open):
-		return page.ToEvent(p.scene, p.read.tensor.Allocation)
-	case key.Matches(msg, k.pane.Copy):
+	switch k := &p.Keys; {
+	case p.Detail.Key(msg, k.Motion):
+	case key.Matches(msg, k.Pane.Open):
+		return page.ToEvent(p.Scene, p.read.tensor.Allocation)
+	case key.Matches(msg, k.Pane.Copy):
 		return page.Copied(page.CopyLines(p.detailLines()), "the tensor")
-	}
-	return nil
-}
-
-func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	switch k := &p.keys; {
-	case p.detail.Sideways(msg, k.motion):
-	case key.Matches(msg, k.pane.Expand):
-		p.all = !p.all
-	case key.Matches(msg, k.pane.Copy):
-		return page.Copied(page.CopyLines(p.detailLines()), "the detail")
-	case key.Matches(msg, k.mine.View):
-		p.turn(map[view]view{sites: single, single: sites, inside: sites}[p.view])
-	case key.Matches(msg, k.mine.Moment):
-		p.now = !p.now
-	case key.Matches(msg, k.mine.Worrying):
-		p.worrying = !p.worrying
-	default:
-		cmd, _ := p.table().Press(msg)
-		return cmd
 	}
 	return nil
 }
@@ -73,7 +45,7 @@ func (p *Page) open() tea.Cmd {
 		t.List, t.Filter = page.List{}, ""
 		t.Unselect()
 	default:
-		p.read, p.detail.Offset = &r, 0
+		p.read, p.Detail.Offset = &r, 0
 	}
 	return nil
 }

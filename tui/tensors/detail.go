@@ -40,7 +40,7 @@ func (p *Page) siteLines(s *leak.Site) []page.Line {
 		return append(lines, page.Line{Text: "known by what it is: no stack was recorded", Style: screen.Dim})
 	}
 	lines = append(lines, page.Heading("created at"))
-	return append(lines, page.StackPart(p.scene, s.ID.Stack(), p.all)...)
+	return append(lines, page.StackPart(p.Scene, s.ID.Stack(), p.Frames)...)
 }
 
 // trendLines is the verdict on a site, with what it rests on.
@@ -69,7 +69,7 @@ func (p *Page) trendLines(s *leak.Site) []page.Line {
 // step went.
 func (p *Page) fullText(steps int64) string {
 	text := "full in " + screen.Plural(int(steps), "step")
-	if last := p.scene.StepAt(p.held.at); last != nil && last.Duration > 0 && steps > 0 && steps < math.MaxInt64/last.Duration {
+	if last := p.Scene.StepAt(p.held.at); last != nil && last.Duration > 0 && steps > 0 && steps < math.MaxInt64/last.Duration {
 		text += " (some " + about(time.Duration(steps*last.Duration)) + ")"
 	}
 	return text
@@ -115,7 +115,7 @@ func (p *Page) tensorLines(r row) []page.Line {
 	if s := r.site; s != nil && s.Trend.Alarming() {
 		lines = append(lines, page.Line{Label: "its site", Text: s.Trend.String() + restsOn(s), Style: trendStyle(s.Trend)})
 	}
-	now := p.scene.Index.Lifetimes().AllocationAt(t.ID, p.held.at) // it may have been freed since the list was made
-	rest := page.AllocationLines(p.scene, now, p.all || p.read != nil)
+	now := p.Scene.Index.Lifetimes().AllocationAt(t.ID, p.held.at) // it may have been freed since the list was made
+	rest := page.AllocationLines(p.Scene, now, p.Frames || p.read != nil)
 	return append(lines, rest[1:]...)
 }

@@ -24,9 +24,7 @@ const (
 
 // Page is the page of tensors.
 type Page struct {
-	page.Prompts
-	scene    *page.Scene
-	keys     keyMap
+	page.Body
 	asked    *ask.One[question, *held]
 	wanted   question // asked last
 	listed   *ask.One[listQuestion, listing]
@@ -40,9 +38,6 @@ type Page struct {
 	worrying bool    // only what looks wrong
 	now      bool    // follow the very last event, not the last step
 	read     *row    // all about the tensor is shown alone; nil when lists are shown
-	detail   page.Reader
-	all      bool // show all frames
-	alone    bool
 	shape    shape
 }
 
@@ -61,20 +56,18 @@ type selection struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s)}
+	p := &Page{Body: page.NewBody(s, "Tensors")}
 	p.asked, p.listed = ask.New(s.Gate, look), ask.New(s.Gate, list)
 	for v, noun := range [views]string{sites: "creation site", single: "tensor", inside: "tensor"} {
 		p.tables[v] = page.Table[row, selection]{
 			Noun: noun, SearchHint: "verdict, place, name, category, shape, dtype", FilterHint: "verdict, place, name, category, shape",
-			Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: nameOf,
-			Open: p.open, Moved: func() { p.detail.Offset = 0 },
+			Body: &p.Body, Key: nameOf,
+			Open: p.open,
 		}
 	}
+	p.bind()
 	return p
 }
-
-// Maximise shows the list alone, or with the detail again.
-func (p *Page) Maximise() { p.alone = !p.alone }
 
 // Rebase forgets what is alive and which tensor was selected: allocations have
 // other numbers now. A site is still the same.
@@ -102,14 +95,14 @@ func (p *Page) Back() bool {
 	default:
 		return false
 	}
-	p.detail.Offset = 0
+	p.Detail.Offset = 0
 	return true
 }
 
 // turn goes to another list.
 func (p *Page) turn(to view) {
 	p.table().Forget()
-	p.view, p.read, p.detail.Offset = to, nil, 0
+	p.view, p.read, p.Detail.Offset = to, nil, 0
 }
 
 func (p *Page) table() *page.Table[row, selection] { return &p.tables[p.view] }
@@ -128,7 +121,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = p.newShape(w, h)
 	_, table := p.shape.list.Top(1)
 	p.table().Place(table)
-	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
+	p.PlaceDetail(p.shape.detail, p.detailLines())
 	return cmd
 }
 
@@ -137,8 +130,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 // see the very last event: in the middle of a step most of it comes and goes
 // too fast to be read.
 func (p *Page) question() question {
-	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
-	if step := p.scene.LastStep; step != nil && p.scene.AtEnd() && !p.now {
+	q := question{p.Scene.Edition(), p.Scene.Cursor(), p.view != sites}
+	if step := p.Scene.LastStep; step != nil && p.Scene.AtEnd() && !p.now {
 		q.at = step.End
 	}
 	// More events change nothing of what was at an event before them.

@@ -16,7 +16,7 @@ func (p *Page) newShape(w, h int) shape {
 	switch {
 	case p.read != nil:
 		return shape{detail: all}
-	case p.alone:
+	case p.Alone:
 		return shape{list: all}
 	case w >= 140:
 		list, detail := all.Left(w * 3 / 5)
@@ -30,7 +30,7 @@ func (p *Page) newShape(w, h int) shape {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	s := p.newShape(w, h)
 	if !p.ready() {
 		c.Rule(0, "Tensors", "", true)
@@ -88,10 +88,10 @@ func (p *Page) title() string {
 // moment says when the list was true, where that is not the cursor's moment.
 func (p *Page) moment() string {
 	at := p.held.at
-	if at == p.scene.Cursor() || at < 0 || at > p.scene.Last() {
+	if at == p.Scene.Cursor() || at < 0 || at > p.Scene.Last() {
 		return ""
 	}
-	if e := p.scene.Events().At(at); e.Kind == trace.StepEnd {
+	if e := p.Scene.Events().At(at); e.Kind == trace.StepEnd {
 		return ", after step " + screen.Count(int(e.Size))
 	}
 	return ""
@@ -121,6 +121,5 @@ func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 		right = "esc back"
 	}
 	c.Rule(0, "Detail", right, p.read != nil)
-	reader := p.detail
-	reader.Draw(c, 1, p.detailLines())
+	p.Detail.Draw(c, 1, p.detailLines())
 }

@@ -18,10 +18,10 @@ func (p *Page) bandAtCursor() int {
 	} else if d.step != inAll && d.band != allBands {
 		return d.band
 	}
-	best, most, at := noBand, int64(0), p.scene.Cursor()
+	best, most, at := noBand, int64(0), p.Scene.Cursor()
 	for i := range p.chart.Bands {
 		if b := &p.chart.Bands[i]; !b.Rest {
-			a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
+			a := p.Scene.Index.Lifetimes().Allocation(b.Allocation)
 			if a.Open <= at && at < a.Close && a.Size > most {
 				best, most = i, a.Size
 			}
@@ -41,13 +41,13 @@ func (p *Page) drawBand(c screen.Canvas) {
 		return
 	}
 	b := &p.chart.Bands[i]
-	a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
+	a := p.Scene.Index.Lifetimes().Allocation(b.Allocation)
 	life := p.lifeText(a)
 	swatch(c, 1, 0, &group{letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation)})
 	x := c.Text(4, 0, screen.Bytes(a.Size), screen.Strong) + 2
 	room := c.Width() - 1 - x
 	least := min(screen.Width(life), room*2/3)
-	c.Fit(x, 0, room-least-2, p.drill.names.Allocation(p.scene.Index, a), screen.Plain)
+	c.Fit(x, 0, room-least-2, p.drill.names.Allocation(p.Scene.Index, a), screen.Plain)
 	c.Right(x, 0, room, screen.Truncate(life, least), screen.Dim)
 }
 
@@ -61,8 +61,8 @@ func (p *Page) lifeText(a trace.Allocation) string {
 		return born + ", " + freed
 	}
 	freed = "freed #" + screen.Count(a.Close)
-	from, ok := p.scene.Since(a.Open)
-	if to, timed := p.scene.Since(a.Close); ok && timed {
+	from, ok := p.Scene.Since(a.Open)
+	if to, timed := p.Scene.Since(a.Close); ok && timed {
 		freed += ", " + screen.Micros(to-from)
 	}
 	return born + ", " + freed

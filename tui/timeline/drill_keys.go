@@ -17,28 +17,28 @@ func (d *drill) list() *page.List {
 }
 
 func (d *drill) key(msg tea.KeyPressMsg, p *Page) tea.Cmd {
-	k := &p.keys
+	k := &p.Keys
 	switch {
-	case key.Matches(msg, k.pane.Other):
+	case key.Matches(msg, k.Pane.Other):
 		d.onRight = !d.onRight
-	case key.Matches(msg, k.pane.Open):
+	case key.Matches(msg, k.Pane.Open):
 		return d.open(p)
-	case key.Matches(msg, k.pane.Expand):
+	case key.Matches(msg, k.Pane.Expand):
 		d.frames = !d.frames
-	case key.Matches(msg, k.pane.SortLeft, k.pane.SortRight):
+	case key.Matches(msg, k.Pane.SortLeft, k.Pane.SortRight):
 		d.byAge = !d.byAge
-	case key.Matches(msg, k.pane.Invert):
+	case key.Matches(msg, k.Pane.Invert):
 		d.inverse = !d.inverse
-	case key.Matches(msg, k.pane.Next):
+	case key.Matches(msg, k.Pane.Next):
 		return d.next(1)
-	case key.Matches(msg, k.pane.Previous):
+	case key.Matches(msg, k.Pane.Previous):
 		return d.next(-1)
-	case key.Matches(msg, k.pane.Copy):
+	case key.Matches(msg, k.Pane.Copy):
 		return d.copy()
 	case d.onRight && d.step == inStack:
-		d.detail.Key(msg, k.motion)
+		d.detail.Key(msg, k.Motion)
 	default:
-		d.list().Key(msg, k.motion)
+		d.list().Key(msg, k.Motion)
 	}
 	return nil
 }

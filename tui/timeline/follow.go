@@ -33,17 +33,17 @@ const (
 // onGrid reports whether the window is to go along with the end: columns of
 // time and segments over time are cut anew instead.
 func (p *Page) onGrid() bool {
-	return p.scene.Following && !p.segments && !p.axis().time
+	return p.Scene.Following && !p.segments && !p.axis().time
 }
 
 // goAlong moves the window to where the end is now.
 func (p *Page) goAlong(columns int) {
-	f, n := &p.following, p.scene.Events().Len()
+	f, n := &p.following, p.Scene.Events().Len()
 	if columns <= 0 || n == 0 {
 		return
 	}
 	if !f.chosen {
-		f.begin(p.scene)
+		f.begin(p.Scene)
 	}
 	span := max(f.span, narrowest)
 	if f.whole || f.span == 0 {
@@ -85,5 +85,5 @@ func (f *following) begin(s *page.Scene) {
 
 // chosen notes that the reader chose a window, which the grid then follows.
 func (p *Page) chosen() {
-	p.following = following{chosen: true, span: max(min(p.window.to, p.scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
+	p.following = following{chosen: true, span: max(min(p.window.to, p.Scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
 }

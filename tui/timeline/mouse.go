@@ -11,7 +11,7 @@ func (p *Page) pointAt(x int) {
 	}
 	columns := p.chart.Columns
 	c := min(max(x-p.shape.plot.X, 0), len(columns)-1)
-	p.scene.Move(columns[c].At)
+	p.Scene.Move(columns[c].At)
 }
 
 func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
@@ -30,7 +30,7 @@ func (p *Page) wheel(msg tea.MouseWheelMsg) {
 		p.drill.wheel(msg, p)
 		return
 	}
-	around := p.scene.Cursor()
+	around := p.Scene.Cursor()
 	if c := msg.X - p.shape.plot.X; p.chart != nil && c >= 0 && c < len(p.chart.Columns) {
 		around = p.chart.Columns[c].At
 	}

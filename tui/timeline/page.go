@@ -5,7 +5,6 @@ package timeline
 
 import (
 	"context"
-	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -36,9 +35,7 @@ const (
 
 // Page is the timeline page.
 type Page struct {
-	page.Prompts
-	scene    *page.Scene
-	keys     keyMap
+	page.Body
 	charts   *ask.One[chartQuestion, *analysis.Timeline]
 	chart    *analysis.Timeline // the newest answer, nil before the first
 	charted  chartQuestion
@@ -58,7 +55,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), reserved: true, follow: -2}
+	p := &Page{Body: page.NewBody(s, "Timeline"), reserved: true, follow: -2}
 	p.window = window{0, s.Events().Len()}
 	p.charts = ask.New(s.Gate, func(_ context.Context, q chartQuestion) *analysis.Timeline {
 		t := draw(q)
@@ -68,6 +65,7 @@ func New(s *page.Scene) *Page {
 		return &t
 	})
 	p.drill = newDrill(s)
+	p.bind()
 	return p
 }
 
@@ -96,11 +94,8 @@ func draw(q chartQuestion) analysis.Timeline {
 }
 
 func (p *Page) axis() axis {
-	return axis{index: p.scene.Index, time: p.time && p.scene.Index.Timed(), n: p.scene.Events().Len()}
+	return axis{index: p.Scene.Index, time: p.time && p.Scene.Index.Timed(), n: p.Scene.Events().Len()}
 }
-
-// Pace keeps a page that moves as a whole readable, and its bytes few.
-func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 90 * time.Microsecond }
 
 // Maximise shows the chart alone, then the lists alone, then both.
 func (p *Page) Maximise() { p.layout = (p.layout + 1) % layouts }
@@ -114,7 +109,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = p.newShape(w, h)
 	p.moveWindow()
 	var cmds []tea.Cmd
-	if p.shape.plot.W > 0 && p.scene.Index.History() {
+	if p.shape.plot.W > 0 && p.Scene.Index.History() {
 		cmds = append(cmds, p.charts.Ask(p.question()))
 		if chart, ok := p.charts.Answer(); ok {
 			p.chart, p.charted = chart, p.charts.Answered()
@@ -128,25 +123,25 @@ func (p *Page) moveWindow() {
 	switch {
 	case p.onGrid():
 		p.goAlong(p.shape.plot.W)
-	case p.scene.Following:
+	case p.Scene.Following:
 		p.every = 0
-		w, n := p.window, p.scene.Last()+1
+		w, n := p.window, p.Scene.Last()+1
 		if w.to < n || w.to > n {
 			p.window = p.axis().clamp(window{w.from + n - w.to, n})
 			if p.whole {
 				p.window = p.axis().whole()
 			}
 		}
-	case p.follow != p.scene.Cursor():
-		p.window = p.axis().include(p.window, p.scene.Cursor())
+	case p.follow != p.Scene.Cursor():
+		p.window = p.axis().include(p.window, p.Scene.Cursor())
 	}
-	p.follow = p.scene.Cursor()
+	p.follow = p.Scene.Cursor()
 }
 
 // question is what the chart is asked for.
 func (p *Page) question() chartQuestion {
 	q := chartQuestion{
-		index: p.scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
+		index: p.Scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
 		bands: min(max(p.shape.plot.H, leastBands), mostBands),
 	}
 	if p.onGrid() {
@@ -158,8 +153,6 @@ func (p *Page) question() chartQuestion {
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		return p.key(msg)
 	case tea.MouseWheelMsg:
 		p.wheel(msg)
 	case tea.MouseClickMsg:
@@ -170,78 +163,61 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		}
 	case tea.MouseReleaseMsg:
 		p.dragging = false
-	}
-	return nil
-}
-
-func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	a := p.axis()
-	switch {
-	case key.Matches(msg, k.motion.Left):
-		p.step(-1)
-	case key.Matches(msg, k.motion.Right):
-		p.step(1)
-	case key.Matches(msg, k.mine.StepBack):
-		p.scene.Move(p.scene.Cursor() - 1)
-	case key.Matches(msg, k.mine.Step):
-		p.scene.Move(p.scene.Cursor() + 1)
-	case key.Matches(msg, k.pane.ZoomIn):
-		p.window = a.zoom(p.window, p.scene.Cursor(), 0.5)
-		p.chosen()
-	case key.Matches(msg, k.pane.ZoomOut):
-		p.window = a.zoom(p.window, p.scene.Cursor(), 2)
-		p.chosen()
-	case key.Matches(msg, k.mine.PanLeft):
-		p.pan(-0.5)
-	case key.Matches(msg, k.mine.PanRight):
-		p.pan(0.5)
-	case key.Matches(msg, k.mine.Whole):
-		p.window = a.whole()
-		p.chosen()
-	case key.Matches(msg, k.mine.NextMark):
-		return p.toMark(1)
-	case key.Matches(msg, k.mine.PreviousMark):
-		return p.toMark(-1)
 	default:
-		return p.switchKey(msg)
+		return p.Body.Update(msg)
 	}
 	return nil
 }
 
-// switchKey answers the keys that change what is drawn, and leaves the rest to
-// the lists.
-func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.mine.Bands):
-		p.segments = false
-		p.by = (p.by + 1) % (analysis.ByAllocation + 1)
-		p.drill.reset()
-	case key.Matches(msg, k.mine.Mode):
-		if p.scene.Index.Uncached() {
-			return page.Say(page.Uncached)
-		}
-		p.segments = !p.segments
-		p.drill.reset()
-	case key.Matches(msg, k.mine.Axis):
-		return p.toggleTime()
-	case key.Matches(msg, k.mine.Reserved):
-		p.reserved = !p.reserved
-	case key.Matches(msg, k.mine.Fit):
-		p.fit = !p.fit
-	case key.Matches(msg, k.pane.Filter):
+// key answers the keys of the chart that pages share, and leaves the rest to the lists.
+func (p *Page) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	switch k := &p.Keys; {
+	case key.Matches(msg, k.Motion.Left):
+		p.step(-1)
+	case key.Matches(msg, k.Motion.Right):
+		p.step(1)
+	case key.Matches(msg, k.Pane.ZoomIn):
+		p.zoom(0.5)
+	case key.Matches(msg, k.Pane.ZoomOut):
+		p.zoom(2)
+	case key.Matches(msg, k.Pane.Filter):
 		p.Ask("filter", p.drill.filter, "stack, address or category; empty shows all", p.drill.setFilter)
-	case key.Matches(msg, k.pane.Search):
+	case key.Matches(msg, k.Pane.Search):
 		p.Ask("search", "", "stack, address or category", p.drill.startSearch)
 	default:
-		return p.drill.key(msg, p)
+		return p.drill.key(msg, p), true
 	}
+	return nil, true
+}
+
+// zoom shows so many times as much around the cursor.
+func (p *Page) zoom(times float64) {
+	p.window = p.axis().zoom(p.window, p.Scene.Cursor(), times)
+	p.chosen()
+}
+
+func (p *Page) showWhole() {
+	p.window = p.axis().whole()
+	p.chosen()
+}
+
+func (p *Page) turnBands() {
+	p.segments = false
+	p.by = (p.by + 1) % (analysis.ByAllocation + 1)
+	p.drill.reset()
+}
+
+func (p *Page) turnMode() tea.Cmd {
+	if p.Scene.Index.Uncached() {
+		return page.Say(page.Uncached)
+	}
+	p.segments = !p.segments
+	p.drill.reset()
 	return nil
 }
 
 func (p *Page) toggleTime() tea.Cmd {
-	if !p.scene.Index.Timed() {
+	if !p.Scene.Index.Timed() {
 		return page.Say("the events of this file carry no times")
 	}
 	p.time = !p.time
@@ -251,22 +227,22 @@ func (p *Page) toggleTime() tea.Cmd {
 // pan moves the window; a cursor that falls out of it comes along.
 func (p *Page) pan(share float64) {
 	p.window = p.axis().pan(p.window, share)
-	at := p.scene.Cursor()
-	p.scene.Move(min(max(at, p.window.from), p.window.to-1))
-	p.follow = p.scene.Cursor()
+	at := p.Scene.Cursor()
+	p.Scene.Move(min(max(at, p.window.from), p.window.to-1))
+	p.follow = p.Scene.Cursor()
 }
 
 // step moves the cursor by one column, or by one event where a column shows
 // no more than that.
 func (p *Page) step(direction int) {
-	at := p.scene.Cursor()
+	at := p.Scene.Cursor()
 	if p.chart == nil || len(p.chart.Columns) == 0 {
-		p.scene.Move(at + direction)
+		p.Scene.Move(at + direction)
 		return
 	}
 	columns := p.chart.Columns
 	if at < p.charted.window.from || at >= p.charted.window.to || p.window.to-p.window.from <= len(columns) {
-		p.scene.Move(at + direction)
+		p.Scene.Move(at + direction)
 		return
 	}
 	next := at
@@ -278,18 +254,18 @@ func (p *Page) step(direction int) {
 	if (next-at)*direction <= 0 {
 		next = at + direction
 	}
-	p.scene.Move(next)
+	p.Scene.Move(next)
 }
 
 // toMark goes to the nearest end of an annotation in a direction.
 func (p *Page) toMark(direction int) tea.Cmd {
-	marks, at := p.scene.Marks, p.scene.Cursor()
+	marks, at := p.Scene.Marks, p.Scene.Cursor()
 	if len(marks) == 0 {
 		return page.Say("no annotations in this trace")
 	}
 	found := -1
 	for i := range marks {
-		event := min(marks[i].Event, p.scene.Last())
+		event := min(marks[i].Event, p.Scene.Last())
 		if direction > 0 && event > at {
 			found = event
 			break
@@ -299,7 +275,7 @@ func (p *Page) toMark(direction int) tea.Cmd {
 		}
 	}
 	if found >= 0 {
-		p.scene.Move(found)
+		p.Scene.Move(found)
 	}
 	return nil
 }

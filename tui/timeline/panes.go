@@ -131,5 +131,5 @@ func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
 	}
 	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
 	x := 25 + screen.BytesWidth
-	c.Fit(x, y, c.Width()-x-2, p.drill.names.Allocation(p.scene.Index, it.Allocation), screen.Plain)
+	c.Fit(x, y, c.Width()-x-2, p.drill.names.Allocation(p.Scene.Index, it.Allocation), screen.Plain)
 }

@@ -10,10 +10,10 @@ import (
 // rulerRows is how many rows of annotations stand under the plot.
 func (p *Page) rulerRows(chart int) int {
 	deepest := 0
-	for i := range p.scene.Ranges {
-		deepest = max(deepest, p.scene.Ranges[i].Depth+1)
+	for i := range p.Scene.Ranges {
+		deepest = max(deepest, p.Scene.Ranges[i].Depth+1)
 	}
-	if len(p.scene.Steps) > 0 && deepest == 0 {
+	if len(p.Scene.Steps) > 0 && deepest == 0 {
 		deepest = 1
 	}
 	return min(deepest, max((chart-6)/4, 0), 3)
@@ -25,17 +25,17 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 	if ruler.Height() == 0 {
 		return
 	}
-	if len(p.scene.Ranges) == 0 {
+	if len(p.Scene.Ranges) == 0 {
 		p.drawSteps(ruler)
 		return
 	}
-	for i := range p.scene.Ranges {
-		if r := &p.scene.Ranges[i]; r.Depth < ruler.Height() {
+	for i := range p.Scene.Ranges {
+		if r := &p.Scene.Ranges[i]; r.Depth < ruler.Height() {
 			p.drawRange(ruler, r.Depth, r.From, r.To, r.Name)
 		}
 	}
-	for i := range p.scene.Ranges {
-		if r := &p.scene.Ranges[i]; r.Depth < ruler.Height() {
+	for i := range p.Scene.Ranges {
+		if r := &p.Scene.Ranges[i]; r.Depth < ruler.Height() {
 			p.nameBeside(ruler, r.Depth, r.From, r.To, r.Name)
 		}
 	}
@@ -45,7 +45,7 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 // have names every few of them stand together under the name of the first.
 func (p *Page) drawSteps(c screen.Canvas) {
 	const room = 12 // cells that a name needs
-	steps, w := p.scene.Steps, p.charted.window
+	steps, w := p.Scene.Steps, p.charted.window
 	first := sort.Search(len(steps), func(k int) bool { return steps[k].To > w.from })
 	last := sort.Search(len(steps), func(k int) bool { return steps[k].From >= w.to })
 	if first >= last {
@@ -126,7 +126,7 @@ func (p *Page) drawAxis(c screen.Canvas, s *shape) {
 // cursorLabel returns the pointer to the cursor with its moment, on the side
 // where there is room, and where it begins.
 func (p *Page) cursorLabel(x0, room int) (int, string) {
-	at := p.scene.Cursor()
+	at := p.Scene.Cursor()
 	moment := p.moment(at)
 	if at < 0 {
 		moment = "before the first event"
@@ -141,7 +141,7 @@ func (p *Page) cursorLabel(x0, room int) (int, string) {
 
 // moment writes an event as the axis counts: its number or its time.
 func (p *Page) moment(event int) string {
-	if us, ok := p.scene.Since(event); ok && p.charted.time {
+	if us, ok := p.Scene.Since(event); ok && p.charted.time {
 		return "+" + screen.Micros(us)
 	}
 	return screen.Count(max(event, 0))
@@ -149,7 +149,7 @@ func (p *Page) moment(event int) string {
 
 // cursorColumn returns the cursor's column of the plot.
 func (p *Page) cursorColumn() int {
-	at := p.scene.Cursor()
+	at := p.Scene.Cursor()
 	if at < p.charted.window.from || len(p.chart.Columns) == 0 {
 		return 0
 	}
@@ -159,11 +159,11 @@ func (p *Page) cursorColumn() int {
 // drawMarkers points at the peak and at what ran out of memory, above the plot.
 func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 	y := s.plot.Y - 1
-	if peak := p.scene.Summary.PeakEvent; p.inWindow(peak) {
+	if peak := p.Scene.Summary.PeakEvent; p.inWindow(peak) {
 		p.marker(c, s, y, peak, '▼', p.peakLabel(), screen.Style{Fg: screen.Accent})
 	}
-	for i := range p.scene.OOMs {
-		if at := p.scene.OOMs[i].Event; p.inWindow(at) {
+	for i := range p.Scene.OOMs {
+		if at := p.Scene.OOMs[i].Event; p.inWindow(at) {
 			p.marker(c, s, y, at, '✗', "out of memory", screen.Bad)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 
 // drawGaps shades where events are missing, and says how many.
 func (p *Page) drawGaps(c screen.Canvas, s *shape) {
-	for _, g := range p.scene.Gaps() {
+	for _, g := range p.Scene.Gaps() {
 		if max(g.To, g.From+1) <= p.charted.window.from || g.From >= p.charted.window.to || len(p.chart.Columns) == 0 {
 			continue
 		}
@@ -189,7 +189,7 @@ func (p *Page) drawGaps(c screen.Canvas, s *shape) {
 
 // drawChanges points at the events where a setting changed.
 func (p *Page) drawChanges(c screen.Canvas, s *shape) {
-	marks, w := p.scene.Marks, p.charted.window
+	marks, w := p.Scene.Marks, p.charted.window
 	for k := sort.Search(len(marks), func(k int) bool { return marks[k].Event >= w.from }); k < len(marks) && marks[k].Event < w.to; k++ {
 		if marks[k].Setting && len(p.chart.Columns) > 0 {
 			p.marker(c, s, s.plot.Y-1, marks[k].Event, '◆', marks[k].Name, screen.Title)
@@ -203,7 +203,7 @@ func (p *Page) peakLabel() string {
 	if p.charted.segments {
 		return "peak of live memory"
 	}
-	return "peak " + screen.Bytes(p.scene.Summary.PeakRequested)
+	return "peak " + screen.Bytes(p.Scene.Summary.PeakRequested)
 }
 
 func (p *Page) inWindow(event int) bool {
@@ -228,7 +228,7 @@ func (p *Page) marker(c screen.Canvas, s *shape, y, event int, r rune, label str
 
 // drawCursor draws the line at the cursor through the plot.
 func (p *Page) drawCursor(c screen.Canvas, s *shape, part *plot) {
-	at := p.scene.Cursor()
+	at := p.Scene.Cursor()
 	if at >= p.charted.window.to || at < p.charted.window.from && at >= 0 || len(p.chart.Columns) == 0 {
 		return
 	}
@@ -256,5 +256,3 @@ func (p *Page) lineStyle(c screen.Canvas, x, y int) screen.Style {
 	})
 	return style
 }
-
-var _ page.Maximiser = (*Page)(nil)

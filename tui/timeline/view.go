@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -72,7 +71,7 @@ func listRows(h int) int {
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
-	c := screen.New(p.scene.Theme, w, h)
+	c := screen.New(p.Scene.Theme, w, h)
 	s := p.newShape(w, h)
 	if s.chart.H > 0 {
 		p.drawChart(c, &s)
@@ -85,7 +84,7 @@ func (p *Page) View(w, h int) string {
 }
 
 // Lacks says what a file of one state would need.
-func (p *Page) Lacks() string { return p.scene.LacksHistory() }
+func (p *Page) Lacks() string { return p.Scene.LacksHistory() }
 
 func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	c.Rule(s.chart.Y, p.title(), p.titleRight(c.Width()-8-screen.Width(p.title())), false)
@@ -158,7 +157,7 @@ func (p *Page) title() string {
 	if p.charted.segments {
 		what = "Cached segments"
 	}
-	if p.charted.by == analysis.ByCategory && !p.charted.segments && p.scene.Index.Guessed() {
+	if p.charted.by == analysis.ByCategory && !p.charted.segments && p.Scene.Index.Guessed() {
 		what += " (guessed)"
 	}
 	return what
@@ -167,7 +166,7 @@ func (p *Page) title() string {
 // titleRight says in so many cells which part of the trace is shown, and where there
 // is room how.
 func (p *Page) titleRight(room int) string {
-	w, n := p.window, p.scene.Last()+1
+	w, n := p.window, p.Scene.Last()+1
 	text := "all " + screen.Plural(n, "event")
 	if w.from > 0 || w.to < n {
 		text = "events " + screen.Count(w.from) + "–" + screen.Count(max(min(w.to, n)-1, 0)) + " of " + screen.Count(n)
@@ -216,5 +215,3 @@ func (p *Page) drawScale(c screen.Canvas, s *shape, part *plot) {
 		c.Right(0, s.plot.Y+row, labels-1, screen.Bytes(bytes), screen.Dim)
 	}
 }
-
-var _ page.Page = (*Page)(nil)
