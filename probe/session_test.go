@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,46 @@ func TestStepsComeAfterTheirEvents(t *testing.T) {
 			if finished++; f.Step.Number != finished || told < finished*100 {
 				t.Fatalf("step %d came as number %d, after %d events", f.Step.Number, finished, told)
 			}
+		}
+	}
+}
+
+// wide is a program of so many devices that steps end while a batch looks at them.
+type wide struct{ *probetest.Program }
+
+func (wide) Devices() []int {
+	devices := make([]int, 512)
+	for i := range devices {
+		devices[i] = i
+	}
+	return devices
+}
+
+// TestAStepThatEndsWithinABatchComesAfterItsEvents has a program end a step after each
+// event of device 0.
+func TestAStepThatEndsWithinABatchComesAfterItsEvents(t *testing.T) {
+	probe := listening(t, wide{probetest.New()}, Options{Ring: 1 << 13})
+	s := probe.newSession(httptest.NewRecorder(), time.Second, false)
+	s.minor = 2
+	var program sync.WaitGroup
+	ended := make(chan struct{}) // closed by the test
+	program.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				probe.Record(0, trace.Event{Kind: trace.Snapshot})
+				probe.Step(trace.Step{})
+			}
+		}
+	})
+	defer program.Wait()
+	defer close(ended)
+	for range 20_000 {
+		_ = s.batch() // the recorder has no deadlines
+		if s.step > s.at[0] {
+			t.Fatalf("%d steps were sent, and the events of %d", s.step, s.at[0])
 		}
 	}
 }

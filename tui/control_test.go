@@ -232,6 +232,23 @@ func (f following) Set(_ context.Context, key, value string) (trace.Change, erro
 	return trace.Change{}, nil
 }
 
+// refusing is a source that refuses changes and has not reported them yet.
+type refusing struct{ following }
+
+func (r refusing) Set(ctx context.Context, key, value string) (trace.Change, error) {
+	_, err := r.following.Set(ctx, key, value)
+	return trace.Change{ID: 100, Key: key, To: value, State: trace.Refused, Reason: "no"}, err
+}
+
+func TestTheNextChoiceIsNotTheOneAfterARefusedOne(t *testing.T) {
+	var asked []string
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, sourceFile(refusing{following{given{tuitest.Live(5)}, &asked}}))
+	d.press("C", "y", "C")
+	if want := []string{"checkpoint=block", "checkpoint=block"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
 // acting starts the screen of a program that does something once, and was asked for
 // these changes.
 func acting(t *testing.T, asked *[]string, changes ...trace.Change) *driver {

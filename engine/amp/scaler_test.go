@@ -80,15 +80,16 @@ func TestTwoThousandGoodStepsDoubleTheScale(t *testing.T) {
 
 func TestAScalerContinuesFromItsState(t *testing.T) {
 	d := tensortest.Device(t)
-	a, b := amp.NewScaler(d, amp.ScalerOptions{}), amp.NewScaler(d, amp.ScalerOptions{})
+	a, b := amp.NewScaler(d, amp.ScalerOptions{Initial: 8}), amp.NewScaler(d, amp.ScalerOptions{})
 	defer a.Close()
 	defer b.Close()
 	for range 3 {
 		a.Update()
 	}
+	b.FoundInf().Fill(1) // of a step that the state is not of
 	b.SetState(a.State())
-	if a.State() != b.State() {
-		t.Errorf("state %+v, want %+v", b.State(), a.State())
+	if want := (amp.ScalerState{Scale: 8, GoodSteps: 3}); b.State() != want || b.Overflowed().Wait() != 0 {
+		t.Errorf("state %+v, mark %v; want %+v without a mark", b.State(), b.Overflowed().Wait(), want)
 	}
 }
 

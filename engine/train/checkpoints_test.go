@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -143,6 +144,28 @@ func TestAPlanIsTheCheapestThatStaysWithinItsLimit(t *testing.T) {
 			}
 			t.Logf("%d choices, between %d and %d bytes", len(all), least.peak, free.peak)
 		})
+	}
+}
+
+// TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext has a model whose blocks need more
+// beside each other than the profile says: a limit below what any choice needs is
+// refused after one rehearsal, and not after one of each choice that is a little less.
+func TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext(t *testing.T) {
+	p := plans(t)["conv"]
+	p.Settings.AMP, p.Settings.InPlace, p.Settings.MicroBatch = amp.BF16, true, 2
+	f, err := p.profile(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := slices.MinFunc(every(t, p, f), func(a, b tried) int { return int(a.peak - b.peak) })
+	p.Settings.Checkpoint = nn.Planned(least.peak - 1)
+	built, build := 0, p.Build
+	p.Build = func(d *tensor.Device) (nn.Module, error) {
+		built++
+		return build(d)
+	}
+	if names, err := p.checkpoints(t.Context()); err == nil || built != 2 {
+		t.Errorf("planned %v, error %v, with %d models built; want an error, and one for the profile and one for a rehearsal", names, err, built)
 	}
 }
 

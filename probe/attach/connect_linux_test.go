@@ -199,6 +199,23 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 	}
 }
 
+// TestASocketWithoutAProcesssNameIsServedByTheProcessItIsOf connects to a socket whose
+// name does not say whose it is, as none does where /proc is not this process's.
+func TestASocketWithoutAProcesssNameIsServedByTheProcessItIsOf(t *testing.T) {
+	folder := shortFolder(t)
+	listenAs(t, folder, "probe.sock")
+	for pid, want := range map[int]string{os.Getpid(): "attached", 1: "not permitted"} {
+		e := endpoint{pid: pid, uid: os.Geteuid(), root: "/", folder: folder, name: "probe.sock"}
+		conn, err := e.connect(t.Context())
+		if err == nil {
+			_ = conn.Close() // nothing was sent on it
+		}
+		if got := kindOf(err); got != want || err != nil && !strings.Contains(err.Error(), "is served by process") {
+			t.Errorf("the socket of process %d: %q (%v), want %q", pid, got, err, want)
+		}
+	}
+}
+
 // shortFolder returns a folder of the mode that is wanted, whose path fits into a
 // socket's address.
 func shortFolder(t *testing.T) string {

@@ -127,6 +127,7 @@ func TestKeysOfATable(t *testing.T) {
 		"a search goes on":                         {[]string{"/", "p", "e", "enter"}, "", "peach", ""},
 		"and around the end":                       {[]string{"/", "p", "e", "enter", "n"}, "", "pear", ""},
 		"and back around the start":                {[]string{"/", "p", "l", "enter", "N"}, "", "plum", ""},
+		"and to itself where nothing else matches": {[]string{"/", "p", "l", "u", "enter", "n"}, "", "plum", ""},
 		"what is not there is said":                {[]string{"/", "k", "enter"}, "", "pear", "no fruit matches k"},
 		"nothing was searched for":                 {[]string{"n"}, "", "pear", "nothing searched for yet: / searches"},
 		"a number column is not searched":          {[]string{"/", "3", "enter"}, "", "pear", "no fruit matches 3"},

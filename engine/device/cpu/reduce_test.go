@@ -76,6 +76,12 @@ func TestNorm2OverSeveralArraysAndClipping(t *testing.T) {
 	}
 	r.Norm2(norm, nil)
 	near(t, "norm of nothing", r.get(norm), []float64{0}, 0)
+	r.Fill(norm, math.NaN())
+	p := r.put(device.Float32, 1)
+	r.Update(device.Update{LR: 1, Norm: norm, Limit: 2, List: []device.Parameter{{P: p, G: r.put(device.Float32, 1)}}}.Plan())
+	if got := r.get(p)[0]; !math.IsNaN(got) {
+		t.Errorf("a gradient clipped by a norm that is NaN gives %v, want NaN as in PyTorch", got)
+	}
 }
 
 func TestCopyStrided(t *testing.T) {

@@ -44,6 +44,12 @@ func TestHowLongEachVerdictTakes(t *testing.T) {
 	always := func(int) bool { return true }
 	until := func(last int) func(k int) bool { return func(k int) bool { return k <= last } }
 	every := func(gap int) func(k int) bool { return func(k int) bool { return k%gap == 0 } }
+	slower := func(from, gap int) func(k int) bool { return func(k int) bool { return k <= from || k%gap != 0 } }
+	unevenly := func(k int) bool { return k%7 < 3 || k%5 == 1 }
+	peaking := func(by int, counts []int) []int {
+		counts[20] += by
+		return counts
+	}
 	tests := map[string]struct {
 		category trace.Category
 		counts   []int
@@ -56,6 +62,11 @@ func TestHowLongEachVerdictTakes(t *testing.T) {
 		"one every fourth step":               {trace.Workspace, counted(every(4)), "1 undecided, 4 steady, 5 undecided, 9 steady, 17 growing, 33 suspected leak"},
 		"a cache of ten":                      {trace.Workspace, counted(until(10)), "1 undecided, 5 growing, 15 cache warming up, 27 steady"},
 		"two in the first steps":              {trace.Workspace, counted(until(2)), "1 undecided, 8 steady"},
+		"half as fast later is a cache":       {trace.Workspace, counted(slower(26, 2)), "1 undecided, 5 growing, 19 suspected leak, 29 growing, 42 suspected leak, 49 cache warming up"},
+		"two thirds as fast is none":          {trace.Workspace, counted(slower(24, 3)), "1 undecided, 5 growing, 19 suspected leak, 28 growing"},
+		"growth must far outdo what comes and goes": {
+			trace.Activation, peaking(8, counted(unevenly)), "1 undecided, 8 growing, 22 steady, 27 growing, 51 suspected leak",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
