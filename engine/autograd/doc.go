@@ -18,10 +18,11 @@
 //
 // # Rules
 //
-// Operations are pure but for those whose names end in InPlace. Shapes that do
-// not fit are the caller's bug and panic with both shapes. When the machine
-// fails the operation panics with a *tensor.Failure, see [tensor.Try]; Run then
-// releases everything on its way out.
+// Operations are pure. Who writes to a variable's tensor between them, as an
+// optimizer does, says so to its storage: a rule that reads what was written to
+// since it was saved panics. Shapes that do not fit are the caller's bug and panic
+// with both shapes. When the machine fails the operation panics with a
+// *tensor.Failure, see [tensor.Try]; Run then releases everything on its way out.
 //
 // Backward consumes the graph: a value can be differentiated once.
 //

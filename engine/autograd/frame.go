@@ -83,8 +83,7 @@ func (t *Tape) Take(x *tensor.Tensor) *Value {
 	return t.own(x)
 }
 
-// Detach returns a view of v into which no gradient flows. A change in place of
-// either changes both, and is noticed when v was saved.
+// Detach returns a view of v into which no gradient flows.
 func (t *Tape) Detach(v *Value) *Value {
 	return t.own(v.data)
 }

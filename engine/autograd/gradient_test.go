@@ -122,31 +122,6 @@ var operations = map[string]operation{
 	"convolution in groups": two(s(1, 4, 4, 4), s(2, 2, 2, 2), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
 		return t.Conv2D(x, w, nil, autograd.Conv2DOptions{Groups: 2, Dilate: [2]int{2, 1}})
 	}),
-	"add in place": two(s(2, 3), s(3), func(t *autograd.Tape, a, b *autograd.Value) *autograd.Value {
-		x := t.Scale(a, 2)
-		t.AddInPlace(x, b)
-		return x
-	}),
-	"add in place and go on": two(s(2, 3), s(2, 3), func(t *autograd.Tape, a, b *autograd.Value) *autograd.Value {
-		x := t.Scale(a, 2)
-		t.AddInPlace(x, t.Mul(a, b))
-		return t.Mul(x, x)
-	}),
-	"multiply in place": single(s(2, 3), func(t *autograd.Tape, a *autograd.Value) *autograd.Value {
-		x, factors := t.Scale(a, 2), t.Take(tensor.From(t.Device(), []float64{1, -2, 3}, s(3), device.Float64, tensor.Tag{}))
-		t.MulInPlace(x, factors)
-		return x
-	}),
-	"relu in place": single(s(2, 3), func(t *autograd.Tape, a *autograd.Value) *autograd.Value {
-		x := t.Scale(a, 2)
-		t.ReLUInPlace(x)
-		return x
-	}),
-	"fill in place": single(s(2, 3), func(t *autograd.Tape, a *autograd.Value) *autograd.Value {
-		x := t.Scale(a, 2)
-		t.FillInPlace(x, 0)
-		return t.Add(x, a)
-	}),
 	"a checkpoint": two(s(2, 3), s(4, 3), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
 		return t.Checkpoint(func(in []*autograd.Value) *autograd.Value {
 			return t.Dropout(t.GELU(t.Linear(in[0], in[1], nil)), 0.3)

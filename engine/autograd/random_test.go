@@ -35,11 +35,6 @@ var instructions = []func(t *autograd.Tape, a, b *autograd.Value) *autograd.Valu
 	func(t *autograd.Tape, a, b *autograd.Value) *autograd.Value {
 		return t.Concat(1, t.Narrow(a, 1, 0, 2), t.Narrow(b, 1, 1, 2))
 	},
-	func(t *autograd.Tape, a, b *autograd.Value) *autograd.Value {
-		x := t.Scale(a, 0.5)
-		t.AddInPlace(x, b)
-		return x
-	},
 }
 
 func randomProgram(random *rand.Rand, n int) program {

@@ -11,10 +11,7 @@ import (
 func (t *Tape) viewOf(op string, x *Value, view *tensor.Tensor, rule func(b *back)) *Value {
 	c := &call{Tape: t, op: op, in: []*Value{x}, mark: len(t.temps)}
 	defer c.end()
-	v := c.value(t.hold(view), nil, rule)
-	v.base = x.root()
-	v.base.views++
-	return v
+	return c.value(t.hold(view), nil, rule)
 }
 
 // View returns x in another shape, where one extent may be -1. It copies only

@@ -14,8 +14,6 @@ type Value struct {
 	data     *tensor.Tensor
 	slot     *slot     // where its gradient goes; nil when it is not wanted
 	variable *Variable // the leaf that this is the value of
-	base     *Value    // what this is a view of
-	views    int       // views that were made of this, or of what it is a view of
 	pad      int       // the columns of its rows with padding, 0 without
 	waits    *Tape     // that has still to compute it
 }
@@ -55,14 +53,6 @@ func (v *Value) NeedsGrad() bool {
 
 // String shows type and shape, such as "float32 [2, 3]".
 func (v *Value) String() string { return v.data.String() }
-
-// root is the value whose memory a view looks at.
-func (v *Value) root() *Value {
-	if v.base != nil {
-		return v.base
-	}
-	return v
-}
 
 func sameShape(op string, a, b *Value) {
 	if !a.Shape().Equal(b.Shape()) {

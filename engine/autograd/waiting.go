@@ -12,7 +12,7 @@ import (
 // has its memory and its place in the record, but its work is done by the next
 // operation, with that one's own where it is the second, else before it. No more than
 // one operation waits. Whoever asks for the data of its result in between gets it
-// computed, so that hooks, views and changes in place see no difference.
+// computed, so that hooks and views see no difference.
 
 // waiting is an operation whose work is still to be done. It has handles of its own
 // on what the work reads and writes.

@@ -69,20 +69,6 @@ func TestASumThatWaitsIsThereForWhoeverReadsIt(t *testing.T) {
 		"a view of it": func(tape *autograd.Tape, sum, _ func() *autograd.Value) []float64 {
 			return tape.Scale(tape.Transpose(sum(), 0, 1), 3).Data().Floats()
 		},
-		"a change in place": func(tape *autograd.Tape, sum, _ func() *autograd.Value) []float64 {
-			x := sum()
-			tape.NoGrad(func() { tape.MulInPlace(x, x) })
-			return x.Data().Floats()
-		},
-		"an operand's change in place": func(tape *autograd.Tape, _, _ func() *autograd.Value) []float64 {
-			var x, y *autograd.Value
-			tape.NoGrad(func() {
-				x = tape.Take(tensor.Full(tape.Device(), tensor.Shape{2}, device.Float64, 1, tensor.Tag{}))
-				y = tape.Add(x, x)
-				tape.FillInPlace(x, 7)
-			})
-			return y.Data().Floats()
-		},
 	}
 	d := tensortest.Device(t)
 	w := autograd.NewVariable("w", tensor.From(d, []float64{1, -2, 3, 0.5, 4, 9}, tensor.Shape{3, 2}, device.Float64, tensor.Tag{}))

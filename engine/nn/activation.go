@@ -19,7 +19,7 @@ func (g *GELU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	if g.Tanh {
 		f = device.GELUTanh
 	}
-	return activate(c, f, one(g, in))
+	return c.unary(f, one(g, in))
 }
 
 // ReLU is max(x, 0).
@@ -27,7 +27,7 @@ type ReLU struct{ stateless }
 
 // Forward takes and returns any shape.
 func (r *ReLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return activate(c, device.ReLU, one(r, in))
+	return c.unary(device.ReLU, one(r, in))
 }
 
 // SiLU is x/(1+e^-x).
@@ -35,15 +35,7 @@ type SiLU struct{ stateless }
 
 // Forward takes and returns any shape.
 func (s *SiLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return activate(c, device.SiLU, one(s, in))
-}
-
-// activate returns f(x), in the place of x where that is wanted and safe.
-func activate(c *Ctx, f device.UnaryOp, x *autograd.Value) *autograd.Value {
-	if !c.overwrites(x, autograd.RuleReadsResult(f)) {
-		return c.unary(f, x)
-	}
-	return c.UnaryOver(f, x)
+	return c.unary(device.SiLU, one(s, in))
 }
 
 // unary returns f(x). Where it ends the product that x is, its time is that layer's.
@@ -71,27 +63,6 @@ func activates(m Module) bool {
 	return false
 }
 
-// overwrites decides whether the activation that runs may overwrite what it is
-// given, and notes it on the layer. spare says that its rule does not read that.
-func (c *Ctx) overwrites(x *autograd.Value, spare bool) bool {
-	if !c.InPlace {
-		return false
-	}
-	why := ""
-	switch {
-	case c.given != x:
-		why = "what it is given has other uses"
-	case !spare && c.Recording():
-		why = "its backward pass reads what it is given"
-	case !c.Sole(x):
-		why = "what it is given is kept for another operation"
-	}
-	if c.Phase() == autograd.Forward {
-		c.current.InPlace, c.current.Copies = why == "", why
-	}
-	return why == ""
-}
-
 // Softmax is e^x / Σ e^x over the last dimension.
 type Softmax struct{ stateless }
 
@@ -113,10 +84,7 @@ func (d *Dropout) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	if !c.Training || d.P == 0 {
 		return x
 	}
-	if !c.overwrites(x, true) {
-		return c.Dropout(x, d.P)
-	}
-	return c.DropoutOver(x, d.P)
+	return c.Dropout(x, d.P)
 }
 
 // Flatten joins all dimensions from the second on.

@@ -14,7 +14,6 @@ type Options struct {
 	Training   bool      // dropout is on
 	Checkpoint Policy    // which blocks are computed again instead of saved
 	Attention  Attention // which implementation; the zero value picks
-	InPlace    bool      // activations overwrite what they are given where they may
 	LossMemory LossMemory
 	PadVocab   bool     // autocast converts the weights of a head into a matrix of round size
 	Residual   Residual // of what type the sum is that goes through blocks
@@ -51,13 +50,11 @@ type Ctx struct {
 	order   []*Layer // by first call since Reset
 	hooks   []*Hooks
 	current *Layer
-	within  int             // checkpoints that are open
-	last    *autograd.Value // the input of the next call, if that is its last use
-	given   *autograd.Value // the same for the module that runs
-	then    bool            // an activation of the result follows the next call
-	ends    bool            // the same for the module that runs
-	product *Layer          // whose product waits for its activation
-	lent    int64           // of the running module's nanoseconds, those that are the product's
+	within  int    // checkpoints that are open
+	then    bool   // an activation of the result follows the next call
+	ends    bool   // the same for the module that runs
+	product *Layer // whose product waits for its activation
+	lent    int64  // of the running module's nanoseconds, those that are the product's
 }
 
 // NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
@@ -72,19 +69,17 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 // layer that the policy names is checkpointed.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
-	last, ends := c.last, c.then
-	c.last, c.then = nil, false
+	ends := c.then
+	c.then = false
 	if !c.Options.Checkpoint.chosen[l.Name] {
-		return c.call(m, l, last, ends, in)
+		return c.call(m, l, ends, in)
 	}
-	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, nil, false, in) }, in...)
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, false, in) }, in...)
 }
 
 // CallLast is Call with a value that the caller made and has no further use for:
-// it is released, or the module has returned it or overwritten it with its
-// result.
+// it is released, unless the module has returned it.
 func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
-	c.last = x
 	y := c.Call(m, x)
 	if y != x {
 		c.Done(x)
@@ -92,10 +87,10 @@ func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 	return y
 }
 
-func (c *Ctx) call(m Module, l *Layer, given *autograd.Value, ends bool, in []*autograd.Value) *autograd.Value {
-	before, endsBefore := c.given, c.ends
-	c.given, c.ends = given, ends && len(c.of(l)) == 0 // a hook may read the result
-	defer func() { c.given, c.ends = before, endsBefore }()
+func (c *Ctx) call(m Module, l *Layer, ends bool, in []*autograd.Value) *autograd.Value {
+	before := c.ends
+	c.ends = ends && len(c.of(l)) == 0 // a hook may read the result
+	defer func() { c.ends = before }()
 	defer c.enter(l)()
 	defer c.SetWatched(c.SetWatched(c.watched(l)))
 	for _, h := range c.of(l) {

@@ -39,11 +39,6 @@ type Layer struct {
 	// Checkpointed says that the module ran inside a checkpoint.
 	Checkpointed bool
 
-	// InPlace says that the module is an activation that has overwritten what it
-	// was given; where it has not although the options ask for it, Copies says why.
-	InPlace bool
-	Copies  string
-
 	hooks  []*Hooks
 	parent *Layer // of the call, not of the model
 	called bool

@@ -41,7 +41,7 @@ func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 	own := false // what the next module takes was made here
 	for i, m := range modules {
 		if _, ok := m.Module.(*Linear); ok && i+1 < len(modules) {
-			c.then = !c.InPlace && activates(modules[i+1].Module)
+			c.then = activates(modules[i+1].Module)
 		}
 		if own {
 			in = []*autograd.Value{c.CallLast(m.Module, in[0])}

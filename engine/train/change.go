@@ -84,13 +84,9 @@ func (t *Trainer) Options() []trace.Option {
 		if !t.has(k.key) {
 			continue
 		}
-		option := trace.Option{
+		list = append(list, trace.Option{
 			Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free, Neutral: i >= len(memoryKeys),
-		}
-		if text := t.inPlace.Load(); k.key == "in_place" && text != nil {
-			option.About += ": " + *text
-		}
-		list = append(list, option)
+		})
 	}
 	return append(list, actionOption())
 }

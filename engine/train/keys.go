@@ -117,7 +117,6 @@ var memoryKeys = []setting{
 			return err
 		},
 	},
-	switchKey("in_place", "activations overwrite what they are given, where that is safe", func(s *Settings) *bool { return &s.InPlace }),
 	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked: faster on a GPU",
 		func(s *Settings) *bool { return &s.PadVocab }),
 	{

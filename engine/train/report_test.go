@@ -28,7 +28,6 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "checkpoint", Value: "none"},
 		{Key: "clip", Value: "1"},
 		{Key: "graphs", Value: "off"},
-		{Key: "in_place", Value: "off"},
 		{Key: "loss", Value: "lean"},
 		{Key: "lr", Value: "0.001"},
 		{Key: "main_copies", Value: "on"},

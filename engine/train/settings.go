@@ -18,7 +18,6 @@ type Settings struct {
 	LossMemory nn.LossMemory  // what the cross-entropy keeps
 	Residual   nn.Residual    // of what type the sum is that goes through blocks
 	PadVocab   bool           // autocast converts the weights of a head into a matrix of round size
-	InPlace    bool           // activations overwrite what they are given where they may
 	Offload    Offload        // what lives on the host
 	Shard      Shard          // what the processes of a group divide
 	Optimizer  optim.Settings // changing its kind begins with fresh state

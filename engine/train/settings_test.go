@@ -35,3 +35,12 @@ func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsOfAnotherVersionAreLeftAlone reads those of a run that was saved when
+// there was one more.
+func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
+	s, err := DefaultSettings().withAll(map[string]string{"checkpoint": "block", "in_place": "on"})
+	if got := s.Checkpoint.String(); err != nil || got != "block" {
+		t.Errorf("checkpoint=%s, %v", got, err)
+	}
+}

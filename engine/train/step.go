@@ -99,9 +99,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	e.Settings = t.filled(s)
 	t.noteLeft(used, e)
 	t.waits = !q.Ready()
-	if s.InPlace && t.fresh {
-		t.noteInPlace()
-	}
 	return q, nil
 }
 

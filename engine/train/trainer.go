@@ -106,13 +106,12 @@ type Trainer struct {
 	times      times
 	planned    planned
 	budget     budget
-	inPlace    atomic.Pointer[string] // what working in place came to; nil where it was not tried
-	fresh      bool                   // the last step had other settings than the one before
-	waits      bool                   // the device was not done when the last step was queued
-	again      *data.Batch            // of a step that failed, nil for none
-	updating   bool                   // the optimizer changes parameters
-	why        string                 // what the next step's changes of settings are for, "" for nothing
-	saved      string                 // snapshot of the last OOM
+	fresh      bool        // the last step had other settings than the one before
+	waits      bool        // the device was not done when the last step was queued
+	again      *data.Batch // of a step that failed, nil for none
+	updating   bool        // the optimizer changes parameters
+	why        string      // what the next step's changes of settings are for, "" for nothing
+	saved      string      // snapshot of the last OOM
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
 	leaks      leaks
@@ -246,7 +245,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	}
 	t.current = *s
 	t.ctx.Options = nn.Options{
-		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace, LossMemory: s.LossMemory, Residual: s.Residual,
+		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, LossMemory: s.LossMemory, Residual: s.Residual,
 		PadVocab: s.PadVocab,
 	}
 	t.ctx.SetCaster(s.AMP.Caster())

@@ -59,11 +59,6 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if err := printNeeds(out, "estimate", &needed.Memory); err != nil {
 		return err
 	}
-	if s.settings.InPlace {
-		if err := fold(out, "in place", strings.Fields(needed.InPlace())...); err != nil {
-			return err
-		}
-	}
 	if s.pinned {
 		if err := fold(out, "staging", strings.Fields(s.stagingText())...); err != nil {
 			return err

@@ -74,7 +74,6 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"memory-budget", "memory_budget", "reserve no more than `SIZE` of the device: change parts of the batch, checkpoints and offload between steps to stay within it (default none)"},
 	{"shard", "shard", "of a run of several processes what they divide among them, `STAGE`: " + choice.Or(train.Shards()) + ", each with those before it (default none)"},
-	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
 	{"pad-vocab", "pad_vocab", "with --amp, have the head compute with a multiple of 64 classes, those added masked, `on or off` (default on on a GPU, where it is faster, else off)"},
 	{"graphs", "graphs", "on a GPU, give the driver the work of a step as graphs, not launch by launch: `on or off` (default off, and no GPU has measured it)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
