@@ -26,3 +26,10 @@ def test_entries_are_let_go_a_minute_later_and_a_reader_that_is_late_learns_of_i
     recent = journal.since(journal.position - 2)
     assert recent.missed is None and len(recent.entries) == 2
     assert len(journal.state().alive) == journal.events, "what is alive is known whenever it began"
+
+
+def test_times_do_not_go_back() -> None:
+    journal = Journal()
+    for time_us in (5, 3, 7, 6):
+        journal.event(ALLOC, 4096 * time_us, 512, time_us=time_us)
+    assert [entry.time_us for entry in journal.since(0).entries] == [5, 5, 7, 7]

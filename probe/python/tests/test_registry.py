@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import operator
+from collections import deque
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from memtop.host import HostMemory  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
-from memtop.registry import Registry  # noqa: E402
+from memtop.registry import Registry, by_callback  # noqa: E402
 from memtop.stacks import Stacks  # noqa: E402
 
 
@@ -33,3 +34,23 @@ def test_an_interrupt_that_comes_as_storages_end_is_the_programs(registry: Regis
         # No code of Python's runs between the interrupt and the storages' end, as within a backward.
         list(map(operator.methodcaller("__call__"), [_thread.interrupt_main, kept.clear]))
     assert registry.holdings() == []
+
+
+def test_what_was_said_first_of_a_category_stays(registry: Registry) -> None:
+    tensor = torch.ones(100)
+    registry.see(tensor, "activation", "first", "output")
+    holding = registry.see(tensor, "activation", "second", "saved")
+    assert holding is not None
+    assert (holding.layer, holding.role) == ("first", "output")
+    registry.see(tensor, "gradient", "third", "weight")
+    assert (holding.category, holding.layer, holding.role) == ("gradient", "third", "weight")
+
+
+def test_the_end_of_a_storage_is_not_that_of_another_at_its_address(registry: Registry) -> None:
+    if not registry.exact:
+        pytest.skip("this PyTorch's storages have to be asked whether they have ended")
+    tensor = torch.ones(100)
+    holding = registry.see(tensor, "activation")
+    assert holding is not None
+    registry._ends.append(by_callback(torch.ones(1).untyped_storage(), holding.address, deque()))
+    assert registry.holdings() == [holding]

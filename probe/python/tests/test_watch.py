@@ -20,7 +20,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E40
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 
+from memtop.guard import Guard  # noqa: E402
 from memtop.journal import STEP, Journal, Message  # noqa: E402
+from memtop.leader import Leader  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -256,6 +258,52 @@ def test_steps_go_on_with_another_optimizer_when_the_first_has_gone(watch: Watch
     assert watch.step == 4
 
 
+def test_another_optimizer_leads_when_the_first_has_made_none_of_the_last_nine_steps() -> None:
+    leader = Leader()
+    first, second = (torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1) for _ in range(2))
+    assert leader.leads(first)
+    assert [leader.leads(second) for _ in range(11)] == [False] * 9 + [True] * 2
+    assert not leader.leads(first)
+
+
+def test_layers_are_those_of_the_thread_that_trains(watch: Watch) -> None:
+    other = torch.nn.Linear(2, 2)
+
+    class Forward(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            beside = threading.Thread(target=other, args=(x,))
+            beside.start()
+            beside.join()
+            return x * 2
+
+    layers = watch.look.layers
+    layers.on()
+    try:
+        Forward()(torch.ones(1, 2))
+        assert [(row["class"], row["calls"]) for row in layers.take()] == [("Forward", 1)]
+    finally:
+        layers.off()
+
+
+def test_what_is_saved_again_is_not_counted_again(watch: Watch) -> None:
+    class Checkpointed(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())
+
+        def forward(self, x: Any) -> Any:
+            return torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+
+    def make() -> tuple[Any, Any]:
+        model = Checkpointed()
+        return model, lambda: (model(torch.randn(4, 8)).sum(), [])
+
+    train_steps(make, 3)
+    rows = {row["name"]: row for row in steps_of(watch)[2]["layers"]}
+    assert rows["inner.0"]["checkpointed"] and rows["inner.1"]["checkpointed"]
+    assert [rows["inner.0"]["saved_bytes"], rows["inner.1"]["saved_bytes"]] == [0, 0]
+
+
 def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) -> None:
     model = torch.nn.Linear(8, 8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -287,6 +335,16 @@ def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) 
     assert reasons[0].startswith("ValueError at test_watch.py")
     assert not torch.nn.modules.module._global_forward_hooks
     assert torch._C._autograd._saved_tensors_hooks_is_enabled()
+
+
+def test_after_a_mistake_nothing_of_the_agent_is_called() -> None:
+    guard, told, called = Guard(), [], []
+    guard.failed = told.append
+    works, fails = guard(lambda: called.append(1)), guard(lambda: 1 / 0)
+    for function in (works, fails, fails, works):
+        function()
+    assert called == [1]
+    assert told == [guard.error]
 
 
 CACHE: dict[int, Any] = {}
