@@ -114,16 +114,7 @@ func (t *Tape) Casts() (bytes int64) {
 // autocast replaces the floating-point operands of an operation as the caster
 // wants it.
 func (t *Tape) autocast(op string, in []*Value) {
-	if t.caster == nil || op == opCast {
-		return
-	}
-	var types []device.DType
-	for _, v := range in {
-		if v.DType().IsFloat() {
-			types = append(types, v.DType())
-		}
-	}
-	dtype, ok := t.caster.Cast(op, types)
+	dtype, ok := t.castType(op, in)
 	if !ok {
 		return
 	}
@@ -132,6 +123,21 @@ func (t *Tape) autocast(op string, in []*Value) {
 			in[i] = t.Cast(v, dtype)
 		}
 	}
+}
+
+// castType returns the type to which the caster wants floating-point operands
+// converted, or false.
+func (t *Tape) castType(op string, in []*Value) (device.DType, bool) {
+	if t.caster == nil || op == opCast {
+		return 0, false
+	}
+	var types []device.DType
+	for _, v := range in {
+		if v.DType().IsFloat() {
+			types = append(types, v.DType())
+		}
+	}
+	return t.caster.Cast(op, types)
 }
 
 const opCast = "cast"

@@ -9,19 +9,21 @@ import (
 
 // Unary applies a function to every element. The rules are the device's, see
 // [device.UnaryOp].
-func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value {
+func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value { return t.unary(f, x, nil) }
+
+// unary is Unary that does the product p, too, if that is pending.
+func (t *Tape) unary(f device.UnaryOp, x *Value, p *Undone) *Value {
 	c := t.begin(f.String(), x)
 	defer c.end()
 	c.contiguous(0)
 	x = c.in[0]
 	y := c.out(x.Shape(), x.DType())
-	w := c.take()
 	c.run(func() {
-		if w == nil {
+		if !p.pending() {
 			t.backend().Unary(f, y.Array(), x.data.Array())
 			return
 		}
-		m := w.product
+		m := p.work
 		m.C, m.Pre, m.Activate, m.Activation = y.Array(), x.data.Array(), true, f
 		t.backend().MatMul(m.Plan())
 	})

@@ -74,15 +74,12 @@ func (p product) forB() product {
 // result has the weight's type, so that a model computes in its own precision
 // whatever it is fed.
 func (t *Tape) Linear(x, w, bias *Value) *Value {
-	v := t.LinearThen(x, w, bias)
-	t.settle()
+	v, _ := t.linear(x, w, bias, true)
 	return v
 }
 
-// LinearThen is Linear before an activation of the result, the next operation, with
-// which its work is done: x and w must not change until then. See "Operations that
-// wait".
-func (t *Tape) LinearThen(x, w, bias *Value) *Value {
+// linear is Linear, now, or else one whose product p is left to be done if it can be.
+func (t *Tape) linear(x, w, bias *Value, now bool) (v *Value, p *Undone) {
 	in := []*Value{x, w}
 	if bias != nil {
 		in = append(in, bias)
@@ -91,25 +88,29 @@ func (t *Tape) LinearThen(x, w, bias *Value) *Value {
 	defer c.end()
 	c.contiguous(0, 1)
 	x, w = c.in[0], c.in[1]
-	p := linearOf(x.Shape(), c.in)
-	n, weights := p.N, w.data
+	of := linearOf(x.Shape(), c.in)
+	n, weights := of.N, w.data
 	if bias == nil {
 		weights = c.wholeWeights(w.data)
-		p.N = weights.Shape()[0]
+		of.N = weights.Shape()[0]
 	}
-	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{p.N}), w.DType())
-	v := c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(p, n) })
+	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{of.N}), w.DType())
+	v = c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(of, n) })
 	c.run(func() {
-		if p.N == n {
-			c.awaitProduct(v, p)
+		m := of.with(y, x.data, weights)
+		if bias != nil {
+			m.Bias = c.in[2].data.Array()
+		}
+		if !now && of.N == n {
+			p = c.undone(m, y)
 			return
 		}
-		t.backend().MatMul(p.with(y, x.data, weights).Plan())
+		t.backend().MatMul(m.Plan())
 	})
-	if p.N != n {
-		v.padTo(p.N)
+	if of.N != n {
+		v.padTo(of.N)
 	}
-	return v
+	return v, p
 }
 
 func linearOf(x tensor.Shape, in []*Value) product {

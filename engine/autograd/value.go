@@ -39,9 +39,6 @@ func (v *Value) Size() int { return v.data.Size() }
 // Bytes returns the bytes of the elements, which a view shares with others.
 func (v *Value) Bytes() int64 { return v.data.Bytes() }
 
-// Waits says whether the value is still to be computed, with the next operation.
-func (v *Value) Waits() bool { return v.waits != nil }
-
 // NeedsGrad says whether a gradient flows into the value: it is a variable that
 // is not frozen, or was computed from one while the tape recorded.
 func (v *Value) NeedsGrad() bool {

@@ -1,11 +1,15 @@
 package nn
 
 import (
-	"time"
-
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 )
+
+// activation is a module that is a function of every element.
+type activation interface {
+	Module
+	function() device.UnaryOp
+}
 
 // GELU is x·Φ(x), or GPT-2's approximation by tanh.
 type GELU struct {
@@ -13,54 +17,36 @@ type GELU struct {
 	Tanh bool
 }
 
+func (g *GELU) function() device.UnaryOp {
+	if g.Tanh {
+		return device.GELUTanh
+	}
+	return device.GELU
+}
+
 // Forward takes and returns any shape.
 func (g *GELU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	f := device.GELU
-	if g.Tanh {
-		f = device.GELUTanh
-	}
-	return c.unary(f, one(g, in))
+	return c.Unary(g.function(), one(g, in))
 }
 
 // ReLU is max(x, 0).
 type ReLU struct{ stateless }
 
+func (r *ReLU) function() device.UnaryOp { return device.ReLU }
+
 // Forward takes and returns any shape.
 func (r *ReLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.unary(device.ReLU, one(r, in))
+	return c.Unary(r.function(), one(r, in))
 }
 
 // SiLU is x/(1+e^-x).
 type SiLU struct{ stateless }
 
+func (s *SiLU) function() device.UnaryOp { return device.SiLU }
+
 // Forward takes and returns any shape.
 func (s *SiLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.unary(device.SiLU, one(s, in))
-}
-
-// unary returns f(x). Where it ends the product that x is, its time is that layer's.
-func (c *Ctx) unary(f device.UnaryOp, x *autograd.Value) *autograd.Value {
-	if !x.Waits() {
-		return c.Unary(f, x)
-	}
-	start := time.Now()
-	y := c.Unary(f, x)
-	took := time.Since(start).Nanoseconds()
-	if c.lent += took; c.Phase() == autograd.Recompute {
-		c.product.RecomputeNS += took
-	} else {
-		c.product.ForwardNS += took
-	}
-	return y
-}
-
-// activates reports whether a module is an activation that can end a product.
-func activates(m Module) bool {
-	switch m.(type) {
-	case *GELU, *ReLU, *SiLU:
-		return true
-	}
-	return false
+	return c.Unary(s.function(), one(s, in))
 }
 
 // Softmax is e^x / Σ e^x over the last dimension.

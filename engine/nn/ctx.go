@@ -50,11 +50,7 @@ type Ctx struct {
 	order   []*Layer // by first call since Reset
 	hooks   []*Hooks
 	current *Layer
-	within  int    // checkpoints that are open
-	then    bool   // an activation of the result follows the next call
-	ends    bool   // the same for the module that runs
-	product *Layer // whose product waits for its activation
-	lent    int64  // of the running module's nanoseconds, those that are the product's
+	within  int // checkpoints that are open
 }
 
 // NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
@@ -68,13 +64,19 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 // that the module made is released but its result and what the tape saved. A
 // layer that the policy names is checkpointed.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
+	return c.callBy(m, m.Forward, in)
+}
+
+// forward is a module's Forward, or what runs in its place.
+type forward func(c *Ctx, in ...*autograd.Value) *autograd.Value
+
+// callBy is Call of a module with f in the place of its Forward.
+func (c *Ctx) callBy(m Module, f forward, in []*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
-	ends := c.then
-	c.then = false
 	if !c.Options.Checkpoint.chosen[l.Name] {
-		return c.call(m, l, ends, in)
+		return c.call(l, f, in)
 	}
-	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, false, in) }, in...)
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(l, f, in) }, in...)
 }
 
 // CallLast is Call with a value that the caller made and has no further use for:
@@ -87,11 +89,8 @@ func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 	return y
 }
 
-func (c *Ctx) call(m Module, l *Layer, ends bool, in []*autograd.Value) *autograd.Value {
-	before := c.ends
-	c.ends = ends && len(c.of(l)) == 0 // a hook may read the result
-	defer func() { c.ends = before }()
-	defer c.enter(l)()
+func (c *Ctx) call(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
+	defer c.leave(c.enter(l))
 	defer c.SetWatched(c.SetWatched(c.watched(l)))
 	for _, h := range c.of(l) {
 		if h.Pre != nil {
@@ -100,7 +99,7 @@ func (c *Ctx) call(m Module, l *Layer, ends bool, in []*autograd.Value) *autogra
 	}
 	b := &backwardPass{c: c, layer: l}
 	c.Mark(b.end)
-	out := c.measured(l, func() *autograd.Value { return m.Forward(c, in...) })
+	out := c.measured(l, f, in)
 	c.DropFetched()
 	b.out = out
 	c.Mark(b.begin)
@@ -112,18 +111,20 @@ func (c *Ctx) call(m Module, l *Layer, ends bool, in []*autograd.Value) *autogra
 	return out
 }
 
-// enter makes l the current layer and returns what undoes that.
-func (c *Ctx) enter(l *Layer) func() {
-	before, path := c.current, c.SetLayer(l.Name)
+// enter makes l the current layer and returns what leave makes current again.
+func (c *Ctx) enter(l *Layer) (before *Layer, path string) {
+	before, path = c.current, c.SetLayer(l.Name)
 	c.current, l.parent = l, before
-	return func() {
-		c.current = before
-		c.SetLayer(path)
-	}
+	return before, path
 }
 
-// measured runs a module's Forward in a frame and notes what it cost.
-func (c *Ctx) measured(l *Layer, forward func() *autograd.Value) *autograd.Value {
+func (c *Ctx) leave(before *Layer, path string) {
+	c.current = before
+	c.SetLayer(path)
+}
+
+// measured runs f in a frame and notes what it cost.
+func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
 	d := c.Device()
 	d.Enter()
 	left := false
@@ -133,18 +134,25 @@ func (c *Ctx) measured(l *Layer, forward func() *autograd.Value) *autograd.Value
 		}
 	}()
 	start := time.Now()
-	out := c.Frame(forward)
-	took := time.Since(start).Nanoseconds() - c.lent
-	c.lent = 0
+	out := c.Frame(func() *autograd.Value { return f(c, in...) })
+	took := time.Since(start)
 	left = true
 	transient := d.Leave() - d.Live()
-	if c.Phase() == autograd.Recompute {
-		l.RecomputeNS += took
-		return out
+	c.spent(l, took)
+	if c.Phase() != autograd.Recompute {
+		l.ran(out, transient)
+		l.Checkpointed = l.Checkpointed || c.within > 0
 	}
-	l.ran(out, took, transient)
-	l.Checkpointed = l.Checkpointed || c.within > 0
 	return out
+}
+
+// spent adds time to what a layer's runs took in the phase under way.
+func (c *Ctx) spent(l *Layer, took time.Duration) {
+	if c.Phase() == autograd.Recompute {
+		l.RecomputeNS += took.Nanoseconds()
+		return
+	}
+	l.ForwardNS += took.Nanoseconds()
 }
 
 // Checkpoint runs f on the inputs, keeping only them for the backward pass,

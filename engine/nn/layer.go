@@ -106,10 +106,9 @@ func newLayer(m Module) *Layer {
 }
 
 // ran notes one forward run.
-func (l *Layer) ran(out *autograd.Value, took, transient int64) {
+func (l *Layer) ran(out *autograd.Value, transient int64) {
 	l.Calls++
 	l.OutputShape, l.DType, l.OutputBytes = out.Shape(), out.DType(), out.Bytes()
-	l.ForwardNS += took
 	l.TransientPeakBytes = max(l.TransientPeakBytes, transient)
 }
 

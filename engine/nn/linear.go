@@ -37,14 +37,20 @@ func (l *Linear) Params() []*Param { return present(l.Weight, l.Bias) }
 
 // Forward takes [..., In] and returns [..., Out].
 func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	l.padCasts(c)
+	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
+}
+
+// undone is Forward that leaves the product to be done with an activation.
+func (l *Linear) undone(c *Ctx, in []*autograd.Value) (*autograd.Value, *autograd.Undone) {
+	l.padCasts(c)
+	return c.LinearUndone(one(l, in), l.Weight.Value(), valueOf(l.Bias))
+}
+
+func (l *Linear) padCasts(c *Ctx) {
 	if l.Classes {
 		l.Weight.PadCasts(c.vocabMultiple())
 	}
-	if c.ends {
-		c.product = c.current
-		return c.LinearThen(one(l, in), l.Weight.Value(), valueOf(l.Bias))
-	}
-	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 
 // present drops parameters that a module does without.

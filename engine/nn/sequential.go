@@ -3,6 +3,7 @@ package nn
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/memtop/memtop/engine/autograd"
 )
@@ -39,19 +40,68 @@ func (s *Sequential) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 
 func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 	own := false // what the next module takes was made here
-	for i, m := range modules {
-		if _, ok := m.Module.(*Linear); ok && i+1 < len(modules) {
-			c.then = activates(modules[i+1].Module)
-		}
-		if own {
-			in = []*autograd.Value{c.CallLast(m.Module, in[0])}
+	for len(modules) > 0 {
+		if l, a, ok := c.fusible(modules); ok {
+			in = []*autograd.Value{c.activated(l, a, in, own)}
+			own, modules = true, modules[2:]
 			continue
 		}
-		out := c.Call(m.Module, in...)
+		m := modules[0].Module
+		modules = modules[1:]
+		if own {
+			in = []*autograd.Value{c.CallLast(m, in[0])}
+			continue
+		}
+		out := c.Call(m, in...)
 		own = !slices.Contains(in, out)
 		in = []*autograd.Value{out}
 	}
 	return in[0]
+}
+
+// fusible returns the Linear and the activation that modules begin with, where the
+// device may do both in one operation: no hook looks at what is between them, and the
+// Linear is not computed again without the activation.
+func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
+	if len(modules) < 2 || len(c.hooks) > 0 {
+		return nil, nil, false
+	}
+	l, isLinear := modules[0].Module.(*Linear)
+	a, activates := modules[1].Module.(activation)
+	if !isLinear || !activates {
+		return nil, nil, false
+	}
+	first, second := c.find(l), c.find(a)
+	return l, a, len(first.hooks) == 0 && len(second.hooks) == 0 && !c.Options.Checkpoint.chosen[first.Name]
+}
+
+// activated calls a Linear and the activation of its result. The Linear leaves its
+// product undone, and the activation does it with its own work; that time is the
+// Linear's. last says that the Linear's input was made by the caller and has no
+// further use.
+func (c *Ctx) activated(l *Linear, a activation, in []*autograd.Value, last bool) *autograd.Value {
+	var product *autograd.Undone
+	h := c.callBy(l, func(c *Ctx, in ...*autograd.Value) (h *autograd.Value) {
+		h, product = l.undone(c, in)
+		return h
+	}, in)
+	defer product.Release()
+	if last {
+		c.Done(in[0])
+	}
+	var took time.Duration
+	y := c.callBy(a, func(c *Ctx, in ...*autograd.Value) *autograd.Value {
+		start := time.Now()
+		y := c.UnaryOf(a.function(), one(a, in), product)
+		took = time.Since(start)
+		return y
+	}, []*autograd.Value{h})
+	if product != nil {
+		c.spent(c.find(a), -took)
+		c.spent(c.find(l), took)
+	}
+	c.Done(h)
+	return y
 }
 
 // Blocks is a Sequential whose modules are alike, the repeated part of a model.

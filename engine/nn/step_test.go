@@ -96,6 +96,7 @@ func policies(t *testing.T) map[string]nn.Policy {
 		}
 		all[text] = p
 	}
+	all["the activations kept"] = nn.Selective("gelu_tanh", "dropout")
 	all["a rule"] = nn.SelectiveBy(func(op, layer string) bool { return op == "linear" && strings.HasSuffix(layer, "fc") })
 	return all
 }

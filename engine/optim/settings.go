@@ -82,9 +82,12 @@ func Defaults(k Kind) Settings {
 // DefaultLR returns a learning rate that is safe for small models.
 func DefaultLR(k Kind) float64 { return kinds[k].lr }
 
+// Rule returns the device's rule.
+func (k Kind) Rule() device.Rule { return kinds[k].rule }
+
 // rule returns the device's rule for a parameter of so many elements.
 func (s *Settings) rule(elements int) device.Rule {
-	rule := kinds[s.Kind].rule
+	rule := s.Kind.Rule()
 	if rule.InBytes() && elements < min8bit {
 		return device.AdamW
 	}

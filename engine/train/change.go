@@ -1,6 +1,8 @@
 package train
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -85,7 +87,7 @@ func (t *Trainer) Options() []trace.Option {
 			continue
 		}
 		list = append(list, trace.Option{
-			Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free, Neutral: i >= len(memoryKeys),
+			Key: k.key, Value: k.get(&s), About: strings.ReplaceAll(k.about, "`", ""), Choices: k.choices, Free: k.free, Neutral: i >= len(memoryKeys),
 		})
 	}
 	return append(list, actionOption())

@@ -15,7 +15,7 @@ import (
 // setting is one part of Settings as text.
 type setting struct {
 	key     string
-	about   string   // one line
+	about   string   // one line; the word for its value is in backquotes, a switch has none
 	choices []string // in the order in which a key goes through them
 	free    bool     // other values may do
 	get     func(*Settings) string
@@ -29,7 +29,7 @@ var settingKeys = slices.Concat(memoryKeys, neutralKeys)
 // memoryKeys are the parts on which depends what a step needs.
 var memoryKeys = []setting{
 	{
-		"checkpoint", "what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, plan=SIZE",
+		"checkpoint", "`policy` of what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within it",
 		[]string{"none", "block", "sqrt", "selective", "plan"},
 		true,
 		func(s *Settings) string { return s.Checkpoint.String() },
@@ -39,7 +39,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"amp", "mixed precision: in what type operations run",
+		"amp", "mixed precision `mode`; the type that operations run in",
 		choice.Names(amp.Modes()),
 		false,
 		func(s *Settings) string { return s.AMP.String() },
@@ -49,13 +49,13 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"optimizer", "a change begins with fresh state",
+		"optimizer", "`name` of the optimizer; a change begins with fresh state",
 		choice.Names(optim.Kinds()),
 		false,
 		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
 	},
 	{
-		mainCopiesKey, "of a model in half precision: float32 copies in the optimizer; a change begins with fresh state",
+		mainCopiesKey, "of a model in half precision, float32 copies of parameters in the optimizer; a change begins with fresh state",
 		[]string{"on", "off"},
 		false,
 		func(s *Settings) string { return map[bool]string{false: "on", true: "off"}[s.Optimizer.NoMainCopies] },
@@ -68,7 +68,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"attention", "which implementation",
+		"attention", "which `kind` of attention",
 		choice.Names(nn.Attentions()),
 		false,
 		func(s *Settings) string { return s.Attention.String() },
@@ -78,7 +78,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		lossKey, "what the cross-entropy keeps: lean, the logits, or pytorch, their log-softmax, with autocast twice",
+		lossKey, "`what` the cross-entropy keeps for the backward pass; lean keeps the logits, pytorch their log-softmax, with autocast twice",
 		choice.Names(nn.LossMemories()),
 		false,
 		func(s *Settings) string { return s.LossMemory.String() },
@@ -88,7 +88,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		residualKey, "of what type the sum is that goes through the blocks: full, that of the embeddings, or bf16",
+		residualKey, "of what `type` the sum is that goes through the blocks of a gpt or llama; full is that of the embeddings, bf16 is half of float32",
 		choice.Names(nn.Residuals()),
 		false,
 		func(s *Settings) string { return s.Residual.String() },
@@ -98,7 +98,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"offload", "what lives in the host's memory; several are joined by +, also activations=h.0+h.1",
+		"offload", "what `parts` live in the host's memory; several are joined by +, the last two also for some layers: activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...),
 		true,
 		func(s *Settings) string { return s.Offload.String() },
@@ -108,7 +108,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		shardKey, "what the processes of a run divide among them: the optimizer's state, gradients too, or parameters too",
+		shardKey, "what the processes of a run divide among them, a `stage` with those before it",
 		choice.Names(Shards()),
 		false,
 		func(s *Settings) string { return s.Shard.String() },
@@ -117,10 +117,10 @@ var memoryKeys = []setting{
 			return err
 		},
 	},
-	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked: faster on a GPU",
+	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked; faster on a GPU, where memtrain begins with it",
 		func(s *Settings) *bool { return &s.PadVocab }),
 	{
-		"accumulate", "in how many equal parts a batch runs", nil, true,
+		"accumulate", "run a batch in `n` equal parts", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
 		func(s *Settings, v string) error {
 			s.MicroBatch = 0
@@ -128,7 +128,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"micro_batch", "how many samples run at a time", nil, true,
+		"micro_batch", "run a batch `m` samples at a time", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.MicroBatch) },
 		func(s *Settings, v string) error {
 			s.Accumulate = 0
@@ -136,7 +136,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"memory_budget", "what the device may reserve: parts, checkpoints and offload are changed to stay within it, and back without it",
+		"memory_budget", "the `size` that a run may reserve of the device; parts of the batch, checkpoints and offload are changed between steps to stay within it, and back without it",
 		[]string{"none"},
 		true,
 		func(s *Settings) string {
@@ -153,7 +153,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"clip", "greatest norm of all gradients together, 0 for no limit", nil, true,
+		"clip", "greatest `norm` of all gradients together, 0 for no limit", nil, true,
 		func(s *Settings) string { return number(s.Clip) },
 		func(s *Settings, v string) error { return setNumber(&s.Clip, "clip", v) },
 	},
@@ -162,12 +162,12 @@ var memoryKeys = []setting{
 // neutralKeys are the parts with any value of which a step needs the same memory.
 var neutralKeys = []setting{
 	{
-		"lr", "learning rate, before the schedule", nil, true,
+		"lr", "learning `rate`, before the schedule; one that suits the optimizer unless it is given", nil, true,
 		func(s *Settings) string { return number(s.LR) },
 		func(s *Settings, v string) error { return setNumber(&s.LR, "lr", v) },
 	},
 	{
-		"schedule", "how the rate moves; also ,warmup=STEPS and ,floor=PART",
+		"schedule", "`how` the rate moves; then ,warmup=STEPS and ,floor=PART if wanted",
 		choice.Names(optim.Shapes()),
 		true,
 		func(s *Settings) string { return s.Schedule.String() },
@@ -176,7 +176,7 @@ var neutralKeys = []setting{
 			return err
 		},
 	},
-	switchKey(graphsKey, "on a GPU, the work of a step is given to the driver as graphs, not launch by launch",
+	switchKey(graphsKey, "on a GPU, the work of a step is given to the driver as graphs, not launch by launch; no GPU has measured it",
 		func(s *Settings) *bool { return &s.Graphs }),
 }
 

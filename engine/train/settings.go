@@ -2,6 +2,8 @@ package train
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/nn"
@@ -48,6 +50,37 @@ func Keys() []string {
 		list[i] = k.key
 	}
 	return list
+}
+
+// Help returns what the help of a flag says of a setting, with its choices and what it
+// is by default. The word for its value is in backquotes and capitals.
+func Help(key string) string {
+	i := slices.IndexFunc(settingKeys, func(k setting) bool { return k.key == key })
+	k := settingKeys[i]
+	text, rest, more := strings.Cut(k.about, "; ")
+	if before, word, after := quoted(text); word == "" {
+		text += ": `on or off`"
+	} else {
+		text = before + "`" + strings.ToUpper(word) + "`" + after
+		if last := len(k.choices) - 1; last > 0 {
+			text += ": " + strings.Join(k.choices[:last], ", ") + " or " + k.choices[last]
+		}
+	}
+	if more {
+		text += "; " + rest
+	}
+	d := DefaultSettings()
+	if value := k.get(&d); value != "0" {
+		text += " (default " + value + ")"
+	}
+	return text
+}
+
+// quoted cuts a text where a word is in backquotes.
+func quoted(text string) (before, word, after string) {
+	before, rest, _ := strings.Cut(text, "`")
+	word, after, _ = strings.Cut(rest, "`")
+	return before, word, after
 }
 
 // Values returns every setting as text, under its name.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,5 +43,23 @@ func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
 	s, err := DefaultSettings().withAll(map[string]string{"checkpoint": "block", "in_place": "on"})
 	if got := s.Checkpoint.String(); err != nil || got != "block" {
 		t.Errorf("checkpoint=%s, %v", got, err)
+	}
+}
+
+func TestAFlagSaysWhatItsSettingTakes(t *testing.T) {
+	for key, want := range map[string]string{
+		"amp":       "mixed precision `MODE`: off, bf16 or fp16; the type that operations run in (default off)",
+		"clip":      "greatest `NORM` of all gradients together, 0 for no limit (default 1)",
+		"schedule":  "`HOW` the rate moves: constant or cosine; then ,warmup=STEPS and ,floor=PART if wanted (default constant)",
+		"pad_vocab": "with autocast the head computes with a multiple of 64 classes, those added masked: `on or off`; faster on a GPU, where memtrain begins with it (default off)",
+	} {
+		if got := Help(key); got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	for _, key := range Keys() {
+		if help := Help(key); strings.Count(help, "`") != 2 {
+			t.Errorf("%s: %q names its value not once", key, help)
+		}
 	}
 }

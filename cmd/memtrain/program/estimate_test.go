@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 )
 
@@ -186,8 +187,7 @@ func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
 		"stage 2":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "gradients"}, []string{"(2 + 2/4 + 12/4) P"}},
 		"stage 3":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "parameters"}, []string{"(2/4 + 2/4 + 12/4) P"}},
 		"half precision throughout":   {[]string{"--model", "llama-7b", "--half", "--main-copies", "off"}, []string{"(2 + 2 + 4) P"}},
-		"full precision, one moment":  {[]string{"--model", "gpt2", "--optimizer", "lion"}, []string{"(4 + 4 + 4) P"}},
-		"none for state in blocks":    {[]string{"--model", "gpt2", "--optimizer", "adamw8bit"}, nil},
+		"full precision":              {[]string{"--model", "gpt2"}, []string{"(4 + 4 + 8) P"}},
 		"none for other models' rows": {[]string{"--model", "conv", "--half"}, []string{"(2 + 2 + 12) P"}},
 	}
 	for name, test := range tests {
@@ -204,6 +204,20 @@ func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.wants)
 			}
 		})
+	}
+}
+
+// TestEveryOptimizerHasItsFormula wants one for each but those with state in blocks.
+func TestEveryOptimizerHasItsFormula(t *testing.T) {
+	for _, kind := range optim.Kinds() {
+		v, e := rehearsed(t, []string{"--layers", "1", "--dim", "64", "--batch", "1", "--optimizer", kind.String()})
+		f, ok := v.modelStates(&e)
+		if ok == kind.Rule().InBytes() {
+			t.Errorf("%v: a formula: %v", kind, ok)
+		}
+		if off := math.Abs(float64(f.Estimated)/float64(f.Bytes) - 1); ok && off > 0.04 {
+			t.Errorf("%v: %s: %d bytes, estimated %d", kind, f.Formula, f.Bytes, f.Estimated)
+		}
 	}
 }
 

@@ -111,11 +111,7 @@ func (s *session) remedy(ctx context.Context, plan *train.Plan) (string, error) 
 func flagsOf(changes []trace.Value) string {
 	var text []string
 	for _, c := range changes {
-		for _, f := range settingFlags {
-			if f.key == c.Key {
-				text = append(text, "--"+f.flag+" "+c.Value)
-			}
-		}
+		text = append(text, "--"+flagOf(c.Key)+" "+c.Value)
 	}
 	return strings.Join(text, " ")
 }

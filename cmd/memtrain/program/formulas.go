@@ -6,7 +6,6 @@ import (
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
-	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -35,8 +34,9 @@ func (v *variant) formulas(e *train.Estimate) []Formula {
 
 // modelStates is the ZeRO paper's, with the bytes that a parameter has here.
 func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
-	size, state := 4.0, map[optim.Kind]float64{optim.SGD: 4, optim.Adam: 8, optim.AdamW: 8, optim.Lion: 4}[v.settings.Optimizer.Kind]
-	if state == 0 || v.settings.Offload != (train.Offload{}) {
+	rule := v.settings.Optimizer.Kind.Rule()
+	size, state := 4.0, 4*float64(rule.Moments())
+	if rule.InBytes() || v.settings.Offload != (train.Offload{}) {
 		return Formula{}, false // its state is in blocks, or not all of it is on the device
 	}
 	switch {

@@ -8,13 +8,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/engine/amp"
-	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device/cpu"
-	"github.com/memtop/memtop/engine/nn"
-	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 )
 
@@ -59,25 +55,18 @@ type options struct {
 	reach  Reach
 }
 
-// settingFlags are the flags of settings and what they say of themselves.
-var settingFlags = []struct{ flag, key, usage string }{
-	{"optimizer", "optimizer", "`NAME` is " + choice.Or(optim.Kinds()) + " (default adamw)"},
-	{"lr", "lr", "learning `RATE` (default one that suits the optimizer)"},
-	{"schedule", "schedule", "`HOW` the rate moves: " + choice.Or(optim.Shapes()) + ", then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
-	{"clip", "clip", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
-	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
-	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
-	{"main-copies", "main_copies", "with --half, float32 copies of parameters in the optimizer: `on or off` (default on)"},
-	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
-	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax, with --amp twice (default lean)"},
-	{"residual", "residual", "of what `TYPE` the sum is that goes through the blocks of a gpt or llama: full, that of the weights, or bf16, half of float32 (default full)"},
-	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
-	{"memory-budget", "memory_budget", "reserve no more than `SIZE` of the device: change parts of the batch, checkpoints and offload between steps to stay within it (default none)"},
-	{"shard", "shard", "of a run of several processes what they divide among them, `STAGE`: " + choice.Or(train.Shards()) + ", each with those before it (default none)"},
-	{"pad-vocab", "pad_vocab", "with --amp, have the head compute with a multiple of 64 classes, those added masked, `on or off` (default on on a GPU, where it is faster, else off)"},
-	{"graphs", "graphs", "on a GPU, give the driver the work of a step as graphs, not launch by launch: `on or off` (default off, and no GPU has measured it)"},
-	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
-	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
+// settingFlags are the settings in the order in which help has their flags.
+var settingFlags = []string{
+	"optimizer", "lr", "schedule", "clip", "amp", "checkpoint", "main_copies", "attention", "loss", "residual", "offload",
+	"memory_budget", "shard", "pad_vocab", "graphs", "accumulate", "micro_batch",
+}
+
+// flagOf returns the flag of a setting.
+func flagOf(key string) string {
+	if key == "loss" { // --loss is what is minimised
+		key = "loss_memory"
+	}
+	return strings.ReplaceAll(key, "_", "-")
 }
 
 // root returns the command line.
@@ -177,8 +166,8 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
 	f.StringVar(&o.norm, "norm", noNorm, "`KIND` of normalisation after the convolutions of conv: none or batch")
 	f.StringVar(&o.loss, "loss", crossEntropy, "what is minimised, `LOSS`: cross_entropy, or of mlp and conv mse, the mean square of what the output differs from 1 for the target and 0 for every other class")
-	for _, s := range settingFlags {
-		o.settings[s.key] = f.String(s.flag, "", s.usage)
+	for _, key := range settingFlags {
+		o.settings[key] = f.String(flagOf(key), "", train.Help(key))
 	}
 	f.Var(&o.half, "half", "the whole model in `TYPE`, bf16 or fp16: --half=fp16; without one bf16")
 	f.Lookup("half").NoOptDefVal = string(defaultHalf)
@@ -189,13 +178,13 @@ func (o *options) given(flag string) bool { return o.flags.Changed(flag) }
 
 // change applies the flags of settings to s.
 func (o *options) change(s train.Settings) (train.Settings, error) {
-	for _, f := range settingFlags {
-		if !o.given(f.flag) {
+	for _, key := range settingFlags {
+		if !o.given(flagOf(key)) {
 			continue
 		}
 		var err error
-		if s, err = s.With(f.key, *o.settings[f.key]); err != nil {
-			return s, usagef("--%s: %v", f.flag, err)
+		if s, err = s.With(key, *o.settings[key]); err != nil {
+			return s, usagef("--%s: %v", flagOf(key), err)
 		}
 	}
 	if o.given("accumulate") && o.given("micro-batch") {
