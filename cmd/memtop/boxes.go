@@ -37,22 +37,22 @@ func tidyBoxes() {
 }
 
 // deadBoxes returns a row for each device of each black box of an ended program.
-func (a *app) deadBoxes(ctx context.Context) (rows []died, err error) {
+func (l *lister) deadBoxes(ctx context.Context) (rows []died, err error) {
 	tidyBoxes()
 	eachBox(func(b protocol.Box) {
 		if ctx.Err() == nil && !b.Hidden() {
-			rows = append(rows, a.boxRows(ctx, b)...)
+			rows = append(rows, l.boxRows(ctx, b)...)
 		}
 	})
 	return rows, ctx.Err()
 }
 
 // boxRows reads a black box.
-func (a *app) boxRows(ctx context.Context, b protocol.Box) []died {
+func (l *lister) boxRows(ctx context.Context, b protocol.Box) []died {
 	if b.Problem != nil {
 		return []died{{File: b.Path, Problem: b.Problem.Error()}}
 	}
-	source, err := a.load(ctx, b.Path, nil)
+	source, err := l.load(ctx, b.Path, nil)
 	if err != nil {
 		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
 	}
@@ -99,22 +99,22 @@ func allocated(s *trace.State) (bytes int64) {
 
 // cleanBoxes removes the black boxes of ended programs. The answers of programs with an
 // agent stay: their user has asked for those.
-func (a *app) cleanBoxes() error {
+func (c *console) cleanBoxes() error {
 	removed, bytes := 0, int64(0)
 	eachBox(func(b protocol.Box) {
 		if b.Own {
 			b.Problem = os.Remove(b.Path)
 		}
 		if b.Problem != nil {
-			a.note(trace.Printable(b.Problem.Error()))
+			c.note(trace.Printable(b.Problem.Error()))
 			return
 		}
 		removed, bytes = removed+1, bytes+b.Bytes
 	})
-	if a.settings.json {
-		return a.printJSON(cleaned{removed, bytes})
+	if c.settings.json {
+		return c.printJSON(cleaned{removed, bytes})
 	}
-	_, err := fmt.Fprintf(a.stdout, "black boxes of ended programs: %d removed, %s\n", removed, quantity.Bytes(bytes))
+	_, err := fmt.Fprintf(c.stdout, "black boxes of ended programs: %d removed, %s\n", removed, quantity.Bytes(bytes))
 	return err
 }
 

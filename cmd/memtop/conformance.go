@@ -35,7 +35,7 @@ that it has already; --change has it changed to another value and back.`,
 		},
 	}
 	f := cmd.Flags()
-	a.jsonFlag(f)
+	a.settings.jsonFlag(f)
 	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
 	f.BoolVar(&o.Quick, "quick", false, "leave out what takes ten seconds: viewers that do not read, requests that do not end")
 	f.BoolVar(&o.Change, "change", false, "change a setting to another value, and back")
@@ -44,12 +44,12 @@ that it has already; --change has it changed to another value and back.`,
 }
 
 // conformance examines a probe and prints what it does.
-func (a *app) conformance(ctx context.Context, target string, o conformance.Options) error {
+func (c *console) conformance(ctx context.Context, target string, o conformance.Options) error {
 	r, err := conformance.Examine(ctx, target, o)
 	if err != nil {
 		return err
 	}
-	err = a.print(r)
+	err = c.print(r)
 	if err == nil && r.Broken > 0 {
 		err = brokenError{r.Broken}
 	}

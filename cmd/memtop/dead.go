@@ -47,29 +47,29 @@ type died struct {
 
 // lsDead lists what ended programs left, the newest first: those that ran out of memory
 // with an agent, and black boxes.
-func (a *app) lsDead(ctx context.Context) error {
+func (l *lister) lsDead(ctx context.Context) error {
 	rows, err := deadIn(protocol.DeadFolder())
 	if err != nil {
 		return err
 	}
-	boxes, err := a.deadBoxes(ctx)
+	boxes, err := l.deadBoxes(ctx)
 	if err != nil {
 		return err
 	}
 	rows = append(rows, boxes...)
 	slices.SortStableFunc(rows, func(a, b died) int { return cmp.Compare(b.Time, a.Time) })
-	if a.settings.json {
-		return a.printJSON(rows)
+	if l.settings.json {
+		return l.printJSON(rows)
 	}
 	good := slices.DeleteFunc(slices.Clone(rows), func(d died) bool { return d.Problem != "" })
 	if len(good) == 0 {
-		_, err = fmt.Fprintln(a.stdout, trace.Printable("no ended program left anything in "+strings.Join(append(protocol.BoxFolders(), protocol.DeadFolder()), " or ")))
+		_, err = fmt.Fprintln(l.stdout, trace.Printable("no ended program left anything in "+strings.Join(append(protocol.BoxFolders(), protocol.DeadFolder()), " or ")))
 	} else {
-		err = writeDead(a.stdout, good)
+		err = writeDead(l.stdout, good)
 	}
 	for _, d := range rows {
 		if d.Problem != "" {
-			a.note(trace.Printable(d.Problem))
+			l.note(trace.Printable(d.Problem))
 		}
 	}
 	return err

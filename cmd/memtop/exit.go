@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -112,10 +113,13 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		barred    *inject.RefusedError
 		failed    *inject.FailedError
 		host      *attach.HostError
+		name      *remote.NameError
 	)
 	switch {
 	case errors.As(err, &host):
 		return hostCode(host), host.Error(), host.Remedy, true
+	case errors.As(err, &name):
+		return command.ExitUsage, name.Error(), "try: " + name.Remedy, true
 	case errors.As(err, &missing):
 		return command.ExitMissing, missing.Error(), listsRemedy, true
 	case errors.As(err, &forbidden):

@@ -103,15 +103,15 @@ const readAtOnce = 2
 // readRanks reads ranks one after the other, some at a time, and gives each to a function
 // before it is let go, by its place among them. The function is called by several
 // goroutines.
-func (a *app) readRanks(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace, err error)) {
+func (l *loader) readRanks(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace, err error)) {
 	var next atomic.Int64
 	var readers sync.WaitGroup
 	for i := range readAtOnce {
 		readers.Go(func() {
 			reader := "ranks " + strconv.Itoa(i) // one bound on memory for all that it reads
-			defer a.limits.release(reader)
+			defer l.limits.release(reader)
 			for at := int(next.Add(1)) - 1; at < len(files) && ctx.Err() == nil; at = int(next.Add(1)) - 1 {
-				t, err := a.read(ctx, reader, files[at].path)
+				t, err := l.read(ctx, reader, files[at].path)
 				use(at, t, err)
 			}
 		})
@@ -150,7 +150,7 @@ type readRows struct {
 
 // rowsOfFiles begins to read files for their rows, until ctx is done. The returned
 // function waits for its end.
-func (a *app) rowsOfFiles(ctx context.Context, files []rankFile) (*readRows, func()) {
+func (l *loader) rowsOfFiles(ctx context.Context, files []rankFile) (*readRows, func()) {
 	r := &readRows{rows: make([]ranks.Row, len(files)), changed: make(chan struct{}, 1)}
 	for i := range files {
 		r.rows[i] = files[i].without(ranks.NotRead)
@@ -159,7 +159,7 @@ func (a *app) rowsOfFiles(ctx context.Context, files []rankFile) (*readRows, fun
 	done := make(chan struct{}) // closed when no file is read any more
 	go func() {
 		defer close(done)
-		a.readRanks(ctx, files, func(at int, t *trace.Trace, err error) { r.set(at, files[at].rowOf(t, err)) })
+		l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) { r.set(at, files[at].rowOf(t, err)) })
 	}()
 	return r, func() { cancel(); <-done }
 }
@@ -200,14 +200,14 @@ func (r *readRows) Changed() <-chan struct{} { return r.changed }
 
 // rankSources returns what a command looks at as ranks: files that are, or with allRanks
 // the processes of a job; nil for anything else.
-func (a *app) rankSources(ctx context.Context, targets []string, allRanks bool) ([]rankFile, error) {
+func (l *loader) rankSources(ctx context.Context, targets []string, allRanks bool) ([]rankFile, error) {
 	if !allRanks {
 		return rankFiles(targets), nil
 	}
 	if len(targets) != 1 || !isLive(targets[0]) {
 		return nil, command.Usage("--all-ranks goes with one process", "memtop attach PID --all-ranks --once")
 	}
-	job, err := a.jobOf(ctx, targets, new(elsewhere))
+	job, err := l.jobOf(ctx, targets, new(elsewhere))
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (a *app) rankSources(ctx context.Context, targets []string, allRanks bool) 
 
 // sourceOf returns a process of a job as a rank whose snapshot may be looked at.
 func sourceOf(p attach.Process) rankFile {
-	f := rankFile{path: targetOf(p), place: trace.Rank{Rank: ranks.Unranked}, host: p.Host, pid: p.PID}
+	f := rankFile{path: p.Target(), place: trace.Rank{Rank: ranks.Unranked}, host: p.Host, pid: p.PID}
 	if p.Info != nil && p.Info.Rank != nil {
 		f.place = *p.Info.Rank.Printable()
 	}

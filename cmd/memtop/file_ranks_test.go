@@ -44,7 +44,7 @@ func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	var now, most, all atomic.Int64
 	var first sync.WaitGroup // as many as are read at once
 	first.Add(readAtOnce)
-	a.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
+	a.files.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
 		now.Add(1)
 		if all.Add(1) <= readAtOnce {
 			first.Done()
@@ -61,7 +61,7 @@ func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	if all.Load() != 12 || most.Load() != readAtOnce {
 		t.Errorf("%d ranks were read, %d at once; want 12, and %d", all.Load(), most.Load(), readAtOnce)
 	}
-	if n := len(a.limits.bounds); n > 1 {
+	if n := len(a.files.limits.bounds); n > 1 {
 		t.Errorf("memory is still kept for %d files, want one at most", n)
 	}
 }
@@ -77,7 +77,7 @@ func TestRowsOfFilesComeAsTheyAreRead(t *testing.T) {
 	if found := ranks.Findings([]ranks.Row{before, before}); len(found) > 0 {
 		t.Errorf("of ranks that are not read yet: %+v", found)
 	}
-	rows, end := a.rowsOfFiles(t.Context(), files)
+	rows, end := a.files.rowsOfFiles(t.Context(), files)
 	defer end()
 	read := func() bool {
 		for _, r := range rows.Rows() {

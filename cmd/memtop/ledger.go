@@ -40,21 +40,21 @@ func ledgerPath() string {
 
 // past stores what was measured of a process's changes, and returns that and what was
 // measured before of programs like it. Safe for concurrent use.
-func (a *app) past(t *trace.Trace, device int) proposals.Ledger {
+func (s *screen) past(t *trace.Trace, device int) proposals.Ledger {
 	measured := proposals.Measured(t, device)
 	all, err := store(ledgerPath(), measured)
 	if err != nil {
-		a.warn(err)
+		s.warn(err)
 	}
 	return all.About(proposals.KindOf(t, device))
 }
 
 // warn prints what is wrong and does not end the command, or has the log take it while
 // a screen is shown.
-func (a *app) warn(err error) {
-	a.log.Info("ledger", "error", err)
-	if a.display.Load() == nil {
-		fmt.Fprintln(a.stderr, "memtop: past predictions: "+err.Error())
+func (s *screen) warn(err error) {
+	s.log.Info("ledger", "error", err)
+	if s.display.Load() == nil {
+		fmt.Fprintln(s.stderr, "memtop: past predictions: "+err.Error())
 	}
 }
 

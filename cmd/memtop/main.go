@@ -99,8 +99,8 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if a.cut.path != "" {
-		return a.cut
+	if a.files.cut.path != "" {
+		return a.files.cut
 	}
 	return nil
 }

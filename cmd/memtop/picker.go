@@ -28,7 +28,7 @@ type picker struct {
 var errLeft = errors.New("no process was chosen")
 
 // pick asks the user which process is meant, and shows why others cannot be.
-func (a *app) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
+func (s *screen) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
 	var rows []listed
 	for _, p := range processes {
 		row := rowsOf(p)[0] // one for the process is enough
@@ -43,7 +43,7 @@ func (a *app) pick(ctx context.Context, processes []attach.Process, others []str
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	p := &picker{head: lines[0], rows: lines[1:], others: others}
-	if err := a.show(ctx, p); err != nil {
+	if err := s.show(ctx, p); err != nil {
 		return attach.Process{}, err
 	}
 	if p.left {

@@ -14,10 +14,10 @@ import (
 // reportRanks prints what differs between ranks and a row for each; as JSON the report on
 // each rank too. A rank that cannot be read has a row with its problem, and the command
 // fails for it in the end.
-func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
+func (l *loader) reportRanks(ctx context.Context, files []rankFile) error {
 	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
-	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		rows[at], each[at], err = a.reportRank(ctx, &files[at], t)
+	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+		rows[at], each[at], err = l.reportRank(ctx, &files[at], t)
 		return err
 	})
 	if err != nil {
@@ -34,18 +34,18 @@ func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
 	}
 	r, err := report.NewRanks(rows, each)
 	if err == nil {
-		err = a.print(r)
+		err = l.print(r)
 	}
 	return cmp.Or(err, first)
 }
 
 // eachRank reads ranks, has each be used, and returns what went wrong with each.
-func (a *app) eachRank(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace) error) ([]error, error) {
+func (l *loader) eachRank(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace) error) ([]error, error) {
 	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
-	a.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
+	l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
 		if err == nil {
 			infos[at] = t.Info
-			t, err = a.chosen(t)
+			t, err = l.settings.chosen(t)
 		}
 		if err == nil {
 			err = use(at, t)
@@ -53,20 +53,20 @@ func (a *app) eachRank(ctx context.Context, files []rankFile, use func(at int, t
 		failed[at] = err
 	})
 	for i := range infos {
-		a.noteCut(&infos[i])
+		l.noteCut(&infos[i])
 	}
 	return failed, context.Cause(ctx)
 }
 
 // reportRank returns the row of a rank, and where JSON is wanted the report on it.
-func (a *app) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
+func (l *loader) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
 	indexes := indexesOf(t)
 	x := fullest(indexes)
 	if x == nil {
 		return ranks.Row{}, nil, errNoDevice
 	}
 	row := f.row(x)
-	if !a.settings.json {
+	if !l.settings.json {
 		return row, json.RawMessage("null"), nil
 	}
 	r := report.OfRank(t, indexes, &row)
@@ -78,9 +78,9 @@ func (a *app) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (rank
 }
 
 // checkRanks holds each rank to the limits, or each of several files.
-func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Limits) error {
+func (l *loader) checkRanks(ctx context.Context, files []rankFile, limits report.Limits) error {
 	gates := make([]*report.Gate, len(files))
-	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
 		gates[at], err = gateOf(files[at].path, t, limits)
 		return err
 	})
@@ -98,7 +98,7 @@ func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Li
 			first = err
 		}
 	}
-	err = a.print(all)
+	err = l.print(all)
 	switch broken := all.Broken(); {
 	case err != nil:
 		return err

@@ -38,11 +38,11 @@ also measured, over a few steps before and after.`,
 			if err != nil {
 				return err
 			}
-			return a.set(cmd.Context(), args[0], wanted, wait)
+			return a.viewer.set(cmd.Context(), args[0], wanted, wait)
 		},
 	}
-	a.liveFlags(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.liveFlags(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have settled, and print what is measured")
 	return cmd
 }
@@ -65,22 +65,22 @@ func readChanges(cmd *cobra.Command, args []string) ([]trace.Value, error) {
 }
 
 // set changes settings and waits until they hold, or until they are measured.
-func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
-	c, err := a.dial(ctx, target)
+func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
+	c, err := v.dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	made, err := a.change(ctx, c, wanted, wait)
+	made, err := v.change(ctx, c, wanted, wait)
 	if err != nil {
 		return err
 	}
 	if wait {
-		a.past(c.Trace(), deviceOf(c.Trace()))
+		v.past(c.Trace(), deviceOf(c.Trace()))
 	}
 	r := report.NewChanges(made)
-	if a.settings.json || len(r.Change) > 0 {
-		err = a.print(r)
+	if v.settings.json || len(r.Change) > 0 {
+		err = v.print(r)
 	}
 	if err == nil {
 		err = refusal(c.Trace(), made)
@@ -89,13 +89,13 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 }
 
 // change changes settings and returns what came of it.
-func (a *app) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
+func (d *dialer) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
 	changes, err := c.Change(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	if wait && isTerminal(a.stderr) {
-		fmt.Fprintln(a.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
+	if wait && isTerminal(d.stderr) {
+		fmt.Fprintln(d.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
 	}
 	return settled(ctx, c, changes, wait)
 }
@@ -104,7 +104,7 @@ func (a *app) change(ctx context.Context, c *attach.Client, wanted []trace.Value
 // nothing more will be measured of them.
 func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
 	var made []analysis.Experiment
-	t, err := until(ctx, c, func(t *trace.Trace) bool {
+	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool {
 		made = experiments(t, changes)
 		waiting := len(made) < len(changes)
 		for i := range made {
@@ -112,14 +112,14 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 		}
 		return !waiting
 	})
-	var stuck stuckError
+	var stuck attach.StuckError
 	switch pid := c.Process().PID; {
-	case errors.Is(err, errEnded):
+	case errors.Is(err, attach.ErrEnded):
 		return nil, fmt.Errorf("process %d: %s", pid, t.Live.Note)
 	case errors.As(err, &stuck):
 		return nil, waitError{
 			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
-			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(targetOf(c.Process()))),
+			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(c.Process().Target())),
 		}
 	}
 	return made, err
