@@ -100,7 +100,7 @@ func (d *dialer) askRanks(ctx context.Context, job []attach.Process) ([]ranks.Ro
 			}
 			if failed[i] != nil {
 				source := sourceOf(p)
-				rows[i], each[i] = source.problemOf(failed[i]), nil
+				rows[i], each[i] = problemOf(&source, failed[i]), nil
 			}
 		})
 	}

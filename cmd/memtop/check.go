@@ -69,7 +69,7 @@ func (l *loader) checkAll(ctx context.Context, paths []string, allRanks bool, li
 		return l.check(ctx, paths[0], limits)
 	case sources == nil:
 		for _, path := range paths {
-			sources = append(sources, rankFile{path: path, place: trace.Rank{Rank: ranks.Unranked}})
+			sources = append(sources, ranks.File{Path: path, Place: trace.Rank{Rank: ranks.Unranked}})
 		}
 	}
 	return l.checkRanks(ctx, sources, limits)

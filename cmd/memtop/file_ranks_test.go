@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -40,7 +41,7 @@ func rankSnapshots(t *testing.T, n int) []string {
 
 func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	a := newApp(os.Stdout, io.Discard)
-	files := rankFiles(rankSnapshots(t, 12))
+	files := ranks.Files(rankSnapshots(t, 12), snapshots.RankOf)
 	var now, most, all atomic.Int64
 	var first sync.WaitGroup // as many as are read at once
 	first.Add(readAtOnce)
@@ -72,8 +73,8 @@ func TestRowsOfFilesComeAsTheyAreRead(t *testing.T) {
 	if err := os.WriteFile(paths[1], []byte("no snapshot"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := rankFiles(paths)
-	before := files[0].without(ranks.NotRead)
+	files := ranks.Files(paths, snapshots.RankOf)
+	before := files[0].Without(ranks.NotRead)
 	if found := ranks.Findings([]ranks.Row{before, before}); len(found) > 0 {
 		t.Errorf("of ranks that are not read yet: %+v", found)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui"
 )
@@ -86,9 +87,9 @@ type screen struct {
 func (v *viewer) showFiles(ctx context.Context, paths []string) error {
 	var files []tui.File
 	var failed error // of the last load; written by one command at a time
-	sources := rankFiles(paths)
+	sources := ranks.Files(paths, snapshots.RankOf)
 	for i := range sources {
-		paths[i] = sources[i].path // by rank
+		paths[i] = sources[i].Path // by rank
 	}
 	for _, path := range paths {
 		if err := readable(path); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -14,7 +15,7 @@ import (
 // reportRanks prints what differs between ranks and a row for each; as JSON the report on
 // each rank too. A rank that cannot be read has a row with its problem, and the command
 // fails for it in the end.
-func (l *loader) reportRanks(ctx context.Context, files []rankFile) error {
+func (l *loader) reportRanks(ctx context.Context, files []ranks.File) error {
 	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
 	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
 		rows[at], each[at], err = l.reportRank(ctx, &files[at], t)
@@ -26,7 +27,7 @@ func (l *loader) reportRanks(ctx context.Context, files []rankFile) error {
 	var first error
 	for i, err := range failed {
 		if err != nil {
-			rows[i], each[i] = files[i].problemOf(err), nil
+			rows[i], each[i] = problemOf(&files[i], err), nil
 		}
 		if first == nil {
 			first = err
@@ -40,7 +41,7 @@ func (l *loader) reportRanks(ctx context.Context, files []rankFile) error {
 }
 
 // eachRank reads ranks, has each be used, and returns what went wrong with each.
-func (l *loader) eachRank(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace) error) ([]error, error) {
+func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace) error) ([]error, error) {
 	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
 	l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
 		if err == nil {
@@ -59,13 +60,13 @@ func (l *loader) eachRank(ctx context.Context, files []rankFile, use func(at int
 }
 
 // reportRank returns the row of a rank, and where JSON is wanted the report on it.
-func (l *loader) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
-	indexes := indexesOf(t)
-	x := fullest(indexes)
+func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
+	indexes := analysis.Indexes(t)
+	x := ranks.Fullest(indexes)
 	if x == nil {
 		return ranks.Row{}, nil, errNoDevice
 	}
-	row := f.row(x)
+	row := f.Row(x)
 	if !l.settings.json {
 		return row, json.RawMessage("null"), nil
 	}
@@ -78,10 +79,10 @@ func (l *loader) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (r
 }
 
 // checkRanks holds each rank to the limits, or each of several files.
-func (l *loader) checkRanks(ctx context.Context, files []rankFile, limits report.Limits) error {
+func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits report.Limits) error {
 	gates := make([]*report.Gate, len(files))
 	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		gates[at], err = gateOf(files[at].path, t, limits)
+		gates[at], err = gateOf(files[at].Path, t, limits)
 		return err
 	})
 	if err != nil {
@@ -90,9 +91,9 @@ func (l *loader) checkRanks(ctx context.Context, files []rankFile, limits report
 	all := report.NewRankGates()
 	var first error
 	for i, err := range failed {
-		row := files[i].without("")
+		row := files[i].Without("")
 		if err != nil {
-			row = files[i].problemOf(err)
+			row = problemOf(&files[i], err)
 		}
 		if all.Add(&row, gates[i]); first == nil {
 			first = err
