@@ -86,7 +86,7 @@ func (l *loader) check(ctx context.Context, path string, limits report.Limits) e
 		err = l.print(gate)
 	}
 	if err == nil && !gate.OK {
-		err = thresholdError{gate.Broken(), "the sites are on standard output"}
+		err = exceeded(gate.Broken(), "the sites are on standard output")
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/conformance"
 )
 
@@ -51,17 +52,11 @@ func (c *console) conformance(ctx context.Context, target string, o conformance.
 	}
 	err = c.print(r)
 	if err == nil && r.Broken > 0 {
-		err = brokenError{r.Broken}
+		cause := "the probe breaks a rule of docs/protocol.md"
+		if r.Broken > 1 {
+			cause = fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", r.Broken)
+		}
+		err = command.Failure{Code: command.ExitError, Cause: cause, Remedy: "mend it by what is wanted above"}
 	}
 	return err
-}
-
-// brokenError says that a probe breaks rules.
-type brokenError struct{ rules int }
-
-func (e brokenError) Error() string {
-	if e.rules == 1 {
-		return "the probe breaks a rule of docs/protocol.md"
-	}
-	return fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", e.rules)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/memtrain/program"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -150,21 +151,13 @@ func (c *child) attach(ctx context.Context, d *dialer) (*attach.Client, error) {
 	}
 }
 
-// trainerError is the trainer's own line about its failure.
-type trainerError struct {
-	code int
-	line string
-}
-
-func (e trainerError) Error() string { return e.line }
-
 // failure returns why a child that has ended did so.
 func (c *child) failure() error {
 	line := strings.TrimSpace(strings.TrimPrefix(c.stderr.String(), trainer+": "))
 	if line == "" {
 		return errors.New("the trainer ended before it could be attached to")
 	}
-	return trainerError{c.cmd.ProcessState.ExitCode(), line}
+	return command.Failure{Code: c.cmd.ProcessState.ExitCode(), Cause: line} // its own words
 }
 
 // end ends the child and waits for it.

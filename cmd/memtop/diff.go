@@ -108,11 +108,10 @@ func growth(diff *report.Diff, limit command.Size) error {
 		device := &diff.Devices[i]
 		for _, n := range device.Numbers {
 			if n.Name == "peak requested" && n.Delta() > int64(limit) {
-				return thresholdError{
-					fmt.Sprintf(
-						"the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
+				return exceeded(
+					fmt.Sprintf("the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
 					"find the lines that grew in the diff",
-				}
+				)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -15,7 +16,7 @@ import (
 type loader struct {
 	*dialer
 	limits limits
-	cut    cutError // a file that ended early, of those printed from
+	cut    error // about a file that ended early, of those printed from
 }
 
 // load opens a file with the settings in force.
@@ -79,12 +80,14 @@ func (l *loader) read(ctx context.Context, name, path string) (*trace.Trace, err
 
 // noteCut notes that a file ends early. One goroutine calls it at a time.
 func (l *loader) noteCut(i *trace.Info) {
-	if i.Truncated {
-		l.cut = cutError{i.Path, "copy it again from where it was dumped"}
+	if !i.Truncated {
+		return
 	}
-	if i.Truncated && i.Kind == "recording" {
-		l.cut.remedy = "if it is being recorded, look again when that has ended"
+	remedy := "copy it again from where it was dumped"
+	if i.Kind == "recording" {
+		remedy = "if it is being recorded, look again when that has ended"
 	}
+	l.cut = command.Failure{Code: command.ExitCorrupt, Cause: i.Path + ": the file ends early; what was readable was used", Remedy: remedy}
 }
 
 // now returns what a process can tell of its memory and of how it came to be so:

@@ -99,8 +99,5 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if a.files.cut.path != "" {
-		return a.files.cut
-	}
-	return nil
+	return a.files.cut
 }

@@ -104,7 +104,7 @@ func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits repo
 	case err != nil:
 		return err
 	case broken != "":
-		return thresholdError{broken, "the sites are on standard output"}
+		return exceeded(broken, "the sites are on standard output")
 	}
 	return first
 }

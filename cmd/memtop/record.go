@@ -98,8 +98,8 @@ func eventless(path string, kept attach.Recorded) error {
 	if kept.Steps == 0 || kept.Events > 0 || kept.Snapshots {
 		return nil
 	}
-	return waitError{
-		path + " has steps and no event: the program reported none of its memory meanwhile",
-		"record for longer, such as --for 1m, while the program works",
+	return command.Failure{
+		Code: command.ExitError, Cause: path + " has steps and no event: the program reported none of its memory meanwhile",
+		Remedy: "record for longer, such as --for 1m, while the program works",
 	}
 }

@@ -208,9 +208,9 @@ func (c *console) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitati
 	case err != nil:
 		return err
 	case !found.Fits:
-		return doesNotFitError{g.Title}
+		return command.Failure{Code: command.ExitDoesNotFit, Cause: "the program does not fit on an imitated " + g.Title}
 	case code != 0:
-		return rehearse.ProgramError{Code: code, Program: strings.Join(args, " ")}
+		return rehearse.Failed(code, args)
 	}
 	return nil
 }
@@ -234,8 +234,3 @@ func (c *console) vary(ctx context.Context, r *rehearse.Rehearsal, gpus []imitat
 	}
 	return nil
 }
-
-// doesNotFitError says that a rehearsed program ran out of memory.
-type doesNotFitError struct{ gpu string }
-
-func (e doesNotFitError) Error() string { return "the program does not fit on an imitated " + e.gpu }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -117,18 +118,13 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 	case errors.Is(err, attach.ErrEnded):
 		return nil, fmt.Errorf("process %d: %s", pid, t.Live.Note)
 	case errors.As(err, &stuck):
-		return nil, waitError{
-			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
-			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(c.Process().Target())),
+		return nil, command.Failure{
+			Code: command.ExitError, Cause: fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
+			Remedy: fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(c.Process().Target())),
 		}
 	}
 	return made, err
 }
-
-// waitError says what did not come in time: the outcome of a change, or an event.
-type waitError struct{ cause, remedy string }
-
-func (e waitError) Error() string { return e.cause }
 
 // deviceOf is the device of the last step.
 func deviceOf(t *trace.Trace) int {
@@ -151,17 +147,12 @@ func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
 	return made
 }
 
-// settingError is a change that the program did not want.
-type settingError struct{ cause, remedy string }
-
-func (e settingError) Error() string { return e.cause }
-
 // refusal returns an error if a change was refused.
 func refusal(t *trace.Trace, made []analysis.Experiment) error {
 	for i := range made {
 		if e := &made[i]; e.State == trace.Refused {
 			cause := fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason)
-			return settingError{cause, allowed(t.Live.Options, e)}
+			return command.Failure{Code: command.ExitUsage, Cause: cause, Remedy: allowed(t.Live.Options, e)}
 		}
 	}
 	return nil
