@@ -230,3 +230,32 @@ func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error
 	name := c.Process().Command // the pid, which a restart changes, is told beside the state
 	return v.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
 }
+
+// errLeft is the user who does not want any of the processes. That is no
+// failure.
+var errLeft = errors.New("no process was chosen")
+
+// pick asks the user which process is meant, and shows why others cannot be.
+func (s *screen) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
+	var rows []listed
+	for _, p := range processes {
+		row := rowsOf(p)[0] // one for the process is enough
+		if r := row.Rank; r != nil && r.World > 1 {
+			row.Command, row.Rank = fmt.Sprintf("%d ranks of %s", r.World, row.Command), nil
+		}
+		rows = append(rows, row)
+	}
+	var text strings.Builder
+	if err := writeRows(trace.PrintableText(&text), rows); err != nil {
+		return attach.Process{}, err
+	}
+	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
+	choice := tui.NewChoice(lines[0], lines[1:], others)
+	if err := s.show(ctx, choice); err != nil {
+		return attach.Process{}, err
+	}
+	if chosen, any := choice.Chosen(); any {
+		return processes[chosen], nil
+	}
+	return attach.Process{}, errLeft
+}

@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/gauge"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/tui"
 )
 
 // When memtop starts the agent in a program that has none.
@@ -95,7 +93,7 @@ func (v *viewer) dialBeginning(ctx context.Context, target string) (*attach.Clie
 
 // agree asks whether the agent may be started in a process.
 func (s *screen) agree(ctx context.Context, plan *inject.Plan) error {
-	q := &question{text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:
+	q := &tui.Question{Text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:
 
   %s
 
@@ -107,46 +105,10 @@ Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(
 	if err := s.show(ctx, q); err != nil {
 		return err
 	}
-	if !q.yes {
+	if !q.Yes {
 		return errLeft
 	}
 	return nil
-}
-
-// question asks the user whether to go on.
-type question struct {
-	text  string
-	width int
-	yes   bool
-}
-
-// Init does nothing: the question is known.
-func (q *question) Init() tea.Cmd { return nil }
-
-// Update takes the answer.
-func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		q.width = msg.Width
-	case tea.KeyPressMsg:
-		switch msg.String() {
-		case "y", "Y":
-			q.yes = true
-			return q, tea.Quit
-		case "ctrl+c":
-			return q, tea.Interrupt
-		case "n", "N", "q", "esc":
-			return q, tea.Quit
-		}
-	}
-	return q, nil
-}
-
-// View draws the question.
-func (q *question) View() tea.View {
-	v := tea.NewView(ansi.Wordwrap(q.text, max(q.width, 1), ""))
-	v.AltScreen = true
-	return v
 }
 
 // onCards returns the processes that use a GPU, as far as its driver says so.

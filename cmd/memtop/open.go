@@ -161,6 +161,21 @@ func (s *screen) show(ctx context.Context, model tea.Model) error {
 	return command.Because(ctx, err)
 }
 
+// watchKeyboard returns what is typed, and a context that is cancelled as by a
+// hangup when nothing more can be.
+func watchKeyboard(parent context.Context) (context.Context, tui.Keyboard, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	input := os.Stdin
+	if !isTerminal(input) {
+		var err error
+		if input, _, err = tea.OpenTTY(); err != nil {
+			cancel(err)
+			return ctx, tui.Keyboard{}, err
+		}
+	}
+	return ctx, tui.NewKeyboard(input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }), nil
+}
+
 // divertStacks sends what Bubble Tea prints of a panic to the log, for good: it
 // may do so after the screen has ended. Our own words go to the app's stderr.
 func (s *screen) divertStacks() (err error) {
