@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -37,7 +38,7 @@ func tidyBoxes() {
 }
 
 // deadBoxes returns a row for each device of each black box of an ended program.
-func (l *lister) deadBoxes(ctx context.Context) (rows []died, err error) {
+func (l *lister) deadBoxes(ctx context.Context) (rows []attach.Dead, err error) {
 	tidyBoxes()
 	eachBox(func(b protocol.Box) {
 		if ctx.Err() == nil && !b.Hidden() {
@@ -48,53 +49,24 @@ func (l *lister) deadBoxes(ctx context.Context) (rows []died, err error) {
 }
 
 // boxRows reads a black box.
-func (l *lister) boxRows(ctx context.Context, b protocol.Box) []died {
+func (l *lister) boxRows(ctx context.Context, b protocol.Box) []attach.Dead {
 	if b.Problem != nil {
-		return []died{{File: b.Path, Problem: b.Problem.Error()}}
+		return []attach.Dead{{File: b.Path, Problem: b.Problem.Error()}}
 	}
 	source, err := l.load(ctx, b.Path, nil)
 	if err != nil {
-		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
+		return []attach.Dead{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
 	}
 	t := source.Trace()
 	_ = source.Close() // only read from, so there is nothing to lose
 	if t.Live == nil || t.Live.Ended == nil {
-		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: b.Path + ": this is no black box"}}
+		return []attach.Dead{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: b.Path + ": this is no black box"}}
 	}
-	var rows []died
+	var rows []attach.Dead
 	for _, last := range t.Live.Ended.Devices {
-		rows = append(rows, rowOfBox(t, b, last))
+		rows = append(rows, attach.OfBox(t, b, last))
 	}
 	return rows
-}
-
-func rowOfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) died {
-	d := died{
-		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
-		Reserved: &last.Reserved, File: b.Path,
-	}
-	if t.Live.Ended.Goodbye != "" {
-		d.Ended = "out of memory"
-	}
-	if step := t.LastStep(last.Device); step != nil {
-		d.Step = step.Number
-	}
-	if device := t.Device(last.Device); device != nil && last.Lost == 0 {
-		d.Allocated = new(allocated(&device.Final))
-	}
-	return d
-}
-
-// allocated adds up the blocks that are handed out and not freed.
-func allocated(s *trace.State) (bytes int64) {
-	for i := range s.Segments {
-		for j := range s.Segments[i].Blocks {
-			if b := &s.Segments[i].Blocks[j]; b.State == trace.Allocated {
-				bytes += b.Size
-			}
-		}
-	}
-	return bytes
 }
 
 // cleanBoxes removes the black boxes of ended programs. The answers of programs with an
