@@ -47,6 +47,15 @@ func (e UsageError) Error() string { return e.Cause }
 // Usage returns a [UsageError].
 func Usage(cause, remedy string) error { return UsageError{cause, remedy} }
 
+// Failure is why a command fails, and its exit code.
+type Failure struct {
+	Code          int
+	Cause, Remedy string // the remedy may be ""
+}
+
+// Error returns the cause.
+func (e Failure) Error() string { return e.Cause }
+
 // BugError is a panic of the program's own.
 type BugError struct {
 	Program string

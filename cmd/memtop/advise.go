@@ -63,24 +63,24 @@ is not found.`,
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isLive(args[0]) {
-				return a.advise(cmd.Context(), args[0], o)
+				return a.viewer.advise(cmd.Context(), args[0], o)
 			}
-			return a.adviseFile(cmd.Context(), args[0])
+			return a.files.adviseFile(cmd.Context(), args[0])
 		},
 	}
 	cmd.Flags().Var(&o.target, "target", "find settings that together bring the peak below this size, such as 16GiB")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "make the changes")
 	cmd.Flags().Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
-	a.readFlags(cmd.Flags())
-	a.remoteFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.remoteFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	return cmd
 }
 
 // adviseFile prints what would make the memory in a file less.
-func (a *app) adviseFile(ctx context.Context, path string) error {
-	t, err := a.chosenTrace(ctx, path)
+func (l *loader) adviseFile(ctx context.Context, path string) error {
+	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *app) adviseFile(ctx context.Context, path string) error {
 	if err := addAllocator(ctx, r, t, 0); err != nil {
 		return err
 	}
-	return a.print(r)
+	return l.print(r)
 }
 
 // addAllocator adds what the recorded requests would take under other settings of the
@@ -106,17 +106,17 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 }
 
 // advise asks a process, and changes what it is asked to.
-func (a *app) advise(ctx context.Context, target string, o advising) error {
-	c, err := a.dial(ctx, target)
+func (v *viewer) advise(ctx context.Context, target string, o advising) error {
+	c, err := v.dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	t, err := until(ctx, c, anyMeasured)
+	t, err := attach.Until(ctx, c, anyMeasured)
 	if err != nil {
 		return err
 	}
-	past := a.past(t, t.Steps[len(t.Steps)-1].Device)
+	past := v.past(t, t.Steps[len(t.Steps)-1].Device)
 	found, err := proposals.Find(ctx, c, t.Live.Options, past)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	if d := now.Device(now.Steps[len(now.Steps)-1].Device); d != nil {
 		r.AddWaste(analysis.NewIndex(now, d))
 	}
-	if err := a.addReplayed(ctx, r, target, found); err != nil {
+	if err := v.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}
 	if last := t.LastMeasured(deviceOf(t)); proposals.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
@@ -143,11 +143,11 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	}
 	var refused error
 	if o.apply && len(wanted) > 0 {
-		if r.Applied, refused, err = a.applied(ctx, c, wanted); err != nil {
+		if r.Applied, refused, err = v.applied(ctx, c, wanted); err != nil {
 			return err
 		}
 	}
-	if err := a.print(r); err != nil {
+	if err := v.print(r); err != nil {
 		return err
 	}
 	return refused
@@ -155,8 +155,8 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 
 // addReplayed adds what the events that a process still knows would take under other
 // settings of the allocator. One that writes no snapshot has nothing to replay.
-func (a *app) addReplayed(ctx context.Context, r *report.Advice, target string, found *proposals.Answer) error {
-	events, err := a.now(ctx, target)
+func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target string, found *proposals.Answer) error {
+	events, err := d.now(ctx, target)
 	if err != nil {
 		return ctx.Err()
 	}
@@ -187,8 +187,8 @@ func firstOf(found *proposals.Answer) []trace.Value {
 
 // applied makes changes, and returns what came of them and the error of one that the
 // program refused.
-func (a *app) applied(ctx context.Context, c *attach.Client, wanted []trace.Value) (r *report.Changes, refused, err error) {
-	made, err := a.change(ctx, c, wanted, false)
+func (d *dialer) applied(ctx context.Context, c *attach.Client, wanted []trace.Value) (r *report.Changes, refused, err error) {
+	made, err := d.change(ctx, c, wanted, false)
 	if err != nil {
 		return nil, nil, fmt.Errorf("applying the advice: %w", err)
 	}

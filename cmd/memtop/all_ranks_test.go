@@ -78,7 +78,7 @@ func TestOneJobIsMeantWithoutANameWhereThereIsNoOther(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			job, err := onlyJob(test.all)
-			got := strings.Join(targetsOf(job), " ")
+			got := strings.Join(targets(job), " ")
 			if err != nil {
 				got = err.Error()
 			}

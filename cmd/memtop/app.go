@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -14,43 +13,29 @@ import (
 	"github.com/memtop/memtop/probe/remote"
 )
 
-// app is what the commands share. It is owned by the goroutine that executes
-// the command, but for the display.
+// app joins what commands are made of. It is owned by the goroutine that executes the
+// command, but for the display.
 type app struct {
-	console
-	limits   limits
-	log      *slog.Logger
-	logFile  *os.File
-	cut      cutError                // a file that ended early, of those printed from
-	display  atomic.Pointer[display] // nil while no screen is on it
-	machines machines                // others than this one
+	*console
+	*dialer
+	*screen
+	files  *loader
+	viewer *viewer
 }
 
 func newApp(stdout, stderr io.Writer) *app {
-	return &app{
-		console: console{command.NewOutput(stdout), command.NewOutput(stderr), &settings{interval: interval(defaultInterval)}},
-		log:     discardLog(),
+	c := &console{
+		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
+		log: slog.New(slog.DiscardHandler), settings: &settings{interval: interval(defaultInterval)},
 	}
-}
-
-func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// openLog begins the log that --log asks for.
-func (a *app) openLog() error {
-	if a.settings.log == "" {
-		return nil
-	}
-	f, err := os.OpenFile(a.settings.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the log: %w", err)
-	}
-	a.logFile = f
-	a.log = slog.New(slog.NewTextHandler(f, nil))
-	return nil
+	s := &screen{console: c}
+	d := &dialer{console: c, machines: &remote.Machines{MayAsk: s.mayAsk, Log: func() *slog.Logger { return c.log }}}
+	files := &loader{dialer: d}
+	return &app{c, d, s, files, &viewer{c, files, s}}
 }
 
 func (a *app) close() {
-	a.machines.close()
+	a.machines.Close()
 	if a.logFile != nil {
 		_ = a.logFile.Close() // the failure can be reported nowhere
 	}
@@ -103,12 +88,13 @@ func (a *app) root() *cobra.Command {
 
 // prepare fills the settings that no flag gave, and checks all of them.
 func (a *app) prepare(cmd *cobra.Command) error {
-	if err := a.fill(cmd); err != nil {
+	if err := fill(cmd); err != nil {
 		return err
 	}
 	if err := a.settings.check(cmd); err != nil {
 		return err
 	}
+	a.machines.Memtop = a.settings.remoteMemtop
 	if err := a.openLog(); err != nil {
 		return err
 	}

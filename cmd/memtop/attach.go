@@ -59,22 +59,22 @@ what differs between them; the JSON has the state of each.`,
 			if allRanks && !a.interactive() {
 				return a.printRanks(cmd.Context(), args, &there)
 			}
-			target, err := a.targetAmong(cmd.Context(), args, &there)
+			target, err := a.viewer.targetAmong(cmd.Context(), args, &there)
 			switch {
 			case errors.Is(err, errLeft):
 				return nil
 			case err != nil:
 				return err
 			}
-			return a.attach(cmd.Context(), target)
+			return a.viewer.attach(cmd.Context(), target)
 		},
 	}
-	a.liveFlags(cmd.Flags())
+	a.settings.liveFlags(cmd.Flags())
 	there.flags(cmd.Flags())
 	cmd.Flags().StringVar(&there.job, "job", "", "of these machines' processes only those of this job: its `NAME`, or its program's")
-	a.deviceFlag(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
-	a.screenFlags(cmd)
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
+	a.settings.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state and leave"
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "with --once: all ranks of the job that the process belongs to")
 	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
@@ -121,16 +121,23 @@ func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cob
 	return pids, cobra.ShellCompDirectiveDefault // a socket is a file
 }
 
+// viewer shows files and processes on a screen, and asks which are meant.
+type viewer struct {
+	*console
+	*loader
+	*screen
+}
+
 // target returns the process that the user means.
-func (a *app) target(ctx context.Context, args []string) (string, error) {
+func (v *viewer) target(ctx context.Context, args []string) (string, error) {
 	before := "" // what the machine is called, before a pid
 	if len(args) > 0 {
-		if _, process, there := splitHost(args[0]); !there || process != "" {
+		if _, process, there := remote.Split(args[0]); !there || process != "" {
 			return args[0], nil
 		}
 		before = args[0]
 	}
-	m, _, err := a.on(ctx, before)
+	m, _, err := v.machines.On(ctx, before)
 	if err != nil {
 		return "", err
 	}
@@ -140,107 +147,68 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 	}
 	var bare []attach.Process
 	if m == attach.Here {
-		bare = a.bare(ctx, all)
+		bare = v.bare(ctx, all)
 	}
-	return a.choose(ctx, all, bare)
+	return v.choose(ctx, all, bare)
 }
 
 // choose returns how to name the process that the user means, of those found and of
 // those without an agent.
-func (a *app) choose(ctx context.Context, all, bare []attach.Process) (string, error) {
-	good, silent := attachable(choices(all))
-	asks := a.interactive()
+func (v *viewer) choose(ctx context.Context, all, bare []attach.Process) (string, error) {
+	good, silent := attach.Attachable(attach.Choices(all))
+	asks := v.interactive()
 	if asks {
 		good = append(good, bare...)
 	}
-	names := targetsOf(good)
+	names := make([]string, len(good)) // on the command line
+	for i := range good {
+		names[i] = good[i].Target()
+	}
 	switch {
 	case len(good) == 0:
-		return "", nothingAttachable(append(all, bare...))
+		return "", attach.NothingAttachable(append(all, bare...))
 	case asks && len(good)+len(silent) > 1:
-		chosen, err := a.pick(ctx, good, problems(all))
-		return targetOf(chosen), err
+		chosen, err := v.pick(ctx, good, problems(all))
+		return chosen.Target(), err
 	case len(good) > 1:
 		return "", command.Usage("there are several processes: "+strings.Join(names, ", "), "memtop attach "+remote.Word(names[0]))
 	}
 	for _, line := range problems(silent) { // the user may have meant one of them
-		a.note(line)
+		v.note(line)
 	}
 	return names[0], nil
 }
 
-// targetsOf returns how to name processes on the command line.
-func targetsOf(processes []attach.Process) []string {
-	var names []string
-	for _, p := range processes {
-		names = append(names, targetOf(p))
-	}
-	return names
-}
-
-// targetOf names a process on the command line.
-func targetOf(p attach.Process) string {
-	if p.Host != "" {
-		return p.Host + ":" + strconv.Itoa(p.PID)
-	}
-	return strconv.Itoa(p.PID)
-}
-
-// attachable returns the processes that there is a choice of, and those that
-// there may be: they do not answer now.
-func attachable(all []attach.Process) (good, silent []attach.Process) {
-	for _, p := range all {
-		switch {
-		case p.Problem == nil:
-			good = append(good, p)
-		case p.Silent():
-			silent = append(silent, p)
-		}
-	}
-	return good, silent
-}
-
-// nothingAttachable says what is wrong with the only process that there is, or
-// that there is none.
-func nothingAttachable(all []attach.Process) error {
-	var err error = &attach.NotFoundError{Target: "process that can be attached to"}
-	for _, p := range all {
-		if p.PID > 0 {
-			err = p.Problem
-		}
-	}
-	return err
-}
-
 // attach shows a process, or prints how it is.
-func (a *app) attach(ctx context.Context, target string) error {
-	c, err := a.dialOrInject(ctx, target)
+func (v *viewer) attach(ctx context.Context, target string) error {
+	c, err := v.dialOrInject(ctx, target)
 	switch {
 	case errors.Is(err, errLeft):
 		return nil
 	case err != nil:
 		return err
 	}
-	if !a.interactive() {
+	if !v.interactive() {
 		defer func() { _ = c.Close() }() // it was only read from
-		return a.printLive(c.Trace())
+		return v.printLive(c.Trace())
 	}
-	return a.showProcess(ctx, c)
+	return v.showProcess(ctx, c)
 }
 
 // printLive prints one state of a process.
-func (a *app) printLive(t *trace.Trace) error {
-	t, err := a.chosen(t)
+func (c *console) printLive(t *trace.Trace) error {
+	t, err := c.settings.chosen(t)
 	if err != nil {
 		return err
 	}
-	return a.print(report.NewLive(t))
+	r := report.NewLive(t)
+	return c.print(r)
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it
 // loads the process again, it is attached to anew. Changes of a process of the user's
 // own, to play with, are not asked about.
-func (a *app) showLive(ctx context.Context, c *attach.Client, own bool) error {
+func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error {
 	command.GiveWay()
 	var first sync.Once
 	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {
@@ -249,16 +217,45 @@ func (a *app) showLive(ctx context.Context, c *attach.Client, own bool) error {
 		if source != nil {
 			return source, nil
 		}
-		return a.dial(ctx, targetOf(c.Process()))
+		return v.dial(ctx, c.Process().Target())
 	}
 	defer func() {
 		_ = c.Close() // again, if the screen has done so
-		a.past(c.Trace(), deviceOf(c.Trace()))
+		v.past(c.Trace(), deviceOf(c.Trace()))
 	}()
 	w, stop := newWriters(ctx)
 	defer stop()
-	o := a.screenOptions(w)
-	o.ReadOnly, o.Own = a.settings.readOnly, own
+	o := v.screenOptions(w)
+	o.ReadOnly, o.Own = v.settings.readOnly, own
 	name := c.Process().Command // the pid, which a restart changes, is told beside the state
-	return a.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
+	return v.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
+}
+
+// errLeft is the user who does not want any of the processes. That is no
+// failure.
+var errLeft = errors.New("no process was chosen")
+
+// pick asks the user which process is meant, and shows why others cannot be.
+func (s *screen) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
+	var rows []listed
+	for _, p := range processes {
+		row := rowsOf(p)[0] // one for the process is enough
+		if r := row.Rank; r != nil && r.World > 1 {
+			row.Command, row.Rank = fmt.Sprintf("%d ranks of %s", r.World, row.Command), nil
+		}
+		rows = append(rows, row)
+	}
+	var text strings.Builder
+	if err := writeRows(trace.PrintableText(&text), rows); err != nil {
+		return attach.Process{}, err
+	}
+	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
+	choice := tui.NewChoice(lines[0], lines[1:], others)
+	if err := s.show(ctx, choice); err != nil {
+		return attach.Process{}, err
+	}
+	if chosen, any := choice.Chosen(); any {
+		return processes[chosen], nil
+	}
+	return attach.Process{}, errLeft
 }

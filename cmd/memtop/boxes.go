@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -37,84 +38,55 @@ func tidyBoxes() {
 }
 
 // deadBoxes returns a row for each device of each black box of an ended program.
-func (a *app) deadBoxes(ctx context.Context) (rows []died, err error) {
+func (l *lister) deadBoxes(ctx context.Context) (rows []attach.Dead, err error) {
 	tidyBoxes()
 	eachBox(func(b protocol.Box) {
 		if ctx.Err() == nil && !b.Hidden() {
-			rows = append(rows, a.boxRows(ctx, b)...)
+			rows = append(rows, l.boxRows(ctx, b)...)
 		}
 	})
 	return rows, ctx.Err()
 }
 
 // boxRows reads a black box.
-func (a *app) boxRows(ctx context.Context, b protocol.Box) []died {
+func (l *lister) boxRows(ctx context.Context, b protocol.Box) []attach.Dead {
 	if b.Problem != nil {
-		return []died{{File: b.Path, Problem: b.Problem.Error()}}
+		return []attach.Dead{{File: b.Path, Problem: b.Problem.Error()}}
 	}
-	source, err := a.load(ctx, b.Path, nil)
+	source, err := l.load(ctx, b.Path, nil)
 	if err != nil {
-		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
+		return []attach.Dead{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
 	}
 	t := source.Trace()
 	_ = source.Close() // only read from, so there is nothing to lose
 	if t.Live == nil || t.Live.Ended == nil {
-		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: b.Path + ": this is no black box"}}
+		return []attach.Dead{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: b.Path + ": this is no black box"}}
 	}
-	var rows []died
+	var rows []attach.Dead
 	for _, last := range t.Live.Ended.Devices {
-		rows = append(rows, rowOfBox(t, b, last))
+		rows = append(rows, attach.OfBox(t, b, last))
 	}
 	return rows
 }
 
-func rowOfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) died {
-	d := died{
-		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
-		Reserved: &last.Reserved, File: b.Path,
-	}
-	if t.Live.Ended.Goodbye != "" {
-		d.Ended = "out of memory"
-	}
-	if step := t.LastStep(last.Device); step != nil {
-		d.Step = step.Number
-	}
-	if device := t.Device(last.Device); device != nil && last.Lost == 0 {
-		d.Allocated = new(allocated(&device.Final))
-	}
-	return d
-}
-
-// allocated adds up the blocks that are handed out and not freed.
-func allocated(s *trace.State) (bytes int64) {
-	for i := range s.Segments {
-		for j := range s.Segments[i].Blocks {
-			if b := &s.Segments[i].Blocks[j]; b.State == trace.Allocated {
-				bytes += b.Size
-			}
-		}
-	}
-	return bytes
-}
-
 // cleanBoxes removes the black boxes of ended programs. The answers of programs with an
 // agent stay: their user has asked for those.
-func (a *app) cleanBoxes() error {
+func (c *console) cleanBoxes() error {
 	removed, bytes := 0, int64(0)
 	eachBox(func(b protocol.Box) {
 		if b.Own {
 			b.Problem = os.Remove(b.Path)
 		}
 		if b.Problem != nil {
-			a.note(trace.Printable(b.Problem.Error()))
+			c.note(trace.Printable(b.Problem.Error()))
 			return
 		}
 		removed, bytes = removed+1, bytes+b.Bytes
 	})
-	if a.settings.json {
-		return a.printJSON(cleaned{removed, bytes})
+	if c.settings.json {
+		return c.printJSON(cleaned{removed, bytes})
 	}
-	_, err := fmt.Fprintf(a.stdout, "black boxes of ended programs: %d removed, %s\n", removed, quantity.Bytes(bytes))
+	_, err := fmt.Fprintf(c.stdout, "black boxes of ended programs: %d removed, %s\n", removed, quantity.Bytes(bytes))
 	return err
 }
 

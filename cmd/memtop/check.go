@@ -44,14 +44,14 @@ Of several files each is held to the limits, and those of a job are named by ran
 			if limits.Peak < 0 && limits.PerStep < 0 {
 				return usage(cmd, "it needs a limit, --max-peak or --max-growth")
 			}
-			return a.checkAll(cmd.Context(), paths, allRanks, limits)
+			return a.files.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.remoteFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.remoteFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
-	a.jsonFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: hold all ranks of its job to the limits")
 	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at once, such as 30GiB")
 	cmd.Flags().Var(&growth, "max-growth", "most that memory may grow by from step to step, such as 1MiB/step")
@@ -60,33 +60,33 @@ Of several files each is held to the limits, and those of a job are named by ran
 }
 
 // checkAll checks one file or process, or several files, or all ranks of a process's job.
-func (a *app) checkAll(ctx context.Context, paths []string, allRanks bool, limits report.Limits) error {
-	sources, err := a.rankSources(ctx, paths, allRanks)
+func (l *loader) checkAll(ctx context.Context, paths []string, allRanks bool, limits report.Limits) error {
+	sources, err := l.rankSources(ctx, paths, allRanks)
 	switch {
 	case err != nil:
 		return err
 	case sources == nil && len(paths) == 1:
-		return a.check(ctx, paths[0], limits)
+		return l.check(ctx, paths[0], limits)
 	case sources == nil:
 		for _, path := range paths {
-			sources = append(sources, rankFile{path: path, place: trace.Rank{Rank: ranks.Unranked}})
+			sources = append(sources, ranks.File{Path: path, Place: trace.Rank{Rank: ranks.Unranked}})
 		}
 	}
-	return a.checkRanks(ctx, sources, limits)
+	return l.checkRanks(ctx, sources, limits)
 }
 
 // check prints how the limits were kept, and returns an error if one was not.
-func (a *app) check(ctx context.Context, path string, limits report.Limits) error {
-	t, err := a.chosenTrace(ctx, path)
+func (l *loader) check(ctx context.Context, path string, limits report.Limits) error {
+	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
 		return err
 	}
 	gate, err := gateOf(path, t, limits)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.print(gate)
 	}
-	if err = a.print(gate); err == nil && !gate.OK {
-		err = thresholdError{gate.Broken(), "the sites are on standard output"}
+	if err == nil && !gate.OK {
+		err = exceeded(gate.Broken(), "the sites are on standard output")
 	}
 	return err
 }

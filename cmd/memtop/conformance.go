@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/conformance"
 )
 
@@ -35,7 +36,7 @@ that it has already; --change has it changed to another value and back.`,
 		},
 	}
 	f := cmd.Flags()
-	a.jsonFlag(f)
+	a.settings.jsonFlag(f)
 	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
 	f.BoolVar(&o.Quick, "quick", false, "leave out what takes ten seconds: viewers that do not read, requests that do not end")
 	f.BoolVar(&o.Change, "change", false, "change a setting to another value, and back")
@@ -44,23 +45,18 @@ that it has already; --change has it changed to another value and back.`,
 }
 
 // conformance examines a probe and prints what it does.
-func (a *app) conformance(ctx context.Context, target string, o conformance.Options) error {
+func (c *console) conformance(ctx context.Context, target string, o conformance.Options) error {
 	r, err := conformance.Examine(ctx, target, o)
 	if err != nil {
 		return err
 	}
-	if err = a.print(r); err == nil && r.Broken > 0 {
-		err = brokenError{r.Broken}
+	err = c.print(r)
+	if err == nil && r.Broken > 0 {
+		cause := "the probe breaks a rule of docs/protocol.md"
+		if r.Broken > 1 {
+			cause = fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", r.Broken)
+		}
+		err = command.Failure{Code: command.ExitError, Cause: cause, Remedy: "mend it by what is wanted above"}
 	}
 	return err
-}
-
-// brokenError says that a probe breaks rules.
-type brokenError struct{ rules int }
-
-func (e brokenError) Error() string {
-	if e.rules == 1 {
-		return "the probe breaks a rule of docs/protocol.md"
-	}
-	return fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", e.rules)
 }

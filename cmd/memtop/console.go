@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 
 	"github.com/charmbracelet/x/term"
 
@@ -11,10 +13,27 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 )
 
-// console is what commands print on: standard output and standard error.
+// console is what commands print on: standard output, standard error and the log, as the
+// settings have it.
 type console struct {
 	stdout, stderr *command.Output
+	log            *slog.Logger
+	logFile        *os.File // nil without --log
 	settings       *settings
+}
+
+// openLog begins the log that --log asks for.
+func (c *console) openLog() error {
+	if c.settings.log == "" {
+		return nil
+	}
+	f, err := os.OpenFile(c.settings.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	c.logFile = f
+	c.log = slog.New(slog.NewTextHandler(f, nil))
+	return nil
 }
 
 // printed is what a command answers, as text for people or as JSON.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/memtrain/program"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -39,37 +40,37 @@ undo; 8 shows what each did. What follows -- goes to memtrain.`,
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return usage(cmd, fmt.Sprintf("%q is not a flag of demo; those of memtrain follow --", args[0]))
 			}
-			return a.demo(cmd.Context(), args)
+			return a.viewer.demo(cmd.Context(), args)
 		},
 	}
-	a.liveFlags(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
-	a.screenFlags(cmd)
+	a.settings.liveFlags(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
+	a.settings.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state, after a few steps, and leave"
 	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
 	return cmd
 }
 
 // demo trains in a child process and attaches to it.
-func (a *app) demo(ctx context.Context, flags []string) error {
+func (v *viewer) demo(ctx context.Context, flags []string) error {
 	child, err := startTrainer(flags)
 	if err != nil {
 		return err
 	}
 	defer child.end()
-	c, err := child.attach(ctx, a)
+	c, err := child.attach(ctx, v.dialer)
 	if err != nil {
 		return err
 	}
-	if a.settings.once || a.settings.json || !isTerminal(a.stdout) {
+	if v.settings.once || v.settings.json || !isTerminal(v.stdout) {
 		defer func() { _ = c.Close() }() // it was only read from
 		t, err := untilStep(ctx, c, demoSteps)
 		if err != nil {
 			return err
 		}
-		return a.printLive(t)
+		return v.printLive(t)
 	}
-	return a.showLive(ctx, c, true)
+	return v.showLive(ctx, c, true)
 }
 
 // demoSteps is how many steps are awaited before one state is printed: by then
@@ -77,9 +78,9 @@ func (a *app) demo(ctx context.Context, flags []string) error {
 const demoSteps = 3
 
 // untilStep waits until so many steps have ended, or the process has.
-func untilStep(ctx context.Context, c followed, step int64) (*trace.Trace, error) {
-	t, err := until(ctx, c, func(t *trace.Trace) bool { return lastStep(t) >= step })
-	if errors.Is(err, errEnded) {
+func untilStep(ctx context.Context, c attach.Followed, step int64) (*trace.Trace, error) {
+	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool { return attach.LastStep(t) >= step })
+	if errors.Is(err, attach.ErrEnded) {
 		return t, nil // how it was at its end
 	}
 	return t, err
@@ -129,13 +130,13 @@ const (
 )
 
 // attach dials the child as soon as it has a probe.
-func (c *child) attach(ctx context.Context, a *app) (*attach.Client, error) {
+func (c *child) attach(ctx context.Context, d *dialer) (*attach.Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoBegin, errors.New("the trainer does not begin"))
 	defer cancel()
 	look := time.NewTicker(demoLook)
 	defer look.Stop()
 	for {
-		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), attach.DialOptions{NoRestart: true}) // it is not restarted
+		client, err := d.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), attach.DialOptions{NoRestart: true}) // it is not restarted
 		var none *attach.NoProbeError
 		if err == nil || !errors.As(err, &none) && !errors.Is(err, os.ErrNotExist) {
 			return client, err
@@ -150,21 +151,13 @@ func (c *child) attach(ctx context.Context, a *app) (*attach.Client, error) {
 	}
 }
 
-// trainerError is the trainer's own line about its failure.
-type trainerError struct {
-	code int
-	line string
-}
-
-func (e trainerError) Error() string { return e.line }
-
 // failure returns why a child that has ended did so.
 func (c *child) failure() error {
 	line := strings.TrimSpace(strings.TrimPrefix(c.stderr.String(), trainer+": "))
 	if line == "" {
 		return errors.New("the trainer ended before it could be attached to")
 	}
-	return trainerError{c.cmd.ProcessState.ExitCode(), line}
+	return command.Failure{Code: c.cmd.ProcessState.ExitCode(), Cause: line} // its own words
 }
 
 // end ends the child and waits for it.

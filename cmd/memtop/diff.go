@@ -41,16 +41,16 @@ program that lies in another folder is the same program.`,
 			if err := m.read(cmd, paths); err != nil {
 				return err
 			}
-			diff, err := a.diff(cmd.Context(), paths, m)
+			diff, err := a.files.diff(cmd.Context(), paths, m)
 			if err != nil || !cmd.Flags().Changed("max-growth") {
 				return err
 			}
 			return growth(diff, limit)
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	cmd.Flags().Var(&m.from, "at", "compare what is live at the peak, at the end, or after an event: peak, end or its number")
 	cmd.Flags().Var(&m.to, "to", "the moment of AFTER (default that of --at)")
 	complete(cmd, "at", []string{"peak", "end"})
@@ -77,14 +77,14 @@ func (m *moments) read(cmd *cobra.Command, paths []string) error {
 }
 
 // diff prints the difference between two files, or moments of one, and returns it.
-func (a *app) diff(ctx context.Context, paths []string, m moments) (*report.Diff, error) {
+func (l *loader) diff(ctx context.Context, paths []string, m moments) (*report.Diff, error) {
 	var traces []*trace.Trace
 	for _, path := range paths {
-		t, err := a.trace(ctx, path)
+		t, err := l.trace(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		if t, err = a.chosen(t); err != nil {
+		if t, err = l.settings.chosen(t); err != nil {
 			return nil, err
 		}
 		traces = append(traces, t)
@@ -99,7 +99,7 @@ func (a *app) diff(ctx context.Context, paths []string, m moments) (*report.Diff
 	} else {
 		diff = report.NewDiff(before, after)
 	}
-	return diff, a.print(diff)
+	return diff, l.print(diff)
 }
 
 // growth returns an error if the peak of a device grew by more than limit.
@@ -108,11 +108,10 @@ func growth(diff *report.Diff, limit command.Size) error {
 		device := &diff.Devices[i]
 		for _, n := range device.Numbers {
 			if n.Name == "peak requested" && n.Delta() > int64(limit) {
-				return thresholdError{
-					fmt.Sprintf(
-						"the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
+				return exceeded(
+					fmt.Sprintf("the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
 					"find the lines that grew in the diff",
-				}
+				)
 			}
 		}
 	}

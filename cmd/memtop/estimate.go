@@ -30,18 +30,18 @@ of these after ` + program.OutsideAllocator() + ` that CUDA itself takes:
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.estimate(cmd.Context(), &e) },
 	}
 	e.Register(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	return cmd
 }
 
 // estimate prints what a run would need.
-func (a *app) estimate(ctx context.Context, e *program.Estimate) error {
+func (c *console) estimate(ctx context.Context, e *program.Estimate) error {
 	r, err := e.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("estimating: %w", err)
 	}
-	if a.settings.json {
-		return a.printJSON(r)
+	if c.settings.json {
+		return c.printJSON(r)
 	}
-	return r.Text(a.stdout)
+	return r.Text(c.stdout)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -23,16 +22,9 @@ func usage(cmd *cobra.Command, cause string) error {
 	return command.Usage(cause, cmd.CommandPath()+" --help")
 }
 
-// thresholdError says that a limit the user set is exceeded.
-type thresholdError struct{ cause, remedy string }
-
-func (e thresholdError) Error() string { return e.cause }
-
-// cutError says that a command did what it could with a file that ends early.
-type cutError struct{ path, remedy string }
-
-func (e cutError) Error() string {
-	return e.path + ": the file ends early; what was readable was used"
+// exceeded returns an error about a limit of the user's.
+func exceeded(cause, remedy string) error {
+	return command.Failure{Code: command.ExitThreshold, Cause: cause, Remedy: remedy}
 }
 
 // describe returns the exit code for an error and the line to print, which
@@ -44,21 +36,15 @@ func describe(err error) (code int, line string) {
 
 func classify(err error) (code int, cause, remedy string) {
 	var (
-		use       command.UsageError
-		corrupt   *snapshots.CorruptError
-		threshold thresholdError
-		bug       command.BugError
-		cut       cutError
-		train     trainerError
-		ended     command.Ended
-		input     *output.InputError
-		file      *fs.PathError
-		listen    listenError
-		folder    *protocol.FolderError
-		unfit     doesNotFitError
-		own       rehearse.ProgramError
-		cpu       rehearse.CPUOnlyError
-		none      rehearse.NoPyTorchError
+		use     command.UsageError
+		said    command.Failure
+		corrupt *snapshots.CorruptError
+		bug     command.BugError
+		ended   command.Ended
+		input   *output.InputError
+		file    *fs.PathError
+		listen  listenError
+		folder  *protocol.FolderError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -68,24 +54,12 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitUsage, use.Cause, "try: " + use.Remedy
 	case errors.As(err, &corrupt):
 		return command.ExitCorrupt, corrupt.Error(), corrupt.Remedy
-	case errors.As(err, &cut):
-		return command.ExitCorrupt, cut.Error(), cut.remedy
-	case errors.As(err, &threshold):
-		return command.ExitThreshold, threshold.cause, threshold.remedy
-	case errors.As(err, &train):
-		return train.code, train.line, ""
+	case errors.As(err, &said):
+		return said.Code, said.Cause, said.Remedy
 	case errors.As(err, &folder):
 		return command.ExitPermission, folder.Error(), ""
 	case errors.As(err, &listen):
 		return command.ExitError, listen.Error(), "name another address"
-	case errors.As(err, &unfit):
-		return command.ExitDoesNotFit, unfit.Error(), ""
-	case errors.As(err, &own):
-		return own.Code, own.Error(), ""
-	case errors.As(err, &cpu):
-		return command.ExitError, cpu.Error(), cpu.Remedy()
-	case errors.As(err, &none):
-		return cmp.Or(none.Code, command.ExitError), none.Error(), "rehearse the command that starts the training"
 	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.As(err, &ended):
@@ -107,15 +81,16 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		none      *attach.NoProbeError
 		version   *wire.VersionError
 		held      *protocol.HeldError
-		refused   settingError
-		waited    waitError
 		barred    *inject.RefusedError
 		failed    *inject.FailedError
 		host      *attach.HostError
+		name      *remote.NameError
 	)
 	switch {
 	case errors.As(err, &host):
 		return hostCode(host), host.Error(), host.Remedy, true
+	case errors.As(err, &name):
+		return command.ExitUsage, name.Error(), "try: " + name.Remedy, true
 	case errors.As(err, &missing):
 		return command.ExitMissing, missing.Error(), listsRemedy, true
 	case errors.As(err, &forbidden):
@@ -133,10 +108,6 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		return command.ExitVersion, err.Error(), "", true
 	case errors.As(err, &held):
 		return command.ExitError, held.Error(), "", true
-	case errors.As(err, &refused):
-		return command.ExitUsage, refused.cause, refused.remedy, true
-	case errors.As(err, &waited):
-		return command.ExitError, waited.cause, waited.remedy, true
 	}
 	return classifyPeer(err)
 }
@@ -161,11 +132,8 @@ func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
 		busy      *attach.RefusedError
 		endless   *attach.EndlessError
 		malformed *attach.MalformedError
-		broken    brokenError
 	)
 	switch {
-	case errors.As(err, &broken):
-		return command.ExitError, broken.Error(), "mend it by what is wanted above", true
 	case errors.As(err, &silent) && silent.Stopped != 0:
 		return command.ExitError, silent.Error(), fmt.Sprintf("kill -CONT %d lets it go on", silent.Stopped), true
 	case errors.As(err, &silent):

@@ -69,11 +69,11 @@ lets it be replaced. A link means the file that it leads to.`,
 			if err != nil {
 				return err
 			}
-			return a.export(cmd.Context(), paths[0], to, f, options)
+			return a.files.export(cmd.Context(), paths[0], to, f, options)
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	cmd.Flags().StringVar(&format, "to", "", "`FORMAT` to write: "+formats())
 	outputFlags(cmd, &to)
@@ -114,18 +114,18 @@ func chosenFormat(cmd *cobra.Command, name, path string) (export.Format, error) 
 	return found, nil
 }
 
-func (a *app) export(ctx context.Context, path string, to output.File, f export.Format, o export.Options) error {
-	t, err := a.chosenTrace(ctx, path)
+func (l *loader) export(ctx context.Context, path string, to output.File, f export.Format, o export.Options) error {
+	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
 		return err
 	}
 	if f.Name != "pickle" { // which is the snapshot itself
 		o.Index(t)
 		for _, notice := range f.Notices(o) {
-			a.note(notice)
+			l.note(notice)
 		}
 	}
-	err = a.write(to, func(w io.Writer) error { return f.Write(while(ctx, w), t, o) })
+	err = l.write(to, func(w io.Writer) error { return f.Write(while(ctx, w), t, o) })
 	return momentUsage(err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -40,11 +41,11 @@ func rankSnapshots(t *testing.T, n int) []string {
 
 func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	a := newApp(os.Stdout, io.Discard)
-	files := rankFiles(rankSnapshots(t, 12))
+	files := ranks.Files(rankSnapshots(t, 12), snapshots.RankOf)
 	var now, most, all atomic.Int64
 	var first sync.WaitGroup // as many as are read at once
 	first.Add(readAtOnce)
-	a.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
+	a.files.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
 		now.Add(1)
 		if all.Add(1) <= readAtOnce {
 			first.Done()
@@ -61,7 +62,7 @@ func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	if all.Load() != 12 || most.Load() != readAtOnce {
 		t.Errorf("%d ranks were read, %d at once; want 12, and %d", all.Load(), most.Load(), readAtOnce)
 	}
-	if n := len(a.limits.bounds); n > 1 {
+	if n := len(a.files.limits.bounds); n > 1 {
 		t.Errorf("memory is still kept for %d files, want one at most", n)
 	}
 }
@@ -72,12 +73,12 @@ func TestRowsOfFilesComeAsTheyAreRead(t *testing.T) {
 	if err := os.WriteFile(paths[1], []byte("no snapshot"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := rankFiles(paths)
-	before := files[0].without(ranks.NotRead)
+	files := ranks.Files(paths, snapshots.RankOf)
+	before := files[0].Without(ranks.NotRead)
 	if found := ranks.Findings([]ranks.Row{before, before}); len(found) > 0 {
 		t.Errorf("of ranks that are not read yet: %+v", found)
 	}
-	rows, end := a.rowsOfFiles(t.Context(), files)
+	rows, end := a.files.rowsOfFiles(t.Context(), files)
 	defer end()
 	read := func() bool {
 		for _, r := range rows.Rows() {

@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/remote"
 )
@@ -66,78 +62,30 @@ func (e *elsewhere) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ways returns how to go to the machines.
-func (a *app) ways(ctx context.Context, e *elsewhere) ([]remote.Way, error) {
-	if e.slurm != "" {
-		ways, err := remote.Slurm(ctx, e.slurm, a.settings.remoteMemtop)
-		if errors.As(err, new(*remote.NameError)) {
-			err = command.Usage(err.Error(), "squeue --me")
-		}
-		return ways, err
-	}
-	var ways []remote.Way
-	for _, host := range e.hosts {
-		way, err := remote.SSH(host, a.settings.remoteMemtop)
-		if err != nil {
-			return nil, command.Usage(err.Error(), "memtop attach --hosts a,b,c")
-		}
-		ways = append(ways, way)
-	}
-	slices.SortFunc(ways, func(a, b remote.Way) int { return strings.Compare(a.Host(), b.Host()) })
-	return slices.CompactFunc(ways, func(a, b remote.Way) bool { return a.Host() == b.Host() }), nil
-}
-
-// discoverThere returns the processes of all these machines, and an error for each
-// machine that did not say.
-func (a *app) discoverThere(ctx context.Context, e *elsewhere) ([]attach.Process, []error, error) {
-	ways, err := a.ways(ctx, e)
+// discover returns the processes of all these machines, and an error for each machine
+// that did not say.
+func (e *elsewhere) discover(ctx context.Context, m *remote.Machines) ([]attach.Process, []error, error) {
+	ways, err := m.Ways(ctx, e.hosts, e.slurm)
 	if err != nil {
 		return nil, nil, err
 	}
-	reached, failed := a.reachAll(ctx, ways)
-	found := make([][]attach.Process, len(ways))
-	var all sync.WaitGroup
-	for i, m := range reached {
-		if failed[i] == nil {
-			all.Go(func() { found[i], failed[i] = m.Discover(ctx) })
-		}
-	}
-	all.Wait()
-	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	return slices.Concat(found...), failed, ctx.Err()
+	return m.Discover(ctx, ways)
 }
 
 // targetAmong returns the process that the user means, of those on other machines where
 // some are named. Machines that do not say are named, and left out.
-func (a *app) targetAmong(ctx context.Context, args []string, e *elsewhere) (string, error) {
+func (v *viewer) targetAmong(ctx context.Context, args []string, e *elsewhere) (string, error) {
 	if !e.any() {
-		return a.target(ctx, args)
+		return v.target(ctx, args)
 	}
-	all, failed, err := a.discoverThere(ctx, e)
+	all, failed, err := e.discover(ctx, v.machines)
 	if err != nil {
 		return "", err
 	}
 	if len(failed) > 0 && len(all) == 0 {
-		a.tell(failed[1:])
+		v.tell(failed[1:])
 		return "", failed[0]
 	}
-	a.tell(failed)
-	return a.choose(ctx, slices.DeleteFunc(all, func(p attach.Process) bool { return !ofJob(p, e.job) }), nil)
+	v.tell(failed)
+	return v.choose(ctx, slices.DeleteFunc(all, func(p attach.Process) bool { return !p.OfJob(e.job) }), nil)
 }
-
-// ofJob reports whether a process belongs to the job that the user means: by what its
-// launcher calls the job, or by its program's name, or that of the script that it runs.
-func ofJob(p attach.Process, job string) bool {
-	if job == "" {
-		return true
-	}
-	if p.Info != nil && p.Info.Rank != nil && p.Info.Rank.Job == job {
-		return true
-	}
-	words := strings.Fields(p.Command)
-	return slices.ContainsFunc(words[:min(len(words), nameWords)], func(word string) bool { return path.Base(word) == job })
-}
-
-// nameWords is in how many words at the begin of a command line a name is looked for:
-// an interpreter, its options and the script.
-const nameWords = 4

@@ -27,8 +27,8 @@ func (a *app) infoCommand() *cobra.Command {
 	}
 }
 
-func (a *app) info() error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+func (c *console) info() error {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, trace.Printable(fmt.Sprintf(format, values...)))
 	}
@@ -46,7 +46,7 @@ func (a *app) info() error {
 	row("processors", "%d", runtime.GOMAXPROCS(0))
 	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd; recordings")
 	row("writes", "%s", formats())
-	row("terminal", "%s", terminalText(a.stdout))
+	row("terminal", "%s", terminalText(c.stdout))
 	for _, variable := range environment() {
 		name, value, _ := strings.Cut(variable, "=")
 		row(name, "%s", value)

@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/gauge"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/tui"
 )
 
 // When memtop starts the agent in a program that has none.
@@ -30,34 +28,34 @@ var injections = []string{injectAsk, injectAlways, injectNever}
 
 // dialOrInject attaches to a process, into which it brings the agent if it is a
 // PyTorch program without one and the user agrees.
-func (a *app) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
-	c, err := a.dialBeginning(ctx, target)
+func (v *viewer) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
+	c, err := v.dialBeginning(ctx, target)
 	var none *attach.NoProbeError
-	if !errors.As(err, &none) || none.Host != "" || a.settings.inject == injectNever || none.Kind() != attach.PyTorchKind {
+	if !errors.As(err, &none) || none.Host != "" || v.settings.inject == injectNever || none.Kind() != attach.PyTorchKind {
 		return c, err
 	}
 	plan, refused := inject.NewPlan(none.PID)
 	if refused != nil {
 		return nil, refused
 	}
-	if a.settings.inject != injectAlways {
-		if !a.interactive() {
+	if v.settings.inject != injectAlways {
+		if !v.interactive() {
 			return nil, err
 		}
-		if err := a.agree(ctx, plan); err != nil {
+		if err := v.agree(ctx, plan); err != nil {
 			return nil, err
 		}
 	}
-	if isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "starting the agent in process %d ...\n", none.PID)
+	if isTerminal(v.stderr) {
+		fmt.Fprintf(v.stderr, "starting the agent in process %d ...\n", none.PID)
 	}
 	start := time.Now()
 	err = plan.Start(ctx)
-	a.log.Info("inject", "pid", none.PID, "how", plan.How(), "took", time.Since(start), "error", err)
+	v.log.Info("inject", "pid", none.PID, "how", plan.How(), "took", time.Since(start), "error", err)
 	if err != nil {
 		return nil, err
 	}
-	return a.dial(ctx, target)
+	return v.dial(ctx, target)
 }
 
 // beginning is how long a program of memtop run may take until it has its agent.
@@ -69,14 +67,14 @@ const (
 // dialBeginning attaches to a process, and waits for the agent of one that was begun
 // by memtop run: it comes when the program has imported PyTorch, and until then there is
 // nothing to see. The error is that of a process without one.
-func (a *app) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
-	c, err := a.dial(ctx, target)
+func (v *viewer) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
+	c, err := v.dial(ctx, target)
 	var none *attach.NoProbeError
 	if !errors.As(err, &none) || none.Host != "" || !python.Starts(attach.EnvironmentOf(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
 		return c, err
 	}
-	if isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "process %d has no agent yet: it starts when PyTorch is imported ...\n", none.PID)
+	if isTerminal(v.stderr) {
+		fmt.Fprintf(v.stderr, "process %d has no agent yet: it starts when PyTorch is imported ...\n", none.PID)
 	}
 	soon, cancel := context.WithTimeout(ctx, beginning)
 	defer cancel()
@@ -87,15 +85,15 @@ func (a *app) dialBeginning(ctx context.Context, target string) (*attach.Client,
 		case <-soon.Done():
 			return nil, cmp.Or(ctx.Err(), err)
 		case <-again.C:
-			c, err = a.dial(ctx, target)
+			c, err = v.dial(ctx, target)
 		}
 	}
 	return c, err
 }
 
 // agree asks whether the agent may be started in a process.
-func (a *app) agree(ctx context.Context, plan *inject.Plan) error {
-	q := &question{text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:
+func (s *screen) agree(ctx context.Context, plan *inject.Plan) error {
+	q := &tui.Question{Text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:
 
   %s
 
@@ -104,72 +102,36 @@ memtop can start the agent in it: %s. %s
 The agent runs in threads of the program's, looks at its memory while you look, and listens on a socket that is closed to other users. The program goes on as it is if that fails.
 
 Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(), plan.As())}
-	if err := a.show(ctx, q); err != nil {
+	if err := s.show(ctx, q); err != nil {
 		return err
 	}
-	if !q.yes {
+	if !q.Yes {
 		return errLeft
 	}
 	return nil
 }
 
-// question asks the user whether to go on.
-type question struct {
-	text  string
-	width int
-	yes   bool
-}
-
-// Init does nothing: the question is known.
-func (q *question) Init() tea.Cmd { return nil }
-
-// Update takes the answer.
-func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		q.width = msg.Width
-	case tea.KeyPressMsg:
-		switch msg.String() {
-		case "y", "Y":
-			q.yes = true
-			return q, tea.Quit
-		case "ctrl+c":
-			return q, tea.Interrupt
-		case "n", "N", "q", "esc":
-			return q, tea.Quit
-		}
-	}
-	return q, nil
-}
-
-// View draws the question.
-func (q *question) View() tea.View {
-	v := tea.NewView(ansi.Wordwrap(q.text, max(q.width, 1), ""))
-	v.AltScreen = true
-	return v
-}
-
 // onCards returns the processes that use a GPU, as far as its driver says so.
-func (a *app) onCards() []int {
+func (d *dialer) onCards() []int {
 	reader, err := gauge.Open()
 	if err != nil {
-		a.log.Info("driver", "error", err)
+		d.log.Info("driver", "error", err)
 		return nil
 	}
 	defer reader.Close() // it was only read
 	pids, err := reader.Users()
-	a.log.Info("driver", "error", err)
+	d.log.Info("driver", "error", err)
 	return pids
 }
 
 // bare returns the PyTorch programs that have no agent.
-func (a *app) bare(ctx context.Context, found []attach.Process) []attach.Process {
+func (d *dialer) bare(ctx context.Context, found []attach.Process) []attach.Process {
 	known := make(map[int]bool)
 	for _, p := range found {
 		known[p.PID] = true
 	}
-	all, err := attach.Bare(ctx, a.onCards())
-	a.log.Info("without an agent", "error", err)
+	all, err := attach.Bare(ctx, d.onCards())
+	d.log.Info("without an agent", "error", err)
 	return slices.DeleteFunc(all, func(p attach.Process) bool { return known[p.PID] })
 }
 

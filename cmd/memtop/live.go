@@ -11,6 +11,7 @@ import (
 
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/gauge"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -41,16 +42,21 @@ func (i *interval) Set(text string) error {
 func (i *interval) Type() string { return "DURATION" }
 
 // liveFlags adds the flags of commands that follow a process.
-func (a *app) liveFlags(f *pflag.FlagSet) {
-	f.Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
-	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
-	a.remoteFlags(f)
+func (s *settings) liveFlags(f *pflag.FlagSet) {
+	f.Var(&s.interval, "interval", "how often to look, 50ms to 1m")
+	f.StringVar(&s.log, "log", "", "append what memtop does to this `FILE`")
+	s.remoteFlags(f)
+}
+
+// remoteFlags adds the flag of commands that go to other machines.
+func (s *settings) remoteFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.remoteMemtop, "remote-memtop", "", "the memtop to run on other machines, a `PATH` there (default the one in its PATH)")
 }
 
 // isLive reports whether an argument names a process: a number that is not also
 // a file, a socket, or a number on another machine.
 func isLive(arg string) bool {
-	if _, _, there := splitHost(arg); there {
+	if _, _, there := remote.Split(arg); there {
 		return true
 	}
 	info, err := os.Lstat(arg)
@@ -61,42 +67,48 @@ func isLive(arg string) bool {
 	return info.Mode().Type() == fs.ModeSocket
 }
 
+// dialer finds processes and attaches to them, here and on other machines.
+type dialer struct {
+	*console
+	machines *remote.Machines // others than this one
+}
+
 // dial attaches to a process: a pid, a socket, HOST:PID, or "" for the only one.
-func (a *app) dial(ctx context.Context, target string) (*attach.Client, error) {
-	return a.dialWith(ctx, target, attach.DialOptions{})
+func (d *dialer) dial(ctx context.Context, target string) (*attach.Client, error) {
+	return d.dialWith(ctx, target, attach.DialOptions{})
 }
 
 // dialWith is dial with options of which only some are the user's.
-func (a *app) dialWith(ctx context.Context, target string, o attach.DialOptions) (*attach.Client, error) {
+func (d *dialer) dialWith(ctx context.Context, target string, o attach.DialOptions) (*attach.Client, error) {
 	start := time.Now()
-	o.Interval, o.ReadOnly = time.Duration(a.settings.interval), a.settings.readOnly
-	m, process, err := a.on(ctx, target)
+	o.Interval, o.ReadOnly = time.Duration(d.settings.interval), d.settings.readOnly
+	m, process, err := d.machines.On(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	o.Gauge = a.gauges()
+	o.Gauge = d.gauges()
 	c, err := m.Dial(ctx, process, o)
 	if err != nil {
-		a.log.Info("attach", "target", target, "error", err)
+		d.log.Info("attach", "target", target, "error", err)
 		return nil, err
 	}
-	a.log.Info("attach", "target", target, "took", time.Since(start), "pid", c.Process().PID, "socket", c.Process().Socket)
+	d.log.Info("attach", "target", target, "took", time.Since(start), "pid", c.Process().PID, "socket", c.Process().Socket)
 	return c, nil
 }
 
 // gauges returns what asks the driver about a process's devices. The driver is
 // loaded at the first question; if there is none, that is the answer to all. Of a
 // process on another machine, the driver there is asked.
-func (a *app) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
+func (d *dialer) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
 	var reader *gauge.Reader
 	var failed error
 	return func(p attach.Process, devices []int) ([]trace.Gauge, error) {
 		if p.Host != "" {
-			return a.machines.gauges(p, devices)
+			return d.machines.Gauge(p, devices)
 		}
 		if reader == nil && failed == nil {
 			reader, failed = gauge.Open()
-			a.log.Info("driver", "error", failed)
+			d.log.Info("driver", "error", failed)
 		}
 		if failed != nil {
 			return nil, failed

@@ -6,33 +6,41 @@ import (
 	"io"
 	"time"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
+// loader reads files, and the snapshots of processes.
+type loader struct {
+	*dialer
+	limits limits
+	cut    error // about a file that ended early, of those printed from
+}
+
 // load opens a file with the settings in force.
-func (a *app) load(ctx context.Context, path string, progress trace.Progress) (trace.Source, error) {
-	return a.loadAs(ctx, path, path, progress)
+func (l *loader) load(ctx context.Context, path string, progress trace.Progress) (trace.Source, error) {
+	return l.loadAs(ctx, path, path, progress)
 }
 
 // loadAs is load where the bound on memory replaces the one before of the same name.
-func (a *app) loadAs(ctx context.Context, name, path string, progress trace.Progress) (trace.Source, error) {
+func (l *loader) loadAs(ctx context.Context, name, path string, progress trace.Progress) (trace.Source, error) {
 	start := time.Now()
 	var source trace.Source
 	var err error
-	a.limits.reading(func() {
+	l.limits.reading(func() {
 		source, err = snapshots.Open(ctx, path, snapshots.Options{
-			MaxMemory: int64(a.settings.maxMemory), Progress: progress,
-			Bounded: func(bound int64) { a.limits.bound(name, bound) },
+			MaxMemory: int64(l.settings.maxMemory), Progress: progress,
+			Bounded: func(bound int64) { l.limits.bound(name, bound) },
 		})
 	})
 	if err != nil {
-		a.log.Info("open", "path", path, "error", err)
+		l.log.Info("open", "path", path, "error", err)
 		return nil, err
 	}
 	info := source.Trace().Info
-	a.log.Info("open", "path", path, "took", time.Since(start),
+	l.log.Info("open", "path", path, "took", time.Since(start),
 		"container", info.Container, "bytes", info.Bytes, "writer", info.Writer)
 	return source, nil
 }
@@ -40,30 +48,30 @@ func (a *app) loadAs(ctx context.Context, name, path string, progress trace.Prog
 // trace opens a file, or attaches to a process, for a command that needs all of
 // it at once. What is there of a file that ends early is used, and the command
 // then fails all the same: a script must not take it for the whole.
-func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
-	t, err := a.read(ctx, path, path)
+func (l *loader) trace(ctx context.Context, path string) (*trace.Trace, error) {
+	t, err := l.read(ctx, path, path)
 	if err == nil {
-		a.noteCut(&t.Info)
+		l.noteCut(&t.Info)
 	}
 	return t, err
 }
 
 // chosenTrace is trace with what the user has chosen of it.
-func (a *app) chosenTrace(ctx context.Context, path string) (*trace.Trace, error) {
-	t, err := a.trace(ctx, path)
+func (l *loader) chosenTrace(ctx context.Context, path string) (*trace.Trace, error) {
+	t, err := l.trace(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return a.chosen(t)
+	return l.settings.chosen(t)
 }
 
 // read is trace for a caller that notes by itself what ends early. The name is that of
-// [app.loadAs].
-func (a *app) read(ctx context.Context, name, path string) (*trace.Trace, error) {
+// [loader.loadAs].
+func (l *loader) read(ctx context.Context, name, path string) (*trace.Trace, error) {
 	if isLive(path) {
-		return a.now(ctx, path)
+		return l.now(ctx, path)
 	}
-	source, err := a.loadAs(ctx, name, path, nil)
+	source, err := l.loadAs(ctx, name, path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,35 +79,37 @@ func (a *app) read(ctx context.Context, name, path string) (*trace.Trace, error)
 }
 
 // noteCut notes that a file ends early. One goroutine calls it at a time.
-func (a *app) noteCut(i *trace.Info) {
-	if i.Truncated {
-		a.cut = cutError{i.Path, "copy it again from where it was dumped"}
+func (l *loader) noteCut(i *trace.Info) {
+	if !i.Truncated {
+		return
 	}
-	if i.Truncated && i.Kind == "recording" {
-		a.cut.remedy = "if it is being recorded, look again when that has ended"
+	remedy := "copy it again from where it was dumped"
+	if i.Kind == "recording" {
+		remedy = "if it is being recorded, look again when that has ended"
 	}
+	l.cut = command.Failure{Code: command.ExitCorrupt, Cause: i.Path + ": the file ends early; what was readable was used", Remedy: remedy}
 }
 
 // now returns what a process can tell of its memory and of how it came to be so:
 // the snapshot that it writes has all events that its probe still knows, where
 // the live stream begins with the next.
-func (a *app) now(ctx context.Context, target string) (*trace.Trace, error) {
-	return a.fetch(ctx, target, io.Discard)
+func (d *dialer) now(ctx context.Context, target string) (*trace.Trace, error) {
+	return d.fetch(ctx, target, io.Discard)
 }
 
 // fetch copies the snapshot that a process writes, and returns what it says.
-func (a *app) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
+func (d *dialer) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
 	start := time.Now()
-	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.MostMemory(), attach.MaxSnapshot))
-	m, process, err := a.on(ctx, target)
+	most := cmp.Or(int64(d.settings.maxMemory), min(snapshots.MostMemory(), attach.MaxSnapshot))
+	m, process, err := d.machines.On(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	t, err := m.Snapshot(ctx, process, w, attach.SnapshotOptions{MaxMemory: most})
 	if err != nil {
-		a.log.Info("snapshot", "target", target, "error", err)
+		d.log.Info("snapshot", "target", target, "error", err)
 		return nil, err
 	}
-	a.log.Info("snapshot", "target", target, "took", time.Since(start), "bytes", t.Info.Bytes)
+	d.log.Info("snapshot", "target", target, "took", time.Since(start), "bytes", t.Info.Bytes)
 	return t, nil
 }

@@ -46,6 +46,7 @@ has what they did last. Black boxes are kept for a day; --clean removes them now
 			if err := there.check(cmd, nil); err != nil {
 				return err
 			}
+			l := &lister{a.files}
 			switch {
 			case (dead || clean) && there.any():
 				return usage(cmd, "--dead and --clean are for this machine")
@@ -54,18 +55,18 @@ has what they did last. Black boxes are kept for a day; --clean removes them now
 			case clean:
 				return a.cleanBoxes()
 			case dead:
-				return a.lsDead(cmd.Context())
+				return l.lsDead(cmd.Context())
 			case there.any():
-				return a.lsThere(cmd.Context(), &there)
+				return l.lsThere(cmd.Context(), &there)
 			}
-			return a.ls(cmd.Context())
+			return l.ls(cmd.Context())
 		},
 	}
 	there.flags(cmd.Flags())
-	a.remoteFlags(cmd.Flags())
+	a.settings.remoteFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&dead, "dead", false, "list ended programs, and the snapshots and black boxes that they left")
 	cmd.Flags().BoolVar(&clean, "clean", false, "remove the black boxes of ended programs")
-	a.jsonFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	return cmd
 }
 
@@ -92,55 +93,58 @@ type listedDevice struct {
 	age       time.Duration
 }
 
+// lister lists processes, and what ended ones left.
+type lister struct{ *loader }
+
 // ls prints a row for every device of every process.
-func (a *app) ls(ctx context.Context) error {
+func (l *lister) ls(ctx context.Context) error {
 	tidyBoxes()
 	processes, err := attach.Discover(ctx)
 	if err != nil {
 		return err
 	}
-	return a.list(processes, bareRows(a.bare(ctx, processes)))
+	return l.list(processes, bareRows(l.bare(ctx, processes)))
 }
 
 // lsThere prints the processes of other machines. One that does not say which it has
 // is the command's failure, after those of the others.
-func (a *app) lsThere(ctx context.Context, e *elsewhere) error {
-	processes, failed, err := a.discoverThere(ctx, e)
+func (l *lister) lsThere(ctx context.Context, e *elsewhere) error {
+	processes, failed, err := e.discover(ctx, l.machines)
 	if err != nil {
 		return err
 	}
 	if len(failed) == 0 || len(processes) > 0 {
-		err = a.list(processes, nil)
+		err = l.list(processes, nil)
 	}
 	if err != nil || len(failed) == 0 {
 		return err
 	}
-	a.tell(failed[1:])
+	l.tell(failed[1:])
 	return failed[0]
 }
 
 // list prints rows for processes, and for those without an agent.
-func (a *app) list(processes []attach.Process, bare []listed) (err error) {
+func (l *lister) list(processes []attach.Process, bare []listed) (err error) {
 	rows := []listed{} // not null in JSON
 	for _, p := range processes {
-		if p.PID > 0 || a.settings.json {
+		if p.PID > 0 || l.settings.json {
 			rows = append(rows, rowsOf(p)...)
 		}
 	}
-	if a.settings.json {
-		return a.printJSON(append(rows, bare...))
+	if l.settings.json {
+		return l.printJSON(append(rows, bare...))
 	}
 	switch {
 	case len(rows) > 0:
-		err = writeRows(a.stdout, rows)
+		err = writeRows(l.stdout, rows)
 	case len(bare) == 0:
-		_, err = fmt.Fprintln(a.stdout, "no process can be attached to; start one with memtop demo")
+		_, err = fmt.Fprintln(l.stdout, "no process can be attached to; start one with memtop demo")
 	}
 	if err == nil && len(bare) > 0 {
-		err = a.writeBare(bare)
+		err = l.writeBare(bare)
 	}
 	for _, line := range problems(processes) {
-		a.note(line)
+		l.note(line)
 	}
 	return err
 }
@@ -230,14 +234,14 @@ func bareRows(programs []attach.Process) []listed {
 
 // writeBare prints programs without an agent, each in a line of the terminal, and
 // on standard error why some cannot be attached to.
-func (a *app) writeBare(rows []listed) error {
+func (l *lister) writeBare(rows []listed) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
 		way := r.Remedy
 		if r.Problem != notAttached {
 			way = "memtop run"
-			a.note(command.Line(r.Problem, r.Remedy))
+			l.note(command.Line(r.Problem, r.Remedy))
 		}
 		fmt.Fprintf(w, "%d\t%s\tnot attached: %s\t%s\n", r.PID, r.User, way, r.Command)
 	}
@@ -245,10 +249,10 @@ func (a *app) writeBare(rows []listed) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		if isTerminal(a.stdout) {
-			line = ansi.Truncate(strings.TrimRight(line, "\n"), a.width(), "…") + "\n"
+		if isTerminal(l.stdout) {
+			line = ansi.Truncate(strings.TrimRight(line, "\n"), l.width(), "…") + "\n"
 		}
-		if _, err := io.WriteString(a.stdout, line); err != nil {
+		if _, err := io.WriteString(l.stdout, line); err != nil {
 			return err
 		}
 	}

@@ -99,8 +99,5 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if a.cut.path != "" {
-		return a.cut
-	}
-	return nil
+	return a.files.cut
 }

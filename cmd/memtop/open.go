@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui"
 )
@@ -33,14 +35,14 @@ report is printed instead.`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if a.settings.once || !isTerminal(a.stdout) {
-				return a.reports(cmd.Context(), paths, false)
+				return a.files.reports(cmd.Context(), paths, false)
 			}
-			return a.screen(cmd.Context(), paths)
+			return a.viewer.showFiles(cmd.Context(), paths)
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
-	a.screenFlags(cmd)
+	a.settings.readFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.screenFlags(cmd)
 	return cmd
 }
 
@@ -74,21 +76,27 @@ func files(low, high int) cobra.PositionalArgs {
 
 func isTerminal(f interface{ Fd() uintptr }) bool { return term.IsTerminal(f.Fd()) }
 
-// screen shows files until the user quits. A missing file is reported at
+// screen shows pages on the terminal.
+type screen struct {
+	*console
+	display atomic.Pointer[display] // nil while nothing is shown
+}
+
+// showFiles shows files until the user quits. A missing file is reported at
 // once; if the only file turns out to be damaged, the exit code says so too.
-func (a *app) screen(ctx context.Context, paths []string) error {
+func (v *viewer) showFiles(ctx context.Context, paths []string) error {
 	var files []tui.File
 	var failed error // of the last load; written by one command at a time
-	sources := rankFiles(paths)
+	sources := ranks.Files(paths, snapshots.RankOf)
 	for i := range sources {
-		paths[i] = sources[i].path // by rank
+		paths[i] = sources[i].Path // by rank
 	}
 	for _, path := range paths {
 		if err := readable(path); err != nil {
 			return err
 		}
 		load := func(ctx context.Context, progress trace.Progress) (trace.Source, error) {
-			source, err := a.load(ctx, path, progress)
+			source, err := v.load(ctx, path, progress)
 			if len(paths) == 1 {
 				failed = err
 			}
@@ -98,13 +106,13 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 	}
 	w, stop := newWriters(ctx, paths...)
 	defer stop()
-	o := a.screenOptions(w)
+	o := v.screenOptions(w)
 	if sources != nil {
-		rows, ended := a.rowsOfFiles(ctx, sources)
+		rows, ended := v.rowsOfFiles(ctx, sources)
 		defer ended()
 		o.Ranks = rows
 	}
-	if err := a.show(ctx, tui.New(files, o)); err != nil {
+	if err := v.show(ctx, tui.New(files, o)); err != nil {
 		return err
 	}
 	if failed != nil && !errors.Is(failed, context.Canceled) {
@@ -113,32 +121,36 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 	return nil
 }
 
-func (a *app) screenOptions(w *writers) tui.Options {
+func (s *screen) screenOptions(w *writers) tui.Options {
 	return tui.Options{
-		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color, Theme: a.settings.theme,
-		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
-		Export: w.export, Save: w.save, WhatIf: replay.Answer, Past: a.past,
-		Interval: time.Duration(a.settings.interval),
+		Page: s.settings.page, Device: s.settings.device, Color: s.settings.color, Theme: s.settings.theme,
+		ASCII: s.settings.ascii, NoMouse: s.settings.noMouse,
+		Export: w.export, Save: w.save, WhatIf: replay.Answer, Past: s.past,
+		Interval: time.Duration(s.settings.interval),
 	}
 }
 
+// mayAsk reports whether ssh may ask the user for a password: there is a terminal, and
+// no screen on it.
+func (s *screen) mayAsk() bool { return s.display.Load() == nil && isTerminal(s.stderr) }
+
 // show runs the screen, which puts the terminal right however it ends. Should it
 // panic, the stack goes to the log instead of the user's screen.
-func (a *app) show(ctx context.Context, model tea.Model) error {
-	if err := a.divertStacks(); err != nil {
+func (s *screen) show(ctx context.Context, model tea.Model) error {
+	if err := s.divertStacks(); err != nil {
 		return err
 	}
 	ctx, input, err := watchKeyboard(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := newDisplay(input.File, a.stdout.Raw())
+	d, err := newDisplay(input.File, s.stdout.Raw())
 	if err != nil {
 		return err
 	}
-	a.display.Store(d)
-	defer a.display.Store(nil)
-	options := append(a.programOptions(), tea.WithContext(ctx), tea.WithInput(input))
+	s.display.Store(d)
+	defer s.display.Store(nil)
+	options := append(s.programOptions(), tea.WithContext(ctx), tea.WithInput(input))
 	switch _, err = tea.NewProgram(model, options...).Run(); {
 	case errors.Is(err, tea.ErrProgramPanic):
 		<-time.After(patience) // for the goroutine that panicked: it writes its stack only now
@@ -149,10 +161,25 @@ func (a *app) show(ctx context.Context, model tea.Model) error {
 	return command.Because(ctx, err)
 }
 
+// watchKeyboard returns what is typed, and a context that is cancelled as by a
+// hangup when nothing more can be.
+func watchKeyboard(parent context.Context) (context.Context, tui.Keyboard, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	input := os.Stdin
+	if !isTerminal(input) {
+		var err error
+		if input, _, err = tea.OpenTTY(); err != nil {
+			cancel(err)
+			return ctx, tui.Keyboard{}, err
+		}
+	}
+	return ctx, tui.NewKeyboard(input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }), nil
+}
+
 // divertStacks sends what Bubble Tea prints of a panic to the log, for good: it
 // may do so after the screen has ended. Our own words go to the app's stderr.
-func (a *app) divertStacks() (err error) {
-	os.Stderr = a.logFile
+func (s *screen) divertStacks() (err error) {
+	os.Stderr = s.logFile
 	if os.Stderr == nil {
 		os.Stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
@@ -176,17 +203,17 @@ func readable(path string) error {
 const framesPerSecond = 30
 
 // programOptions are how all screens run. Signals are for all commands alike.
-func (a *app) programOptions() []tea.ProgramOption {
+func (s *screen) programOptions() []tea.ProgramOption {
 	options := []tea.ProgramOption{tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
-	switch a.settings.color {
+	switch s.settings.color {
 	case "always":
 		options = append(options, tea.WithColorProfile(colorprofile.TrueColor))
 	case "never":
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	if a.logFile != nil {
+	if s.logFile != nil {
 		options = append(options, tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
-			a.logMessage(msg)
+			s.logMessage(msg)
 			return msg
 		}))
 	}
@@ -195,12 +222,12 @@ func (a *app) programOptions() []tea.ProgramOption {
 
 // logMessage logs a message to the screen: of what the user did all of it, of
 // answers and the like only that they came.
-func (a *app) logMessage(msg tea.Msg) {
+func (s *screen) logMessage(msg tea.Msg) {
 	kind := slog.String("type", fmt.Sprintf("%T", msg))
 	switch msg := msg.(type) {
 	case tea.KeyMsg, tea.MouseMsg, tea.WindowSizeMsg:
-		a.log.Info("message", kind, "value", fmt.Sprint(msg))
+		s.log.Info("message", kind, "value", fmt.Sprint(msg))
 	default:
-		a.log.Info("message", kind)
+		s.log.Info("message", kind)
 	}
 }

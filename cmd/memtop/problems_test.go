@@ -40,11 +40,11 @@ func TestWhyAProcessCannotBeAttachedToIsOneLine(t *testing.T) {
 }
 
 func TestThereIsAChoiceOfWhatAnswers(t *testing.T) {
-	good, silent := attachable(found)
-	if got := targetsOf(good); !cmp.Equal(got, []string{"5"}) {
+	good, silent := attach.Attachable(found)
+	if got := targets(good); !cmp.Equal(got, []string{"5"}) {
 		t.Errorf("there is a choice of %q", got)
 	}
-	if got := targetsOf(silent); !cmp.Equal(got, []string{"4", "6"}) {
+	if got := targets(silent); !cmp.Equal(got, []string{"4", "6"}) {
 		t.Errorf("silent are %q", got)
 	}
 }
@@ -61,9 +61,18 @@ func TestWhereNothingAnswersTheReasonIsAProcesss(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if code, line := describe(nothingAttachable(test.found)); code != test.code {
+			if code, line := describe(attach.NothingAttachable(test.found)); code != test.code {
 				t.Errorf("it is exit code %d: %s", code, line)
 			}
 		})
 	}
+}
+
+// targets returns how to name processes on the command line.
+func targets(processes []attach.Process) []string {
+	var names []string
+	for _, p := range processes {
+		names = append(names, p.Target())
+	}
+	return names
 }

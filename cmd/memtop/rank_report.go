@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
 	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -13,10 +15,10 @@ import (
 // reportRanks prints what differs between ranks and a row for each; as JSON the report on
 // each rank too. A rank that cannot be read has a row with its problem, and the command
 // fails for it in the end.
-func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
+func (l *loader) reportRanks(ctx context.Context, files []ranks.File) error {
 	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
-	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		rows[at], each[at], err = a.reportRank(ctx, &files[at], t)
+	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+		rows[at], each[at], err = l.reportRank(ctx, &files[at], t)
 		return err
 	})
 	if err != nil {
@@ -25,29 +27,26 @@ func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
 	var first error
 	for i, err := range failed {
 		if err != nil {
-			rows[i], each[i] = files[i].problemOf(err), nil
+			rows[i], each[i] = problemOf(&files[i], err), nil
 		}
 		if first == nil {
 			first = err
 		}
 	}
 	r, err := report.NewRanks(rows, each)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.print(r)
 	}
-	if err := a.print(r); err != nil {
-		return err
-	}
-	return first
+	return cmp.Or(err, first)
 }
 
 // eachRank reads ranks, has each be used, and returns what went wrong with each.
-func (a *app) eachRank(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace) error) ([]error, error) {
+func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace) error) ([]error, error) {
 	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
-	a.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
+	l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
 		if err == nil {
 			infos[at] = t.Info
-			t, err = a.chosen(t)
+			t, err = l.settings.chosen(t)
 		}
 		if err == nil {
 			err = use(at, t)
@@ -55,20 +54,20 @@ func (a *app) eachRank(ctx context.Context, files []rankFile, use func(at int, t
 		failed[at] = err
 	})
 	for i := range infos {
-		a.noteCut(&infos[i])
+		l.noteCut(&infos[i])
 	}
 	return failed, context.Cause(ctx)
 }
 
 // reportRank returns the row of a rank, and where JSON is wanted the report on it.
-func (a *app) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
-	indexes := indexesOf(t)
-	x := fullest(indexes)
+func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
+	indexes := analysis.Indexes(t)
+	x := ranks.Fullest(indexes)
 	if x == nil {
 		return ranks.Row{}, nil, errNoDevice
 	}
-	row := f.row(x)
-	if !a.settings.json {
+	row := f.Row(x)
+	if !l.settings.json {
 		return row, json.RawMessage("null"), nil
 	}
 	r := report.OfRank(t, indexes, &row)
@@ -80,10 +79,10 @@ func (a *app) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (rank
 }
 
 // checkRanks holds each rank to the limits, or each of several files.
-func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Limits) error {
+func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits report.Limits) error {
 	gates := make([]*report.Gate, len(files))
-	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		gates[at], err = gateOf(files[at].path, t, limits)
+	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+		gates[at], err = gateOf(files[at].Path, t, limits)
 		return err
 	})
 	if err != nil {
@@ -92,19 +91,20 @@ func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Li
 	all := report.NewRankGates()
 	var first error
 	for i, err := range failed {
-		row := files[i].without("")
+		row := files[i].Without("")
 		if err != nil {
-			row = files[i].problemOf(err)
+			row = problemOf(&files[i], err)
 		}
 		if all.Add(&row, gates[i]); first == nil {
 			first = err
 		}
 	}
-	if err := a.print(all); err != nil {
+	err = l.print(all)
+	switch broken := all.Broken(); {
+	case err != nil:
 		return err
-	}
-	if broken := all.Broken(); broken != "" {
-		return thresholdError{broken, "the sites are on standard output"}
+	case broken != "":
+		return exceeded(broken, "the sites are on standard output")
 	}
 	return first
 }

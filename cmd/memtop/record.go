@@ -37,7 +37,7 @@ first event to its last. The file is whole at any time, also while it grows.`,
 			return a.record(cmd.Context(), args[0], to, o)
 		},
 	}
-	a.liveFlags(cmd.Flags())
+	a.settings.liveFlags(cmd.Flags())
 	outputFlags(cmd, &to)
 	cmd.Flags().DurationVar(&o.For, "for", 0, "end after this `DURATION`, such as 30s")
 	cmd.Flags().Int64Var(&o.Steps, "steps", 0, "end after `N` steps")
@@ -46,10 +46,10 @@ first event to its last. The file is whole at any time, also while it grows.`,
 
 // record writes to the file itself and not to one beside it: what is there can
 // be read at any time, and stays if memtop is killed.
-func (a *app) record(ctx context.Context, target string, to output.File, o attach.RecordOptions) error {
-	o.Interval = time.Duration(a.settings.interval)
+func (d *dialer) record(ctx context.Context, target string, to output.File, o attach.RecordOptions) error {
+	o.Interval = time.Duration(d.settings.interval)
 	command.GiveWay()
-	m, process, err := a.on(ctx, target)
+	m, process, err := d.machines.On(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 		return err
 	}
 	if to.Path == standardOutput {
-		kept, err := r.Run(ctx, a.stdout.Raw())
+		kept, err := r.Run(ctx, d.stdout.Raw())
 		return cmp.Or(err, eventless("the recording", kept))
 	}
 	f, err := to.Create()
 	if err != nil {
 		return err
 	}
-	if isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "recording process %s to %s; Ctrl-C ends it\n", target, to.Path)
+	if isTerminal(d.stderr) {
+		fmt.Fprintf(d.stderr, "recording process %s to %s; Ctrl-C ends it\n", target, to.Path)
 	}
 	kept, err := r.Run(ctx, f)
 	info, _ := f.Stat() // nil if it is not known
@@ -75,7 +75,7 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 		_ = os.Remove(f.Name()) // nothing came to be recorded
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(a.stdout, "wrote %s: %s, %s; %s\n", to.Path, whatIsIn(kept), quantity.Bytes(kept.Bytes), kept.Reason)
+		_, err = fmt.Fprintf(d.stdout, "wrote %s: %s, %s; %s\n", to.Path, whatIsIn(kept), quantity.Bytes(kept.Bytes), kept.Reason)
 	}
 	return cmp.Or(err, eventless(to.Path, kept))
 }
@@ -98,8 +98,8 @@ func eventless(path string, kept attach.Recorded) error {
 	if kept.Steps == 0 || kept.Events > 0 || kept.Snapshots {
 		return nil
 	}
-	return waitError{
-		path + " has steps and no event: the program reported none of its memory meanwhile",
-		"record for longer, such as --for 1m, while the program works",
+	return command.Failure{
+		Code: command.ExitError, Cause: path + " has steps and no event: the program reported none of its memory meanwhile",
+		Remedy: "record for longer, such as --for 1m, while the program works",
 	}
 }

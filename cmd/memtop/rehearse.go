@@ -68,7 +68,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 			if err := checkRanks(cmd, &r); err != nil {
 				return err
 			}
-			r.Agent, r.Report, r.Said = unpackAgent, a.report, a.stderr
+			r.Agent, r.Report, r.Said = unpackAgent, a.files.report, a.stderr
 			if isTerminal(a.stderr) {
 				r.Comment = a.note
 			}
@@ -93,7 +93,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.To.Overwrite, "force", false, "write over a file that is there")
 	f.BoolVar(&r.NoAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
-	a.jsonFlag(f)
+	a.settings.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -182,61 +182,55 @@ func checkRanks(cmd *cobra.Command, r *rehearse.Rehearsal) error {
 }
 
 // listGPUs prints the catalogue.
-func (a *app) listGPUs() error {
+func (c *console) listGPUs() error {
 	all := imitation.Catalogue()
-	if a.settings.json {
-		return a.printJSON(all)
+	if c.settings.json {
+		return c.printJSON(all)
 	}
-	fmt.Fprintf(a.stdout, "%-16s %12s %10s %10s  %s\n", "name", "memory", "capability", "processors", "as the driver names it")
+	fmt.Fprintf(c.stdout, "%-16s %12s %10s %10s  %s\n", "name", "memory", "capability", "processors", "as the driver names it")
 	for _, g := range all {
-		fmt.Fprintf(a.stdout, "%-16s %12s %10s %10d  %s\n", g.Name, quantity.Bytes(g.Total), g.Capability, g.Processors, g.Title)
+		fmt.Fprintf(c.stdout, "%-16s %12s %10s %10d  %s\n", g.Name, quantity.Bytes(g.Total), g.Capability, g.Processors, g.Title)
 	}
 	return nil
 }
 
 // rehearse runs a command and prints how it fared.
-func (a *app) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitation.GPU, args []string) error {
-	shown := rehearse.Streams{Stdin: os.Stdin, Stdout: a.stdout.Raw(), Stderr: a.stderr.Raw()}
-	if a.settings.json {
+func (c *console) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitation.GPU, args []string) error {
+	shown := rehearse.Streams{Stdin: os.Stdin, Stdout: c.stdout.Raw(), Stderr: c.stderr.Raw()}
+	if c.settings.json {
 		shown.Stdout = shown.Stderr
 	}
 	found, code, err := r.Run(ctx, g, args, shown)
-	if err != nil {
-		return err
-	}
-	if err := a.print(found); err != nil {
-		return err
+	if err == nil {
+		err = c.print(found)
 	}
 	switch {
+	case err != nil:
+		return err
 	case !found.Fits:
-		return doesNotFitError{g.Title}
+		return command.Failure{Code: command.ExitDoesNotFit, Cause: "the program does not fit on an imitated " + g.Title}
 	case code != 0:
-		return rehearse.ProgramError{Code: code, Program: strings.Join(args, " ")}
+		return rehearse.Failed(code, args)
 	}
 	return nil
 }
 
 // vary prints the largest value with which a command fits each GPU.
-func (a *app) vary(ctx context.Context, r *rehearse.Rehearsal, gpus []imitation.GPU, args []string) error {
+func (c *console) vary(ctx context.Context, r *rehearse.Rehearsal, gpus []imitation.GPU, args []string) error {
 	all, err := r.Varied(ctx, gpus, args)
 	if err != nil {
 		return err
 	}
-	if a.settings.json {
-		return a.printJSON(&report.Varied{Schema: report.RehearsalSchema, Command: args, Vary: all[0], On: all})
+	if c.settings.json {
+		return c.printJSON(&report.Varied{Schema: report.RehearsalSchema, Command: args, Vary: all[0], On: all})
 	}
 	for i, v := range all {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(c.stdout)
 		}
-		if err := v.Text(a.stdout, a.width()); err != nil {
+		if err := v.Text(c.stdout, c.width()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// doesNotFitError says that a rehearsed program ran out of memory.
-type doesNotFitError struct{ gpu string }
-
-func (e doesNotFitError) Error() string { return "the program does not fit on an imitated " + e.gpu }

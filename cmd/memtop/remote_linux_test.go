@@ -104,8 +104,8 @@ func TestNothingIsLostWithALink(t *testing.T) {
 		return len(now.Live.Changes) == 1 && now.Live.Changes[0].State == trace.Applied
 	})
 	cutWire(t, host, c)
-	last := lastStep(before)
-	back := eventually(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected && lastStep(now) > last+5 })
+	last := attach.LastStep(before)
+	back := eventually(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected && attach.LastStep(now) > last+5 })
 	_ = recording.Process.Signal(syscall.SIGINT)
 	_ = recording.Wait() // 130: it was interrupted
 	if len(back.Live.Gaps) > 0 {

@@ -37,20 +37,20 @@ says so. Without --alloc-conf a few settings that often help are tried.`,
   memtop replay run.pickle --device-memory 24GiB`,
 		Args: files(1, 1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			return a.replay(cmd.Context(), paths[0], settings, int64(memory))
+			return a.files.replay(cmd.Context(), paths[0], settings, int64(memory))
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&settings, "alloc-conf", nil, "`SETTINGS` to try, such as expandable_segments:True; may be given again")
 	cmd.Flags().Var(&memory, "device-memory", "memory that the device has for the process, such as 80GiB")
 	return cmd
 }
 
 // replay prints what the requests of a file would take.
-func (a *app) replay(ctx context.Context, path string, settings []string, memory int64) error {
-	t, err := a.chosenTrace(ctx, path)
+func (l *loader) replay(ctx context.Context, path string, settings []string, memory int64) error {
+	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -65,10 +65,10 @@ func (a *app) replay(ctx context.Context, path string, settings []string, memory
 		return command.Usage(wrong.Error(), wrong.Remedy)
 	case err != nil:
 		return err
-	case !a.settings.json:
-		fmt.Fprintf(a.stdout, "%s, device %d\n\n", path, d.ID)
+	case !l.settings.json:
+		fmt.Fprintf(l.stdout, "%s, device %d\n\n", path, d.ID)
 	}
-	return a.print(report.NewReplay(answer))
+	return l.print(report.NewReplay(answer))
 }
 
 // replayed returns the device to replay: the one that ran out of memory first, else

@@ -41,14 +41,14 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 				if err := files(1, 1)(cmd, paths); err != nil {
 					return err
 				}
-				return a.lines(cmd.Context(), paths[0], options)
+				return a.files.lines(cmd.Context(), paths[0], options)
 			}
 			for _, name := range []string{"at", "libraries"} {
 				if cmd.Flags().Changed(name) {
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
 			}
-			return a.reports(cmd.Context(), paths, allRanks)
+			return a.files.reports(cmd.Context(), paths, allRanks)
 		},
 	}
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: of all ranks of its job")
@@ -56,34 +56,34 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 	cmd.Flags().BoolVar(&options.Libraries, "libraries", false, "with --by: lines of libraries, of PyTorch and of C++ too")
 	atFlag(cmd, &options.At)
 	complete(cmd, "by", []string{"line", "function", "file", "module"})
-	a.readFlags(cmd.Flags())
-	a.remoteFlags(cmd.Flags())
-	a.deviceFlag(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.remoteFlags(cmd.Flags())
+	a.settings.deviceFlag(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	return cmd
 }
 
 // reports prints a report of each file, or what differs between the ranks of a job: files
 // that are, or with allRanks those of a process.
-func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error {
-	switch sources, err := a.rankSources(ctx, paths, allRanks); {
+func (l *loader) reports(ctx context.Context, paths []string, allRanks bool) error {
+	switch sources, err := l.rankSources(ctx, paths, allRanks); {
 	case err != nil:
 		return err
 	case sources != nil:
-		return a.reportRanks(ctx, sources)
+		return l.reportRanks(ctx, sources)
 	}
 	for i, path := range paths {
-		r, err := a.report(ctx, path)
+		r, err := l.report(ctx, path)
 		if err != nil {
 			return err
 		}
-		if i > 0 && !a.settings.json {
-			fmt.Fprintln(a.stdout)
+		if i > 0 && !l.settings.json {
+			fmt.Fprintln(l.stdout)
 		}
 		if err := r.Replay(ctx, replay.Answer); err != nil {
 			return err
 		}
-		err = a.print(r)
+		err = l.print(r)
 		if err != nil {
 			return err
 		}
@@ -92,10 +92,10 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 }
 
 // report reports on a file. The little garbage that a report makes is not worth a collection.
-func (a *app) report(ctx context.Context, path string) (r *report.Report, err error) {
-	a.limits.rest(seldom, func() {
+func (l *loader) report(ctx context.Context, path string) (r *report.Report, err error) {
+	l.limits.rest(seldom, func() {
 		var t *trace.Trace
-		if t, err = a.chosenTrace(ctx, path); err == nil {
+		if t, err = l.chosenTrace(ctx, path); err == nil {
 			r = report.New(t)
 		}
 	})
@@ -103,27 +103,27 @@ func (a *app) report(ctx context.Context, path string) (r *report.Report, err er
 }
 
 // lines prints whose line a file's memory is.
-func (a *app) lines(ctx context.Context, path string, o report.LinesOptions) error {
-	t, err := a.chosenTrace(ctx, path)
+func (l *loader) lines(ctx context.Context, path string, o report.LinesOptions) error {
+	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
 		return err
 	}
-	l, err := report.NewLines(t, o)
+	table, err := report.NewLines(t, o)
 	if err != nil {
 		return momentUsage(err)
 	}
-	return a.print(l)
+	return l.print(table)
 }
 
 // chosen narrows a trace to the device that --device names.
-func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
-	if a.settings.device < 0 {
+func (s *settings) chosen(t *trace.Trace) (*trace.Trace, error) {
+	if s.device < 0 {
 		return t, nil
 	}
-	device := t.Device(a.settings.device)
+	device := t.Device(s.device)
 	if device == nil {
 		return nil, command.Usage(
-			fmt.Sprintf("%s has no device %d", t.Info.Path, a.settings.device), "leave --device out to see all",
+			fmt.Sprintf("%s has no device %d", t.Info.Path, s.device), "leave --device out to see all",
 		)
 	}
 	narrowed := *t

@@ -39,7 +39,7 @@ sitecustomize of your own runs as before.`,
 }
 
 // run becomes the program. It returns only if it cannot.
-func (a *app) run(args []string) error {
+func (c *console) run(args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
 		return command.ProgramError(args[0], err)
@@ -49,7 +49,7 @@ func (a *app) run(args []string) error {
 		return err
 	}
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
-		fmt.Fprintf(a.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
+		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
 	return command.ProgramError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
 }

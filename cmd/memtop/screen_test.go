@@ -17,6 +17,7 @@ import (
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui"
 )
 
 // deadline is how long anything on the screen may take before a test fails. It
@@ -264,7 +265,7 @@ func TestCtrlCInterrupts(t *testing.T) {
 
 // TestCtrlCInterruptsQuestions tells who leaves a question from who ends memtop.
 func TestCtrlCInterruptsQuestions(t *testing.T) {
-	for name, model := range map[string]tea.Model{"which process": &picker{}, "start the agent": &question{}} {
+	for name, model := range map[string]tea.Model{"which process": &tui.Choice{}, "start the agent": &tui.Question{}} {
 		for key, want := range map[rune]tea.Msg{'c': tea.InterruptMsg{}, 'q': tea.QuitMsg{}} {
 			press := tea.KeyPressMsg{Code: key, Text: string(key)}
 			if key == 'c' {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -38,11 +39,11 @@ also measured, over a few steps before and after.`,
 			if err != nil {
 				return err
 			}
-			return a.set(cmd.Context(), args[0], wanted, wait)
+			return a.viewer.set(cmd.Context(), args[0], wanted, wait)
 		},
 	}
-	a.liveFlags(cmd.Flags())
-	a.jsonFlag(cmd.Flags())
+	a.settings.liveFlags(cmd.Flags())
+	a.settings.jsonFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have settled, and print what is measured")
 	return cmd
 }
@@ -65,22 +66,22 @@ func readChanges(cmd *cobra.Command, args []string) ([]trace.Value, error) {
 }
 
 // set changes settings and waits until they hold, or until they are measured.
-func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
-	c, err := a.dial(ctx, target)
+func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
+	c, err := v.dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	made, err := a.change(ctx, c, wanted, wait)
+	made, err := v.change(ctx, c, wanted, wait)
 	if err != nil {
 		return err
 	}
 	if wait {
-		a.past(c.Trace(), deviceOf(c.Trace()))
+		v.past(c.Trace(), deviceOf(c.Trace()))
 	}
 	r := report.NewChanges(made)
-	if a.settings.json || len(r.Change) > 0 {
-		err = a.print(r)
+	if v.settings.json || len(r.Change) > 0 {
+		err = v.print(r)
 	}
 	if err == nil {
 		err = refusal(c.Trace(), made)
@@ -89,13 +90,13 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 }
 
 // change changes settings and returns what came of it.
-func (a *app) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
+func (d *dialer) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
 	changes, err := c.Change(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	if wait && isTerminal(a.stderr) {
-		fmt.Fprintln(a.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
+	if wait && isTerminal(d.stderr) {
+		fmt.Fprintln(d.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
 	}
 	return settled(ctx, c, changes, wait)
 }
@@ -104,7 +105,7 @@ func (a *app) change(ctx context.Context, c *attach.Client, wanted []trace.Value
 // nothing more will be measured of them.
 func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
 	var made []analysis.Experiment
-	t, err := until(ctx, c, func(t *trace.Trace) bool {
+	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool {
 		made = experiments(t, changes)
 		waiting := len(made) < len(changes)
 		for i := range made {
@@ -112,23 +113,18 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 		}
 		return !waiting
 	})
-	var stuck stuckError
+	var stuck attach.StuckError
 	switch pid := c.Process().PID; {
-	case errors.Is(err, errEnded):
+	case errors.Is(err, attach.ErrEnded):
 		return nil, fmt.Errorf("process %d: %s", pid, t.Live.Note)
 	case errors.As(err, &stuck):
-		return nil, waitError{
-			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
-			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(targetOf(c.Process()))),
+		return nil, command.Failure{
+			Code: command.ExitError, Cause: fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
+			Remedy: fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(c.Process().Target())),
 		}
 	}
 	return made, err
 }
-
-// waitError says what did not come in time: the outcome of a change, or an event.
-type waitError struct{ cause, remedy string }
-
-func (e waitError) Error() string { return e.cause }
 
 // deviceOf is the device of the last step.
 func deviceOf(t *trace.Trace) int {
@@ -151,17 +147,12 @@ func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
 	return made
 }
 
-// settingError is a change that the program did not want.
-type settingError struct{ cause, remedy string }
-
-func (e settingError) Error() string { return e.cause }
-
 // refusal returns an error if a change was refused.
 func refusal(t *trace.Trace, made []analysis.Experiment) error {
 	for i := range made {
 		if e := &made[i]; e.State == trace.Refused {
 			cause := fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason)
-			return settingError{cause, allowed(t.Live.Options, e)}
+			return command.Failure{Code: command.ExitUsage, Cause: cause, Remedy: allowed(t.Live.Options, e)}
 		}
 	}
 	return nil

@@ -49,28 +49,28 @@ var noEnvironment = []string{
 }
 
 // readFlags adds the flags of commands that read a file.
-func (a *app) readFlags(f *pflag.FlagSet) {
-	f.Var(&a.settings.maxMemory, "max-memory", "bound on memtop's memory for a file, such as 4GiB (default by the file's size, see memtop info)")
-	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+func (s *settings) readFlags(f *pflag.FlagSet) {
+	f.Var(&s.maxMemory, "max-memory", "bound on memtop's memory for a file, such as 4GiB (default by the file's size, see memtop info)")
+	f.StringVar(&s.log, "log", "", "append what memtop does to this `FILE`")
 }
 
-func (a *app) jsonFlag(f *pflag.FlagSet) {
-	f.BoolVar(&a.settings.json, "json", false, "print JSON, with sizes in bytes")
+func (s *settings) jsonFlag(f *pflag.FlagSet) {
+	f.BoolVar(&s.json, "json", false, "print JSON, with sizes in bytes")
 }
 
-func (a *app) deviceFlag(f *pflag.FlagSet) {
-	f.IntVar(&a.settings.device, "device", -1, "device `N` only (default the one that ran out of memory, else with most events)")
+func (s *settings) deviceFlag(f *pflag.FlagSet) {
+	f.IntVar(&s.device, "device", -1, "device `N` only (default the one that ran out of memory, else with most events)")
 }
 
 // screenFlags adds the flags of commands that draw.
-func (a *app) screenFlags(cmd *cobra.Command) {
+func (s *settings) screenFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
-	f.StringVar(&a.settings.page, "page", "", "first page, of a job ranks, else overview, by default: "+strings.Join(pages, ", "))
-	f.StringVar(&a.settings.color, "color", "auto", "use colours: "+strings.Join(colors, ", "))
-	f.StringVar(&a.settings.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
-	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")
-	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal (default as TERM needs it)")
+	f.BoolVarP(&s.once, "once", "1", false, "print the report and leave")
+	f.StringVar(&s.page, "page", "", "first page, of a job ranks, else overview, by default: "+strings.Join(pages, ", "))
+	f.StringVar(&s.color, "color", "auto", "use colours: "+strings.Join(colors, ", "))
+	f.StringVar(&s.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
+	f.BoolVar(&s.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")
+	f.BoolVar(&s.noMouse, "no-mouse", false, "leave the mouse to the terminal (default as TERM needs it)")
 	complete(cmd, "page", pages)
 	complete(cmd, "color", colors)
 	complete(cmd, "theme", themes)
@@ -86,7 +86,7 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 
 // fill sets the flags that the command line did not set from the environment,
 // or else from the configuration file.
-func (a *app) fill(cmd *cobra.Command) error {
+func fill(cmd *cobra.Command) error {
 	config, err := readConfig(configPath())
 	if err != nil {
 		return err

@@ -25,25 +25,25 @@ read as memtop open would: only a snapshot that is whole is written.`,
 			return a.snapshot(cmd.Context(), args[0], to)
 		},
 	}
-	a.readFlags(cmd.Flags())
-	a.remoteFlags(cmd.Flags())
+	a.settings.readFlags(cmd.Flags())
+	a.settings.remoteFlags(cmd.Flags())
 	outputFlags(cmd, &to)
 	return cmd
 }
 
 // snapshot writes a snapshot that is known to be one: to a file by way of another
 // file, and to standard output when all of it has come.
-func (a *app) snapshot(ctx context.Context, target string, to output.File) error {
+func (d *dialer) snapshot(ctx context.Context, target string, to output.File) error {
 	if to.Path == standardOutput {
-		return a.snapshotToPipe(ctx, target)
+		return d.snapshotToPipe(ctx, target)
 	}
 	return to.Write(func(w io.Writer) error {
-		_, err := a.fetch(ctx, target, w)
+		_, err := d.fetch(ctx, target, w)
 		return err
 	})
 }
 
-func (a *app) snapshotToPipe(ctx context.Context, target string) error {
+func (d *dialer) snapshotToPipe(ctx context.Context, target string) error {
 	f, err := os.CreateTemp("", "memtop-*.pickle")
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func (a *app) snapshotToPipe(ctx context.Context, target string) error {
 		_ = f.Close() // what was written is read already
 		_ = os.Remove(f.Name())
 	}()
-	if _, err := a.fetch(ctx, target, f); err != nil {
+	if _, err := d.fetch(ctx, target, f); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = io.Copy(while(ctx, a.stdout.Raw()), f)
+	_, err = io.Copy(while(ctx, d.stdout.Raw()), f)
 	return err
 }

@@ -39,7 +39,7 @@ func holds(ctx context.Context, c *attach.Client, v trace.Value) error {
 	if err != nil {
 		return err
 	}
-	_, err = until(ctx, c, func(t *trace.Trace) bool {
+	_, err = attach.Until(ctx, c, func(t *trace.Trace) bool {
 		i := slices.IndexFunc(t.Live.Changes, func(o trace.Change) bool { return o.ID == made.ID })
 		if i >= 0 {
 			made = t.Live.Changes[i]

@@ -27,7 +27,7 @@ const mostNodes = 1024
 func Slurm(ctx context.Context, job, memtop string) ([]Way, error) {
 	w := Way{test: "squeue --jobs=" + job, install: "run memtop where Slurm's commands are: on a login node"}
 	if strings.IndexFunc(job, func(c rune) bool { return !strings.ContainsRune("0123456789_+", c) }) >= 0 || job == "" {
-		return nil, &NameError{job, "the number of a job"}
+		return nil, &NameError{job, "the number of a job", "squeue --me"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, slurmWithin, errSilent)
 	defer cancel()

@@ -74,7 +74,7 @@ func SSH(host, memtop string) (Way, error) {
 
 // NameError is a name that no machine or job has, and that a command could take for
 // something else.
-type NameError struct{ Name, Of string }
+type NameError struct{ Name, Of, Remedy string }
 
 // Error says what it is not.
 func (e *NameError) Error() string { return fmt.Sprintf("%q is not %s", e.Name, e.Of) }
@@ -84,7 +84,7 @@ func checkHost(host string) error {
 	name := host[strings.LastIndexByte(host, '@')+1:]
 	plain := strings.IndexFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f || c > 0x7f && c < 0xa0 }) < 0
 	if name == "" || !plain || strings.HasPrefix(name, "-") || strings.HasPrefix(host, "-") {
-		return &NameError{host, "the name of a host"}
+		return &NameError{Name: host, Of: "the name of a host"}
 	}
 	return nil
 }

@@ -48,6 +48,15 @@ func NewIndex(t *trace.Trace, device *trace.Device) *Index {
 	return x
 }
 
+// Indexes returns the index of every device.
+func Indexes(t *trace.Trace) []*Index {
+	all := make([]*Index, len(t.Devices))
+	for i := range t.Devices {
+		all[i] = NewIndex(t, &t.Devices[i])
+	}
+	return all
+}
+
 func newIndex(device *trace.Device) *Index {
 	r := &record{life: device.Replay.Take(device.Events), others: make(map[trace.NoteID]int)}
 	x := &Index{record: r, levels: levels{record: r}, mapper: mapper{record: r}}

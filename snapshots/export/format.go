@@ -96,12 +96,7 @@ func ForPath(path string, formats []Format) (Format, bool) {
 }
 
 // Index makes the index of every device.
-func (o *Options) Index(t *trace.Trace) {
-	o.Indexes = make([]*analysis.Index, len(t.Devices))
-	for i := range t.Devices {
-		o.Indexes[i] = analysis.NewIndex(t, &t.Devices[i])
-	}
-}
+func (o *Options) Index(t *trace.Trace) { o.Indexes = analysis.Indexes(t) }
 
 // indexes returns the index of every device.
 func (o *Options) indexes(t *trace.Trace) []*analysis.Index {

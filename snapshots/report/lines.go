@@ -85,10 +85,7 @@ type LinesOptions struct {
 
 // NewLines adds up the memory of all devices at one moment.
 func NewLines(t *trace.Trace, o LinesOptions) (*Lines, error) {
-	indexes := make([]*analysis.Index, len(t.Devices))
-	for i := range t.Devices {
-		indexes[i] = analysis.NewIndex(t, &t.Devices[i])
-	}
+	indexes := analysis.Indexes(t)
 	events, err := o.At.Of(indexes)
 	if err != nil {
 		return nil, err

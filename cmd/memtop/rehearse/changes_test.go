@@ -1,9 +1,12 @@
 package rehearse
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -43,5 +46,14 @@ func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 	}
 	if slices.ContainsFunc(changes, func(c change) bool { return c.text == "" || c.settings == "" }) {
 		t.Errorf("a change is empty: %+v", changes)
+	}
+}
+
+// TestABuildWithoutCUDAHasARemedy has the same release be named.
+func TestABuildWithoutCUDAHasARemedy(t *testing.T) {
+	var failed command.Failure
+	if !errors.As(cpuOnly("2.15.0+cpu"), &failed) || failed.Code != command.ExitError || failed.Cause != "this PyTorch (2.15.0+cpu) is a build without CUDA" ||
+		!strings.HasPrefix(failed.Remedy, "install its build with CUDA") || !strings.HasSuffix(failed.Remedy, "--no-deps torch==2.15.0") {
+		t.Errorf("%+v", failed)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots/report"
@@ -62,13 +64,7 @@ func fitsOn(bytes int64) (list []string) {
 	return list
 }
 
-// ProgramError is a program that failed for a reason of its own.
-type ProgramError struct {
-	Code    int
-	Program string
-}
-
-// Error names the program and its exit code.
-func (e ProgramError) Error() string {
-	return fmt.Sprintf("%s ended with exit code %d for a reason of its own", e.Program, e.Code)
+// Failed returns the error about a program that failed for a reason of its own.
+func Failed(code int, args []string) error {
+	return command.Failure{Code: code, Cause: fmt.Sprintf("%s ended with exit code %d for a reason of its own", strings.Join(args, " "), code)}
 }

@@ -136,7 +136,7 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 	for i := range processes {
 		p := &processes[i]
 		if p.PyTorch != "" && p.CUDA == "" {
-			return nil, CPUOnlyError{p.PyTorch}
+			return nil, cpuOnly(p.PyTorch)
 		}
 		if p.PyTorch != "" {
 			found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
@@ -153,7 +153,7 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 		}
 	}
 	if found.PyTorch == "" {
-		return nil, NoPyTorchError{code, args[0], found.Error}
+		return nil, noPyTorch(code, args[0], found.Error)
 	}
 	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
@@ -213,34 +213,24 @@ func (r *Rehearsal) highest(ctx context.Context, paths []string) (path string, o
 	return path, of, of.Replay(ctx, replay.Answer)
 }
 
-// CPUOnlyError is a PyTorch that has nothing to rehearse.
-type CPUOnlyError struct{ Release string }
-
-// Error names the release.
-func (e CPUOnlyError) Error() string {
-	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.Release)
-}
-
-// Remedy says how to have the same release with CUDA.
-func (e CPUOnlyError) Remedy() string {
-	release, _, _ := strings.Cut(e.Release, "+")
-	return "install its build with CUDA into a copy of this environment; it runs here without a GPU and without NVIDIA's packages: pip install --no-deps torch==" + release
-}
-
-// NoPyTorchError is a command in which no Python imported PyTorch.
-type NoPyTorchError struct {
-	Code    int
-	Program string
-	Failure string // the exception that ended it, "" for none
-}
-
-// Error says how the command ended.
-func (e NoPyTorchError) Error() string {
-	switch {
-	case e.Failure != "":
-		return fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", e.Program, e.Code, e.Failure)
-	case e.Code != 0:
-		return fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", e.Program, e.Code)
+// cpuOnly returns the error about a PyTorch that has nothing to rehearse.
+func cpuOnly(release string) error {
+	plain, _, _ := strings.Cut(release, "+")
+	return command.Failure{
+		Code: command.ExitError, Cause: fmt.Sprintf("this PyTorch (%s) is a build without CUDA", release),
+		Remedy: "install its build with CUDA into a copy of this environment; it runs here without a GPU and without NVIDIA's packages: pip install --no-deps torch==" + plain,
 	}
-	return e.Program + " imported no PyTorch"
+}
+
+// noPyTorch returns the error about a command in which no Python imported PyTorch: the
+// exception that ended it, "" for none, says more than its exit code.
+func noPyTorch(code int, program, exception string) error {
+	cause := program + " imported no PyTorch"
+	switch {
+	case exception != "":
+		cause = fmt.Sprintf("%s failed with exit code %d before it imported PyTorch: %s", program, code, exception)
+	case code != 0:
+		cause = fmt.Sprintf("%s ended with exit code %d, and imported no PyTorch", program, code)
+	}
+	return command.Failure{Code: cmp.Or(code, command.ExitError), Cause: cause, Remedy: "rehearse the command that starts the training"}
 }

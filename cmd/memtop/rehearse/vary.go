@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -110,7 +109,7 @@ func (r *Rehearsal) tryOne(ctx context.Context, t trial, args []string) (*report
 	said := &lastLines{}
 	found, code, err := r.once(ctx, t, args, Streams{Stdout: said, Stderr: said}, nil)
 	if err == nil && found.Fits && code != 0 {
-		err = ProgramError{code, strings.Join(args, " ")}
+		err = Failed(code, args)
 	}
 	if err != nil {
 		_, _ = io.WriteString(r.Said, said.String()) // the error says the rest

@@ -22,10 +22,10 @@ var (
 	ending   = regexp.MustCompile(`^(.*[-_.])(\d{1,7})((?:\.[a-zA-Z]\w*)*)$`)
 )
 
-// ByName returns the rank of each file by its name. It is not known, and ok is false,
+// byName returns the rank of each file by its name. It is not known, and ok is false,
 // where there is one file only, or the names do not say it of all of them, or say the same
 // of two.
-func ByName(paths []string) (numbers []int, ok bool) {
+func byName(paths []string) (numbers []int, ok bool) {
 	if len(paths) < 2 {
 		return nil, false
 	}

@@ -31,7 +31,7 @@ func TestRanksByTheNamesOfFiles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := ByName(test.paths)
+			got, ok := byName(test.paths)
 			if ok != (test.want != nil) || ok && !slices.Equal(got, test.want) {
 				t.Errorf("got %v, %t, want %v", got, ok, test.want)
 			}

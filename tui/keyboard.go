@@ -1,31 +1,26 @@
-package main
+package tui
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/memtop/memtop/cmd/command"
 )
 
-// keyboard is the input of a terminal. It notices that the terminal goes away: no
+// Keyboard is the input of a terminal. It notices that the terminal goes away: no
 // signal says so to a program that ignores it, or is no part of its session. What
 // is pasted it hands on as little text, see [typing].
-type keyboard struct {
+type Keyboard struct {
 	*os.File
 	gone   func()
 	typing *typing
 }
 
 // Read reads what is typed. b has room for a read of atOnce and for a paste.
-func (k keyboard) Read(b []byte) (int, error) {
+func (k Keyboard) Read(b []byte) (int, error) {
 	n, err := k.File.Read(b[:min(len(b), atOnce)])
 	if err != nil {
 		k.gone()
@@ -34,20 +29,9 @@ func (k keyboard) Read(b []byte) (int, error) {
 	return copy(b, k.typing.take(b[:n], time.Now())), nil
 }
 
-// watchKeyboard returns what is typed, and a context that is cancelled as by a
-// hangup when nothing more can be.
-func watchKeyboard(parent context.Context) (context.Context, keyboard, error) {
-	ctx, cancel := context.WithCancelCause(parent)
-	input := os.Stdin
-	if !isTerminal(input) {
-		var err error
-		if input, _, err = tea.OpenTTY(); err != nil {
-			cancel(err)
-			return ctx, keyboard{}, err
-		}
-	}
-	return ctx, keyboard{input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }, &typing{}}, nil
-}
+// NewKeyboard returns the keyboard of a terminal, which calls gone when nothing more can
+// be read.
+func NewKeyboard(input *os.File, gone func()) Keyboard { return Keyboard{input, gone, &typing{}} }
 
 // # Typed and pasted
 //
@@ -121,7 +105,7 @@ func (t *typing) byte(out []byte, c byte) []byte {
 		mark = pasteEnd
 	}
 	before := t.matched
-	t.matched = following(mark, before, c)
+	t.matched = matching(mark, before, c)
 	whole := t.matched == len(mark)
 	if whole {
 		t.matched = 0
@@ -146,8 +130,8 @@ func (t *typing) byte(out []byte, c byte) []byte {
 	return out
 }
 
-// following returns how much of a mark was read after c, if n bytes were before.
-func following(mark string, n int, c byte) int {
+// matching returns how much of a mark was read after c, if n bytes were before.
+func matching(mark string, n int, c byte) int {
 	switch c {
 	case mark[n]:
 		return n + 1

@@ -1,4 +1,4 @@
-package main
+package attach
 
 import (
 	"errors"
@@ -48,18 +48,18 @@ func (s *stepper) tell() {
 }
 
 func TestStepsAreWaitedForAsLongAsTheyMayTake(t *testing.T) {
-	third := func(t *trace.Trace) bool { return lastStep(t) == 3 }
+	third := func(t *trace.Trace) bool { return LastStep(t) == 3 }
 	tests := map[string]struct {
 		run  func(*stepper)
 		want error
 		took time.Duration
 	}{
 		"steps that end":    {func(p *stepper) { p.step(time.Second); p.step(time.Second); p.step(time.Second) }, nil, 3 * time.Second},
-		"slow steps":        {func(p *stepper) { p.step(time.Minute); p.step(5 * time.Minute); p.step(time.Hour - time.Minute) }, stuckError{}, 56 * time.Minute},
-		"no step":           {func(*stepper) {}, stuckError{}, leastPatience},
-		"one step":          {func(p *stepper) { p.step(time.Second) }, stuckError{}, leastPatience + time.Second},
-		"news but no steps": {func(p *stepper) { p.step(time.Second); p.news(1000) }, stuckError{}, leastPatience + time.Second},
-		"an end":            {func(p *stepper) { p.step(time.Second); close(p.ended) }, errEnded, time.Second},
+		"slow steps":        {func(p *stepper) { p.step(time.Minute); p.step(5 * time.Minute); p.step(time.Hour - time.Minute) }, StuckError{}, 56 * time.Minute},
+		"no step":           {func(*stepper) {}, StuckError{}, leastPatience},
+		"one step":          {func(p *stepper) { p.step(time.Second) }, StuckError{}, leastPatience + time.Second},
+		"news but no steps": {func(p *stepper) { p.step(time.Second); p.news(1000) }, StuckError{}, leastPatience + time.Second},
+		"an end":            {func(p *stepper) { p.step(time.Second); close(p.ended) }, ErrEnded, time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestStepsAreWaitedForAsLongAsTheyMayTake(t *testing.T) {
 				p.latest.Store(&trace.Trace{})
 				var running sync.WaitGroup
 				running.Go(func() { test.run(p) })
-				_, err := until(t.Context(), p, third)
-				if errors.As(err, new(stuckError)) != errors.As(test.want, new(stuckError)) || (err == nil) != (test.want == nil) {
+				_, err := Until(t.Context(), p, third)
+				if errors.As(err, new(StuckError)) != errors.As(test.want, new(StuckError)) || (err == nil) != (test.want == nil) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
 				if took := time.Since(began); took != test.took {

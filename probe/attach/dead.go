@@ -1,0 +1,133 @@
+package attach
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// deadSchema is the version of the answers that this program reads.
+const deadSchema = "memtop.dead/1"
+
+// mostAnswer bounds the bytes of an answer; the agent's have some ten thousand.
+const mostAnswer = 1 << 20
+
+// Dead is a device of a program that ended and left something to open, in the JSON of
+// ls --dead; or a file that is no such thing, with its problem. What is not known is
+// null.
+type Dead struct {
+	PID       int    `json:"pid"`
+	Command   string `json:"command"`
+	Host      string `json:"host"`
+	Time      int64  `json:"time_us"` // since 1970
+	Step      int64  `json:"step"`    // how many had ended
+	Device    int    `json:"device"`
+	Ended     string `json:"ended"` // how
+	Allocated *int64 `json:"allocated_bytes"`
+	Reserved  *int64 `json:"reserved_bytes"`
+	Asked     *int64 `json:"asked_bytes"` // by the request that found no memory
+	Short     *int64 `json:"short_bytes"` // of what the driver was asked for
+	File      string `json:"file"`        // its path
+	Problem   string `json:"problem,omitempty"`
+}
+
+// ReadDead reads the answers in a folder. One that is not there has none.
+func ReadDead(folder string) ([]Dead, error) {
+	rows := []Dead{} // not null in JSON
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if path := filepath.Join(folder, entry.Name()); strings.HasSuffix(path, ".json") {
+			d, err := readDied(path)
+			if err != nil {
+				d = Dead{File: strings.TrimSuffix(path, ".json") + ".pickle", Problem: path + ": " + err.Error()}
+			}
+			rows = append(rows, d)
+		}
+	}
+	return rows, nil
+}
+
+// readDied reads an answer, and looks whether its snapshot is there.
+func readDied(path string) (Dead, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return Dead{}, err
+	}
+	defer file.Close() // only read from, so there is nothing to lose
+	data, err := io.ReadAll(io.LimitReader(file, mostAnswer))
+	if err != nil {
+		return Dead{}, err
+	}
+	var answer struct {
+		Schema   string `json:"schema"`
+		Snapshot string `json:"snapshot"` // the name of a file beside it
+		Dead
+	}
+	if json.Unmarshal(data, &answer) != nil || answer.Schema != deadSchema {
+		return Dead{}, fmt.Errorf("this is no %s", deadSchema)
+	}
+	d := answer.Dead
+	name := filepath.Base(answer.Snapshot)
+	if name != answer.Snapshot || d.Problem != "" {
+		return Dead{}, fmt.Errorf("this is no %s", deadSchema)
+	}
+	d.Ended, d.File = "out of memory", filepath.Join(filepath.Dir(path), name)
+	if _, err := os.Stat(d.File); err != nil {
+		return Dead{}, errors.New("its snapshot is not there")
+	}
+	return d, nil
+}
+
+// openRegular opens a file that reading does not wait for.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("this is no regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// OfBox returns what the black box of an ended program says of the device of an event,
+// its last there.
+func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
+	d := Dead{
+		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
+		Reserved: &last.Reserved, File: b.Path,
+	}
+	if t.Live.Ended.Goodbye != "" {
+		d.Ended = "out of memory"
+	}
+	if step := t.LastStep(last.Device); step != nil {
+		d.Step = step.Number
+	}
+	if device := t.Device(last.Device); device != nil && last.Lost == 0 {
+		d.Allocated = new(handedOut(&device.Final))
+	}
+	return d
+}
+
+// handedOut adds up the blocks that are handed out and not freed.
+func handedOut(s *trace.State) (bytes int64) {
+	for i := range s.Segments {
+		for j := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[j]; b.State == trace.Allocated {
+				bytes += b.Size
+			}
+		}
+	}
+	return bytes
+}
