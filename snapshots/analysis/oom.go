@@ -33,7 +33,8 @@ func (v Verdict) String() string {
 	}[v]
 }
 
-// OOM is one failed request and the state it failed in.
+// OOM is one failed request and the state it failed in. The names for JSON are those
+// of a report.
 type OOM struct {
 	Event      int           `json:"event"`
 	Requested  int64         `json:"requested_bytes"`      // rounded, as the allocator asked for it

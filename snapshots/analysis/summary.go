@@ -3,7 +3,7 @@ package analysis
 import "github.com/memtop/memtop/snapshots/trace"
 
 // Summary is a device in numbers. Bytes of segments and blocks are those of
-// the final state.
+// the final state. The names and the order for JSON are those of a report.
 type Summary struct {
 	Segments         int            `json:"segments"` // 0 where there is no caching allocator
 	Blocks           int            `json:"blocks"`
@@ -23,9 +23,8 @@ type Summary struct {
 	FinalReserved    int64          `json:"-"`
 	PeakReserved     int64          `json:"peak_reserved_bytes"`
 
-	DistinctStacks int   `json:"-"`
-	Held           int   `json:"-"` // allocations from before recording
-	HeldBytes      int64 `json:"-"` // their requested bytes, the same as InitialRequested
+	DistinctStacks int `json:"-"`
+	Held           int `json:"-"` // allocations from before recording, of InitialRequested bytes
 }
 
 // Summary counts the device's final state and its history. Its maps must not
@@ -43,7 +42,7 @@ func (x *Index) summarise() Summary {
 		PeakReserved: l.initialReserved + l.peakReserved,
 		Events:       x.events.Len(), Actions: x.actions(),
 		DistinctStacks: x.stacks.count(),
-		Held:           len(x.life.Held), HeldBytes: l.initial,
+		Held:           len(x.life.Held),
 	}
 	s.addState(&x.device.Final)
 	if x.uncached {
