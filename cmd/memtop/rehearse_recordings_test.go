@@ -131,11 +131,11 @@ func (r *recording) compare(t *testing.T, want, got *trace.Trace) {
 		}
 	}
 	a, b := report.New(want).Devices[0], report.New(got).Devices[0]
-	if a.PeakRequestedBytes != b.PeakRequestedBytes || a.PeakReservedBytes != b.PeakReservedBytes || a.Segments != b.Segments || a.ActiveBytes != b.ActiveBytes {
+	if a.PeakRequested != b.PeakRequested || a.PeakReserved != b.PeakReserved || a.Segments != b.Segments || a.Active != b.Active {
 		t.Errorf("peaks %d and %d, %d segments, %d active; recorded %d and %d, %d, %d",
-			b.PeakRequestedBytes, b.PeakReservedBytes, b.Segments, b.ActiveBytes, a.PeakRequestedBytes, a.PeakReservedBytes, a.Segments, a.ActiveBytes)
+			b.PeakRequested, b.PeakReserved, b.Segments, b.Active, a.PeakRequested, a.PeakReserved, a.Segments, a.Active)
 	}
-	t.Logf("peaks of %d and %d bytes, %d segments, %d bytes active at the end, equal unless said", a.PeakRequestedBytes, a.PeakReservedBytes, a.Segments, a.ActiveBytes)
+	t.Logf("peaks of %d and %d bytes, %d segments, %d bytes active at the end, equal unless said", a.PeakRequested, a.PeakReserved, a.Segments, a.Active)
 }
 
 // sequence returns the events of the first device of some kinds with their sizes.

@@ -97,7 +97,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if got := report.New(s.Trace()).Devices[0].PeakReservedBytes; got != on.PeakReserved {
+	if got := report.New(s.Trace()).Devices[0].PeakReserved; got != on.PeakReserved {
 		t.Errorf("the snapshot's peak of reserved memory is %d, want %d", got, on.PeakReserved)
 	}
 }

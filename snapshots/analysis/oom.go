@@ -33,19 +33,20 @@ func (v Verdict) String() string {
 	}[v]
 }
 
-// OOM is one failed request and the state it failed in.
+// OOM is one failed request and the state it failed in. The names for JSON are those
+// of a report.
 type OOM struct {
-	Event      int
-	Requested  int64 // rounded, as the allocator asked for it
-	DeviceFree int64 // what the driver said was free; −1 when not known
-	Live       int64 // requested bytes held
-	Reserved   int64
-	Free       int64 // cached by the allocator and in no block
-	Largest    int64 // largest cached block of the request's stream
-	Verdict    Verdict
-	Reason     string // one sentence with the numbers
-	Holders    []Holder
-	Stack      trace.StackID
+	Event      int           `json:"event"`
+	Requested  int64         `json:"requested_bytes"`      // rounded, as the allocator asked for it
+	DeviceFree int64         `json:"device_free_bytes"`    // what the driver said was free; −1 when not known
+	Live       int64         `json:"live_requested_bytes"` // requested bytes held
+	Reserved   int64         `json:"reserved_bytes"`
+	Free       int64         `json:"-"` // cached by the allocator and in no block
+	Largest    int64         `json:"-"` // largest cached block of the request's stream
+	Verdict    Verdict       `json:"-"`
+	Reason     string        `json:"-"` // one sentence with the numbers
+	Holders    []Holder      `json:"-"`
+	Stack      trace.StackID `json:"-"`
 }
 
 // judgedOOMs is how many out-of-memory events are looked into: a program that

@@ -3,27 +3,28 @@ package analysis
 import "github.com/memtop/memtop/snapshots/trace"
 
 // Summary is a device in numbers. Bytes of segments and blocks are those of
-// the final state.
+// the final state. The names and the order for JSON are those of a report.
 type Summary struct {
-	InitialRequested, FinalRequested int64 // before the first event, after the last
-	PeakRequested                    int64
-	PeakEvent                        int // first event that reaches the peak, −1 when it is the start
-	InitialReserved, FinalReserved   int64
-	PeakReserved                     int64
+	Segments         int            `json:"segments"` // 0 where there is no caching allocator
+	Blocks           int            `json:"blocks"`
+	Reserved         int64          `json:"reserved_bytes"`  // all segments
+	Allocated        int64          `json:"allocated_bytes"` // blocks in use
+	Active           int64          `json:"active_bytes"`    // blocks in use or pending free
+	Requested        int64          `json:"requested_bytes"` // what the program asked for of the active ones
+	Free             int64          `json:"free_bytes"`      // inactive blocks
+	LargestFreeBlock int64          `json:"largest_free_block_bytes"`
+	Events           int            `json:"events"`
+	Actions          map[string]int `json:"actions"`                 // events by action as written
+	InitialRequested int64          `json:"initial_requested_bytes"` // before the first event
+	FinalRequested   int64          `json:"final_requested_bytes"`   // after the last
+	PeakRequested    int64          `json:"peak_requested_bytes"`
+	PeakEvent        int            `json:"peak_event"` // first event that reaches the peak, −1 when it is the start
+	InitialReserved  int64          `json:"initial_reserved_bytes"`
+	FinalReserved    int64          `json:"-"`
+	PeakReserved     int64          `json:"peak_reserved_bytes"`
 
-	Segments, Blocks int   // segments are 0 where there is no caching allocator
-	Reserved         int64 // all segments
-	Allocated        int64 // blocks in use
-	Active           int64 // blocks in use or pending free
-	Requested        int64 // what the program asked for of the active ones
-	Free             int64 // inactive blocks
-	LargestFreeBlock int64
-
-	Events         int
-	Actions        map[string]int // events by action as written
-	DistinctStacks int
-	Held           int   // allocations from before recording
-	HeldBytes      int64 // their requested bytes, the same as InitialRequested
+	DistinctStacks int `json:"-"`
+	Held           int `json:"-"` // allocations from before recording, of InitialRequested bytes
 }
 
 // Summary counts the device's final state and its history. Its maps must not
@@ -41,7 +42,7 @@ func (x *Index) summarise() Summary {
 		PeakReserved: l.initialReserved + l.peakReserved,
 		Events:       x.events.Len(), Actions: x.actions(),
 		DistinctStacks: x.stacks.count(),
-		Held:           len(x.life.Held), HeldBytes: l.initial,
+		Held:           len(x.life.Held),
 	}
 	s.addState(&x.device.Final)
 	if x.uncached {

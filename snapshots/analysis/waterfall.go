@@ -26,10 +26,10 @@ const (
 
 // Row is one part of the memory of a device.
 type Row struct {
-	Kind     RowKind
-	Name     string
-	Category trace.Category // of a PurposeRow
-	Bytes    int64
+	Kind     RowKind        `json:"-"`
+	Name     string         `json:"name"`
+	Category trace.Category `json:"-"` // of a PurposeRow
+	Bytes    int64          `json:"bytes"`
 }
 
 var purposeNames = [trace.CategoryCount]string{

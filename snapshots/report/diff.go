@@ -58,20 +58,20 @@ type Diff struct {
 // DeviceDiff is what changed on one device, between the ends of two traces or
 // between two moments.
 type DeviceDiff struct {
-	Device     int          `json:"device"`
-	Only       *DiffKind    `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
-	Before     MomentOfDiff `json:"before"`
-	After      MomentOfDiff `json:"after"`
-	Numbers    []NumberDiff `json:"numbers"`
-	Categories []NumberDiff `json:"categories"`
-	Causes     []CauseDiff  `json:"causes"` // their changes sum to that of what is requested
-	Explained  Explained    `json:"explained"`
-	Lines      []PlaceDiff  `json:"lines"`
-	Modules    []PlaceDiff  `json:"modules"`
-	Phases     []PlaceDiff  `json:"phases"` // by when it was allocated, seen from the moment
-	Stacks     []StackDiff  `json:"stacks"`
-	Segments   []RangeDiff  `json:"segments"`
-	Blocks     []RangeDiff  `json:"blocks"`
+	Device     int                  `json:"device"`
+	Only       *DiffKind            `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
+	Before     MomentOfDiff         `json:"before"`
+	After      MomentOfDiff         `json:"after"`
+	Numbers    []NumberDiff         `json:"numbers"`
+	Categories []NumberDiff         `json:"categories"`
+	Causes     []CauseDiff          `json:"causes"` // their changes sum to that of what is requested
+	Explained  difference.Explained `json:"explained"`
+	Lines      []PlaceDiff          `json:"lines"`
+	Modules    []PlaceDiff          `json:"modules"`
+	Phases     []PlaceDiff          `json:"phases"` // by when it was allocated, seen from the moment
+	Stacks     []StackDiff          `json:"stacks"`
+	Segments   []RangeDiff          `json:"segments"`
+	Blocks     []RangeDiff          `json:"blocks"`
 	// FirstEvent is the first event in which the histories differ, −1 when they
 	// are the same or moments were compared.
 	FirstEvent int `json:"first_different_event"`
@@ -89,17 +89,24 @@ func (n NumberDiff) Delta() int64 { return n.After - n.Before }
 
 // StackDiff is what a stack holds before and after.
 type StackDiff struct {
-	Change      DiffKind `json:"change"`
-	Name        string   `json:"name"`
-	Frames      []string `json:"frames"` // "file:line function", innermost first
-	Before      int64    `json:"before"`
-	After       int64    `json:"after"`
-	CountBefore int      `json:"count_before"`
-	CountAfter  int      `json:"count_after"`
+	Change DiffKind `json:"change"`
+	Name   string   `json:"name"`
+	Frames []string `json:"frames"` // "file:line function", innermost first
+	Sides
+}
+
+// Sides is what something holds before and after.
+type Sides struct {
+	Before      int64 `json:"before"`
+	After       int64 `json:"after"`
+	CountBefore int   `json:"count_before"`
+	CountAfter  int   `json:"count_after"`
 }
 
 // Delta returns the difference in bytes.
-func (s StackDiff) Delta() int64 { return s.After - s.Before }
+func (s *Sides) Delta() int64 { return s.After - s.Before }
+
+func sidesOf(r *difference.Row) Sides { return Sides{r.Bytes[0], r.Bytes[1], r.Count[0], r.Count[1]} }
 
 // RangeDiff is a segment or a block that only one side has, or a segment that
 // changed its size.

@@ -16,49 +16,29 @@ type MomentOfDiff struct {
 
 // PlaceDiff is what a line, a module or a phase holds before and after.
 type PlaceDiff struct {
-	Name        string `json:"name"`
-	File        string `json:"file,omitempty"`     // of a line
-	Line        int    `json:"line,omitempty"`     // likewise
-	Function    string `json:"function,omitempty"` // likewise
-	Own         bool   `json:"own"`                // the program's own code
-	Before      int64  `json:"before"`
-	After       int64  `json:"after"`
-	CountBefore int    `json:"count_before"`
-	CountAfter  int    `json:"count_after"`
+	Name     string `json:"name"`
+	File     string `json:"file,omitempty"`     // of a line
+	Line     int    `json:"line,omitempty"`     // likewise
+	Function string `json:"function,omitempty"` // likewise
+	Own      bool   `json:"own"`                // the program's own code
+	Sides
 }
-
-// Delta returns the difference in bytes.
-func (p *PlaceDiff) Delta() int64 { return p.After - p.Before }
 
 // CauseDiff is what made a part of the difference.
 type CauseDiff struct {
-	Kind        string      `json:"kind"`
-	Factor      float64     `json:"factor,omitempty"`   // of sizes that all changed by it
-	Category    string      `json:"category,omitempty"` // of what appeared or vanished
-	Text        string      `json:"text"`
-	Before      int64       `json:"before"`
-	After       int64       `json:"after"`
-	CountBefore int         `json:"count_before"`
-	CountAfter  int         `json:"count_after"`
-	Lines       []PlaceDiff `json:"lines"`
-}
-
-// Delta returns the difference in bytes.
-func (c *CauseDiff) Delta() int64 { return c.After - c.Before }
-
-// Explained is how much of the difference has a name; see [difference.Explained].
-type Explained struct {
-	Bytes    int64 `json:"changed_bytes"`
-	Category int64 `json:"by_category_bytes"`
-	Line     int64 `json:"by_line_bytes"`
-	Either   int64 `json:"explained_bytes"`
+	Kind     string  `json:"kind"`
+	Factor   float64 `json:"factor,omitempty"`   // of sizes that all changed by it
+	Category string  `json:"category,omitempty"` // of what appeared or vanished
+	Text     string  `json:"text"`
+	Sides
+	Lines []PlaceDiff `json:"lines"`
 }
 
 func momentOf(s difference.Side) MomentOfDiff { return MomentOfDiff{Event: s.At, When: s.When()} }
 
 // addDifference takes what two moments' memory differs in.
 func (d *DeviceDiff) addDifference(found *difference.Difference) {
-	d.Explained = Explained(found.Explained())
+	d.Explained = found.Explained()
 	for _, r := range found.Categories() {
 		d.Before.Bytes, d.After.Bytes = d.Before.Bytes+r.Bytes[0], d.After.Bytes+r.Bytes[1]
 		d.Before.Count, d.After.Count = d.Before.Count+r.Count[0], d.After.Count+r.Count[1]
@@ -73,7 +53,7 @@ func (d *DeviceDiff) addDifference(found *difference.Difference) {
 	causes := found.Causes()
 	for i := range causes {
 		c := &causes[i]
-		row := CauseDiff{c.Kind.String(), 0, "", found.Text(c), c.Row.Bytes[0], c.Row.Bytes[1], c.Row.Count[0], c.Row.Count[1], places(c.Lines, tables)}
+		row := CauseDiff{c.Kind.String(), 0, "", found.Text(c), sidesOf(&c.Row), places(c.Lines, tables)}
 		if c.Kind == difference.Scaled {
 			row.Factor = float64(c.Factor.Times) / float64(c.Factor.Over)
 		}
@@ -91,7 +71,7 @@ func places(rows []difference.Row, t *trace.Tables) []PlaceDiff {
 		if r.Bytes[0] == r.Bytes[1] && r.Count[0] == r.Count[1] {
 			continue
 		}
-		p := PlaceDiff{r.Name, "", 0, "", r.Own, r.Bytes[0], r.Bytes[1], r.Count[0], r.Count[1]}
+		p := PlaceDiff{r.Name, "", 0, "", r.Own, sidesOf(&r)}
 		if t != nil && r.Frame != 0 {
 			p.File, p.Line, p.Function = t.FrameFile(r.Frame), int(t.Frames[r.Frame].Line), t.FrameName(r.Frame)
 		}

@@ -40,7 +40,7 @@ func compareStacks(merged *difference.Merged, before, after difference.Side) []S
 			continue
 		}
 		changed = append(changed, StackDiff{
-			change, p.owner.HolderName(analysis.Holder{Stack: p.stack}), p.owner.Frames(p.stack), before.Bytes, after.Bytes, before.Count, after.Count,
+			change, p.owner.HolderName(analysis.Holder{Stack: p.stack}), p.owner.Frames(p.stack), Sides{before.Bytes, after.Bytes, before.Count, after.Count},
 		})
 	}
 	slices.SortFunc(changed, func(a, b StackDiff) int {

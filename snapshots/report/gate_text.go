@@ -8,7 +8,6 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/quantity"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Text writes for people how each limit was kept, and the sites that broke one,
@@ -80,7 +79,7 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 	for i := range l.Sites {
 		s := &l.Sites[i]
 		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
-		s.text(p, d.index, lead)
+		holderLines(p, d.index, lead, s.holder)
 	}
 }
 
@@ -96,19 +95,6 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	}
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count))
-	}
-}
-
-// text writes a site as the report does: its telling frames below each other.
-func (s *GateSite) text(p *page, x *analysis.Index, lead string) {
-	const frames = 3
-	if s.holder.Stack <= trace.EmptyStack {
-		p.line("%s%s", lead, x.HolderName(s.holder))
-		return
-	}
-	for _, frame := range x.Telling(s.holder.Stack, frames) {
-		p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
-		lead = strings.Repeat(" ", cells(lead))
+		holderLines(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count), s.holder)
 	}
 }

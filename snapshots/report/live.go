@@ -24,7 +24,7 @@ type Live struct {
 	PeakReservedBytes  *int64            `json:"peak_reserved_bytes"`
 	Categories         *Categories       `json:"categories"`
 	CategoriesAtPeak   *Categories       `json:"categories_at_peak"`
-	Waterfall          []Row             `json:"waterfall"`  // sums to the device's used memory
+	Waterfall          []analysis.Row    `json:"waterfall"`  // sums to the device's used memory
 	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, when that was most in the last step
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
@@ -34,12 +34,6 @@ type Live struct {
 	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index
 	row                ranks.Row
-}
-
-// Row is a row of the waterfall.
-type Row struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
 }
 
 // Layer is what a layer did in the last step: a trace.Layer, with every key.
@@ -119,7 +113,7 @@ func NewLive(t *trace.Trace) *Live {
 func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	r := &Live{
-		Schema: LiveSchema, Waterfall: make([]Row, 0), Layers: make([]Layer, 0),
+		Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0),
 		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {

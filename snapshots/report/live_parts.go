@@ -19,9 +19,7 @@ func (r *Live) addMemory(at int) {
 	}
 	r.AllocatedBytes, r.ReservedBytes = &m.Allocated, &m.Reserved
 	r.Categories, r.HostBytes = &Categories{Bytes: x.CategoriesAt(at)}, new(Categories)
-	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
-		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
-	}
+	r.Waterfall = append(r.Waterfall, x.Waterfall(at, x.GaugeAt(at))...)
 	for _, row := range x.OnHost(at) {
 		r.HostBytes.Bytes[row.Category] = row.Bytes
 	}

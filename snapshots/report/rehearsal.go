@@ -154,7 +154,7 @@ func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 // Peak returns the most that a device had been asked for, in bytes.
 func (r *Report) Peak() (most int64) {
 	for i := range r.Devices {
-		most = max(most, r.Devices[i].PeakRequestedBytes)
+		most = max(most, r.Devices[i].PeakRequested)
 	}
 	return most
 }

@@ -17,10 +17,10 @@ type Replay struct {
 	Recorded ReplayRecorded `json:"recorded"`
 	// Reproduces is true when the replay under the recorded settings has the recorded
 	// reserved bytes at every event, else why it has not.
-	Reproduces Reproduces     `json:"reproduces"`
-	Again      *ReplayRun     `json:"again"` // the recorded settings, begun anew as the runs are; null without a history
-	Runs       []ReplayRun    `json:"runs"`
-	WouldFit   []ReplayChange `json:"would_fit"` // what would have met the request that failed, the largest saving first
+	Reproduces Reproduces      `json:"reproduces"`
+	Again      *ReplayRun      `json:"again"` // the recorded settings, begun anew as the runs are; null without a history
+	Runs       []ReplayRun     `json:"runs"`
+	WouldFit   []whatif.Change `json:"would_fit"` // what would have met the request that failed, the largest saving first
 
 	answer *whatif.Answer
 }
@@ -36,12 +36,8 @@ type ReplayRecorded struct {
 
 // ReplayOOM is a request that failed.
 type ReplayOOM struct {
-	Event         int   `json:"event"`
-	RequestBytes  int64 `json:"requested_bytes"`
-	SegmentBytes  int64 `json:"segment_bytes"` // what was asked of the driver for it
-	ReservedBytes int64 `json:"reserved_bytes"`
-	CapacityBytes int64 `json:"capacity_bytes"` // most that the process could reserve then
-	ShortBytes    int64 `json:"short_bytes"`
+	*whatif.OOM
+	ShortBytes int64 `json:"short_bytes"`
 }
 
 // ReplayRun is the program under some settings.
@@ -53,13 +49,6 @@ type ReplayRun struct {
 	OOMEvent           *int   `json:"oom_event"` // the first; −1 is before recording began, null without one
 	Fits               bool   `json:"fits"`      // the request that failed in the recording is met
 	Note               string `json:"note,omitempty"`
-}
-
-// ReplayChange is a change of settings that would have met the request.
-type ReplayChange struct {
-	Change      string `json:"change"`
-	SavingBytes int64  `json:"saving_bytes"`
-	Certain     bool   `json:"certain"` // the recorded settings, begun anew, fail again
 }
 
 // Reproduces is why a replay does not reproduce its recording, "" when it does. Its
@@ -79,12 +68,15 @@ func NewReplay(a *whatif.Answer) *Replay {
 	r := &Replay{
 		Schema: ReplaySchema, Device: a.Device, Reproduces: Reproduces(a.Recorded.WhyNot), answer: a,
 		Recorded: ReplayRecorded{
-			AllocConf: a.Recorded.Settings, PeakReservedBytes: a.Recorded.PeakReserved, HeldBytes: a.Recorded.Held, OOM: replayOOM(a.Recorded.OOM),
+			AllocConf: a.Recorded.Settings, PeakReservedBytes: a.Recorded.PeakReserved, HeldBytes: a.Recorded.Held,
 		},
-		Runs: make([]ReplayRun, 0, len(a.Runs)), WouldFit: make([]ReplayChange, 0),
+		Runs: make([]ReplayRun, 0, len(a.Runs)), WouldFit: append(make([]whatif.Change, 0), a.Changes()...),
 	}
 	if a.Recorded.WhyNot == "" {
 		r.Recorded.PeakAllocatedBytes = &a.Recorded.PeakAllocated
+	}
+	if o := a.Recorded.OOM; o != nil {
+		r.Recorded.OOM = &ReplayOOM{o, o.Short()}
 	}
 	if a.Again != nil {
 		again := replayRun(a.Again)
@@ -93,17 +85,7 @@ func NewReplay(a *whatif.Answer) *Replay {
 	for i := range a.Runs {
 		r.Runs = append(r.Runs, replayRun(&a.Runs[i]))
 	}
-	for _, c := range a.Changes() {
-		r.WouldFit = append(r.WouldFit, ReplayChange{c.Settings, c.Saving, c.Certain})
-	}
 	return r
-}
-
-func replayOOM(o *whatif.OOM) *ReplayOOM {
-	if o == nil {
-		return nil
-	}
-	return &ReplayOOM{o.Event, o.Size, o.Segment, o.Reserved, o.Capacity, o.Short()}
 }
 
 func replayRun(r *whatif.Run) ReplayRun {

@@ -40,23 +40,8 @@ type Source struct {
 
 // Device is one device in numbers.
 type Device struct {
-	Device                int            `json:"device"`
-	Segments              int            `json:"segments"`
-	Blocks                int            `json:"blocks"`
-	ReservedBytes         int64          `json:"reserved_bytes"`
-	AllocatedBytes        int64          `json:"allocated_bytes"`
-	ActiveBytes           int64          `json:"active_bytes"`
-	RequestedBytes        int64          `json:"requested_bytes"`
-	FreeBytes             int64          `json:"free_bytes"`
-	LargestFreeBlockBytes int64          `json:"largest_free_block_bytes"`
-	Events                int            `json:"events"`
-	Actions               map[string]int `json:"actions"`
-	InitialRequestedBytes int64          `json:"initial_requested_bytes"`
-	FinalRequestedBytes   int64          `json:"final_requested_bytes"`
-	PeakRequestedBytes    int64          `json:"peak_requested_bytes"`
-	PeakEvent             int            `json:"peak_event"`
-	InitialReservedBytes  int64          `json:"initial_reserved_bytes"`
-	PeakReservedBytes     int64          `json:"peak_reserved_bytes"`
+	Device int `json:"device"`
+	analysis.Summary
 	PeakStacks            int            `json:"peak_stacks"`
 	PeakLargestStackBytes int64          `json:"peak_largest_stack_bytes"`
 	DistinctStacks        int            `json:"distinct_stacks"`
@@ -74,11 +59,7 @@ type Device struct {
 
 // OOM is one out-of-memory event.
 type OOM struct {
-	Event              int   `json:"event"`
-	RequestedBytes     int64 `json:"requested_bytes"`
-	DeviceFreeBytes    int64 `json:"device_free_bytes"`
-	LiveRequestedBytes int64 `json:"live_requested_bytes"`
-	ReservedBytes      int64 `json:"reserved_bytes"`
+	analysis.OOM
 	// Requester has the frames of the request, innermost first.
 	Requester []string `json:"requester"`
 	// ShortBytes is how much more the driver would have had to have, null when
@@ -197,13 +178,7 @@ func newDevice(x *analysis.Index) Device {
 	s := x.Summary()
 	holders, rules := x.AtPeak()
 	d := Device{
-		Device: x.Device().ID, Segments: s.Segments, Blocks: s.Blocks,
-		ReservedBytes: s.Reserved, AllocatedBytes: s.Allocated, ActiveBytes: s.Active,
-		RequestedBytes: s.Requested, FreeBytes: s.Free, LargestFreeBlockBytes: s.LargestFreeBlock,
-		Events: s.Events, Actions: s.Actions,
-		InitialRequestedBytes: s.InitialRequested, FinalRequestedBytes: s.FinalRequested,
-		PeakRequestedBytes: s.PeakRequested, PeakEvent: s.PeakEvent,
-		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
+		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
 		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.Guessed()}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
@@ -224,7 +199,7 @@ func newDevice(x *analysis.Index) Device {
 const accountedOOMs = 64
 
 func newOOM(x *analysis.Index, o analysis.OOM) OOM {
-	return OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved, x.Frames(o.Stack), nil, make([]Change, 0)}
+	return OOM{o, x.Frames(o.Stack), nil, make([]Change, 0)}
 }
 
 func (o *OOM) account(f *analysis.Failure) {

@@ -101,8 +101,8 @@ block 0x101600 2048 active_allocated requested=2048 stack=opt
 block 0x101e00 2089472 inactive
 `)
 	d := New(tr).Devices[0]
-	if d.PeakEvent != 1 || d.PeakRequestedBytes != 7680 || d.PeakStacks != 2 || d.PeakLargestStackBytes != 1024 {
-		t.Errorf("got peak %d at %d, %d stacks, the largest %d", d.PeakRequestedBytes, d.PeakEvent, d.PeakStacks, d.PeakLargestStackBytes)
+	if d.PeakEvent != 1 || d.PeakRequested != 7680 || d.PeakStacks != 2 || d.PeakLargestStackBytes != 1024 {
+		t.Errorf("got peak %d at %d, %d stacks, the largest %d", d.PeakRequested, d.PeakEvent, d.PeakStacks, d.PeakLargestStackBytes)
 	}
 	var got []string
 	for _, s := range d.TopStacksAtPeak {

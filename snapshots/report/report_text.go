@@ -119,10 +119,10 @@ func (d *Device) wouldFit(p *page) {
 func (d *Device) numbers(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
-	p.line("  %-12s%12s%12s%12s", "requested", quantity.Bytes(d.InitialRequestedBytes), quantity.Bytes(d.PeakRequestedBytes), quantity.Bytes(d.FinalRequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "reserved", quantity.Bytes(d.InitialReservedBytes), quantity.Bytes(d.PeakReservedBytes), quantity.Bytes(d.ReservedBytes))
-	p.line("  %-12s%12s%12s%12s", "rounding", "", "", quantity.Bytes(d.ActiveBytes-d.RequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "cached free", "", "", quantity.Bytes(d.FreeBytes))
+	p.line("  %-12s%12s%12s%12s", "requested", quantity.Bytes(d.InitialRequested), quantity.Bytes(d.PeakRequested), quantity.Bytes(d.FinalRequested))
+	p.line("  %-12s%12s%12s%12s", "reserved", quantity.Bytes(d.InitialReserved), quantity.Bytes(d.PeakReserved), quantity.Bytes(d.Reserved))
+	p.line("  %-12s%12s%12s%12s", "rounding", "", "", quantity.Bytes(d.Active-d.Requested))
+	p.line("  %-12s%12s%12s%12s", "cached free", "", "", quantity.Bytes(d.Free))
 }
 
 func (d *Device) categories(p *page, x *analysis.Index) {
@@ -171,13 +171,13 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 	p.line("")
 	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
 	for _, r := range rows[:min(shown, len(rows))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, d.PeakRequestedBytes), r.SelfCount)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, d.PeakRequested), r.SelfCount)
 		p.line("%s%s", lead, fitName(r.Name, p.width-cells(lead)))
 	}
 }
 
 func (d *Device) stackLines(p *page, x *analysis.Index) {
-	const shown, frames = 5, 3
+	const shown = 5
 	holders, _ := x.AtPeak()
 	if len(holders) == 0 {
 		return
@@ -185,15 +185,22 @@ func (d *Device) stackLines(p *page, x *analysis.Index) {
 	p.line("")
 	p.line("  At the peak, by stack (the %d largest of %d)", min(shown, len(holders)), len(holders))
 	for _, h := range holders[:min(shown, len(holders))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(h.Bytes), analysis.Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
-		if h.Stack <= trace.EmptyStack {
-			p.line("%s%s", lead, x.HolderName(h))
-			continue
-		}
-		for _, frame := range x.Telling(h.Stack, frames) {
-			p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
-			lead = strings.Repeat(" ", cells(lead))
-		}
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(h.Bytes), analysis.Percent(h.Bytes, d.PeakRequested), h.Count)
+		holderLines(p, x, lead, h)
+	}
+}
+
+// holderLines writes who holds something: the telling frames of the stack below each
+// other, after a lead on the first.
+func holderLines(p *page, x *analysis.Index, lead string, h analysis.Holder) {
+	const frames = 3
+	if h.Stack <= trace.EmptyStack {
+		p.line("%s%s", lead, x.HolderName(h))
+		return
+	}
+	for _, frame := range x.Telling(h.Stack, frames) {
+		p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
+		lead = strings.Repeat(" ", cells(lead))
 	}
 }
 

@@ -167,7 +167,7 @@ func (p *Page) source() section {
 			p.Scene.Index.SegmentsText(s.Segments)+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
 	}
 	if s.Held > 0 {
-		lines = append(lines, page.Pair("before", screen.Bytes(s.HeldBytes)+" in "+screen.Plural(s.Held, "allocation")+" from before recording"))
+		lines = append(lines, page.Pair("before", screen.Bytes(s.InitialRequested)+" in "+screen.Plural(s.Held, "allocation")+" from before recording"))
 	}
 	if d.Overflowed {
 		lines = append(lines, page.Line{Label: "beware", Text: "the recording's ring buffer overflowed: older events are lost", Style: screen.Warn})

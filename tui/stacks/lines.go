@@ -114,13 +114,7 @@ func (f *flat) state(libraries bool) string {
 	if libraries {
 		text = "libraries too"
 	}
-	if f.table.Filter != "" {
-		text += " · filter “" + f.table.Filter + "”"
-	}
-	if !f.asked.Fresh() {
-		text = "… " + text
-	}
-	return text
+	return withState(text, f.table.Filter, f.asked.Fresh())
 }
 
 // turnLines shows the flat table or, where it or a comparison shows, the next way to

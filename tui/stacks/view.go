@@ -86,10 +86,15 @@ func (p *Page) state() string {
 	if p.through.name != "" {
 		text = "through " + p.through.name
 	}
-	if p.table.Filter != "" {
-		text += " · filter “" + p.table.Filter + "”"
+	return withState(text, p.table.Filter, p.asked.Fresh())
+}
+
+// withState adds to a text what filters a table, and that an answer is awaited.
+func withState(text, filter string, fresh bool) string {
+	if filter != "" {
+		text += " · filter “" + filter + "”"
 	}
-	if !p.asked.Fresh() {
+	if !fresh {
 		text = "… " + text
 	}
 	return text

@@ -77,29 +77,18 @@ func (p *Process) Changed() <-chan struct{} { return p.changed }
 // Train trains so many more steps and reports them at once; with none it only
 // tells.
 func (p *Process) Train(steps int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for range steps {
-		p.run.train()
-	}
-	p.publish()
+	p.update(func() {
+		for range steps {
+			p.run.train()
+		}
+	})
 }
 
 // Begin runs the first half of a step and reports it.
-func (p *Process) Begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.run.begin()
-	p.publish()
-}
+func (p *Process) Begin() { p.update(func() { p.run.begin() }) }
 
 // Join makes the program a rank of a job.
-func (p *Process) Join(r trace.Rank) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.run.rank = &r
-	p.publish()
-}
+func (p *Process) Join(r trace.Rank) { p.update(func() { p.run.rank = &r }) }
 
 // Lose ends the connection for a reason; what is known stays.
 func (p *Process) Lose(why string) {
@@ -173,6 +162,14 @@ func (p *Process) Headroom(ctx context.Context, changes []trace.Value, capacity 
 	h.PeakAllocated = h.Fixed + 8*h.PerSample
 	h.PeakReserved, h.Most = h.PeakAllocated, int((capacity-h.Fixed)/h.PerSample)
 	return h, ctx.Err()
+}
+
+// update changes the program and publishes what it is then.
+func (p *Process) update(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+	p.publish()
 }
 
 // publish makes the trace of now and tells who waits for it.

@@ -19,20 +19,10 @@ type trouble struct {
 }
 
 // Disconnect loses the connection for a reason; "" brings it back.
-func (p *Process) Disconnect(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.away = why
-	p.publish()
-}
+func (p *Process) Disconnect(why string) { p.update(func() { p.away = why }) }
 
 // Rehearse has the program run on an imitated GPU.
-func (p *Process) Rehearse(gpu string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.gpu = gpu
-	p.publish()
-}
+func (p *Process) Rehearse(gpu string) { p.update(func() { p.gpu = gpu }) }
 
 // Miss trains a step of which so many events are lost: those that are there
 // stand for a gap.

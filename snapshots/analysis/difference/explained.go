@@ -7,10 +7,10 @@ import "github.com/memtop/memtop/snapshots/trace"
 // Bytes is at least as large as the net difference. A part is explained where its
 // category is not the other one, or where it is from a line of the program's own code.
 type Explained struct {
-	Bytes    int64 // of all parts, grown or shrunk
-	Category int64 // of those in a named category
-	Line     int64 // of those from a line of the program's own code
-	Either   int64 // of those explained
+	Bytes    int64 `json:"changed_bytes"`     // of all parts, grown or shrunk
+	Category int64 `json:"by_category_bytes"` // of those in a named category
+	Line     int64 `json:"by_line_bytes"`     // of those from a line of the program's own code
+	Either   int64 `json:"explained_bytes"`   // of those explained
 }
 
 // Explained returns how much of the difference has a name.

@@ -10,15 +10,15 @@ import (
 
 // Change is another setting under which a request that failed is met.
 type Change struct {
-	Settings string
+	Settings string `json:"change"`
 	// Saving is how many bytes less the process has reserved with the request met
 	// than it would have needed under the recorded settings; 0 where more memory than
 	// it had is what met it.
-	Saving int64
+	Saving int64 `json:"saving_bytes"`
 	// Certain says that it is the settings' doing: under the recorded ones the
 	// request fails again when what was held before recording is asked for anew. If
 	// not, what was cached or cut into pieces before recording has a part in it.
-	Certain bool
+	Certain bool `json:"certain"`
 }
 
 // Changes returns the settings of the answer that would have met the request that

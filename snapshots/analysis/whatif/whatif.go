@@ -65,11 +65,11 @@ type Recorded struct {
 
 // OOM is a request that failed.
 type OOM struct {
-	Event    int
-	Size     int64 // rounded
-	Segment  int64 // what was asked of the driver for it
-	Reserved int64 // by the process then
-	Capacity int64 // most that the process could reserve then
+	Event    int   `json:"event"`
+	Size     int64 `json:"requested_bytes"` // rounded
+	Segment  int64 `json:"segment_bytes"`   // what was asked of the driver for it
+	Reserved int64 `json:"reserved_bytes"`  // by the process then
+	Capacity int64 `json:"capacity_bytes"`  // most that the process could reserve then
 }
 
 // Short returns how many bytes more the process would have needed.
