@@ -158,7 +158,7 @@ var picture = map[string][]string{
 	// What a release needs besides: the standard library alone.
 	"cmd/memtop/release":  {},
 	"cmd/memtop/manual":   {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"cmd/memtop/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/memtop/terminal": {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
 }
 
 type goPackage struct {
