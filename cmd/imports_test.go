@@ -155,8 +155,8 @@ var picture = map[string][]string{
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
-	// What a release needs besides: the standard library alone.
-	"cmd/memtop/release":  {},
+	// What a release needs besides.
+	"cmd/memtop/release":  {"github.com/CycloneDX/cyclonedx-go"},
 	"cmd/memtop/manual":   {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/memtop/terminal": {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
 }
