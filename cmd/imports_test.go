@@ -149,9 +149,9 @@ var picture = map[string][]string{
 	},
 	"cmd/memtop/manual": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	// What only developers run. Of it, tests of the programs may import the terminal.
-	"cmd/tools/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/tools/terminal": {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
 	"cmd/tools/picture":  {"cmd/tools/terminal"},
-	"cmd/tools/release":  {}, // the standard library alone
+	"cmd/tools/release":  {"github.com/CycloneDX/cyclonedx-go"},
 	"cmd/tools/bench": {
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},

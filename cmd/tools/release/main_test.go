@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -147,10 +148,10 @@ func TestAListOfPartsHasEveryModule(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text := made(t, "sbom", self)
-	var list bom
+	var list cdx.BOM
 	parse(t, text, &list)
-	listed := make(map[string]component)
-	for _, c := range list.Components {
+	listed := make(map[string]cdx.Component)
+	for _, c := range *list.Components {
 		listed[c.Name] = c
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", self).Output()
@@ -165,17 +166,17 @@ func TestAListOfPartsHasEveryModule(t *testing.T) {
 		}
 		modules++
 		c := listed[fields[1]]
-		if c.Version != fields[2] || !strings.HasPrefix(c.URL, "pkg:golang/"+fields[1]+"@") || len(c.Properties) != 1 || c.Properties[0].Value != fields[3] {
+		if c.Version != fields[2] || !strings.HasPrefix(c.PackageURL, "pkg:golang/"+fields[1]+"@") || c.Properties == nil || (*c.Properties)[0].Value != fields[3] {
 			t.Errorf("%s is listed as %+v", strings.TrimSpace(line), c)
 		}
 	}
 	if modules == 0 {
 		t.Fatalf("the program is made of nothing: %s", out)
 	}
-	if len(list.Components) != modules+1 || listed["std"].Version == "" || len(list.Dependencies[0].DependsOn) != modules+1 {
-		t.Errorf("%d parts of %d modules and Go: %s", len(list.Components), modules, text)
+	if len(*list.Components) != modules+1 || listed["std"].Version == "" || len(*(*list.Dependencies)[0].Dependencies) != modules+1 {
+		t.Errorf("%d parts of %d modules and Go: %s", len(*list.Components), modules, text)
 	}
-	if list.Format != "CycloneDX" || list.Metadata.Component.Name != "github.com/memtop/memtop" {
+	if list.BOMFormat != cdx.BOMFormat || list.SpecVersion != cdx.SpecVersion1_6 || list.Metadata.Component.Name != "github.com/memtop/memtop" {
 		t.Errorf("%+v", list.Metadata)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/hinshun/vt10x"
 )
 
 // frame is a screen that is shown for a time: which of all rows it has, from top to
@@ -56,11 +54,11 @@ const blank = -1
 
 // play returns the screens that the recording shows, and the rows that they have.
 func (c *Cast) play() (frames []frame, rows []string) {
-	screen := vt10x.New(vt10x.WithWriter(io.Discard), vt10x.WithSize(c.Width, c.Height))
-	filter := sequenceFilter{out: screen}
+	screen := newScreen(c.Width, c.Height, io.Discard)
+	defer screen.close()
 	numbers := map[string]int{"": blank}
 	for i, e := range c.Events {
-		filter.write([]byte(e.Output))
+		_, _ = screen.WriteString(e.Output) // it cannot fail
 		if i+1 < len(c.Events) && c.Events[i+1].At == e.At || i+1 == len(c.Events) {
 			continue // nobody sees it
 		}

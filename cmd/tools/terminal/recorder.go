@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Recorder makes a [Cast] of a terminal that is used by keys. The times of the
@@ -75,4 +76,18 @@ func (r *Recorder) Cast() *Cast {
 	all := r.cast
 	all.Events = append(all.Events[:len(all.Events):len(all.Events)], CastEvent{r.clock, ""})
 	return &all
+}
+
+// wholeCharacters returns how many bytes of b are not the beginning of a
+// character that is still to come.
+func wholeCharacters(b []byte) int {
+	for at := len(b) - 1; at >= 0 && at >= len(b)-utf8.UTFMax; at-- {
+		if utf8.RuneStart(b[at]) {
+			if utf8.FullRune(b[at:]) {
+				break
+			}
+			return at
+		}
+	}
+	return len(b)
 }

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"io"
 	"strings"
 
-	"github.com/hinshun/vt10x"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // The measures of a drawn cell, in pixels, and the colours of the default
@@ -23,7 +25,7 @@ const (
 // SVG draws the screen as a picture that any browser shows.
 func (t *Terminal) SVG(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	columns, rows := t.screen.Size()
+	columns, rows := t.screen.Width(), t.screen.Height()
 	begin(out, columns, rows)
 	for y := range rows {
 		drawRow(out, t.screen, y, margin+float64(y)*cellHeight)
@@ -45,85 +47,73 @@ func pixels(columns, rows int) (width, height float64) {
 }
 
 // drawRow draws a row of a screen so many pixels below the upper edge.
-func drawRow(out io.Writer, screen vt10x.Terminal, y int, top float64) {
-	columns, _ := screen.Size()
-	for x := 0; x < columns; {
+func drawRow(out io.Writer, screen *screen, y int, top float64) {
+	for x := 0; x < screen.Width(); {
 		x += drawRun(out, screen, x, y, top)
 	}
 }
 
 // drawRun draws the cells from x on that look alike and returns how many.
-func drawRun(out io.Writer, screen vt10x.Terminal, x, y int, top float64) int {
-	columns, _ := screen.Size()
-	first := screen.Cell(x, y)
-	var text strings.Builder
-	n := 0
-	for ; x+n < columns; n++ {
-		cell := screen.Cell(x+n, y)
-		if cell.FG != first.FG || cell.BG != first.BG || cell.Mode != first.Mode {
+func drawRun(out io.Writer, screen *screen, x, y int, top float64) int {
+	first := screen.CellAt(x, y).Style
+	var cells []string // an empty one belongs to a wide character before it
+	for x+len(cells) < screen.Width() {
+		cell := screen.CellAt(x+len(cells), y)
+		if cell.Width > 0 && !cell.Style.Equal(&first) {
 			break
 		}
-		text.WriteRune(max(cell.Char, ' '))
+		cells = append(cells, cell.Content)
+	}
+	foreground, background := colour(first.Fg, defaultForeground), colour(first.Bg, defaultBackground)
+	if first.Attrs&uv.AttrReverse != 0 {
+		foreground, background = background, foreground
 	}
 	left := margin + float64(x)*cellWidth
-	length := float64(n) * cellWidth
-	if background := colour(first.BG, defaultBackground); background != defaultBackground {
+	length := float64(len(cells)) * cellWidth
+	if background != defaultBackground {
 		fmt.Fprintf(out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", left, top, length, cellHeight, background)
 	}
-	attributes := fmt.Sprintf(`y="%.1f" fill="%s"`, top+fontSize-1, colour(first.FG, defaultForeground))
-	if first.Mode&boldMode != 0 {
+	attributes := fmt.Sprintf(`y="%.1f" fill="%s"`, top+fontSize-1, foreground)
+	if first.Attrs&uv.AttrBold != 0 {
 		attributes += ` font-weight="bold"`
 	}
-	drawText(out, []rune(text.String()), left, attributes)
-	return n
+	drawText(out, cells, left, attributes)
+	return len(cells)
 }
 
 // drawText draws the words of a run, each group of them where it stands: browsers
 // differ in what they make of several blanks in a row.
-func drawText(out io.Writer, text []rune, left float64, attributes string) {
+func drawText(out io.Writer, text []string, left float64, attributes string) {
 	for at := 0; at < len(text); {
-		if text[at] == ' ' {
+		if text[at] == " " {
 			at++
 			continue
 		}
 		end := at + 1
-		for end < len(text) && (text[end] != ' ' || end+1 < len(text) && text[end+1] != ' ') {
+		for end < len(text) && (text[end] != " " || end+1 < len(text) && text[end+1] != " ") {
 			end++
 		}
 		fmt.Fprintf(out, `<text x="%.1f" textLength="%.1f" %s>`, left+float64(at)*cellWidth, float64(end-at)*cellWidth, attributes)
-		_ = xml.EscapeText(out, []byte(string(text[at:end]))) // a bufio.Writer keeps its error for Flush
+		_ = xml.EscapeText(out, []byte(strings.Join(text[at:end], ""))) // a bufio.Writer keeps its error for Flush
 		fmt.Fprint(out, "</text>\n")
 		at = end
 	}
 }
 
-// boldMode is the emulator's bit for bold, which it does not export.
-const boldMode = 1 << 2
-
-// colour returns a palette entry of xterm as CSS. What is beyond the palette is
-// a true colour.
-func colour(c vt10x.Color, otherwise string) string {
-	switch {
-	case c >= vt10x.DefaultFG:
+// colour returns a colour as CSS. The first sixteen are a terminal's own.
+func colour(c color.Color, otherwise string) string {
+	switch c := c.(type) {
+	case nil:
 		return otherwise
-	case c < 16:
+	case ansi.BasicColor:
 		return ansiColours[c]
-	case c < 232:
-		c -= 16
-		return fmt.Sprintf("#%02x%02x%02x", cube(c/36), cube(c/6%6), cube(c%6))
-	case c < 256:
-		grey := 8 + 10*(c-232)
-		return fmt.Sprintf("#%02x%02x%02x", grey, grey, grey)
-	default:
-		return fmt.Sprintf("#%06x", uint32(c))
+	case ansi.IndexedColor:
+		if int(c) < len(ansiColours) {
+			return ansiColours[c]
+		}
 	}
-}
-
-func cube(step vt10x.Color) vt10x.Color {
-	if step == 0 {
-		return 0
-	}
-	return 55 + 40*step
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
 var ansiColours = [16]string{

@@ -10,13 +10,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/creack/pty"
-	"github.com/hinshun/vt10x"
 )
 
 // Terminal is a program on a screen. Its methods may be called by one goroutine
@@ -24,7 +22,7 @@ import (
 type Terminal struct {
 	cmd    *exec.Cmd
 	pty    *os.File
-	screen vt10x.Terminal
+	screen *screen
 	done   chan struct{} // closed by follow when the program's output ends
 
 	written atomic.Int64
@@ -52,7 +50,7 @@ func StartWatched(cmd *exec.Cmd, w, h int, watch io.Writer) (*Terminal, error) {
 	}
 	t := &Terminal{
 		cmd: cmd, pty: f, done: make(chan struct{}), changed: make(chan struct{}),
-		screen: vt10x.New(vt10x.WithWriter(f), vt10x.WithSize(w, h)),
+		screen: newScreen(w, h, f),
 	}
 	go t.follow(watch)
 	return t, nil
@@ -61,14 +59,13 @@ func StartWatched(cmd *exec.Cmd, w, h int, watch io.Writer) (*Terminal, error) {
 // follow draws the program's output until it ends. It is waited for by Wait.
 func (t *Terminal) follow(watch io.Writer) {
 	defer close(t.done)
-	filter := sequenceFilter{out: t.screen}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.pty.Read(buf)
 		if n > 0 {
 			_, _ = watch.Write(buf[:n]) // whoever watches keeps the error
 			t.written.Add(int64(n))
-			filter.write(buf[:n])
+			_, _ = t.screen.Write(buf[:n]) // it cannot fail before it is closed
 			t.mu.Lock()
 			close(t.changed)
 			t.changed = make(chan struct{})
@@ -84,13 +81,7 @@ func (t *Terminal) follow(watch io.Writer) {
 func (t *Terminal) Written() int64 { return t.written.Load() }
 
 // Text returns the screen's rows, without colours, trailing blanks cut.
-func (t *Terminal) Text() string {
-	rows := strings.Split(t.screen.String(), "\n")
-	for i := range rows {
-		rows[i] = strings.TrimRight(rows[i], " ")
-	}
-	return strings.Join(rows, "\n")
-}
+func (t *Terminal) Text() string { return t.screen.text() }
 
 // Until waits until the screen's text satisfies ok.
 func (t *Terminal) Until(ctx context.Context, ok func(text string) bool) error {
@@ -123,20 +114,7 @@ func (t *Terminal) Press(keys string) error {
 // Resize changes the size of the screen and tells the program.
 func (t *Terminal) Resize(w, h int) error {
 	t.screen.Resize(w, h)
-	if _, err := t.screen.Write(tabStops(w)); err != nil {
-		return err
-	}
 	return pty.Setsize(t.pty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
-}
-
-// tabStops returns what sets a tab stop at every eighth column. The emulator
-// loses those to the right when its screen grows.
-func tabStops(w int) []byte {
-	stops := []byte("\x1b7")
-	for x := 8; x < w; x += 8 {
-		stops = fmt.Appendf(stops, "\x1b[1;%dH\x1bH", x+1)
-	}
-	return append(stops, "\x1b8"...)
 }
 
 // Wait waits for the program to end and returns its exit code and the most
@@ -147,6 +125,7 @@ func (t *Terminal) Wait(ctx context.Context) (code int, peak int64, err error) {
 	err = t.cmd.Wait()
 	<-t.done
 	err = errors.Join(err, t.pty.Close())
+	t.screen.close()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		err = nil
