@@ -152,7 +152,7 @@ func TestAPlanIsTheCheapestThatStaysWithinItsLimit(t *testing.T) {
 // refused after one rehearsal, and not after one of each choice that is a little less.
 func TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext(t *testing.T) {
 	p := plans(t)["conv"]
-	p.Settings.AMP, p.Settings.InPlace, p.Settings.MicroBatch = amp.BF16, true, 2
+	p.Settings.AMP, p.Settings.MicroBatch = amp.BF16, 2
 	f, err := p.profile(t.Context())
 	if err != nil {
 		t.Fatal(err)
