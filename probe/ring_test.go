@@ -53,6 +53,9 @@ func TestARingKeepsWhatItPromises(t *testing.T) {
 					t.Fatalf("ring of %d: after %d events the one of number %d cannot be read", n, i+1, first)
 				}
 			}
+			if _, ok := r.read(max(0, i+1-r.kept())); !ok {
+				t.Fatalf("ring of %d: after %d events the last %d are not kept", n, i+1, r.kept())
+			}
 		}
 	}
 }

@@ -75,6 +75,10 @@ func TestOversizeBlocksServeLargeRequestsOnly(t *testing.T) {
 			t.Errorf("an oversize block was split: %d bytes", other.Size())
 		}
 	}
+	a.Free(must(t, a, 60*mib))
+	if got := must(t, a, 40*mib).Size(); got != 60*mib {
+		t.Errorf("a request of max_split_size got %d bytes of a block of 60 MiB, want all", got)
+	}
 	checkRecount(t, a)
 }
 
