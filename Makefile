@@ -118,7 +118,7 @@ bench-attach: ## what it costs a training run to have a probe, and a viewer
 
 gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
 	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
-	for command in memtop memtrain tools/bench tools/gpucheck; do \
+	for command in memtop memtrain tools/bench; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
 	done
 	for tests in cuda cuda/kernels; do \

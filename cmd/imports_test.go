@@ -146,8 +146,7 @@ var picture = map[string][]string{
 	"cmd/tools/bench": {
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
-	"cmd/tools/gpucheck": {"engine/alloc", "engine/device/..."},
-	"cmd/tools/gpukit":   {}, // a script and its tests
+	"cmd/tools/gpukit": {}, // a script and its tests
 }
 
 type goPackage struct {
