@@ -23,7 +23,7 @@ ROUNDS   ?= 20
 SOAK     ?= 10m
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
-FILES    ?= 20000
+FILES    ?= 2000
 SEED     ?= 1
 GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
 # What takes the network away from a command, where that is allowed.
@@ -121,7 +121,7 @@ bench-attach: ## what it costs a training run to have a probe, and a viewer
 
 gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
 	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
-	for command in memtop memtrain tools/bench tools/gpucheck; do \
+	for command in memtop memtrain tools/bench; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
 	done
 	for tests in cuda cuda/kernels; do \
@@ -194,9 +194,9 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 		done; \
 	done
 
-fuzz-mutate: build ## $(FILES) mutated files through every command of the real program and its screen
-	$(GO) build -o bin/fuzzmutate ./cmd/tools/fuzzmutate
-	bin/fuzzmutate -memtop bin/memtop -files $(FILES) -seed $(SEED)
+fuzz-mutate: ## damaged files of every kind opened, reported and exported for $(FUZZTIME), then $(FILES) of them, from number $(SEED) on, by the real program
+	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
+	MEMTOP_MUTATED=$(FILES),$(SEED) $(GO) test -count 1 -timeout 60m -run MutatedFiles ./cmd/memtop
 
 check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS) that has a wrong category
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \

@@ -48,10 +48,6 @@ var picture = map[string][]string{
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
-	// Damaged files, for tests and the command that tries them.
-	"snapshots/mutate": {
-		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
-	},
 	"snapshots/export": {
 		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
@@ -155,9 +151,7 @@ var picture = map[string][]string{
 	"cmd/tools/bench": {
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
-	"cmd/tools/gpukit":     {}, // a script and its tests
-	"cmd/tools/gpucheck":   {"engine/alloc", "engine/device/..."},
-	"cmd/tools/fuzzmutate": {"cmd/command", "cmd/tools/terminal", "snapshots/mutate", "snapshots/trace"},
+	"cmd/tools/gpukit": {}, // a script and its tests
 }
 
 type goPackage struct {

@@ -125,7 +125,7 @@ func bounded(t *testing.T, path, option string, content []byte) {
 }
 
 // packed returns content under gzip, zstd or as it is, in turn.
-func packed(t *testing.T, content []byte, i int) []byte {
+func packed(t testing.TB, content []byte, i int) []byte {
 	t.Helper()
 	if i%3 == 2 {
 		return content

@@ -14,7 +14,6 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/engine/train"
@@ -30,7 +29,6 @@ const uncounted = 2
 // operations: two for each parameter and token forward, and twice that backward.
 // Attention and everything else come on top and are not counted.
 func engine(ctx context.Context, o *options) error {
-	cuda.Trials()
 	settings, err := o.settings(o.onGPU())
 	if err != nil {
 		return err

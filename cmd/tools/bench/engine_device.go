@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -48,8 +49,19 @@ func openDevice(o *options) (m machine, about func() string, err error) {
 	}
 	return d, func() string {
 		info := d.Info()
-		return fmt.Sprintf("%s, driver of CUDA %d.%d, products: %s", info.Name, info.Version/1000, info.Version%1000/10, d.Products())
+		return fmt.Sprintf("%s, %d MiB, compute capability %d.%d, driver of CUDA %d.%d, products: %s", info.Name, info.Memory>>20,
+			info.Major, info.Minor, info.Version/1000, info.Version%1000/10, d.Products())
 	}, nil
+}
+
+// gpu says what a GPU is and which means multiply on it.
+func gpu(_ context.Context, o *options) error {
+	m, about, err := openDevice(o)
+	if err != nil {
+		return err
+	}
+	fmt.Println(about())
+	return m.Close()
 }
 
 // checkProducts fails if the library is wanted and does not multiply, so that it

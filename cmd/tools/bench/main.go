@@ -1,7 +1,7 @@
 // Command bench measures what docs/performance.md promises, with the real programs. The
 // Makefile's bench targets, count-launches and soak run it, and so does the GPU kit:
 //
-//	bench open|live|soak|attach|engine|launches|parallel [FLAGS]
+//	bench open|live|soak|attach|engine|gpu|launches|parallel [FLAGS]
 //
 // One machine gives other figures than the next, and another at night: what is compared
 // is measured in one run and in turns, so that a busy machine slows all of it.
@@ -23,6 +23,7 @@ import (
 
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // bench is what can be measured, by its name on the command line.
@@ -37,7 +38,8 @@ var benches = []bench{
 	{"live", live, options{length: 10 * time.Second, only: "pages,latency,steps"}},
 	{"soak", soak, options{length: 10 * time.Minute, only: "demo,events,names"}},
 	{"attach", attached, options{runs: 100, steps: 16, only: "events,box,probe,viewer"}},
-	{"engine", engine, options{steps: 8}},
+	{"engine", engine, options{device: "cpu:0", steps: 8}},
+	{"gpu", gpu, options{device: "cuda:0"}},
 	{"launches", launches, options{}},
 	{"parallel", parallel, options{runs: 5, steps: 10}},
 	// Roles that the runner starts itself in.
@@ -85,7 +87,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Int64Var(&o.limit, "limit", 150_000_000, "soak: bytes that memtop may have resident")
 	f.IntVar(&o.settle, "settle", 2, "attach: steps before a stretch that are not counted")
 	f.StringVar(&o.with, "with", "", "attach: a `COMMAND` to be the viewer, with {} where the socket goes, such as: script -qec 'memtop attach {}' /dev/null")
-	f.StringVar(&o.device, "device", "cpu:0", "engine: the device, cpu:0 or cuda:N")
+	f.StringVar(&o.device, "device", o.device, "engine, gpu: the device, cpu:0 or cuda:N")
 	f.IntVar(&o.layers, "layers", 12, "engine, launches, program: layers of the model")
 	f.IntVar(&o.batch, "batch", 4, "engine, launches: samples in a step")
 	f.IntVar(&o.tokens, "length", 64, "engine, launches: tokens in a sample")
@@ -104,11 +106,18 @@ func (o *options) register(f *flag.FlagSet) {
 // wants reports whether a part is to be measured.
 func (o *options) wants(part string) bool { return slices.Contains(strings.Split(o.only, ","), part) }
 
+// noGPU is the exit code where there is none to measure.
+const noGPU = 77
+
 func main() {
+	cuda.Trials()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+		if cuda.Unavailable(err) {
+			os.Exit(noGPU)
+		}
 		os.Exit(1)
 	}
 }
@@ -127,7 +136,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return b.run(ctx, &o)
 	}
-	return errors.New("want bench open, live, soak, attach, engine, launches or parallel, and its flags")
+	return errors.New("want bench open, live, soak, attach, engine, gpu, launches or parallel, and its flags")
 }
 
 // table prints rows as they become known, below headings that the columns are as wide as.

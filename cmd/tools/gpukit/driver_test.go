@@ -12,7 +12,7 @@ import (
 
 // programs of the kit, by the package they are built from; tests end in .test.
 var programs = map[string]string{
-	"gpucheck": "cmd/tools/gpucheck", "memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
+	"memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
 	"bench": "cmd/tools/bench", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
 }
 
@@ -62,9 +62,9 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 		t.Skip("it builds programs")
 	}
 	driver := stubDriver(t)
-	parts, names := []string{"driver", "device", "gpucheck", "memtop"}, []string{"gpucheck", "memtrain", "memtop", "cuda.test"}
+	parts, names := []string{"driver", "device", "products", "memtop"}, []string{"bench", "memtrain", "memtop", "cuda.test"}
 	if os.Getenv("MEMTOP_LONG") != "" {
-		parts, names = nil, append(names, "bench", "kernels.test")
+		parts, names = nil, append(names, "kernels.test")
 	}
 	built := build(t, names...)
 	tests := map[string]struct {
@@ -72,17 +72,17 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 		rows    map[string]string
 	}{
 		"refuse": {10, map[string]string{
-			"driver: all": "SKIP there is no GPU: gpucheck: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
-			"memtop: all": "SKIP there is no GPU: gpucheck: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
+			"driver: all": "SKIP there is no GPU: bench: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
+			"memtop: all": "SKIP there is no GPU: bench: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
 		}},
 		"hang": {3, map[string]string{
 			"driver: all": "FAIL it was stopped after 3 s", "device: all": "FAIL it was stopped after 3 s, during TestAGPU",
-			"gpucheck: all": "FAIL it was stopped after 3 s", "memtop: all": "FAIL it was stopped after 3 s, during a first step",
+			"products: all": "FAIL it was stopped after 3 s, during TestAGPUMultipliesAsTheProcessor", "memtop: all": "FAIL it was stopped after 3 s, during a first step",
 		}},
 		"fault": {15, map[string]string{
 			"driver: three steps of memtrain": "FAIL memtrain: ", "driver: all": "FAIL exit code 1",
 			"device: TestAGPUReturnsWhatItWasGiven": "FAIL ", "device: TestAGPUHasExpandableSegments": "FAIL ", "device: all": "FAIL exit code 1",
-			"gpucheck: Upload": "FAIL cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "gpucheck: Download": "FAIL ", "memtop: all": "FAIL exit code 1: memtrain: step 1: ",
+			"products: TestAGPUMultipliesAsTheProcessor": "FAIL ", "products: all": "FAIL exit code 1", "memtop: all": "FAIL exit code 1: memtrain: step 1: ",
 		}},
 	}
 	for mode, test := range tests {

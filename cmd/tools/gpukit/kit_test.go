@@ -16,20 +16,25 @@ import (
 
 // good are stand-ins for everything that the script runs, all of which work.
 var good = map[string]string{
-	"gpucheck": `[ "$1" = -probe ] && echo a GPU || printf 'gpucheck\tSoftmax\tPASS\t1.5\t900 GB/s\n'`,
 	"kernels.test": `[ "$1" = -test.list ] && { printf 'TestSum\nTestCompiler\nTestManifest\nok\n'; exit; }
 case $3 in
 ^TestSum$) printf '=== RUN TestSum\n    --- PASS: TestSum/float32 (0.10s)\n--- PASS: TestSum (0.20s)\nPASS\n';;
 *) printf '    sum_test.go:12: no compiler\n--- SKIP: TestCompiler (0.00s)\nPASS\n';;
 esac`,
-	"cuda.test":         `[ "$1" = -test.list ] && { echo TestMemory; exit; }; printf -- '--- PASS: TestMemory (0.01s)\nPASS\n'`,
-	"bench":             `echo best 400000 tokens/s; echo peak of 5 GiB`,
+	"cuda.test": `[ "$1" = -test.list ] && { printf 'TestMemory\nTestAGPUMultiplies\n' | grep "$2"; exit; }
+[ "$3" = ^TestMemory$ ] && printf -- '    memory_test.go:3: nothing of interest\n--- PASS: TestMemory (0.01s)\nPASS\n' ||
+	printf -- '    products_test.go:9: 700.0 TFLOP/s\n--- PASS: TestAGPUMultiplies (0.01s)\nPASS\n'`,
+	"bench":             aGPU + `echo best 400000 tokens/s; echo peak of 5 GiB`,
 	"memtrain":          endless + `printf '{"step":1,"loss":3.2,"tokens":9,"step_time_ns":1000}\n%.0s' {1..9}`,
 	"memtop":            `[ "$1" = replay ] && echo '"reproduces": true' || echo a device`,
 	"python3":           `[ "$1" = -c ] || { case $1 in *record_snapshots.py) touch "$2/plain.pickle";; esac; echo '{"median_ns": 5}'; }`,
 	"compute-sanitizer": `shift 4; exec "$@"`,
 	"nvidia-smi":        `case $* in *query-gpu*) printf '1980, 650.5, 61, 0\n345, 70, 30, 0\n'; exec sleep 60;; esac; echo a driver`,
 }
+
+// aGPU is the part of a stand-in for bench that says what the GPU is.
+const aGPU = `[ "$1" = gpu ] && { echo a GPU; exit; }
+`
 
 // endless is the part of a stand-in for memtrain that has no end, as the real one has
 // none then.
@@ -150,7 +155,7 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 	want := map[string]string{
 		"driver: three steps of memtrain": "PASS", "driver: all": "PASS",
 		"device: TestMemory": "PASS", "device: all": "PASS",
-		"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS",
+		"products: TestAGPUMultiplies": "PASS", "products: all": "PASS",
 		"losses: graphs on as off, --amp off": "PASS", "losses: graphs on as off, --amp bf16": "PASS",
 		"losses: the GPU as the processor, --amp off": "PASS", "losses: all": "PASS",
 		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt": "PASS", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
@@ -174,6 +179,8 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 	}
 	if _, content := k.rows(); !strings.Contains(content, "\tGPU at 345 to 1980 MHz, at most 650 W and 61 degrees\n") {
 		t.Errorf("no part says how the GPU ran:\n%s", content)
+	} else if !strings.Contains(content, "\tproducts_test.go:9: 700.0 TFLOP/s\n") || strings.Contains(content, "of interest") {
+		t.Errorf("of tests that pass, rates are to be told and nothing else:\n%s", content)
 	}
 	k.nothingLeft()
 }
@@ -182,17 +189,15 @@ func TestFailuresStopNothing(t *testing.T) {
 	got, _ := newKit(t, map[string]string{
 		"kernels.test":      `[ "$1" = -test.list ] && { printf 'TestFault\nTestSum\n'; exit; }; [ "$3" = ^TestSum$ ] || kill -SEGV $$; printf -- '    sum_test.go:3: 2, want 1\n--- FAIL: TestSum (0.20s)\nFAIL\n'; exit 1`,
 		"cuda.test":         `[ "$1" = -test.list ] && { echo TestWaits; exit; }; [ "$1" = -test.v=test2json ] && printf '\x16--- PASS: TestWaits/once (0.10s)\n'; exec sleep 60`,
-		"gpucheck":          `[ "$1" = -probe ] && echo a GPU || { printf 'gpucheck\tSoftmax\tFAIL\t\ttwo runs differ\n'; kill -SEGV $$; }`,
-		"bench":             `[[ "$*" == *-library* ]] && { echo there is no cuBLASLt; exit 1; }; echo best`,
+		"bench":             aGPU + `[[ "$*" == *-library* ]] && { echo there is no cuBLASLt; exit 1; }; echo best`,
 		"memtrain":          endless + `case "$*" in *cpu:0*) loss=3.3;; *'graphs on'*) loss=3.2000001;; *) loss=3.2;; esac; echo '{"loss":'$loss'}'`,
 		"memtop":            `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || { echo no such process; exit 3; }`,
 		"python3":           `[ "$1" = -c ] && exit 1`,
 		"compute-sanitizer": `echo 'Invalid __global__ read'; exit 9`,
-	}, "KIT_SECONDS=3").table("kernels", "device", "gpucheck", "steps", "losses", "allocator", "memcheck", "memtop")
+	}, "KIT_SECONDS=3").table("kernels", "device", "steps", "losses", "allocator", "memcheck", "memtop")
 	for name, want := range map[string]string{
 		"kernels: TestFault": "FAIL exit code 139", "kernels: TestSum": "FAIL sum_test.go:3: 2, want 1", "kernels: all": "FAIL exit code 1: FAIL",
 		"device: TestWaits/once": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestWaits",
-		"gpucheck: Softmax": "FAIL two runs differ", "gpucheck: all": "FAIL exit code 139:",
 		"losses: graphs on as off, --amp off":         "FAIL greatest difference of a loss 3.125e-08 in 1 steps",
 		"losses: the GPU as the processor, --amp off": "FAIL greatest difference of a loss 0.030303 in 1 steps",
 		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt": "FAIL there is no cuBLASLt", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
@@ -211,16 +216,16 @@ func TestFailuresStopNothing(t *testing.T) {
 func TestNothingIsLeftRunning(t *testing.T) {
 	k := newKit(t, map[string]string{
 		"nvidia-smi": "",
-		"gpucheck": `[ "$1" = -probe ] && { echo a GPU; exit; }
+		"cuda.test": `[ "$1" = -test.list ] && { echo TestMemory; exit; }
 trap '' TERM
 setsid bash -c 'trap "" TERM; echo $$ >deaf.pid; while :; do sleep 1; done' &
 bash -c 'echo $$ >heir.pid; exec sleep 600' &
 until [ -s deaf.pid ] && [ -s heir.pid ]; do sleep 0.1; done
-printf 'gpucheck\tSoftmax\tPASS\t1.5\t\n'
+echo '--- PASS: TestMemory (0.01s)'
 while :; do sleep 1; done`,
 	}, "KIT_SECONDS=3")
-	got, _ := k.table("gpucheck")
-	want := map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "FAIL it was stopped after 3 s"}
+	got, _ := k.table("device")
+	want := map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestMemory"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -230,16 +235,16 @@ while :; do sleep 1; done`,
 // TestAKitThatIsInterruptedKeepsItsLines ends the script while a part runs.
 func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
 	k := newKit(t, map[string]string{
-		"gpucheck": `[ "$1" = -probe ] && { echo a GPU; exit; }; printf 'gpucheck\tSoftmax\tPASS\t1.5\t\n'; kill -TERM $(cat run.pid); exec sleep 600`,
+		"cuda.test": `[ "$1" = -test.list ] && { echo TestMemory; exit; }; echo '--- PASS: TestMemory (0.01s)'; kill -TERM $(cat run.pid); exec sleep 600`,
 	})
-	p := k.command("results", "gpucheck", "device")
+	p := k.command("results", "device", "products")
 	p.Path, p.Args = "/bin/bash", append([]string{"bash", "-c", `echo $$ >run.pid; exec bash "$@"`}, p.Args...)
 	said, err := p.CombinedOutput()
 	if p.ProcessState.ExitCode() != 143 || !strings.HasSuffix(string(said), "1 PASS, 1 FAIL, 0 SKIP\n") {
 		t.Errorf("%v after\n%s", err, said)
 	}
 	got, _ := k.rows()
-	if diff := cmp.Diff(map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "FAIL it was interrupted"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was interrupted"}, got); diff != "" {
 		t.Error(diff)
 	}
 	k.nothingLeft()
@@ -252,8 +257,8 @@ func TestPartsAreChosenByName(t *testing.T) {
 		parts []string
 		want  map[string]string
 	}{
-		{[]string{"gpucheck"}, map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS"}},
-		{[]string{"device", "gpucheck"}, map[string]string{"gpucheck: Softmax": "PASS", "gpucheck: all": "PASS", "device: TestMemory": "PASS", "device: all": "PASS"}},
+		{[]string{"products"}, map[string]string{"products: TestAGPUMultiplies": "PASS", "products: all": "PASS"}},
+		{[]string{"device", "products"}, map[string]string{"products: TestAGPUMultiplies": "PASS", "products: all": "PASS", "device: TestMemory": "PASS", "device: all": "PASS"}},
 	} {
 		got, last := k.table(turn.parts...)
 		if diff := cmp.Diff(turn.want, got); diff != "" || last != fmt.Sprintf("%d PASS, 0 FAIL, 0 SKIP", len(turn.want)) {
@@ -333,7 +338,7 @@ func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 }
 
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
-	got, last := newKit(t, map[string]string{"gpucheck": "echo no NVIDIA driver is installed; exit 77"}).table()
+	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
 	if len(got) != 14 || last != "0 PASS, 0 FAIL, 14 SKIP" {
 		t.Errorf("%d rows, and the last line is %q", len(got), last)
 	}

@@ -6,7 +6,7 @@
 parts="driver    60  what the driver is, and three steps of memtrain
 kernels   420 the kernels against the processor, a process for each test
 device    120 memory, queue, graphs and libraries, a process for each test
-gpucheck  180 every operation at the sizes of GPT-2 124M: right, the same twice, and how fast
+products  240 products at the sizes of GPT-2 124M, by each means to multiply: right, the same twice, and how fast
 losses    240 losses of 50 steps: GPU and processor, with graphs and without
 steps     180 steps of GPT-2 124M in bf16, by cuBLASLt and by our kernels
 torch     150 the same steps in PyTorch
@@ -34,25 +34,13 @@ of_tests() {
 	while IFS= read -r line; do
 		line=${line#$'\x16'}
 		if [[ $line =~ $verdict ]]; then
-			[ "${BASH_REMATCH[1]}" != PASS ] || before=""
+			[[ ${BASH_REMATCH[1]} != PASS || $before == *FLOP/s* ]] || before=""
 			row "${BASH_REMATCH[2]}" "${BASH_REMATCH[1]}" "${BASH_REMATCH[3]}" "${before#"${before%%[! ]*}"}"
 			before=""
 			continue
 		fi
 		echo "$line"
 		[[ $line =~ ^\ *(===|---) ]] || before=$line
-	done
-}
-
-# of_rows adds those lines to the table that a program made for it.
-of_rows() {
-	local line verdict=$'^[^\t]*\t([^\t]*)\t(PASS|FAIL|SKIP)\t([^\t]*)\t([^\t]*)$'
-	while IFS= read -r line; do
-		if [[ $line =~ $verdict ]]; then
-			row "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
-		else
-			echo "$line"
-		fi
 	done
 }
 
@@ -104,7 +92,7 @@ memtrain() { ./memtrain --device "$1" --steps "$2" --black-box off "${@:3}"; }
 part_driver() {
 	command -v nvidia-smi >/dev/null && nvidia-smi
 	ldconfig -p 2>/dev/null | grep -E 'libcuda\.|libcublasLt|libnccl|libnvidia-ml'
-	./gpucheck -probe || return
+	./bench gpu || return
 	tried "three steps of memtrain" "products|loss" memtrain cuda:0 3
 }
 
@@ -113,12 +101,12 @@ readonly sources='Manifest|GeneratingAgain|NVRTC|TheSameModules'
 
 part_kernels() { MEMTOP_GPU=1 each_test "$sources" ./kernels.test; }
 
-part_device() { each_test '^$' ./cuda.test; }
+# The test of products at their real sizes, a part of its own.
+readonly multiplies=AGPUMultiplies
 
-part_gpucheck() {
-	./gpucheck | of_rows
-	return "${PIPESTATUS[0]}"
-}
+part_device() { each_test "$multiplies" ./cuda.test; }
+
+part_products() { KIT_TESTS=$multiplies KIT_TEST_SECONDS=${KIT_TEST_SECONDS:-230} each_test '^$' ./cuda.test; }
 
 # losses_of prints the losses of a run.
 losses_of() { "$@" --probe off --json --batch 16 | grep -oE '"loss": *[^,}]+' | grep -oE '[0-9.e+-]+$'; }

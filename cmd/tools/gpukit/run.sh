@@ -140,7 +140,7 @@ mark=none part=probe start=$SECONDS limit=${KIT_SECONDS:-30} unended=""
 trap 'interrupted 130' INT
 trap 'interrupted 143' TERM
 trap 'interrupted 129' HUP
-run_part "$limit" ./gpucheck -probe >"$results/probe.log" 2>&1
+run_part "$limit" ./bench gpu >"$results/probe.log" 2>&1
 gpu=$code
 for part in $chosen; do
 	limit=${KIT_SECONDS:-$(limit_of "$part")}

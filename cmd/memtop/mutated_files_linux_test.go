@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+)
+
+// fileCodes are the exit codes for a file that can be opened by the system, whatever it is.
+var fileCodes = []int{command.ExitOK, command.ExitVersion, command.ExitCorrupt}
+
+const (
+	mutatedBound    = 64 << 20
+	mutatedPatience = 10 * time.Second
+)
+
+// contained returns content in a container.
+func contained(t testing.TB, container int, content []byte) []byte {
+	switch container {
+	case zipped, compressed:
+		return packed(t, content, container-zipped)
+	case inPage:
+		return embedded(content)
+	default:
+		return content
+	}
+}
+
+// FuzzFile opens any file, of any bytes or with a change to its structure, in any
+// container. It must give an error of one line and the exit code of a damaged file, within
+// the bound on memory, or a trace that can be checked, reported and exported.
+func FuzzFile(f *testing.F) {
+	for i, original := range originals(f) {
+		f.Add(byte(i), uint64(0), original)
+		f.Add(byte(bare), uint64(i+1), original)
+	}
+	path := filepath.Join(f.TempDir(), "file")
+	f.Fuzz(func(t *testing.T, container byte, seed uint64, content []byte) {
+		late := time.AfterFunc(mutatedPatience, func() { panic(fmt.Sprintf("it did not end within %v", mutatedPatience)) })
+		defer late.Stop()
+		if err := os.WriteFile(path, contained(t, int(container)%containerCount, mutated(seed, content)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if read := openMutated(t, path); read != nil {
+			use(t, path, read, len(content))
+		}
+	})
+}
+
+// openMutated opens a file and returns what it holds, nil for a file that is refused.
+func openMutated(t *testing.T, path string) *trace.Trace {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	source, err := snapshots.Open(t.Context(), path, snapshots.Options{MaxMemory: mutatedBound})
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 3*mutatedBound {
+		t.Errorf("%d MiB were allocated, with garbage, of a bound of %d", taken>>20, mutatedBound>>20)
+	}
+	if err != nil {
+		code, line := describe(err)
+		if code == command.ExitOK || !slices.Contains(fileCodes, code) || strings.Contains(line, "\n") {
+			t.Errorf("exit code %d: %s", code, line)
+		}
+		return nil
+	}
+	return source.Trace()
+}
+
+// use does with a trace what commands do, and exports it in one of the formats.
+func use(t *testing.T, path string, read *trace.Trace, which int) {
+	t.Helper()
+	tracetest.Check(read)
+	var out bytes.Buffer
+	printed := command.NewOutput(&out)
+	if err := report.New(read).Text(printed, 80); err != nil {
+		t.Errorf("report: %v", err)
+	}
+	format := exports()[which%len(exports())]
+	if slices.Contains(binaryFormats, format.Name) {
+		var file bytes.Buffer
+		if err := format.Write(&file, read, export.Options{}); err != nil {
+			t.Errorf("export to %s: %v", format.Name, err)
+		}
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if format.Name == "pickle" && openMutated(t, path) == nil {
+			t.Error("what was exported cannot be opened")
+		}
+	} else if err := format.Write(printed, read, export.Options{}); err != nil {
+		t.Errorf("export to %s: %v", format.Name, err)
+	}
+	if at := unprintable(out.Bytes()); at >= 0 {
+		t.Errorf("it prints %q, in the report or the export to %s", out.Bytes()[at:min(at+40, out.Len())], format.Name)
+	}
+}
+
+// TestMutatedFilesEndWithTheirExitCodes has the real program report, check and compare
+// files of a fixed seed. MEMTOP_MUTATED says how many, from which number on.
+func TestMutatedFilesEndWithTheirExitCodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
+	count, from := 12, 1
+	if text := os.Getenv("MEMTOP_MUTATED"); text != "" {
+		if _, err := fmt.Sscanf(text, "%d,%d", &count, &from); err != nil {
+			t.Fatalf("MEMTOP_MUTATED=%s: want COUNT,FROM", text)
+		}
+	}
+	all := originals(t)
+	for n := from; n < from+count; n++ {
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		original, container := choose(r, all), r.IntN(containerCount)
+		files := make(map[string]string)
+		for name, content := range map[string][]byte{"original": mutated(0, original), "mutant": mutated(uint64(n), original)} {
+			files[name] = filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(files[name], contained(t, container, content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, args := range [][]string{
+			{"report", files["mutant"]},
+			{"report", "--json", files["mutant"]},
+			{"check", files["mutant"], "--max-peak", "1GiB"},
+			{"diff", files["original"], files["mutant"]},
+			{"replay", files["mutant"]},
+		} {
+			codes := fileCodes
+			if args[0] == "check" || args[0] == "replay" {
+				codes = append(slices.Clone(codes), command.ExitThreshold, command.ExitUsage)
+			}
+			peak, code, said := resident(t, append(args, "--max-memory", strconv.Itoa(mutatedBound))...)
+			if !slices.Contains(codes, code) || strings.Count(said, "\n") != min(code, 1) || strings.Contains(said, "a bug in") {
+				t.Errorf("file %d, %s: exit code %d, %q", n, args[0], code, said)
+			}
+			if most := int64(mutatedBound) * 12 / 10; args[0] != "diff" && peak > most {
+				t.Errorf("file %d, %s: %d MiB were resident, more than %d", n, args[0], peak>>20, most>>20)
+			}
+		}
+	}
+}
