@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -202,7 +203,9 @@ func worldOf(c *attach.Client) int {
 	case c.Trace().Live.Rank != nil:
 		return c.Trace().Live.Rank.World
 	case p.Host == "":
-		return ranksOf(p.PID)
+		if world, err := strconv.Atoi(attach.EnvironmentOf(p.PID)("WORLD_SIZE")); err == nil { // as launchers say
+			return world
+		}
 	}
 	return 0
 }

@@ -124,14 +124,13 @@ func (s *settings) check(cmd *cobra.Command) error {
 	if s.page != "" && !slices.Contains(pages, s.page) {
 		return usage(cmd, fmt.Sprintf("there is no page %q for a file, only %s", s.page, strings.Join(pages, ", ")))
 	}
-	if s.color != "" && !slices.Contains(colors, s.color) {
-		return usage(cmd, fmt.Sprintf("--color is %s, not %q", strings.Join(colors, ", "), s.color))
-	}
-	if s.theme != "" && !slices.Contains(themes, s.theme) {
-		return usage(cmd, fmt.Sprintf("--theme is %s, not %q", strings.Join(themes, ", "), s.theme))
-	}
-	if s.inject != "" && !slices.Contains(injections, s.inject) {
-		return usage(cmd, fmt.Sprintf("--inject is %s, not %q", strings.Join(injections, ", "), s.inject))
+	for _, flag := range []struct {
+		name, value string
+		allowed     []string
+	}{{"color", s.color, colors}, {"theme", s.theme, themes}, {"inject", s.inject, injections}} {
+		if flag.value != "" && !slices.Contains(flag.allowed, flag.value) {
+			return usage(cmd, fmt.Sprintf("--%s is %s, not %q", flag.name, strings.Join(flag.allowed, ", "), flag.value))
+		}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const Tidies = "memtop-tidies"
 // the processes say how they fare. Everything in it goes with the rehearsal.
 type stage struct {
 	folder string
-	guard  io.Closer // ends when this process does
+	guard  func() error // lets the one that tidies go, which ends when this process does
 }
 
 // newStage makes a stage. Who tidies is there before the folder is, so that nothing is left
@@ -52,7 +52,7 @@ func (s *stage) library() string { return filepath.Join(s.folder, "library") }
 // clear ends what still runs and removes the folder.
 func (s *stage) clear() {
 	tidy(s.folder)
-	_ = s.guard.Close() // it finds nothing more to do
+	_ = s.guard() // it finds nothing more to do
 }
 
 // environment returns the variables of the command.
@@ -114,7 +114,7 @@ func copyFile(w io.Writer, path string) error {
 
 // startTidying starts a memtop that tidies a folder when this process has ended. It is in
 // no group of this one's, so what ends this one does not end it.
-func startTidying(folder string) (io.Closer, error) {
+func startTidying(folder string) (letGo func() error, err error) {
 	cmd := exec.Command("/proc/self/exe", folder) //nolint:noctx // it ends with this process
 	cmd.Args[0] = Tidies
 	apart(cmd)
@@ -125,13 +125,8 @@ func startTidying(folder string) (io.Closer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return closing{func() error { return errors.Join(ends.Close(), cmd.Wait()) }}, nil
+	return func() error { return errors.Join(ends.Close(), cmd.Wait()) }, nil
 }
-
-type closing struct{ close func() error }
-
-// Close calls it.
-func (c closing) Close() error { return c.close() }
 
 // TidyAfter waits until nobody holds the other end of standard input, and tidies.
 func TidyAfter(folder string) int {
