@@ -1,0 +1,189 @@
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// longestProse is how many characters a line of prose has at most: a table's row and
+// a line of code may be longer.
+const longestProse = 180
+
+// pages returns the project's pages of documentation by name, from the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, name := range tracked(t) {
+		if path.Ext(name) == ".md" {
+			found[name] = text(t, name)
+		}
+	}
+	return found
+}
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// tracked returns the names of the project's files that are there, from the root.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	listed, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skipf("git does not list the project's files: %v", err)
+	}
+	names := strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00")
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, err := os.Stat(filepath.Join("..", name))
+		return err != nil
+	})
+}
+
+func TestLinesOfProseAreShort(t *testing.T) {
+	for name, page := range pages(t) {
+		code := false
+		for i, line := range strings.Split(page, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if !code && !strings.HasPrefix(line, "|") && len([]rune(line)) > longestProse {
+				t.Errorf("%s:%d has %d characters, more than %d", name, i+1, len([]rune(line)), longestProse)
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+func TestLinksOfPagesLeadToFiles(t *testing.T) {
+	for name, page := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(page, -1) {
+			target := path.Join(path.Dir(name), found[1])
+			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, found[1])
+			}
+		}
+	}
+}
+
+// TestTheTableOfWhatAChangeTouchesIsTrue holds the table of docs/README.md against
+// the tree: the words of each row's example are in the files that it lists and in no other.
+func TestTheTableOfWhatAChangeTouchesIsTrue(t *testing.T) {
+	_, section, _ := strings.Cut(text(t, "docs/README.md"), "## What a change touches")
+	sources := sources(t)
+	rows := 0
+	for row := range strings.SplitSeq(section, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 6 || !strings.Contains(cells[2], "`") {
+			continue
+		}
+		rows++
+		words := spans(cells[2])
+		listed := slices.DeleteFunc(spans(cells[3]+cells[4]), func(s string) bool { return !strings.Contains(s, "/") })
+		for _, problem := range compare(sources, words, listed) {
+			t.Errorf("%s: %s", strings.TrimSpace(cells[1]), problem)
+		}
+	}
+	if rows < 10 {
+		t.Errorf("only %d rows were found", rows)
+	}
+}
+
+// compare says which of the listed files have none of the words, and which others have one.
+func compare(sources map[string]string, words, listed []string) (problems []string) {
+	has := func(text string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+	}
+	covered := make(map[string]bool)
+	for name, text := range sources {
+		if !has(text) {
+			continue
+		}
+		at := slices.IndexFunc(listed, func(l string) bool { return name == l || strings.HasSuffix(l, "/") && strings.HasPrefix(name, l) })
+		if at < 0 {
+			problems = append(problems, fmt.Sprintf("%s has %q and is not listed", name, words))
+			continue
+		}
+		covered[listed[at]] = true
+	}
+	for _, l := range listed {
+		if _, err := os.Stat(filepath.Join("..", l)); err != nil {
+			problems = append(problems, l+" is not there")
+		} else if !covered[l] && !strings.HasSuffix(l, "/") && path.Ext(l) != ".html" {
+			problems = append(problems, fmt.Sprintf("%s has none of %q", l, words))
+		}
+	}
+	return problems
+}
+
+var (
+	span    = regexp.MustCompile("`([^`]+)`")
+	comment = regexp.MustCompile(`(?m)^\s*(//|#).*$|\s//\s.*$`)
+	support = regexp.MustCompile(`_test\.|/testdata/|/tests/|test/|/testing/|/bench|^cmd/tools/|^examples/`)
+)
+
+func spans(cell string) (list []string) {
+	for _, found := range span.FindAllStringSubmatch(cell, -1) {
+		list = append(list, found[1])
+	}
+	return list
+}
+
+// sources returns the product's sources by name, without their comments.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, name := range tracked(t) {
+		if slices.Contains([]string{".go", ".py", ".cu", ".h", ".c"}, path.Ext(name)) && !support.MatchString(name) {
+			found[name] = comment.ReplaceAllString(text(t, name), "")
+		}
+	}
+	return found
+}
+
+// TestCategoriesAreTheSameEverywhere holds the lists of categories that no program can
+// share against the one of package trace.
+func TestCategoriesAreTheSameEverywhere(t *testing.T) {
+	var names []string
+	for _, c := range trace.Categories {
+		names = append(names, c.String())
+	}
+	_, section, _ := strings.Cut(text(t, "docs/answers.md"), "\n| category |")
+	section, _, _ = strings.Cut(section, "\n\n")
+	for _, name := range names {
+		if !strings.Contains(section, "\n| "+name+" |") {
+			t.Errorf("docs/answers.md does not say what %s holds", name)
+		}
+		if !strings.Contains(text(t, "docs/protocol.md"), "`"+name+"`") {
+			t.Errorf("docs/protocol.md does not name %s", name)
+		}
+	}
+	for i := range names {
+		if class := fmt.Sprintf("\n.c%d { fill: ", i); !strings.Contains(strings.ReplaceAll(text(t, "snapshots/export/page.html"), "} .c", "}\n.c"), class) {
+			t.Errorf("snapshots/export/page.html has no colour %d", i)
+		}
+	}
+	agents := regexp.MustCompile(`STRONGEST_FIRST = \(([^)]*), OTHER\)`).FindStringSubmatch(text(t, "probe/python/memtop/registry.py"))
+	if agents == nil {
+		t.Fatal("the agent's registry has no list of categories")
+	}
+	for name := range strings.SplitSeq(agents[1], ", ") {
+		if !slices.Contains(names, strings.Trim(name, `"`)) {
+			t.Errorf("the agent has a category %s that traces have not", name)
+		}
+	}
+}
