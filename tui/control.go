@@ -49,11 +49,11 @@ type controlKeys struct {
 
 func newControl(own bool) control {
 	return control{agreed: own, asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
-		Checkpoint: keys.New("C", "checkpointing: the next choice; on a row of layers that layer alone", "C"),
+		Checkpoint: keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
 		Shard:      keys.New("S", "sharding stage: the next choice", "S"),
-		Empty:      keys.New("F", "free what the allocator keeps for nothing, once", "F"),
+		Empty:      keys.New("F", "return unused cached memory to the driver, once", "F"),
 		Undo:       keys.New("U", "undo the last change", "U"),
 	}}
 }

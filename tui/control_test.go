@@ -48,11 +48,11 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {
 	d, p := startLive(t, 80, 24, 9)
 	d.press("O")
-	d.wants("optimizer adamw → lion", "what that does the program cannot say")
+	d.wants("optimizer adamw → lion", "the program cannot predict the effect")
 	d.press("n")
 	d.hold = true
 	d.press("C")
-	d.wants("checkpoint none → block", "asking the program what that does …")
+	d.wants("checkpoint none → block", "asking the program for the effect …")
 	wantsAsked(t, p)
 }
 

@@ -90,9 +90,9 @@ func (m *Model) drawQuestion(c screen.Canvas) {
 func (f *foreseen) text() string {
 	switch {
 	case !f.answered:
-		return "asking the program what that does …"
+		return "asking the program for the effect …"
 	case f.prediction == nil:
-		return "what that does the program cannot say"
+		return "the program cannot predict the effect"
 	}
 	return strings.Join(predicted(f.prediction), " · ")
 }

@@ -110,7 +110,7 @@ func (m *Model) waitingKey(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// nextOOM moves the cursor to the next out-of-memory event, around the end.
+// nextOOM moves the cursor to the next out-of-memory event event, around the end.
 func nextOOM(s *page.Scene) tea.Cmd {
 	if len(s.OOMs) == 0 {
 		return page.Say("no out-of-memory event in this trace")

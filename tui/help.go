@@ -39,10 +39,10 @@ var words = []keys.Term{
 	keys.Explain("live", "memory that the program holds"),
 	keys.Explain("reserved", "what the allocator took from the device, live or not"),
 	keys.Explain("cached", "reserved, and in no live block"),
-	keys.Explain("segment", "a piece that the allocator took from the device; blocks are cut out of it"),
+	keys.Explain("segment", "memory that the allocator took from the device; blocks are cut out of it"),
 	keys.Explain("peak", "when the most was live"),
-	keys.Explain("held", "since before recording or attaching"),
-	keys.Explain("rounding", "what blocks have more than was asked for"),
+	keys.Explain("held", "allocated before the recording or attaching began"),
+	keys.Explain("rounding", "what blocks have beyond the requested size"),
 }
 
 // helpful returns the global keys without those of pages that the file has nothing

@@ -28,27 +28,24 @@ func (a *app) adviseCommand() *cobra.Command {
 	var o advising
 	cmd := &cobra.Command{
 		Use:   "advise PID|FILE",
-		Short: "What would make a job's memory less, in bytes and time, the best first",
-		Long: `Ask a running process about every setting that it offers, one at a time, and
-print what each would save and cost: the most bytes for a millisecond first, and
-how many samples fit. The process rehearses each change beside its training, and
-nothing is changed.
+		Short: "Print what would reduce a job's memory, in bytes and time, best first",
+		Long: `For a running process, print what each of its settings would save and cost, and
+how many samples fit. The setting that saves most bytes per millisecond comes first.
+The process rehearses each change beside its training; nothing is changed.
 
-With --target it looks for settings that together bring the peak below that size.
---apply makes these changes from the next step on; without --target, the first one.
+--target finds settings that together bring the peak below a size. --apply makes
+these changes from the next step on; without --target it makes the first one.
 
-Of a file it prints what the stacks prove.
+For a file, print what its stacks prove.
 
-Of both the recorded requests are replayed under other settings of the allocator,
-where that is exact: what would be reserved, in a process that begins with them.
+For both, memtop replays the recorded requests under other allocator settings, if
+the replay is exact, and prints what a process started with them would reserve. It
+also names memory that is of no use: weights in two precisions, duplicates, gradients
+that outlive their step, optimizer state without a gradient, rounding. A trace does
+not record reads, so memtop cannot find a tensor that is created and never read.
 
-Of one of several ranks (WORLD_SIZE) it says what dividing the optimizer's state,
-gradients and parameters among them would free, by arithmetic on what it holds.
-
-Both name memory that serves nothing: weights in two precisions, duplicates,
-gradients that outlive their step, optimizer state without a gradient, rounding.
-What a program reads is recorded nowhere, so a tensor that it makes and never reads
-is not found.`,
+For a rank of several (WORLD_SIZE), print what sharding the optimizer's state, the
+gradients and the parameters would free, computed from what the rank holds.`,
 		Example: `  memtop advise 4711
   memtop advise 4711 --target 16GiB --apply
   memtop advise snapshot.pickle --json`,

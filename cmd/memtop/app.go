@@ -44,10 +44,10 @@ func (a *app) close() {
 // about says what memtop is for.
 const about = `memtop shows what holds GPU memory, in the terminal of the machine you are on.
 
-It attaches to running processes that have a probe, as memtrain has, and shows
-them live. And it reads the memory snapshots that PyTorch writes with
+It attaches to running programs: PyTorch jobs, memtrain, and Go programs with a
+probe. It also reads the memory snapshots that PyTorch writes with
 torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
-and the HTML pages of trace_plot. No code in a file is ever run.`
+and the HTML pages of trace_plot. It never runs code from a file.`
 
 // root returns the command line.
 func (a *app) root() *cobra.Command {

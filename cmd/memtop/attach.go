@@ -25,22 +25,24 @@ func (a *app) attachCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attach [PID|SOCKET|HOST:[PID]]",
 		Short: "Look at a running process",
-		Long: `Look at the device memory of a running process, live. Without an argument it is
-the one process that can be attached to; if there are several, you choose. Of a job
-of several ranks, as mpirun, torchrun and srun start them, all are shown: a row for
-each, and Enter goes into one.
+		Long: `Show the device memory of a running process, live. Without an argument, memtop
+attaches to the only process that it can attach to, or lets you choose. Of a job
+started by mpirun, torchrun or srun it shows every rank in a row; Enter opens one.
 
-The process must have a probe: memtrain has one, any Go program can have one, and a
-PyTorch program has one if it was started with memtop run or imports memtop.auto.
-Into a PyTorch program without one memtop brings it if you agree. With --once, or when standard output is not a terminal, one state is
-printed instead; --json prints it as JSON.
+The process needs a probe. memtrain has one, any Go program can have one, and a
+PyTorch program has one if you start it with memtop run or if it imports
+memtop.auto. memtop can add the agent to any other running PyTorch program; it asks
+you first.
 
-HOST:PID is a process of another machine, where your own ssh goes and memtop is
-installed; HOST: lets you choose. --hosts looks on several machines, and --slurm on
-those of a Slurm job; --job leaves out what is of another job.
+With --once, or if standard output is not a terminal, memtop prints one state;
+--json prints it as JSON.
 
-With --all-ranks and --once a row for each rank of the process's job is printed, and
-what differs between them; the JSON has the state of each.`,
+HOST:PID is a process on another machine that your ssh reaches and that has memtop
+installed; HOST: lets you choose one. --hosts looks on several machines, --slurm on
+those of a Slurm job; --job shows one job only.
+
+With --all-ranks and --once, memtop prints a row for each rank of the process's job
+and the differences between ranks; the JSON has the state of each.`,
 		Example: `  memtop attach
   memtop attach 4711
   memtop attach 4711 --once --json
@@ -71,14 +73,14 @@ what differs between them; the JSON has the state of each.`,
 	}
 	a.settings.liveFlags(cmd.Flags())
 	there.flags(cmd.Flags())
-	cmd.Flags().StringVar(&there.job, "job", "", "of these machines' processes only those of this job: its `NAME`, or its program's")
+	cmd.Flags().StringVar(&there.job, "job", "", "show only processes of the job or program with this `NAME`")
 	a.settings.deviceFlag(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
 	a.settings.screenFlags(cmd)
-	cmd.Flags().Lookup("once").Usage = "print one state and leave"
+	cmd.Flags().Lookup("once").Usage = "print one state and exit"
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "with --once: all ranks of the job that the process belongs to")
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
-	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "bring the agent into a PyTorch program without one: "+strings.Join(injections, ", "))
+	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "disable the keys that change the process")
+	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "add the agent to a PyTorch program that has none: "+strings.Join(injections, ", "))
 	complete(cmd, "inject", injections)
 	return cmd
 }

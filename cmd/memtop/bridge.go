@@ -12,10 +12,10 @@ import (
 func (a *app) bridgeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "bridge",
-		Short: "Lead a memtop elsewhere to this machine's processes",
-		Long: `Lead a memtop elsewhere to the processes of this machine that its user may attach
-to. memtop attach HOST:PID starts it through ssh, and speaks HTTP/2 with it over
-standard input and output. It listens nowhere, and ends with its input.`,
+		Short: "Connect a memtop on another machine to this machine's processes",
+		Long: `Connect a memtop on another machine to the processes of this machine that this user
+may attach to. memtop attach HOST:PID starts it through ssh and speaks HTTP/2 with it
+over standard input and output. It listens on no port, and ends with its input.`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stdin) || isTerminal(a.stdout) {

@@ -20,15 +20,15 @@ func (a *app) checkCommand() *cobra.Command {
 	var allRanks bool
 	cmd := &cobra.Command{
 		Use:   "check FILE...|PID --max-peak SIZE --max-growth SIZE/step",
-		Short: "Leave with exit code 10 if memory exceeds a limit: a gate for CI",
-		Long: `Hold a snapshot to limits, and leave with exit code 10 and the call stacks that
-broke them when one is exceeded.
+		Short: "Exit with code 10 if memory exceeds a limit: a gate for CI",
+		Long: `Compare a snapshot with limits. If it exceeds one, print the call stacks that did
+it, and exit with code 10.
 
 The peak is the highest level of requested memory. Growth is measured over the
 last eight steps that the program marks: by torch.profiler (ProfilerStep#n), or
 by the calls of an optimizer's step that PyTorch 2.5 and later annotate.
 
-Of several files each is held to the limits, and those of a job are named by rank.`,
+Several files are checked one by one; files of one job are named by rank.`,
 		Example: `  memtop check snapshot.pickle --max-peak 30GiB
   memtop check rank*.pickle --max-peak 30GiB
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,
@@ -52,9 +52,9 @@ Of several files each is held to the limits, and those of a job are named by ran
 	a.settings.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	a.settings.jsonFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: hold all ranks of its job to the limits")
-	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at once, such as 30GiB")
-	cmd.Flags().Var(&growth, "max-growth", "most that memory may grow by from step to step, such as 1MiB/step")
+	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "check all ranks of a process's job")
+	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at one moment, such as 30GiB")
+	cmd.Flags().Var(&growth, "max-growth", "most growth from step to step, such as 1MiB/step")
 	cmd.Flags().Lookup("max-growth").DefValue = ""
 	return cmd
 }

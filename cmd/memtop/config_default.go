@@ -17,10 +17,10 @@ func (a *app) configCommand() *cobra.Command {
 	var defaults bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings in force, or a configuration file of all there are",
-		Long: `Print what the configuration file sets, and where it is. With --default print one with
-every setting, its default and what it means, as a file to begin with. A flag wins
-over the environment (MEMTOP_NAME), and that over the file.`,
+		Short: "Print the settings in force, or a configuration file with all settings",
+		Long: `Print what the configuration file sets, and where it is. --default prints a file to
+start from: every setting, its default and its meaning. A flag overrides the
+environment (MEMTOP_NAME), and the environment overrides the file.`,
 		Example: `  memtop config
   memtop config --default > ~/.config/memtop/config.toml`,
 		Args: files(0, 0),

@@ -16,14 +16,14 @@ func (a *app) conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance PID|SOCKET",
 		Short: "Check a probe against docs/protocol.md, rule by rule",
-		Long: `Check whether the probe of a process keeps the rules of docs/protocol.md, as far
-as they can be seen from outside. It plays viewer: it watches several streams at
-once, asks for everything that can be asked, and sends requests that make no
-sense. Each rule is passed, broken or not seen; of a broken one it says what was
-seen and what the page wants. The exit code is 1 when a rule is broken.
+		Long: `Check whether the probe of a process keeps the rules of docs/protocol.md, as far as
+a viewer can tell. memtop watches several streams at once, sends every request that
+the protocol has, and some that are malformed. Each rule is passed, broken or not
+seen; for a broken rule memtop prints what it saw and what the page requires. The
+exit code is 1 if a rule is broken.
 
-It costs the process what a few viewers cost. One setting is set to the value
-that it has already; --change has it changed to another value and back.`,
+This costs the process as much as a few viewers. memtop sets one setting to the
+value that it already has; --change changes it to another value and back.`,
 		Example: `  memtop conformance 4711
   memtop conformance /run/user/1000/memtop/4711-123456.sock --json`,
 		Args:              oneProcess(1),
@@ -38,9 +38,9 @@ that it has already; --change has it changed to another value and back.`,
 	f := cmd.Flags()
 	a.settings.jsonFlag(f)
 	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
-	f.BoolVar(&o.Quick, "quick", false, "leave out what takes ten seconds: viewers that do not read, requests that do not end")
-	f.BoolVar(&o.Change, "change", false, "change a setting to another value, and back")
-	f.BoolVar(&o.Crowd, "crowd", false, "take all places for viewers too: others are turned away meanwhile")
+	f.BoolVar(&o.Quick, "quick", false, "skip checks that take ten seconds: viewers that do not read, requests that do not end")
+	f.BoolVar(&o.Change, "change", false, "also change a setting to another value, and back")
+	f.BoolVar(&o.Crowd, "crowd", false, "also open as many streams as the probe allows; it refuses other viewers meanwhile")
 	return cmd
 }
 

@@ -28,11 +28,11 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [-- FLAGS OF memtrain]",
 		Short: "Train a small model on this machine and attach to it; no GPU is needed",
-		Long: `Train a small transformer on this machine's processor, whose memory is the device
-here, and attach to it. Leaving ends both.
+		Long: `Train a small transformer on this machine's processor and attach to it. The device
+is a part of the processor's memory. Leaving memtop ends both.
 
-Press C to turn checkpointing on from the next step, A for mixed precision, U to
-undo; 8 shows what each did. What follows -- goes to memtrain.`,
+C switches checkpointing on from the next step, A mixed precision; U undoes the last
+change; 8 shows what each change did. Flags after -- go to memtrain.`,
 		Example: `  memtop demo
   memtop demo -- --leak cache
   memtop demo -- --layers 8 --dim 256`,
@@ -46,8 +46,8 @@ undo; 8 shows what each did. What follows -- goes to memtrain.`,
 	a.settings.liveFlags(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
 	a.settings.screenFlags(cmd)
-	cmd.Flags().Lookup("once").Usage = "print one state, after a few steps, and leave"
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
+	cmd.Flags().Lookup("once").Usage = "print one state after a few steps, and exit"
+	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "disable the keys that change the process")
 	return cmd
 }
 

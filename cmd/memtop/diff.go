@@ -25,14 +25,14 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff BEFORE [AFTER]",
 		Short: "Print what grew, shrank, appeared and vanished between two snapshots or moments, and why",
 		Long: `Print what grew, shrank, appeared and vanished between two snapshots, or between two
-moments of one: by cause, by category, by line of the program, by module, and by when it
-was allocated. Without --at and --to the ends are compared, and the histories.
+moments of one: by cause, by category, by line of the program, by module, and by time
+of allocation. Without --at and --to, compare the ends and the histories.
 
-Causes are counted: allocations of a line that all changed their sizes by one factor, as
-mixed precision or another batch makes, copies of autocast, memory of the same sizes from
-another line, what the other side holds at another moment of its step, what is on one
-side only. They sum to the difference. Lines are compared by file, line and function; a
-program that lies in another folder is the same program.`,
+memtop counts causes: allocations of a line that all changed their sizes by one factor
+(mixed precision, another batch size), copies by autocast, memory of the same sizes
+from another line, memory that the other side holds at another moment of its step, and
+memory that only one side has. The causes sum to the difference. Lines are the same if
+file, line and function are, even if the program lies in another folder.`,
 		Example: `  memtop diff fp32.pickle amp.pickle --at peak
   memtop diff snapshot.pickle --at peak --to end
   memtop diff before.pickle after.pickle --at 3400 --to 5100 --json`,
@@ -51,11 +51,11 @@ program that lies in another folder is the same program.`,
 	a.settings.readFlags(cmd.Flags())
 	a.settings.deviceFlag(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
-	cmd.Flags().Var(&m.from, "at", "compare what is live at the peak, at the end, or after an event: peak, end or its number")
-	cmd.Flags().Var(&m.to, "to", "the moment of AFTER (default that of --at)")
+	cmd.Flags().Var(&m.from, "at", "MOMENT to compare: peak, end, or the number of an event")
+	cmd.Flags().Var(&m.to, "to", "the moment of AFTER (default: the moment of --at)")
 	complete(cmd, "at", []string{"peak", "end"})
 	complete(cmd, "to", []string{"peak", "end"})
-	cmd.Flags().Var(&limit, "max-growth", "leave with exit code 10 if the peak of a device grew by more than this")
+	cmd.Flags().Var(&limit, "max-growth", "exit with code 10 if the peak of a device grew by more than this")
 	return cmd
 }
 

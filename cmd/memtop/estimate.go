@@ -14,15 +14,14 @@ func (a *app) estimateCommand() *cobra.Command {
 	var e program.Estimate
 	cmd := &cobra.Command{
 		Use:   "estimate --model MODEL",
-		Short: "Print the memory that a training run would need, without a run or a GPU",
-		Long: `Print what each rank of a training run would need and for what, and on which
-devices it fits: as asked, and with techniques that need less. The flags are
-those of memtrain.
+		Short: "Print the memory that a training run would need, without running it",
+		Long: `Print how much memory each rank of a training run would need, what for, and on which
+devices it fits: as given, and with techniques that need less. The flags are those of
+memtrain.
 
-It is no formula: two steps of the run are rehearsed on a device that computes
-nothing, by the code that trains, and with an allocator that has PyTorch's
-rules. A run fits on a device when its allocator can serve it with what is left
-of these after ` + program.OutsideAllocator() + ` that CUDA itself takes:
+The result comes from no formula. The code that trains runs two steps on a device that
+computes nothing, with an allocator that has PyTorch's rules. A run fits on a device
+if the allocator can serve it with what these sizes leave after ` + program.OutsideAllocator() + ` that CUDA itself takes:
   ` + strings.Join(program.DeviceSizes(), "\n  "),
 		Example: `  memtop estimate --model gpt2-xl --batch 8 --amp bf16
   memtop estimate --model gpt --layers 32 --dim 4096 --heads 32 --seq 2048 --vocab 50257 --json`,

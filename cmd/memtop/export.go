@@ -52,14 +52,14 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export FILE|PID --to FORMAT -o OUT",
 		Short: "Write a snapshot in another format",
-		Long: `Write a snapshot in another format. Without --to, OUT's extension says which:
+		Long: `Write a snapshot in another format. Without --to, the extension of OUT chooses it:
 
 ` + formatsTable() + `
-Stacks are those of the memory live at one moment, the peak or what --at says; csv
-has those of every event. Of a snapshot without a history, as PyTorch writes when
-nothing was recorded, the memory at the end is written.
-OUT is complete or not there at all; a file of that name stays, unless --force
-lets it be replaced. A link means the file that it leads to.`,
+Stacks are those of the memory live at one moment: the peak, or the moment of --at. csv
+has the stacks of every event. If a snapshot has no history, because PyTorch recorded
+none, memtop writes the memory at the end.
+OUT is written completely or not at all. memtop replaces an existing file only with
+--force, and follows a link to its file.`,
 		Example: `  memtop export snapshot.pickle -o report.html
   memtop export snapshot.pickle --to folded --at end -o - | flamegraph.pl > memory.svg
   memtop export snapshot.pickle -o peak.pb.gz && go tool pprof -top peak.pb.gz`,
@@ -85,7 +85,7 @@ lets it be replaced. A link means the file that it leads to.`,
 
 // atFlag adds the flag that chooses a moment.
 func atFlag(cmd *cobra.Command, at *analysis.Moment) {
-	cmd.Flags().Var(at, "at", "show what is live at the peak, at the end, or after an event: peak, end or its number")
+	cmd.Flags().Var(at, "at", "MOMENT to show: peak, end, or the number of an event")
 	complete(cmd, "at", []string{"peak", "end"})
 }
 

@@ -44,13 +44,13 @@ func (i *interval) Type() string { return "DURATION" }
 // liveFlags adds the flags of commands that follow a process.
 func (s *settings) liveFlags(f *pflag.FlagSet) {
 	f.Var(&s.interval, "interval", "how often to look, 50ms to 1m")
-	f.StringVar(&s.log, "log", "", "append what memtop does to this `FILE`")
+	f.StringVar(&s.log, "log", "", "append a log of what memtop does to this `FILE`")
 	s.remoteFlags(f)
 }
 
 // remoteFlags adds the flag of commands that go to other machines.
 func (s *settings) remoteFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.remoteMemtop, "remote-memtop", "", "the memtop to run on other machines, a `PATH` there (default the one in its PATH)")
+	f.StringVar(&s.remoteMemtop, "remote-memtop", "", "`PATH` of memtop on other machines (default: found in PATH there)")
 }
 
 // isLive reports whether an argument names a process: a number that is not also

@@ -26,21 +26,21 @@ func (a *app) lsCommand() *cobra.Command {
 		Short: "List the processes that can be attached to",
 		Long: `List the processes that can be attached to, a row for each of their devices.
 
-They have three seconds to answer. A process that does not, or must not be
-trusted, has a row without numbers, and standard error says why; so it does of
-sockets that ended processes left behind. In the JSON these have a "problem" in
-the place of numbers, and those of no process the pid 0.
+A process has three seconds to answer. If it does not answer, or memtop must not trust
+it, its row has no numbers, and standard error says why. The same goes for sockets that
+ended processes left behind. In the JSON such a row has a "problem" instead of numbers,
+and the pid 0 if there is no process.
 
-Python programs that use a GPU or have PyTorch, and no agent, are listed below with
-what to do about that; the JSON has it as "remedy".
+Python programs that use a GPU or have PyTorch, but no agent, are listed below the
+others with what you can do; the JSON has it as "remedy".
 
---hosts lists those of other machines instead, where your own ssh goes and memtop is
-installed, and --slurm those of a Slurm job's.
+--hosts lists the processes of other machines that your ssh reaches and that have memtop
+installed; --slurm lists those of a Slurm job.
 
---dead lists what ended programs left for memtop open instead: PyTorch programs with
-an agent that ran out of memory a snapshot, made before the exception was raised, and
-programs with a probe that were killed, crashed or ran out of memory a black box, which
-has what they did last. Black boxes are kept for a day; --clean removes them now.`,
+--dead lists what ended programs left for memtop open: a snapshot of each PyTorch
+program with an agent that ran out of memory, written before the exception, and a black
+box of each program with a probe that was killed, crashed or ran out of memory, with
+what it did last. Black boxes are kept for a day; --clean removes them now.`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := there.check(cmd, nil); err != nil {
@@ -64,7 +64,7 @@ has what they did last. Black boxes are kept for a day; --clean removes them now
 	}
 	there.flags(cmd.Flags())
 	a.settings.remoteFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&dead, "dead", false, "list ended programs, and the snapshots and black boxes that they left")
+	cmd.Flags().BoolVar(&dead, "dead", false, "list ended programs, with their snapshots and black boxes")
 	cmd.Flags().BoolVar(&clean, "clean", false, "remove the black boxes of ended programs")
 	a.settings.jsonFlag(cmd.Flags())
 	return cmd

@@ -27,16 +27,15 @@ func (a *app) metricsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metrics",
 		Short: "Print or serve the metrics of every probe on this machine, for Prometheus",
-		Long: `Print the metrics of every program with a probe on this machine: bytes
-allocated, reserved and by category, steps, requests that failed, what the device
-has, and whether each probe is up. With
---listen they are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks
-every program once; one that does not answer within 3 seconds, or before most of
-the scraper's timeout is over, is down in it.
+		Long: `Print the metrics of every program with a probe on this machine: bytes allocated,
+reserved and by category, steps, failed requests, the device's memory, and whether
+each probe is up. --listen serves them at /metrics until Ctrl-C or SIGTERM. Each scrape
+asks every program once. A program that does not answer within 3 seconds, or within
+most of the scraper's timeout, counts as down.
 
-Whoever can connect sees those numbers and, as labels, the pid, user, program
-and script of each job, its rank and its launcher's name for it, but no arguments. On this machine that is any user.
-Another machine is let in only by an address of the network together with
+Every user of this machine can connect to the port. They see these numbers and, as
+labels, the pid, user, program, script, rank and job of each program, but no arguments.
+Other machines can connect only if you listen on an address of the network and add
 --allow-remote: there is no encryption and no password.`,
 		Example: `  memtop metrics
   memtop metrics --to text > /var/lib/node_exporter/memtop.prom
@@ -59,9 +58,9 @@ Another machine is let in only by an address of the network together with
 	}
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "", "serve at this `ADDRESS`, such as 127.0.0.1:9400")
-	f.BoolVar(&remote, "allow-remote", false, "let --listen serve other machines, without a password")
+	f.BoolVar(&remote, "allow-remote", false, "allow --listen on an address that other machines reach; there is no password")
 	f.StringVar(&to, "to", "openmetrics", "`FORMAT` to print: "+strings.Join(names, ", "))
-	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+	f.StringVar(&a.settings.log, "log", "", "append a log of what memtop does to this `FILE`")
 	complete(cmd, "to", names)
 	return cmd
 }

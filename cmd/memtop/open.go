@@ -27,11 +27,11 @@ func (a *app) openCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open FILE...",
 		Short: "Look at snapshots",
-		Long: `Look at one or more snapshots; [ and ] switch between them, 6 v compares two, ? shows
-all keys. Files whose names say that they are the ranks of one job, as rank0.pickle and
-rank1.pickle do, are shown beside each other first: 9. Recordings say it themselves.
-FILE may be - for standard input. When standard output is not a terminal, the
-report is printed instead.`,
+		Long: `Show one or more snapshots. [ and ] switch between them, 6 v compares two, ? lists all
+keys. If the names of files say that they are the ranks of one job, such as rank0.pickle
+and rank1.pickle, memtop starts with all ranks in rows (page 9); recordings carry their
+rank. FILE may be - for standard input. If standard output is not a terminal, memtop
+prints the report.`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if a.settings.once || !isTerminal(a.stdout) {

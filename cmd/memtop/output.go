@@ -17,7 +17,7 @@ const standardOutput = "-"
 func outputFlags(cmd *cobra.Command, to *output.File) {
 	f := cmd.Flags()
 	f.StringVarP(&to.Path, "output", "o", "", "`FILE` to write, - for standard output")
-	f.BoolVar(&to.Overwrite, "force", false, "write over a file that is there")
+	f.BoolVar(&to.Overwrite, "force", false, "replace an existing file")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		switch to.Path {
 		case "":

@@ -21,10 +21,10 @@ func (a *app) recordCommand() *cobra.Command {
 	var o attach.RecordOptions
 	cmd := &cobra.Command{
 		Use:   "record PID -o OUT.mtr",
-		Short: "Save what a process reports, to look at it later",
-		Long: `Save the live stream of a process until it ends, or until Ctrl-C or another
-signal ends the recording. memtop open shows it like the process itself, from its
-first event to its last. The file is whole at any time, also while it grows.`,
+		Short: "Save the live stream of a process, to look at it later",
+		Long: `Save the live stream of a process until the process ends, or until Ctrl-C or another
+signal. memtop open shows the recording like the process itself, from its first event
+to its last. The file is a valid recording at any time, even while it grows.`,
 		Example: `  memtop record 4711 -o run.mtr
   memtop record 4711 -o run.mtr --for 30s
   memtop record 4711 -o run.mtr --steps 100 && memtop open run.mtr`,

@@ -30,19 +30,20 @@ func (a *app) rehearseCommand() *cobra.Command {
 	on := gpuChoice{name: "h100-80gb"}
 	cmd := &cobra.Command{
 		Use:   "rehearse [FLAGS] -- COMMAND [ARGUMENT...]",
-		Short: "Run a PyTorch CUDA script without a GPU, and say whether it fits on one",
-		Long: `Run a command that starts PyTorch on an imitated GPU: no kernel runs and no memory is
-taken, but PyTorch's own allocator decides as it would on that GPU. Print whether the
-program fits, its peak, and who holds the memory then. It needs the CUDA build of
-PyTorch and no GPU, no driver; a GPU that is there is hidden from the command.
+		Short: "Run a PyTorch CUDA script without a GPU, and print whether it fits on one",
+		Long: `Run a command that starts PyTorch, on an imitated GPU. No kernel runs and no memory is
+taken, but PyTorch's own allocator decides as it would on that GPU. memtop prints
+whether the program fits, its peak, and what holds the memory then. This needs the CUDA
+build of PyTorch, but no GPU and no driver; memtop hides an existing GPU from the command.
 
-The program ends after --steps optimizer steps, or when its peak has not risen for three;
-a program without steps runs to its end. What would come after is not run, so no weights
-are saved that were never computed. What the program reads from the device is zeros but
-for what it has just copied there, so its loss says nothing.
+The program ends after --steps optimizer steps, or when its peak has not risen for three
+steps; a program without steps runs to its end. Code after the last step does not run,
+so it cannot save weights that were never computed. Values that the program reads from
+the device are zeros, except for values that it has just copied there, so its loss means
+nothing.
 
-A program that does not fit is run again without a limit, which says what it needs, and
-with changes that may make it fit; --no-advice leaves it at one run.
+If the program does not fit, memtop runs it again without a limit, to see what it needs,
+and then with changes that may make it fit; --no-advice runs it once.
 
 The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed.`,
 		Example: `  memtop rehearse -- python train.py
@@ -82,17 +83,17 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.SetInterspersed(false) // what follows the command is the command's
 	f.StringVar(&on.name, "gpu", on.name, "`NAME` of the GPU, several with --vary, or list")
 	f.StringVar(&on.file, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
-	f.Var(&on.memory, "memory", "another `SIZE` of its memory")
-	f.IntVar(&r.Devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
-	f.IntVar(&r.World, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
+	f.Var(&on.memory, "memory", "`SIZE` of the GPU's memory, if it is not the usual one")
+	f.IntVar(&r.Devices, "gpus", 1, "number of GPUs (default 1, with --world up to 8)")
+	f.IntVar(&r.World, "world", 0, "run the command as one rank of a job of `N`; the other ranks do not run")
 	f.IntSliceVar(&r.Ranks, "rank", []int{0}, "which ranks, with --world")
 	f.IntVar(&r.Steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
-	f.Var(&r.Values.Most, "values", "what is read where a value decides a size, `zeros|upper`: upper has nonzero, masks and unique return all that they could")
-	f.Var(&r.Values.Set, "set", "the value that is read on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
-	f.Var(&r.Vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
+	f.Var(&r.Values.Most, "values", "values that decide a size, `zeros|upper`: with upper, nonzero, masks and unique return as much as they can")
+	f.Var(&r.Values.Set, "set", "the value that the program reads on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
+	f.Var(&r.Vary, "vary", "replace {NAME} in the command by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
-	f.BoolVar(&r.To.Overwrite, "force", false, "write over a file that is there")
-	f.BoolVar(&r.NoAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
+	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
+	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit")
 	a.settings.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp

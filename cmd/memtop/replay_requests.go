@@ -21,17 +21,16 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE|PID --alloc-conf SETTINGS...",
 		Short: "Print what the recorded requests would take under other allocator settings",
-		Long: `Give the recorded requests to memtop's own allocator, which has PyTorch's rules,
-under other settings in the syntax of PYTORCH_CUDA_ALLOC_CONF: the peaks of
-reserved and of allocated memory, and whether the request that ran out of
-memory would have fit.
+		Long: `Give the recorded requests to memtop's own allocator, which has PyTorch's rules, under
+other settings in the syntax of PYTORCH_CUDA_ALLOC_CONF. Print the peaks of reserved and
+allocated memory, and whether the request that ran out of memory would have fit.
 
-First the recorded settings are replayed: it says whether that gives the
-recorded reserved memory at every event, and if not, why.
+First memtop replays the recorded settings, and prints whether that gives the recorded
+reserved memory at every event, and if not, why.
 
-How much memory the process could have is taken from the out-of-memory event,
-where there is one; otherwise there is no end to it, unless --device-memory
-says so. Without --alloc-conf a few settings that often help are tried.`,
+If the recording has an out-of-memory event, memtop takes the size of memory from it;
+otherwise memory has no end unless you set --device-memory. Without --alloc-conf memtop
+tries a few settings that often help.`,
 		Example: `  memtop replay oom.pickle --alloc-conf expandable_segments:True
   memtop replay oom.pickle --alloc-conf max_split_size_mb:128 --alloc-conf roundup_power2_divisions:4 --json
   memtop replay run.pickle --device-memory 24GiB`,
@@ -43,8 +42,8 @@ says so. Without --alloc-conf a few settings that often help are tried.`,
 	a.settings.readFlags(cmd.Flags())
 	a.settings.deviceFlag(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
-	cmd.Flags().StringArrayVar(&settings, "alloc-conf", nil, "`SETTINGS` to try, such as expandable_segments:True; may be given again")
-	cmd.Flags().Var(&memory, "device-memory", "memory that the device has for the process, such as 80GiB")
+	cmd.Flags().StringArrayVar(&settings, "alloc-conf", nil, "`SETTINGS` to try, such as expandable_segments:True; may be repeated")
+	cmd.Flags().Var(&memory, "device-memory", "memory of the device that the process may use, such as 80GiB")
 	return cmd
 }
 

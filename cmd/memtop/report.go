@@ -20,17 +20,16 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE...|PID",
 		Short: "Print the findings as text, or all numbers as JSON",
-		Long: `Print what stands out and the numbers at the peak, as text or as JSON.
+		Long: `Print the findings and the numbers at the peak, as text or as JSON.
 
-Of several files that are ranks of one job, as rank0.pickle and rank1.pickle are, print
-a row for each and what differs between them; the JSON has the report on each too.
-So it does of a process with --all-ranks.
+If several files are the ranks of one job, such as rank0.pickle and rank1.pickle, print a
+row for each and the differences between them; the JSON also has each report. For a
+process, --all-ranks does the same.
 
-With --by, print whose line the memory is instead: a table of what each line,
-function, file or module holds itself and together with what it calls. Memory counts
-for the innermost line of the program's own code: Python that is in no folder of
-packages and neither PyTorch's nor the standard library's. A module is the package
-that a file is in. --libraries counts it for the innermost line of all.`,
+--by prints a table of what each line, function, file or module holds, by itself and
+together with what it calls. Memory counts for the innermost line of the program's own
+code: Python outside of installed packages, PyTorch and the standard library. A module is
+the package that a file belongs to. --libraries counts memory for the innermost line of all.`,
 		Example: `  memtop report snapshot.pickle
   memtop report rank*.pickle
   memtop report snapshot.pickle --by line
@@ -51,9 +50,9 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 			return a.files.reports(cmd.Context(), paths, allRanks)
 		},
 	}
-	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: of all ranks of its job")
-	cmd.Flags().Var(&options.By, "by", "add memory up by line, function, file or module")
-	cmd.Flags().BoolVar(&options.Libraries, "libraries", false, "with --by: lines of libraries, of PyTorch and of C++ too")
+	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "report on all ranks of a process's job")
+	cmd.Flags().Var(&options.By, "by", "sum memory by line, function, file or module")
+	cmd.Flags().BoolVar(&options.Libraries, "libraries", false, "with --by: count memory for lines of libraries, PyTorch and C++ too")
 	atFlag(cmd, &options.At)
 	complete(cmd, "by", []string{"line", "function", "file", "module"})
 	a.settings.readFlags(cmd.Flags())

@@ -16,13 +16,13 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [--] PROGRAM [ARGUMENT...]",
 		Short: "Start a PyTorch program so that it can be attached to",
-		Long: `Start a program, as if memtop were not there: in this terminal, with this process
-number and exit code. Every Python in it that imports PyTorch and trains gets memtop's
-agent: all ranks of torchrun, no launcher and no worker of a data loader. Then
-memtop attach, in another terminal, shows it.
+		Long: `Start a program as if memtop were not there: in this terminal, with the same process
+number and exit code. Every Python process of it that imports PyTorch and trains gets
+memtop's agent: all ranks of torchrun, but no launcher and no data loader worker. Then
+run memtop attach in another terminal.
 
-It sets PYTHONPATH, which interpreters called with -I, -E or -S ignore. A
-sitecustomize of your own runs as before.`,
+memtop sets PYTHONPATH, which Python ignores if it is called with -I, -E or -S. Your own
+sitecustomize still runs.`,
 		Example: `  memtop run -- python train.py --epochs 3
   memtop run -- torchrun --nproc-per-node 8 train.py
   memtop run -- accelerate launch train.py`,

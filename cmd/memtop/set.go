@@ -20,10 +20,10 @@ func (a *app) setCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "set PID KEY=VALUE...",
-		Short: "Change settings of a process's next step, and say what that changes",
-		Long: `Change settings of the next step of a process, such as checkpoint, amp and
-optimizer of memtrain, and print what the change should do. With --wait it is
-also measured, over a few steps before and after.`,
+		Short: "Change settings of a process's next step, and print the effect",
+		Long: `Change settings of the next step of a process, such as checkpoint, amp and optimizer
+of memtrain, and print the predicted effect. With --wait memtop also measures the
+effect, over a few steps before and after.`,
 		Example: `  memtop set 4711 checkpoint=block
   memtop set 4711 amp=bf16 checkpoint=none --wait --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ also measured, over a few steps before and after.`,
 	}
 	a.settings.liveFlags(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have settled, and print what is measured")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have passed, and print the measured effect")
 	return cmd
 }
 

@@ -50,8 +50,8 @@ var noEnvironment = []string{
 
 // readFlags adds the flags of commands that read a file.
 func (s *settings) readFlags(f *pflag.FlagSet) {
-	f.Var(&s.maxMemory, "max-memory", "bound on memtop's memory for a file, such as 4GiB (default by the file's size, see memtop info)")
-	f.StringVar(&s.log, "log", "", "append what memtop does to this `FILE`")
+	f.Var(&s.maxMemory, "max-memory", "most memory for a file, such as 4GiB (default: see memtop info)")
+	f.StringVar(&s.log, "log", "", "append a log of what memtop does to this `FILE`")
 }
 
 func (s *settings) jsonFlag(f *pflag.FlagSet) {
@@ -59,18 +59,18 @@ func (s *settings) jsonFlag(f *pflag.FlagSet) {
 }
 
 func (s *settings) deviceFlag(f *pflag.FlagSet) {
-	f.IntVar(&s.device, "device", -1, "device `N` only (default the one that ran out of memory, else with most events)")
+	f.IntVar(&s.device, "device", -1, "device `N` only (default: the one out of memory, else with most events)")
 }
 
 // screenFlags adds the flags of commands that draw.
 func (s *settings) screenFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVarP(&s.once, "once", "1", false, "print the report and leave")
-	f.StringVar(&s.page, "page", "", "first page, of a job ranks, else overview, by default: "+strings.Join(pages, ", "))
+	f.BoolVarP(&s.once, "once", "1", false, "print the report and exit")
+	f.StringVar(&s.page, "page", "", "first page (default ranks for a job, else overview): "+strings.Join(pages, ", "))
 	f.StringVar(&s.color, "color", "auto", "use colours: "+strings.Join(colors, ", "))
 	f.StringVar(&s.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
-	f.BoolVar(&s.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")
-	f.BoolVar(&s.noMouse, "no-mouse", false, "leave the mouse to the terminal (default as TERM needs it)")
+	f.BoolVar(&s.ascii, "ascii", false, "draw with ASCII characters only (default: as TERM and the locale need it)")
+	f.BoolVar(&s.noMouse, "no-mouse", false, "do not use the mouse (default: as TERM needs it)")
 	complete(cmd, "page", pages)
 	complete(cmd, "color", colors)
 	complete(cmd, "theme", themes)

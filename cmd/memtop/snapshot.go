@@ -14,9 +14,9 @@ func (a *app) snapshotCommand() *cobra.Command {
 	var to output.File
 	cmd := &cobra.Command{
 		Use:   "snapshot PID -o OUT.pickle",
-		Short: "Have a process write its memory in PyTorch's snapshot format",
-		Long: `Have a process write its memory in PyTorch's snapshot format. What it sends is
-read as memtop open would: only a snapshot that is whole is written.`,
+		Short: "Save a process's memory in PyTorch's snapshot format",
+		Long: `Save a process's memory in PyTorch's snapshot format. memtop reads what the process
+sends as memtop open would, and writes the file only if the snapshot is complete.`,
 		Example: `  memtop snapshot 4711 -o now.pickle
   memtop snapshot 4711 -o - | memtop report -`,
 		Args:              oneProcess(1),

@@ -54,7 +54,7 @@ func (q *question) suspicion() string {
 	case q.limited:
 		return "the settings limit the memory to a fraction that is not known in bytes: "
 	case len(q.pools.ranges) > 0:
-		return "some memory is in private pools, of which not all is recorded: "
+		return "some memory is in private pools that are not all recorded: "
 	case q.Device.Overflowed:
 		return "the file lost earlier events: "
 	}

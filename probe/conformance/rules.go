@@ -144,7 +144,7 @@ var unseeable = map[string]string{
 	"S4": "it takes another user to be refused; memtop's side of it is asked before a byte is sent",
 	"F3": "it is about readers", "F4": "it is about readers", "F6": "it is about who records",
 	"I5":  "it is about who asks",
-	"S13": "a probe may begin anew, and does where the place is not kept any more",
+	"S13": "a probe may start with a fresh state, and does if it no longer keeps the place",
 	"O8":  "a viewer would have to fall behind by a quarter of a million events",
 	"T3":  "only the program knows what its memory is for",
 	"E4":  "only the program knows the pool", "A8": "it is about readers",

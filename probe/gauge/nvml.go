@@ -23,7 +23,7 @@ func open() (library, error) {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return nil, errors.New("there is no NVIDIA driver here: libnvidia-ml.so.1 is not found")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return nil, fmt.Errorf("the NVIDIA driver does not answer: %s; it was updated while it ran, and the machine must begin anew", nvml.ErrorString(r))
+		return nil, fmt.Errorf("the NVIDIA driver does not answer: %s; it was updated while it ran, so restart the machine", nvml.ErrorString(r))
 	default:
 		return nil, fmt.Errorf("the NVIDIA driver does not answer: %s", nvml.ErrorString(r))
 	}

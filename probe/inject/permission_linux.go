@@ -78,7 +78,7 @@ func (o obstacles) refusal(pid int) *RefusedError {
 	e := &RefusedError{Cause: fmt.Sprintf("the system lets nothing into process %d", pid), Remedy: launch, Forbidden: true}
 	switch {
 	case o.scope >= 3:
-		e.Cause += ": kernel.yama.ptrace_scope is 3, until the machine starts anew"
+		e.Cause += ": kernel.yama.ptrace_scope is 3 until the machine restarts"
 	case o.root && !o.capable && o.container:
 		e.Cause += ": this container has no CAP_SYS_PTRACE"
 		e.Remedy = "start the container with --cap-add SYS_PTRACE, run memtop on the machine outside, or " + launch

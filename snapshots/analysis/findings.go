@@ -168,7 +168,7 @@ func (f *finder) warmUp() {
 	f.add(Finding{
 		Kind: WarmUpFinding, Bytes: first, Saving: more, Confidence: Probable, Where: Where{Event: event},
 		Evidence: fmt.Sprintf("The first step needed %s, no later one more than %s", quantity.Bytes(first), quantity.Bytes(later)),
-		Remedy:   "torch.cuda.empty_cache() after it gives back what is cached",
+		Remedy:   "torch.cuda.empty_cache() after it returns the cached memory",
 	})
 }
 

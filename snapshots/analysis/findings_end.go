@@ -17,7 +17,7 @@ func (f *finder) ended() []Finding {
 	}
 	found := Finding{
 		Kind: EndedFinding, Severity: Problem, Confidence: Certain, Where: Where{Event: f.index.End()},
-		Evidence: "Killed, or crashed: no goodbye",
+		Evidence: "Killed or crashed: it did not say that it ends",
 	}
 	switch end := live.Ended; {
 	case end.Runs:

@@ -67,8 +67,8 @@ func (f *finder) heldBefore() {
 	if share := Percent(bytes, s.PeakRequested); share >= 20 {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: -1},
-			Evidence: fmt.Sprintf("%s (%d%%) of the peak is from before recording, and nothing tells what it is for", quantity.Bytes(bytes), share),
-			Remedy:   "Recording from the program's begin would tell",
+			Evidence: fmt.Sprintf("%s (%d%%) of the peak is older than the recording, and its use is unknown", quantity.Bytes(bytes), share),
+			Remedy:   "record from the start of the program to know",
 		})
 	}
 }
@@ -80,7 +80,7 @@ func (f *finder) heldWithoutStack() {
 	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 && f.index.hasStacks() {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: NoEvent},
-			Evidence: fmt.Sprintf("%s (%d%%) was allocated while recording was off, and nothing tells what it is for", quantity.Bytes(bytes), share),
+			Evidence: fmt.Sprintf("%s (%d%%) was allocated while recording was off, and its use is unknown", quantity.Bytes(bytes), share),
 		})
 	}
 }
@@ -99,11 +99,11 @@ func (f *finder) unrecorded() {
 	case x.events.Len() == 0:
 		add(Info, "The file has no history, only the memory at the moment it was written", "to record one, "+how+" first")
 	case !x.History():
-		add(Info, "The trace holds "+entries(x.events.Len())+", which is not a history: recording was set to keep only the state",
+		add(Info, "The trace has "+entries(x.events.Len())+", which is not a history: recording was set to keep only the state",
 			"to record one, "+how)
 	}
 	if !x.hasStacks() {
-		add(Warning, "No stacks were recorded, so memory cannot be told apart by who allocated it", "to record them, "+how+" before allocating")
+		add(Warning, "No stacks were recorded, so the places of allocation are unknown", "to record them, "+how+" before allocating")
 	}
 }
 

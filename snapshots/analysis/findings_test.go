@@ -200,7 +200,7 @@ block 0x200000 1048576 inactive
 		"no events":            {"device 0" + fmt.Sprintf(block, "stack=act"), "The file has no history"},
 		"one event":            {"device 0\nfree_completed 0x1000 512\n" + fmt.Sprintf(block, "stack=act"), "a single entry, which is not a history"},
 		"no stacks":            {"device 0" + fmt.Sprintf(block, ""), "No stacks were recorded"},
-		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x100000 1048576 stack=main\n", "from before recording, and nothing tells what it is for"},
+		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x100000 1048576 stack=main\n", "older than the recording, and its use is unknown"},
 		"state without events": {"device 0\nalloc 0x1000 1024 stack=act\nalloc 0x2000 512 stack=act\n", "do not fit together"},
 		"a pending free": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), "active_allocated", "active_pending_free", 1),

@@ -24,7 +24,7 @@ type Band struct {
 	Stack      trace.StackID      // ByStack and ByAllocation
 	Allocation trace.AllocationID // ByAllocation
 	Segment    uint64             // of a segment timeline: address of the segment or region
-	Held       bool               // memory from before recording, of unknown use
+	Held       bool               // memory older than the recording, use unknown
 	Rest       bool               // everything that has no band of its own
 }
 

@@ -28,10 +28,10 @@ type WasteKind struct {
 
 // WasteKinds are all kinds, in the order in which they are shown among equals.
 var WasteKinds = []WasteKind{
-	{Name: "two_precisions", Means: "the same weights in two precisions at the step's peak", find: (*wasteFinder).twice},
-	{Name: "duplicate", Means: "several live tensors of one name, shape and type, of which the first is not counted", find: (*wasteFinder).duplicates},
-	{Name: "stale_gradient", Means: "gradients from before the last step, which the optimizer has stepped past", find: (*wasteFinder).staleGradients},
-	{Name: "unused_optimizer_state", Means: "state of layers that had no gradient in the last step", find: (*wasteFinder).unusedState},
+	{Name: "two_precisions", Means: "the same weights in two precisions at the peak of the step", find: (*wasteFinder).twice},
+	{Name: "duplicate", Means: "several live tensors with the same name, shape and type; the first is not counted", find: (*wasteFinder).duplicates},
+	{Name: "stale_gradient", Means: "gradients that are older than the optimizer's last step", find: (*wasteFinder).staleGradients},
+	{Name: "unused_optimizer_state", Means: "optimizer state of layers without a gradient in the last step", find: (*wasteFinder).unusedState},
 }
 
 // RoundingWaste is what blocks have more than was requested.

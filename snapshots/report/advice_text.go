@@ -70,7 +70,7 @@ func (r *Advice) wasted(p *page) {
 // proven writes what a file's stacks prove.
 func (r *Advice) proven(p *page) {
 	if len(r.Options) == 0 {
-		p.line("its stacks prove nothing that would make it less")
+		p.line("the stacks prove no saving")
 	}
 	for i := range r.Options {
 		o := &r.Options[i]

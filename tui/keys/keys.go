@@ -55,9 +55,9 @@ func NewGlobal(titles []string) Global {
 		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
 		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
 		WhatIf: New("w", "what if: other allocator settings", "w"),
-		Peak:   New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
+		Peak:   New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory event", "o"),
 		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
-		Freeze: New("space", "freeze the display of a process, or let it go on", "space"), Maximise: New("z", "maximise the pane", "z"),
+		Freeze: New("space", "freeze or continue the live display", "space"), Maximise: New("z", "maximise the pane", "z"),
 		Back: New("esc", "back; cancel", "esc"), Redraw: New("ctrl-l", "redraw", "ctrl+l"),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// HeldLetter stands for memory from before recording, of unknown use.
+// HeldLetter stands for memory older than the recording, use unknown.
 const HeldLetter = 'H'
 
 // letters are what stands for categories where colours do not: of each the first
@@ -44,5 +44,5 @@ func CategoryTerms(t *screen.Theme) []keys.Term {
 	for _, c := range trace.Categories {
 		terms = append(terms, keys.Explain(string(Letter(c)), c.String()))
 	}
-	return append(terms, keys.Explain(string(HeldLetter), "from before recording, of unknown use"))
+	return append(terms, keys.Explain(string(HeldLetter), "older than the recording, use unknown"))
 }

@@ -24,7 +24,7 @@ func (p *Page) bind() {
 	k.Open.SetHelp("enter", "segment: its blocks; block: its allocation in Events")
 	k.Search.SetHelp("/", "search address, pool, stream, type, stack")
 	k.Filter.SetHelp("\\", "only segments that match")
-	k.Expand.SetHelp("e", "all frames, or the telling ones")
+	k.Expand.SetHelp("e", "all frames, or the most informative ones")
 	p.Keys.Bind(
 		page.NewKey("c", "all pools, then each pool alone", page.Act(p.turnPool)),
 		page.NewKey("b", "bars of equal length, or as long as the segment", page.Turn(&p.scaled)),

@@ -28,11 +28,11 @@ func (p *Page) bind() {
 	k.Motion.Sideways("collapse, to the caller; flame: to the left", "expand; flame: to the right")
 	k.Bind(
 		page.NewKey("t", "tree or flame graph", page.Act(p.turnGraph)),
-		page.NewKey("l", "whose line it is: by line; again by function, file, module", page.Act(p.turnLines)),
+		page.NewKey("l", "by line of code; again: by function, file, module", page.Act(p.turnLines)),
 		page.NewKey("v", "compare with the other file, or with the peak of this one", p.turnVersus),
 		page.NewKey("c", "at the cursor, at the peak, at the end", page.Act(func() { p.moment = (p.moment + 1) % moments })),
 		page.NewKey("i", "outermost or innermost frame first", page.Turn(&p.innermost)),
-		page.NewKey("r", "hide or show the runtime's frames; lines: of libraries too", page.Turn(&p.runtime)),
+		page.NewKey("r", "hide or show frames of the runtime; by line: of libraries too", page.Turn(&p.runtime)),
 		page.NewKey("E", "expand or collapse everything", page.Act(p.toggleAll)),
 	)
 }

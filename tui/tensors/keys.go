@@ -16,11 +16,11 @@ func (p *Page) bind() {
 	k.Open.SetHelp("enter", "site: its tensors; tensor: its stack; stack: the event")
 	k.Search.SetHelp("/", "search verdict, place, name, category, shape, dtype")
 	k.Filter.SetHelp("\\", "only what matches, as suspected or activation")
-	k.Expand.SetHelp("e", "all frames, or the telling ones")
+	k.Expand.SetHelp("e", "all frames, or the most informative ones")
 	moment := page.NewKey("c", "at the end: after the last step, or at the last event", page.Turn(&p.now))
 	moment.SetEnabled(p.Scene.Live() != nil)
 	p.Keys.Bind(
-		page.NewKey("t", "by where they were created, or tensor by tensor", page.Act(func() {
+		page.NewKey("t", "by place of creation, or tensor by tensor", page.Act(func() {
 			p.turn(map[view]view{sites: single, single: sites, inside: sites}[p.view])
 		})),
 		page.NewKey("f", "only what grows or leaks, or all", page.Turn(&p.worrying)),

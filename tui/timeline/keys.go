@@ -22,7 +22,7 @@ func (p *Page) bind() {
 	k.Pane.Other.SetHelp("v", "the other list: bands, or all that is alive")
 	k.Pane.Search.SetHelp("/", "search the list")
 	k.Pane.Filter.SetHelp("\\", "filter what is alive by stack or address")
-	k.Pane.Expand.SetHelp("e", "all frames, or the telling ones")
+	k.Pane.Expand.SetHelp("e", "all frames, or the most informative ones")
 	k.Pane.SortLeft.SetHelp("<", "sort what is alive by size or by age")
 	k.Pane.SortRight.SetHelp(">", "sort what is alive by size or by age")
 	k.Bind(
@@ -30,7 +30,7 @@ func (p *Page) bind() {
 		page.NewKey("m", "live memory, or cached segments", p.turnMode),
 		page.NewKey("t", "x axis in events or in time", p.toggleTime),
 		page.NewKey("r", "show or hide the reserved line", page.Turn(&p.reserved)),
-		page.NewKey("f", "y axis from zero, or only what changes in the window", page.Turn(&p.fit)),
+		page.NewKey("f", "y axis from zero, or only the range of the window", page.Turn(&p.fit)),
 		page.NewKey("H", "move the window left", page.Act(func() { p.pan(-0.5) }), "shift+left"),
 		page.NewKey("L", "move the window right", page.Act(func() { p.pan(0.5) }), "shift+right"),
 		page.NewKey("a", "show all of the trace", page.Act(p.showWhole)),

@@ -16,7 +16,7 @@ import (
 type item struct {
 	trace.Allocation
 	category trace.Category
-	held     bool // from before recording, of unknown use
+	held     bool // older than the recording, use unknown
 }
 
 // stackKey is what the stacks of a band are told apart by. One that freed memory from

@@ -230,7 +230,7 @@ func (o *options) restore(program map[string]string) error {
 		case slices.Contains(fixedFlags, name) && o.flags.Lookup(name).Value.String() != value:
 			return command.Usage(
 				"--"+name+" cannot change in the middle of a run; it was "+value,
-				"leave it out, or begin anew without --resume",
+				"leave it out, or start a new run without --resume",
 			)
 		}
 	}

@@ -47,7 +47,7 @@ func Open(o Options) (collective.Group, error) {
 			return nil, err
 		}
 	case <-time.After(meetLimit):
-		return nil, fmt.Errorf("rank %d has waited %v for the %d others, of which not all have come", g.rank, meetLimit, g.size-1)
+		return nil, fmt.Errorf("rank %d waited %v for the %d others, and some did not come", g.rank, meetLimit, g.size-1)
 	}
 	if err := g.start(); err != nil {
 		return nil, err

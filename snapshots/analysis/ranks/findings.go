@@ -128,7 +128,7 @@ func (c *comparison) growing() {
 	c.add(analysis.Finding{
 		Kind: GrowingFinding, Severity: analysis.Warning, Bytes: r.Growth, Confidence: analysis.Probable,
 		Evidence: sentence(evidence + also(grown[1:], "grow too")),
-		Remedy:   "what only this rank does, such as logging or evaluation, is where to look",
+		Remedy:   "look at what only this rank does, such as logging or evaluation",
 	}, grown...)
 }
 

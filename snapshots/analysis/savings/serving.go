@@ -14,7 +14,7 @@ func findCache(s *Scene) (Saving, bool) {
 	}
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
-		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, by a setting of the server or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, sized by the server's settings or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "a cache of 8 bits instead of 16 takes half",
 	}, true
 }

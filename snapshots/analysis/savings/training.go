@@ -29,8 +29,8 @@ func findAttention(s *Scene) (Saving, bool) {
 	}
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
-		Evidence: fmt.Sprintf("The scores of attention are kept whole%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
-		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never has them all",
+		Evidence: fmt.Sprintf("Attention stores all of its scores%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
+		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never stores all of them",
 	}, true
 }
 
@@ -71,7 +71,7 @@ func findLogits(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes / 8 * 7, Stack: best.stack,
 		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
-		Remedy:   "computing it over an eighth of the tokens at a time, and dropping the logits, needs an eighth",
+		Remedy:   "computing it for an eighth of the tokens at a time, without keeping the logits, needs an eighth",
 	}, true
 }
 
@@ -91,8 +91,8 @@ func findStale(s *Scene) (Saving, bool) {
 	}
 	return Saving{
 		Bytes: bytes, Saved: bytes, Stack: s.sum(stale).stack,
-		Evidence: fmt.Sprintf("%s of results%s are still held from the step before while this one computes them again", quantity.Bytes(bytes), s.at(s.sum(stale).stack)),
-		Remedy:   "deleting the name before forward frees them",
+		Evidence: fmt.Sprintf("%s of results%s of the previous step are still alive while this step computes them again", quantity.Bytes(bytes), s.at(s.sum(stale).stack)),
+		Remedy:   "deleting the variable before the forward pass frees them",
 	}, true
 }
 
@@ -111,7 +111,7 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: bytes, Saved: bytes, Stack: s.sum(gradients).stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
-		Remedy:   "unless they are being accumulated, zero_grad(set_to_none=True) before forward frees them",
+		Remedy:   "unless you accumulate them, zero_grad(set_to_none=True) before the forward pass frees them",
 	}, true
 }
 
@@ -154,7 +154,7 @@ func findInPlace(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
 		Evidence: fmt.Sprintf("Relu or dropout%s keep %s beside inputs of the same size", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "inplace=True lets them take the input's memory, where nothing else reads it",
+		Remedy:   "inplace=True lets them reuse the input's memory if nothing else reads it",
 	}, true
 }
 
@@ -181,7 +181,7 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
-		Remedy:   "weights in bfloat16, with an optimizer that keeps what they lack, need no copies",
+		Remedy:   "weights in bfloat16, with float32 copies in the optimizer, need no such copies",
 	}, true
 }
 
@@ -193,7 +193,7 @@ func findOptimizer(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes / 4 * 3, Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "in 8 bits it takes a quarter, in the host's memory none",
+		Remedy:   "stored in 8 bits it takes a quarter; stored on the host it takes no GPU memory",
 	}, true
 }
 
@@ -211,7 +211,7 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: saving, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", layers, quantity.Bytes(t.bytes), s.at(t.stack)),
-		Remedy:   "checkpointing each layer keeps its input alone, and computes it twice",
+		Remedy:   "checkpointing each layer keeps only its input, and runs its forward pass twice",
 	}, true
 }
 

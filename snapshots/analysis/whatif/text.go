@@ -21,7 +21,7 @@ func (a *Answer) Sentences() []string {
 		list[0] = "Not reproduced, so take this as an estimate: " + r.WhyNot + "."
 	}
 	if r.Held > 0 {
-		list = append(list, fmt.Sprintf("%s held before recording are asked for anew, without what was cached.", quantity.Bytes(r.Held)))
+		list = append(list, fmt.Sprintf("%s held before the recording is requested first, from an empty cache.", quantity.Bytes(r.Held)))
 	}
 	if o := r.OOM; o != nil {
 		list = append(list, fmt.Sprintf("Event %s asked for %s, in a segment of %s, with %s of at most %s reserved: %s too little.",
@@ -30,7 +30,7 @@ func (a *Answer) Sentences() []string {
 		if a.Again.Fits && a.Memory > 0 {
 			list = append(list, "With "+quantity.Bytes(a.Memory)+" it fits under the recorded settings.")
 		} else if a.Again.Fits {
-			list = append(list, "Begun anew it fits under the recorded settings too: what was cached or cut into pieces before recording has a part in it.")
+			list = append(list, "Started afresh it also fits under the recorded settings: memory that was cached or split before the recording is part of the cause.")
 		}
 	}
 	return list
@@ -99,7 +99,7 @@ func (a *Answer) Rows() []Row {
 	}
 	if a.Again.PeakReserved != rec.PeakReserved || a.Again.PeakAllocated != rec.PeakAllocated {
 		again := a.row(a.Again)
-		again.Name, again.Compared = "the same, begun anew", false
+		again.Name, again.Compared = "the same, started afresh", false
 		rows = append(rows, again)
 	}
 	for i := range a.Runs {
