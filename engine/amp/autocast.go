@@ -1,8 +1,6 @@
 package amp
 
 import (
-	"fmt"
-
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device"
@@ -26,10 +24,7 @@ func (m Mode) String() string { return [...]string{Off: "off", BF16: "bf16", FP1
 
 // ParseMode is the inverse of Mode.String.
 func ParseMode(name string) (Mode, error) {
-	if m, ok := choice.Find(Modes(), name); ok {
-		return m, nil
-	}
-	return 0, fmt.Errorf("precision %q: want %s", name, choice.Or(Modes()))
+	return choice.Parse("precision", Modes(), name)
 }
 
 // Caster returns what a tape needs for the mode: nil when it is off.

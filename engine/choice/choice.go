@@ -17,6 +17,16 @@ func Find[T fmt.Stringer](list []T, name string) (value T, ok bool) {
 	return value, false
 }
 
+// Parse returns the value with a name. what says in the error whose name it is not,
+// such as "attention".
+func Parse[T fmt.Stringer](what string, list []T, name string) (T, error) {
+	value, ok := Find(list, name)
+	if !ok {
+		return value, fmt.Errorf("%s %q: want %s", what, name, Or(list))
+	}
+	return value, nil
+}
+
 // Names returns the values' names.
 func Names[T fmt.Stringer](list []T) []string {
 	names := make([]string, len(list))

@@ -30,3 +30,13 @@ func TestNamesAreAList(t *testing.T) {
 		t.Error("there is no fig")
 	}
 }
+
+func TestANameIsParsedOrAllAreSaid(t *testing.T) {
+	list := []fruit{"apple", "pear", "plum"}
+	if got, err := choice.Parse("fruit", list, "pear"); got != "pear" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := choice.Parse("fruit", list, "leek"); err == nil || err.Error() != `fruit "leek": want apple, pear or plum` {
+		t.Errorf("got %v", err)
+	}
+}

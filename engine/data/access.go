@@ -2,7 +2,6 @@ package data
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -29,10 +28,7 @@ func (a Access) String() string {
 
 // ParseAccess is the inverse of Access.String.
 func ParseAccess(name string) (Access, error) {
-	if a, ok := choice.Find(Accesses(), name); ok {
-		return a, nil
-	}
-	return 0, fmt.Errorf("access %q: want %s", name, choice.Or(Accesses()))
+	return choice.Parse("access", Accesses(), name)
 }
 
 // source is where tokens are. Its bytes may be read by several goroutines.

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/memtop/memtop/engine/autograd"
@@ -45,10 +44,7 @@ func (a Attention) String() string {
 
 // ParseAttention is the inverse of Attention.String.
 func ParseAttention(name string) (Attention, error) {
-	if a, ok := choice.Find(Attentions(), name); ok {
-		return a, nil
-	}
-	return 0, fmt.Errorf("attention %q: want %s", name, choice.Or(Attentions()))
+	return choice.Parse("attention", Attentions(), name)
 }
 
 // Kind resolves auto for rows in heads of a width: naive while the probabilities of

@@ -26,10 +26,7 @@ func (m LossMemory) String() string { return [...]string{LeanLoss: "lean", PyTor
 
 // ParseLossMemory is the inverse of LossMemory.String.
 func ParseLossMemory(name string) (LossMemory, error) {
-	if m, ok := choice.Find(LossMemories(), name); ok {
-		return m, nil
-	}
-	return 0, fmt.Errorf("loss %q: want %s", name, choice.Or(LossMemories()))
+	return choice.Parse("loss", LossMemories(), name)
 }
 
 // CrossEntropy is the tape's, with the memory that the options say.

@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"fmt"
-
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device"
@@ -26,10 +24,7 @@ func (r Residual) String() string { return [...]string{FullResidual: "full", BF1
 
 // ParseResidual is the inverse of Residual.String.
 func ParseResidual(name string) (Residual, error) {
-	if r, ok := choice.Find(Residuals(), name); ok {
-		return r, nil
-	}
-	return 0, fmt.Errorf("residual %q: want %s", name, choice.Or(Residuals()))
+	return choice.Parse("residual", Residuals(), name)
 }
 
 // HasResidual reports whether a model has blocks to which a Residual applies.

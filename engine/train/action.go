@@ -45,10 +45,7 @@ func Actions() []Action { return []Action{EmptyCache, AggressiveClear} }
 
 // ParseAction is the inverse of Action.String, of what can be done.
 func ParseAction(name string) (Action, error) {
-	if a, ok := choice.Find(Actions(), name); ok {
-		return a, nil
-	}
-	return NoAction, fmt.Errorf("%s %q: want %s", actionKey, name, choice.Or(Actions()))
+	return choice.Parse(actionKey, Actions(), name)
 }
 
 // actions are what was asked for, and what is known of what it would do.

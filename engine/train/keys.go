@@ -28,26 +28,10 @@ var settingKeys = slices.Concat(memoryKeys, neutralKeys)
 
 // memoryKeys are the parts on which depends what a step needs.
 var memoryKeys = []setting{
-	{
-		"checkpoint", "`policy` of what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within it",
-		[]string{"none", "block", "sqrt", "selective", "plan"},
-		true,
-		func(s *Settings) string { return s.Checkpoint.String() },
-		func(s *Settings, v string) (err error) {
-			s.Checkpoint, err = nn.ParsePolicy(v)
-			return err
-		},
-	},
-	{
-		"amp", "mixed precision `mode`; the type that operations run in",
-		choice.Names(amp.Modes()),
-		false,
-		func(s *Settings) string { return s.AMP.String() },
-		func(s *Settings, v string) (err error) {
-			s.AMP, err = amp.ParseMode(v)
-			return err
-		},
-	},
+	parsed("checkpoint", "`policy` of what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within it",
+		[]string{"none", "block", "sqrt", "selective", "plan"}, true, func(s *Settings) *nn.Policy { return &s.Checkpoint }, nn.ParsePolicy),
+	parsed("amp", "mixed precision `mode`; the type that operations run in",
+		choice.Names(amp.Modes()), false, func(s *Settings) *amp.Mode { return &s.AMP }, amp.ParseMode),
 	{
 		"optimizer", "`name` of the optimizer; a change begins with fresh state",
 		choice.Names(optim.Kinds()),
@@ -67,56 +51,16 @@ var memoryKeys = []setting{
 			return nil
 		},
 	},
-	{
-		"attention", "which `kind` of attention",
-		choice.Names(nn.Attentions()),
-		false,
-		func(s *Settings) string { return s.Attention.String() },
-		func(s *Settings, v string) (err error) {
-			s.Attention, err = nn.ParseAttention(v)
-			return err
-		},
-	},
-	{
-		lossKey, "`what` the cross-entropy keeps for the backward pass; lean keeps the logits, pytorch their log-softmax, with autocast twice",
-		choice.Names(nn.LossMemories()),
-		false,
-		func(s *Settings) string { return s.LossMemory.String() },
-		func(s *Settings, v string) (err error) {
-			s.LossMemory, err = nn.ParseLossMemory(v)
-			return err
-		},
-	},
-	{
-		residualKey, "of what `type` the sum is that goes through the blocks of a gpt or llama; full is that of the embeddings, bf16 is half of float32",
-		choice.Names(nn.Residuals()),
-		false,
-		func(s *Settings) string { return s.Residual.String() },
-		func(s *Settings, v string) (err error) {
-			s.Residual, err = nn.ParseResidual(v)
-			return err
-		},
-	},
-	{
-		"offload", "what `parts` live in the host's memory; several are joined by +, the last two also for some layers: activations=h.0+h.1",
-		append([]string{"none"}, Offloads()...),
-		true,
-		func(s *Settings) string { return s.Offload.String() },
-		func(s *Settings, v string) (err error) {
-			s.Offload, err = ParseOffload(v)
-			return err
-		},
-	},
-	{
-		shardKey, "what the processes of a run divide among them, a `stage` with those before it",
-		choice.Names(Shards()),
-		false,
-		func(s *Settings) string { return s.Shard.String() },
-		func(s *Settings, v string) (err error) {
-			s.Shard, err = ParseShard(v)
-			return err
-		},
-	},
+	parsed("attention", "which `kind` of attention",
+		choice.Names(nn.Attentions()), false, func(s *Settings) *nn.Attention { return &s.Attention }, nn.ParseAttention),
+	parsed(lossKey, "`what` the cross-entropy keeps for the backward pass; lean keeps the logits, pytorch their log-softmax, with autocast twice",
+		choice.Names(nn.LossMemories()), false, func(s *Settings) *nn.LossMemory { return &s.LossMemory }, nn.ParseLossMemory),
+	parsed(residualKey, "of what `type` the sum is that goes through the blocks of a gpt or llama; full is that of the embeddings, bf16 is half of float32",
+		choice.Names(nn.Residuals()), false, func(s *Settings) *nn.Residual { return &s.Residual }, nn.ParseResidual),
+	parsed("offload", "what `parts` live in the host's memory; several are joined by +, the last two also for some layers: activations=h.0+h.1",
+		append([]string{"none"}, Offloads()...), true, func(s *Settings) *Offload { return &s.Offload }, ParseOffload),
+	parsed(shardKey, "what the processes of a run divide among them, a `stage` with those before it",
+		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
 	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked; faster on a GPU, where memtrain begins with it",
 		func(s *Settings) *bool { return &s.PadVocab }),
 	{
@@ -197,6 +141,18 @@ const vocabKey = "pad_vocab"
 
 // graphsKey is the setting that only devices have which can queue a step at once.
 const graphsKey = "graphs"
+
+// parsed is a setting with a text that is parsed.
+func parsed[T fmt.Stringer](key, about string, choices []string, free bool, of func(s *Settings) *T, parse func(string) (T, error)) setting {
+	return setting{
+		key, about, choices, free,
+		func(s *Settings) string { return (*of(s)).String() },
+		func(s *Settings, v string) (err error) {
+			*of(s), err = parse(v)
+			return err
+		},
+	}
+}
 
 // switchKey is a setting that is on or off.
 func switchKey(key, about string, of func(s *Settings) *bool) setting {

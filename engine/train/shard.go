@@ -37,10 +37,7 @@ func Shards() []Shard { return []Shard{ShardNothing, ShardOptimizer, ShardGradie
 
 // ParseShard is the inverse of Shard.String.
 func ParseShard(name string) (Shard, error) {
-	if s, ok := choice.Find(Shards(), name); ok {
-		return s, nil
-	}
-	return 0, fmt.Errorf("shard %q: want %s", name, choice.Or(Shards()))
+	return choice.Parse("shard", Shards(), name)
 }
 
 // Sharding is how many processes a rehearsed run has, and what they divide. The zero
