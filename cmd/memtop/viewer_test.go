@@ -164,7 +164,7 @@ func allocations(t *testing.T, data []byte) map[string]int {
 	life.Finish(&d.Final)
 	counts := make(map[string]int)
 	count := func(id trace.AllocationID) {
-		name := tr.Tables.String(tr.Tables.Notes[life.NoteAt(id, trace.Never)].Category)
+		name := tr.Tables.String(tr.Tables.Notes[life.AllocationAt(id, trace.Never).Note].Category)
 		if _, held := id.Held(); name == "" || held && life.Allocation(id).Close == trace.Never {
 			name = "unknown"
 		}

@@ -28,24 +28,12 @@ func (x *Index) Arrivals(from, at int) ([]trace.Allocation, bool) {
 		}
 	}
 	for i := at + 1; i <= from; i++ {
-		if id, ok := x.endedBy(i); ok {
-			if a := x.life.Allocation(id); a.Open <= at {
+		if leaves, _ := x.life.Change(i, x.events.At(i).Kind); leaves != trace.NoAllocation {
+			if a := x.life.Allocation(leaves); a.Open <= at {
 				came = append(came, a)
 			}
 		}
 	}
 	slices.SortFunc(came, func(a, b trace.Allocation) int { return cmp.Compare(age(a.ID), age(b.ID)) })
 	return sorted(came, bySize), true
-}
-
-// endedBy returns the allocation that event i ended, if it ended one.
-func (x *Index) endedBy(i int) (trace.AllocationID, bool) {
-	switch e := x.events.At(i); {
-	case e.Kind.Closes():
-		return x.life.Ended(i), true
-	case e.Kind == trace.Alloc:
-		return x.life.Displaced(i)
-	default:
-		return 0, false
-	}
 }

@@ -85,23 +85,21 @@ func (l *levels) readBucket(i int, events []trace.Event) {
 	} else {
 		b = bucket{l.high.levels[0][k], -l.low.levels[0][k], l.biggest.levels[0][k]}
 	}
-	displaced := l.life.Reused() > 0
-	now, reserved := l.nowRequested, l.nowReserved
+	life, now, reserved := l.life, l.nowRequested, l.nowReserved
 	for j := range events {
 		e := &events[j]
-		switch {
-		case e.Kind == trace.Alloc:
-			now += e.Size
-			b.biggest = max(b.biggest, e.Size)
-			if displaced {
-				now -= l.displacedSize(i + j)
+		if leaves, joins := life.Change(i+j, e.Kind); leaves != joins {
+			if leaves != trace.NoAllocation {
+				now -= l.sizeOf(leaves)
 			}
-			if now > l.peakRequested {
-				l.peakRequested, l.peakEvent = now, i+j
+			if joins != trace.NoAllocation {
+				now += e.Size
+				b.biggest = max(b.biggest, e.Size)
+				if now > l.peakRequested {
+					l.peakRequested, l.peakEvent = now, i+j
+				}
 			}
-		case e.Kind.Closes():
-			now -= l.sizeOf(l.life.Ended(i + j))
-		case e.Kind.Segment():
+		} else if e.Kind.Segment() {
 			reserved += e.ReservedDelta()
 			l.peakReserved = max(l.peakReserved, reserved)
 		}
@@ -136,7 +134,7 @@ func (l *levels) relativeAt(event int) int64 {
 	k := (event + 1) >> bucketShift
 	level := l.requested[k]
 	for i := k << bucketShift; i <= event; i++ {
-		level += l.delta(i)
+		level += l.delta(i, l.events.At(i))
 	}
 	return level
 }
@@ -199,7 +197,7 @@ func (l *levels) scan(from, to int, visit func(i int, level int64)) {
 	}
 	level := l.relativeAt(from - 1)
 	for i := from; i < to; i++ {
-		level += l.delta(i)
+		level += l.delta(i, l.events.At(i))
 		visit(i, level)
 	}
 }

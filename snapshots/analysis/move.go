@@ -52,22 +52,22 @@ func (m *mover) readEvents() {
 	x := m.mapper
 	for i := max(0, min(m.from.At, m.at)); i <= max(m.from.At, m.at); i++ {
 		e := x.events.At(i)
-		switch {
-		case e.Kind == trace.Alloc:
-			m.ids = append(m.ids, trace.AllocationID(i))
-			if id, ok := x.life.Displaced(i); ok {
-				m.ids = append(m.ids, id)
-			}
-		case e.Kind.Closes():
-			m.ids = append(m.ids, x.life.Ended(i))
-		case e.Kind.Segment():
-			m.resized = true
-		case e.Kind != trace.FreeRequested:
-			continue
+		leaves, joins := x.life.Change(i, e.Kind)
+		m.note(leaves)
+		m.note(joins)
+		m.resized = m.resized || e.Kind.Segment()
+		if leaves != joins || e.Kind.Segment() || e.Kind == trace.FreeRequested {
+			m.touched = append(m.touched, e.Addr)
 		}
-		m.touched = append(m.touched, e.Addr)
 	}
 	slices.Sort(m.touched)
+}
+
+// note adds an allocation, if it is one, to those that may be alive.
+func (m *mover) note(id trace.AllocationID) {
+	if id != trace.NoAllocation {
+		m.ids = append(m.ids, id)
+	}
 }
 
 func (m *mover) move(segments []trace.Segment) *Map {

@@ -35,7 +35,7 @@ func (r *record) Uncached() bool { return r.uncached }
 // reservedDelta returns by how much event i changes reserved memory.
 func (r *record) reservedDelta(i int) int64 {
 	if r.uncached {
-		return r.delta(i)
+		return r.delta(i, r.events.At(i))
 	}
 	return r.events.At(i).ReservedDelta()
 }
@@ -74,31 +74,27 @@ func (r *record) History() bool {
 // clamp brings an event number into [−1, End].
 func (r *record) clamp(event int) int { return max(-1, min(event, r.End())) }
 
+// delta returns by how much event i changes the requested level.
+func (r *record) delta(i int, e *trace.Event) int64 {
+	leaves, joins := r.life.Change(i, e.Kind)
+	if leaves == joins {
+		return 0 // nothing happened, or a retag
+	}
+	delta := int64(0)
+	if joins != trace.NoAllocation {
+		delta = e.Size
+	}
+	if leaves != trace.NoAllocation {
+		delta -= r.sizeOf(leaves)
+	}
+	return delta
+}
+
 func (r *record) sizeOf(id trace.AllocationID) int64 {
 	if k, held := id.Held(); held {
 		return r.life.Held[k].Size
 	}
 	return r.events.At(int(id)).Size
-}
-
-func (r *record) displacedSize(i int) int64 {
-	if id, ok := r.life.Displaced(i); ok {
-		return r.sizeOf(id)
-	}
-	return 0
-}
-
-// delta returns by how much event i changes the requested level.
-func (r *record) delta(i int) int64 {
-	e := r.events.At(i)
-	switch {
-	case e.Kind == trace.Alloc:
-		return e.Size - r.displacedSize(i)
-	case e.Kind.Closes():
-		return -r.sizeOf(r.life.Ended(i))
-	default:
-		return 0
-	}
 }
 
 // Timed reports whether the events carry times.

@@ -55,34 +55,25 @@ func (s *series) advance(x *Index) {
 
 // step applies event i to the sums.
 func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
-	switch {
-	case e.Kind == trace.Alloc:
-		now[s.band(i, e, e.Note)] += e.Size
-		if x.life.Reused() > 0 {
-			if id, ok := x.life.Displaced(i); ok {
-				s.move(x, now, id, i-1, -1)
-			}
-		}
-	case e.Kind.Closes():
-		s.move(x, now, x.life.Ended(i), i-1, -1)
-	case e.Kind == trace.Retag:
-		if id, ok := x.life.Retagged(i); ok {
-			s.move(x, now, id, i-1, -1)
-			s.move(x, now, id, i, 1)
-		}
+	leaves, joins := x.life.Change(i, e.Kind)
+	if leaves != trace.NoAllocation {
+		s.move(x, now, leaves, i-1, -1)
+	}
+	if joins != trace.NoAllocation {
+		s.move(x, now, joins, i, 1)
 	}
 }
 
 // move adds an allocation's bytes, times sign, to the band that it was in right
 // after an event.
 func (s *series) move(x *Index, now []int64, id trace.AllocationID, at int, sign int64) {
-	note := x.life.NoteAt(id, at)
 	if k, held := id.Held(); held {
-		now[s.held(k, note)] += sign * x.life.Held[k].Size
+		h := &x.life.Held[k]
+		now[s.held(k, x.life.NoteAt(id, at, h.Note))] += sign * h.Size
 		return
 	}
 	e := x.events.At(int(id))
-	now[s.band(int(id), e, note)] += sign * e.Size
+	now[s.band(int(id), e, x.life.NoteAt(id, at, e.Note))] += sign * e.Size
 }
 
 // at returns the bands right after an event.

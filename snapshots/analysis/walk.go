@@ -8,7 +8,7 @@ import "github.com/memtop/memtop/snapshots/trace"
 func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
 	requested, reserved := l.RequestedAt(-1), l.ReservedAt(-1)
 	for i := range l.events.Len() {
-		requested += l.delta(i)
+		requested += l.delta(i, l.events.At(i))
 		reserved += l.reservedDelta(i)
 		if !yield(i, requested, reserved) {
 			return

@@ -91,7 +91,7 @@ func (c *csvWriter) row(i int, e *trace.Event, live int64) {
 	}
 	c.comma()
 	c.given(e.Time, e.Absent&trace.NoTime == 0)
-	if a, ok := c.allocationOf(i, e); ok {
+	if a, ok := c.index.Lifetimes().About(i); ok {
 		c.allocation(a, live)
 		return
 	}
@@ -132,23 +132,6 @@ func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
 	}
 	c.buf = append(c.buf, '\n')
 	c.flush()
-}
-
-// allocationOf returns what an event begins, ends or is about.
-func (c *csvWriter) allocationOf(i int, e *trace.Event) (trace.Allocation, bool) {
-	life := c.index.Lifetimes()
-	switch {
-	case e.Kind == trace.Alloc:
-		return life.Allocation(trace.AllocationID(i)), true
-	case e.Kind.Closes():
-		return life.AllocationAt(life.Ended(i), i), true
-	case e.Kind == trace.Retag:
-		id, ok := life.Retagged(i)
-		if ok {
-			return life.AllocationAt(id, i), true
-		}
-	}
-	return trace.Allocation{}, false
 }
 
 // action is the event's kind as its writer called it.

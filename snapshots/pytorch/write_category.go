@@ -69,7 +69,7 @@ func (c *categories) of(device, i int, e *trace.Event) trace.NoteID {
 	if c.life == nil || e.Kind != trace.Alloc {
 		return e.Note
 	}
-	return c.life[device].NoteAt(trace.AllocationID(i), trace.Never)
+	return c.life[device].NoteAt(trace.AllocationID(i), trace.Never, e.Note)
 }
 
 // category writes the category of the note to show, and that of the event's own

@@ -12,19 +12,19 @@ const (
 // copy it freely. Events appended to the [EventLog] it came from do not show.
 type Events struct {
 	chunks [][]Event
-	first  int // number in the log of event 0
-	n      int
+	first  int32 // number in the log of event 0
+	n      int32 // both are 32 bits long so that the value fits in registers
 }
 
 // Len returns how many events there are.
-func (e Events) Len() int { return e.n }
+func (e Events) Len() int { return int(e.n) }
 
 // At returns event i. The event must not be changed.
 func (e Events) At(i int) *Event {
 	if uint(i) >= uint(e.n) {
 		panic("trace: event index out of range")
 	}
-	i += e.first
+	i += int(e.first)
 	return &e.chunks[i>>chunkShift][i&chunkMask]
 }
 
@@ -40,17 +40,17 @@ func (e Events) Span(i int) []Event {
 	if uint(i) >= uint(e.n) {
 		panic("trace: event index out of range")
 	}
-	at := e.first + i
+	at := int(e.first) + i
 	span := e.chunks[at>>chunkShift][at&chunkMask:]
-	return span[:min(len(span), e.n-i)]
+	return span[:min(len(span), int(e.n)-i)]
 }
 
 // Slice returns the events in [from, to).
 func (e Events) Slice(from, to int) Events {
-	if from < 0 || to < from || to > e.n {
+	if from < 0 || to < from || to > int(e.n) {
 		panic("trace: event slice out of range")
 	}
-	return Events{chunks: e.chunks, first: e.first + from, n: to - from}
+	return Events{chunks: e.chunks, first: e.first + int32(from), n: int32(to - from)}
 }
 
 // Same reports whether the other run is of the same events in the same memory.
@@ -123,7 +123,7 @@ func (l *EventLog) At(i int) *Event { return &l.chunks[i>>chunkShift][i&chunkMas
 // Events returns what has been appended so far. Each chunk but the last is
 // never written again, and of the last only the part past Len.
 func (l *EventLog) Events() Events {
-	return Events{chunks: l.chunks[:len(l.chunks):len(l.chunks)], n: l.n}
+	return Events{chunks: l.chunks[:len(l.chunks):len(l.chunks)], n: int32(l.n)}
 }
 
 // Drop forgets the oldest events, as many whole chunks of them as fit into n,

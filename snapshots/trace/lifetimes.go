@@ -76,13 +76,6 @@ func (l *Lifetimes) Events() Events { return l.events }
 // in a whole, untouched trace never happens.
 func (l *Lifetimes) Reused() int { return len(l.displaced) }
 
-// Displaced returns the allocation that the alloc at event i ended by taking its
-// address, and whether there is one.
-func (l *Lifetimes) Displaced(i int) (AllocationID, bool) {
-	id, ok := l.displaced[int32(i)]
-	return id, ok
-}
-
 // Begin takes the state before the first event, for a device that knows it. Call
 // it before the first Advance; Finish has nothing to find out then.
 func (l *Lifetimes) Begin(base *State) {
@@ -253,11 +246,6 @@ func (l *Lifetimes) setPeer(i, value int32) { l.peer[i>>chunkShift][i&chunkMask]
 
 // Closed returns the event that ended the alloc at event i, or Never.
 func (l *Lifetimes) Closed(i int) int { return int(l.peer[i>>chunkShift][i&chunkMask]) }
-
-// Ended returns the allocation that the closing event i ended.
-func (l *Lifetimes) Ended(i int) AllocationID {
-	return AllocationID(l.peer[i>>chunkShift][i&chunkMask])
-}
 
 // Allocation is one lifetime.
 type Allocation struct {

@@ -1,9 +1,6 @@
 package trace
 
-import (
-	"math"
-	"sort"
-)
+import "sort"
 
 // # What an allocation is for may change
 //
@@ -11,12 +8,9 @@ import (
 // more: a result that backward needs becomes an activation. A retag names the
 // address; its note replaces the allocation's from then on.
 
-// nothing is the peer of an event that is about an allocation, and finds none.
-const nothing = math.MinInt32
-
 // retagAt notes that event i says what the allocation at its address is for.
 func (l *Lifetimes) retagAt(i int32, e *Event) {
-	l.setPeer(i, nothing)
+	l.setPeer(i, int32(NoAllocation))
 	slot, ok := l.open.find(e.Addr)
 	if !ok {
 		return // held from before, or nothing: there is no allocation to retag
@@ -29,40 +23,34 @@ func (l *Lifetimes) retagAt(i int32, e *Event) {
 	l.retags[id] = append(l.retags[id], i)
 }
 
-// Retagged returns the allocation that the retag at event i is about, and
-// whether there is one.
-func (l *Lifetimes) Retagged(i int) (AllocationID, bool) {
-	peer := l.peer[i>>chunkShift][i&chunkMask]
-	return AllocationID(peer), peer != nothing
+// NoteAt returns the note that an allocation has right after event at, of one that
+// was made with a note.
+func (l *Lifetimes) NoteAt(id AllocationID, at int, made NoteID) NoteID {
+	if len(l.retags) == 0 {
+		return made
+	}
+	return l.retaggedNote(id, at, made)
 }
 
-// NoteAt returns what is known of an allocation right after event at.
-func (l *Lifetimes) NoteAt(id AllocationID, at int) NoteID {
-	if len(l.retags) > 0 {
-		retags := l.retags[id]
-		if n := sort.Search(len(retags), func(k int) bool { return int(retags[k]) > at }); n > 0 {
-			return l.events.At(int(retags[n-1])).Note
-		}
+func (l *Lifetimes) retaggedNote(id AllocationID, at int, made NoteID) NoteID {
+	retags := l.retags[id]
+	if n := sort.Search(len(retags), func(k int) bool { return int(retags[k]) > at }); n > 0 {
+		return l.events.At(int(retags[n-1])).Note
 	}
-	if k, held := id.Held(); held {
-		return l.Held[k].Note
-	}
-	return l.events.At(int(id)).Note
+	return made
 }
 
 // AllocationAt returns the allocation with that id as it was known right after
 // event at.
 func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 	a := l.Allocation(id)
-	if len(l.retags) > 0 {
-		a.Note = l.NoteAt(id, at)
-	}
+	a.Note = l.NoteAt(id, at, a.Note)
 	return a
 }
 
 // lostAt notes that the program can reach the allocation at an address no more.
 func (l *Lifetimes) lostAt(i int32, e *Event) {
-	l.setPeer(i, nothing)
+	l.setPeer(i, int32(NoAllocation))
 	slot, ok := l.open.find(e.Addr)
 	if !ok {
 		return

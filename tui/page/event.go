@@ -199,25 +199,12 @@ func AllocationOf(s *Scene, i int) (trace.Allocation, bool) {
 	if i < 0 || i > s.Last() {
 		return trace.Allocation{}, false
 	}
-	life := s.Index.Lifetimes()
-	switch e := s.Events().At(i); {
-	case e.Kind == trace.Alloc:
-		return life.Allocation(trace.AllocationID(i)), true
-	case e.Kind.Closes():
-		return life.AllocationAt(life.Ended(i), i), true
-	case e.Kind == trace.Retag:
-		id, ok := life.Retagged(i)
-		if !ok {
-			return trace.Allocation{}, false
-		}
-		return life.AllocationAt(id, i), true
-	case e.Kind == trace.FreeRequested && i < s.Last():
-		next := s.Events().At(i + 1)
-		if next.Kind.Closes() && next.Addr == e.Addr {
-			return life.AllocationAt(life.Ended(i+1), i), true
+	if e := s.Events().At(i); e.Kind == trace.FreeRequested && i < s.Last() {
+		if next := s.Events().At(i + 1); next.Kind.Closes() && next.Addr == e.Addr {
+			i++
 		}
 	}
-	return trace.Allocation{}, false
+	return s.Index.Lifetimes().About(i)
 }
 
 // ToEvent goes to the event that made an allocation, or else ended it.

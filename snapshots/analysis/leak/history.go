@@ -109,25 +109,18 @@ func (h *History) advance() {
 
 // step applies event i.
 func (h *History) step(i int, e *trace.Event) {
-	switch {
-	case e.Kind == trace.Alloc:
-		place := h.known.place(e.Stack, e.Note, false)
+	if e.Kind == trace.Alloc {
+		made := &h.making[h.known.place(e.Stack, e.Note, false)]
+		made.count++
+		made.bytes += e.Size
 		h.passed += e.Size
-		h.change(place, 1, e.Size)
-		h.making[place].count++
-		h.making[place].bytes += e.Size
-		if h.life.Reused() > 0 {
-			if id, ok := h.life.Displaced(i); ok {
-				h.move(id, i-1, -1)
-			}
-		}
-	case e.Kind.Closes():
-		h.move(h.life.Ended(i), i-1, -1)
-	case e.Kind == trace.Retag:
-		if id, ok := h.life.Retagged(i); ok {
-			h.move(id, i-1, -1)
-			h.move(id, i, 1)
-		}
+	}
+	leaves, joins := h.life.Change(i, e.Kind)
+	if leaves != trace.NoAllocation {
+		h.move(leaves, i-1, -1)
+	}
+	if joins != trace.NoAllocation {
+		h.move(joins, i, 1)
 	}
 }
 
@@ -135,17 +128,19 @@ func (h *History) step(i int, e *trace.Event) {
 // an event.
 func (h *History) move(id trace.AllocationID, at int, sign int32) {
 	var stack trace.StackID
+	var note trace.NoteID
 	var size int64
 	var free bool
 	if k, held := id.Held(); held {
-		stack, size, free = h.life.Held[k].Stack, h.life.Held[k].Size, h.life.Held[k].FreeStack
+		held := &h.life.Held[k]
+		stack, note, size, free = held.Stack, held.Note, held.Size, held.FreeStack
 	} else {
 		e := h.life.Events().At(int(id))
-		stack, size = e.Stack, e.Size
+		stack, note, size = e.Stack, e.Note, e.Size
 	}
 	place := h.known.stacks[stack]
 	if place == 0 || free {
-		place = h.known.notes[h.life.NoteAt(id, at)]
+		place = h.known.notes[h.life.NoteAt(id, at, note)]
 	}
 	h.change(place, sign, int64(sign)*size)
 }
