@@ -46,8 +46,9 @@ func contained(t testing.TB, container int, content []byte) []byte {
 // the bound on memory, or a trace that can be checked, reported and exported.
 func FuzzFile(f *testing.F) {
 	for i, original := range originals(f) {
-		f.Add(byte(i), uint64(0), original)
-		f.Add(byte(bare), uint64(i+1), original)
+		for seed := range uint64(8) {
+			f.Add(byte(i), seed, original)
+		}
 	}
 	path := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, container byte, seed uint64, content []byte) {
