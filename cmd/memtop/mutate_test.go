@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -16,8 +17,8 @@ import (
 )
 
 // What random bytes do not make of a file in the time that there is: other opcodes of a
-// pickle, other frames of a recording, whose checksums fit, and lengths that a file
-// declares and does not have.
+// pickle, other frames of a recording, whose checksums fit, other numbers of a text, and
+// lengths that a file declares and does not have.
 
 // A container is what a file lies in.
 const (
@@ -127,6 +128,8 @@ func mutated(seed uint64, file []byte) []byte {
 		return framed(changeFrame(r, frames(file)))
 	case seed > 0 && len(file) > 0 && file[0] == 0x80:
 		return changeOpcode(r, file)
+	case seed > 0:
+		return changeNumber(r, file)
 	}
 	return file
 }
@@ -158,6 +161,18 @@ func changeFrame(r *rand.Rand, all []frame) []frame {
 		f.payload = append(number, f.payload[cut+max(0, used):]...)
 	}
 	return all
+}
+
+var decimal = regexp.MustCompile(`-?\d+`)
+
+// changeNumber has a number of a text be another one, or none.
+func changeNumber(r *rand.Rand, text []byte) []byte {
+	found := decimal.FindAllIndex(text, -1)
+	if found == nil {
+		return text
+	}
+	at, by := choose(r, found), choose(r, []string{"-1", "0", "7", "255", "65536", "4294967296", "-9223372036854775808", "18446744073709551615", "1e999", "0.5", "null", "[]", "{}", `""`})
+	return slices.Concat(text[:at[0]], []byte(by), text[at[1]:])
 }
 
 // insertions are operations to put between others.

@@ -60,8 +60,9 @@ func gpu(_ context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	defer m.Close() //nolint:errcheck // what there is to say was said
 	fmt.Println(about())
-	return m.Close()
+	return nil
 }
 
 // checkProducts fails if the library is wanted and does not multiply, so that it
