@@ -1,4 +1,4 @@
-"""The setting `amp`: mixed precision of a model's forward, by autocast to bfloat16."""
+"""The setting `amp`: mixed precision of a model's forward, with autocast to bfloat16."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OFF, BF16 = "off", "bf16"
 
 
 class Precision:
-    """See `setting.Setting`. What a model returns keeps the types that it has without, so a loss outside of the model
-    is computed as the program wrote it."""
+    """See `setting.Setting`. The results of a model keep the types that they have without autocast, so a loss outside
+    the model is computed as the program wrote it."""
 
     key = "amp"
     about = "autocast of the model's forward in training: bf16 for matrix products; a loss outside of it stays as it is"
@@ -59,11 +59,11 @@ class Precision:
         return ""
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee nothing: which of the model's results autocast keeps in which type is known when it has run."""
+        """Predict nothing: only a run shows which results autocast keeps in which type."""
         return unknown
 
     def switch(self, value: str) -> None:
-        """Use a value from here on."""
+        """Use the value from now on."""
         self.check(value)
         self.restore()
         if value == BF16:
@@ -74,14 +74,14 @@ class Precision:
         self.value = value
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         while self._standing:
             self._standing.pop().remove()
         self.value = OFF
 
 
 class Mixed(Standing):
-    """Runs a model under autocast while it is trained."""
+    """Runs a model under autocast in training."""
 
     @called_by_pytorch
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -96,7 +96,7 @@ class Mixed(Standing):
 
 @touches
 def full(value: Any) -> Any:
-    """Return a value with float32 where autocast has put bfloat16."""
+    """Return a value with its bfloat16 tensors as float32."""
     return _map(value, lambda tensor: tensor.float() if tensor.dtype is torch.bfloat16 else tensor)
 
 

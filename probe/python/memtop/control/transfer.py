@@ -1,4 +1,4 @@
-"""The setting `saved_tensors`: where what is saved for the backward waits for it."""
+"""The setting `saved_tensors`: where tensors saved for the backward pass are kept."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Transfer:
             raise Refused("the program has hooks for saved tensors of its own, or forbids them")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee nothing: when what comes back is needed depends on the device."""
+        """Predict nothing: the device decides when a tensor must be back."""
         return unknown
 
     def switch(self, value: str) -> None:
-        """Use a value from here on."""
+        """Use the value from now on."""
         self.check(value)
         self._saved.move(value == HOST)
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         self._saved.move(False)
