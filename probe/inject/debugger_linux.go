@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// findDebugger finds a program that can go in.
+// findDebugger finds a debugger that can go into the program.
 func (p *Plan) findDebugger() error {
 	for _, name := range []string{"gdb", "lldb"} {
 		if name == "lldb" && p.program.Root != "/" && !p.becomes {
-			continue // it calls wrong addresses where it cannot read the program's libraries
+			continue // without the program's libraries it would call wrong addresses
 		}
 		if p.debugger = p.lookPath(name); p.debugger != "" {
 			return nil
@@ -24,7 +24,7 @@ func (p *Plan) findDebugger() error {
 	}
 }
 
-// where says where the debugger has to be.
+// where returns where the debugger must be installed.
 func (p *Plan) where() string {
 	if p.becomes && p.program.Root != "/" {
 		return "in its container"
@@ -32,7 +32,7 @@ func (p *Plan) where() string {
 	return "here"
 }
 
-// lookPath returns the path of a command for who goes in, "" if there is none.
+// lookPath returns the path of a command as the process that goes in sees it, "" if there is none.
 func (p *Plan) lookPath(name string) string {
 	if !p.becomes {
 		found, _ := exec.LookPath(name) // "" with every error
@@ -42,7 +42,7 @@ func (p *Plan) lookPath(name string) string {
 	if err != nil {
 		return ""
 	}
-	defer root.Close() // it was only looked through
+	defer root.Close() // it was only read
 	for _, folder := range filepath.SplitList(standardPath) {
 		path := filepath.Join(folder, name)
 		if info, err := root.Stat(path[1:]); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
