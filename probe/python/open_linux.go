@@ -42,7 +42,7 @@ func wayError(path, part string, err error) error {
 		return &os.PathError{Op: "open", Path: part, Err: err}
 	}
 	if part == path {
-		return &protocol.FolderError{Path: path, Reason: "is a symbolic link or no folder"}
+		return &protocol.FolderError{Path: path, Reason: "is a symbolic link or not a folder"}
 	}
-	return &protocol.FolderError{Path: path, Reason: "leads through " + part + ", which is a symbolic link or no folder"}
+	return &protocol.FolderError{Path: path, Reason: "leads through " + part + ", which is a symbolic link or not a folder"}
 }

@@ -101,7 +101,7 @@ func compare(root *os.Root, agent string, all map[string][]byte) error {
 	return err
 }
 
-func differs(name string) error { return fmt.Errorf("%s is not the agent's", name) }
+func differs(name string) error { return fmt.Errorf("%s differs from the agent's file", name) }
 
 // replace writes the agent in place of another folder or of nothing.
 func replace(root *os.Root, agent string, all map[string][]byte) error {

@@ -69,7 +69,7 @@ class Agent:
         self.watch.close()
 
     def _give_up(self, error: str) -> None:
-        reason = f"the agent failed and has left, the program goes on: {error}"
+        reason = f"the agent failed and stopped, the program goes on: {error}"
         threading.Thread(target=self.close, args=(reason,), name="memtop-leaves", daemon=True).start()
 
     def info(self) -> Info:

@@ -125,7 +125,7 @@ class Changes:
         except Exception as error:
             with self._lock:
                 self._awaited = [a for a in self._awaited if a is not awaited]
-            return str(error) if isinstance(error, Refused) else f"the program cannot: {error!r}"
+            return str(error) if isinstance(error, Refused) else f"the program failed to make it: {error!r}"
         # the options show the values of the next step
         spelled = value if at else self._find(key, value)[0].get("value") or value
         with self._lock:

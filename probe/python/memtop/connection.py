@@ -252,4 +252,4 @@ class Connection:
 
 
 def _fault(error: Exception) -> Refusal:
-    return Refusal(500, f"the program's agent has a fault: {error!r}")
+    return Refusal(500, f"the program's agent failed: {error!r}")

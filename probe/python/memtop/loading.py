@@ -50,7 +50,7 @@ def _wait_for_torch() -> None:
         if not getattr(torch.__spec__, "_initializing", False):
             return
         if time.monotonic() > end:
-            raise ImportError("it does not get to an end of importing PyTorch")
+            raise ImportError("it is still importing PyTorch after 10 seconds")
         time.sleep(0.05)
 
 

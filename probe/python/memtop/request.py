@@ -156,7 +156,7 @@ def _target(target: str) -> tuple[str, dict[str, str]]:
         parts = urlsplit(target)
         query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        raise Refusal(400, "the request's address makes no sense") from None
+        raise Refusal(400, "the request's address is not valid") from None
     return unquote(parts.path), {key: values[0] for key, values in query.items()}
 
 
@@ -165,7 +165,7 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
     for line in lines:
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon or not _TOKEN.fullmatch(name) or any(c in value for c in "\r\n\0"):
-            raise Refusal(400, "a header of the request makes no sense")
+            raise Refusal(400, "a header of the request is not valid")
         name, value = name.lower(), value.strip(" \t")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
@@ -187,7 +187,7 @@ def _body_length(headers: dict[str, str]) -> int | None:
 def _chunk_size(line: bytes) -> int:
     size = line.partition(b";")[0].strip()
     if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", size):
-        raise Refusal(400, "a chunk of the body makes no sense")
+        raise Refusal(400, "a chunk of the body is not valid")
     return int(size, 16)
 
 

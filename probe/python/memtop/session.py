@@ -41,7 +41,7 @@ _HEARTBEAT = 1.0
 _FIRST_LOOK = 2.0
 _LOOK = 0.25  # how often a slow viewer's session checks whether the journal is about to drop unsent entries
 
-_ANOTHER = "it has begun to use a device: attach again to see the memory of that"
+_ANOTHER = "the program has begun to use a device: attach again to see the device's memory"
 
 
 @dataclass

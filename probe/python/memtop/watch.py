@@ -122,7 +122,7 @@ class Watch:
         name = cuda.allocator()
         if name in ("", cuda.NATIVE):
             return []
-        return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
+        return [f"only the processor's memory is shown: the allocator {name} does not report the devices' memory"]
 
     @touches
     def known(self, device: int) -> list[Holding]:

@@ -38,12 +38,12 @@ class Checkpointing:
     @property
     def about(self) -> str:
         """One line. Once it is known, it says how many blocks can be recomputed."""
-        text = "compute blocks again in the backward instead of keeping what they save"
+        text = "recompute blocks in the backward pass instead of keeping what they save"
         able = [seen for seen in self._survey.blocks if not self._why_not(seen)]
         left = next((f"{self._name(s)}: {self._why_not(s)}" for s in self._survey.blocks if self._why_not(s)), "")
         if not left or not able:
             return text
-        return f"{text}; {len(able)} of {len(self._survey.blocks)} can be, not {left}"
+        return f"{text}; possible for {len(able)} of {len(self._survey.blocks)}, but not for {left}"
 
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
@@ -51,18 +51,18 @@ class Checkpointing:
             return
         self._survey.demand()
         if not self._survey.blocks:
-            raise Refused("the model has no blocks that repeat, or none was seen running")
+            raise Refused("the model has no repeated blocks, or none of them has run")
         if not self._able():
             first = self._survey.blocks[0]
             raise Refused(f"{self._name(first)}: {self._why_not(first)}")
         chosen = self._chosen(value)
         if not chosen:
-            raise Refused("the blocks save no more than what they are given, so nothing would be freed")
+            raise Refused("the blocks save only their inputs, so recomputing them would free nothing")
         for model in {id(m): m for seen in chosen if (m := hugging_face.model_of(seen)) is not None}.values():
             if self.value == OFF and hugging_face.is_on(model):
                 raise Refused("the program has gradient checkpointing on already")
             if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
-                raise Refused("the model's own switch is for all of its blocks, or none")
+                raise Refused("the model can checkpoint only all of its blocks, or none")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
         """Predict how a value would change what the surveyed step needed."""
@@ -121,7 +121,7 @@ class Checkpointing:
         module = seen.module()
         modules = [m for reference in seen.within if (m := reference()) is not None]
         if module is None:
-            return "it is gone"
+            return "the module no longer exists"
         own = hugging_face.model_of(seen)
         seen_to = hugging_face.why_not(own, seen) if own is not None else seen.why_not
         return why_fixed([*modules, module]) or why_once(module) or seen_to

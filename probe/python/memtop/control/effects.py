@@ -28,7 +28,7 @@ class State:
     def changes(self, module: Any) -> str:
         """Return a description of what has changed, "" if nothing has."""
         if self._random != random.getstate() or self._numpy != _numpy_state():
-            return "it draws random numbers of Python or NumPy, which a second forward would not draw again"
+            return "it draws random numbers from Python or NumPy, and a second forward would draw others"
         for part, attributes, buffers in self._parts:
             now = _attributes(part)
             changed = next((name for name in {**now, **attributes} if now.get(name) is not attributes.get(name)), "")

@@ -12,11 +12,11 @@ from ..threads import touches
 from .standing import is_replaced
 
 _KINDS = {  # by the name of the module's class or a base class
-    "OptimizedModule": "it is compiled, and the compiled code would not know of it",
+    "OptimizedModule": "it is compiled, and the compiled code would ignore the change",
     "ScriptModule": "it is compiled by TorchScript, which keeps its own forward",
     "FullyShardedDataParallel": "FSDP gathers its parameters for one forward and frees them after it",
     "FSDPModule": "FSDP gathers its parameters for one forward and frees them after it",
-    "DeepSpeedEngine": "DeepSpeed runs it by a plan of its own",
+    "DeepSpeedEngine": "DeepSpeed schedules its forward itself",
     "DataParallel": "DataParallel copies it for each step, and the copies would share one forward",
 }
 
@@ -35,7 +35,7 @@ def _why(module: Any) -> str:
     if getattr(module, "_compiled_call_impl", None) is not None:
         return _KINDS["OptimizedModule"]
     if getattr(module, "static_graph", False) and type(module).__name__ == "DistributedDataParallel":
-        return "DistributedDataParallel was promised a static graph"
+        return "DistributedDataParallel has static_graph set"
     return ""
 
 
@@ -43,12 +43,12 @@ def _why(module: Any) -> str:
 def why_once(module: Any) -> str:
     """Return why a module's forward must not run twice, as far as can be seen without running it, "" if it may."""
     if is_replaced(module):
-        return "the program has put a forward of its own in its place"
+        return "the program has replaced its forward"
     if torch.nn.modules.module._global_forward_hooks and _hooks_of_others():
         return "the program has hooks on all modules, which would run twice"
     for part in module.modules():
         if isinstance(part, torch.nn.SyncBatchNorm):
-            return "its SyncBatchNorm talks to the other ranks, which do not compute it again"
+            return "its SyncBatchNorm communicates with the other ranks, which do not recompute it"
         if part is not module and (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks):
             return f"its {type(part).__name__} has hooks, which would run twice"
         for compiled in ("OptimizedModule", "ScriptModule"):

@@ -22,7 +22,7 @@ class Precision:
     the model is computed as the program wrote it."""
 
     key = "amp"
-    about = "autocast of the model's forward in training: bf16 for matrix products; a loss outside of it stays as it is"
+    about = "autocast the model's forward in training: bf16 for matrix products; a loss outside the model is unchanged"
     once = False
     choices = (OFF, BF16)
 
@@ -40,7 +40,7 @@ class Precision:
         if self._survey.mixed:
             raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
         if self._survey.custom:
-            raise Refused(f"the model uses {self._survey.custom}, whose backward may not bear types that differ")
+            raise Refused(f"the model uses {self._survey.custom}, whose backward may not support mixed types")
         for model in self._survey.trained:
             why = why_fixed(model.modules()) or self._why(model)
             if why:
@@ -49,13 +49,13 @@ class Precision:
     @touches
     def _why(self, model: Any) -> str:
         if is_replaced(model):
-            return "the program has put a forward of its own in its place"
+            return "the program has replaced its forward"
         types = {p.dtype for p in model.parameters() if p.dtype.is_floating_point}
         half = next((t for t in types if t != torch.float32), None)
         if half is not None:
-            return f"it has parameters of {str(half).replace('torch.', '')}: autocast is for those of float32"
+            return f"it has {str(half).replace('torch.', '')} parameters: autocast needs float32 ones"
         if any(p.is_cuda for p in model.parameters()) and not torch.cuda.is_bf16_supported():
-            return "its device computes no bfloat16"
+            return "its device does not support bfloat16"
         return ""
 
     def foresee(self, value: str) -> Callable[[], Json | None]:

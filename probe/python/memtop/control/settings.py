@@ -111,7 +111,7 @@ class Settings:
             self._table[key].switch(value)
             return True
         except Exception as error:
-            self.refused(str(error) if isinstance(error, Refused) else f"it cannot be done: {error!r}", key)
+            self.refused(str(error) if isinstance(error, Refused) else f"the change failed: {error!r}", key)
             return False
 
     def restore(self) -> None:

@@ -79,8 +79,8 @@ class Survey:
         if self.record is not None:
             return
         if self.compiled:
-            raise Refused("the program is compiled by torch.compile, and the compiled code would not know of it")
-        raise Refused("no step was looked at yet: try again after the next one")
+            raise Refused("the program uses torch.compile, and the compiled code would ignore the change")
+        raise Refused("no step has been measured yet: try again after the next one")
 
     @touches
     def begin(self) -> None:
@@ -182,7 +182,7 @@ class Survey:
         for seen in self._seen.values():
             own = seen.module()
             if own is not None and any(part is module for part in own.modules()):
-                seen.why_not = "the program computes it again already"
+                seen.why_not = "the program already recomputes it"
 
 
 class _Call:
@@ -209,7 +209,7 @@ class _Call:
         if self._strange:
             seen.why_not = f"{GIVEN}{self._strange}, which a second forward might change again"
         elif custom:
-            seen.why_not = f"it uses {custom}, a function with a backward of the program's own"
+            seen.why_not = f"it uses {custom}, an autograd function that the program defines"
         else:
             seen.why_not = seen.why_not or self._before.changes(self.module)
         self.check_inputs()
@@ -220,4 +220,4 @@ class _Call:
         for reference, version in self._inputs:
             tensor = reference()  # its version counts every change of the memory, by any tensor that shares it
             if tensor is not None and tensor._version != version:
-                self._seen.why_not = "what it is given is changed in place"
+                self._seen.why_not = "its input is changed in place"

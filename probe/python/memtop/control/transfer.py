@@ -17,7 +17,7 @@ class Transfer:
     """See `setting.Setting`."""
 
     key = "saved_tensors"
-    about = "where tensors that are saved for the backward wait: host copies them to pinned memory and back"
+    about = "where tensors saved for the backward pass are kept: host copies them to pinned memory and back"
     once = False
     choices = (DEVICE, HOST)
 
@@ -32,9 +32,9 @@ class Transfer:
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
         if value == HOST and not torch.cuda.is_initialized():
-            raise Refused("what this program saves is in the host's memory already: it uses no other device")
+            raise Refused("the program uses no GPU: its saved tensors are in host memory already")
         if value == HOST and not self._saved.free():
-            raise Refused("the program has hooks for saved tensors of its own, or forbids them")
+            raise Refused("the program has its own saved-tensor hooks, or forbids such hooks")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
         """Predict nothing: the device decides when a tensor must be back."""
