@@ -76,7 +76,7 @@ func become(o *order) error {
 		return err
 	}
 	if !theirs.equal(o.Rights) {
-		return &RefusedError{Cause: o.Task.Name + " changes while it is looked at", Forbidden: true}
+		return &RefusedError{Cause: o.Task.Name + " changed while memtop checked it", Forbidden: true}
 	}
 	mine, err := readRights("/proc/self")
 	if err != nil {
@@ -91,7 +91,7 @@ func become(o *order) error {
 		err = s.run()
 	}
 	if err != nil {
-		return &RefusedError{Cause: fmt.Sprintf("memtop cannot become %s, as it must to go in: %v", o.Task.Name, err), Forbidden: true}
+		return &RefusedError{Cause: fmt.Sprintf("memtop must take the identity of %s to go in, and cannot: %v", o.Task.Name, err), Forbidden: true}
 	}
 	return nil
 }
@@ -132,10 +132,10 @@ func act(o *order) error {
 		cancel()
 	}()
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
-		return &RefusedError{Cause: o.Task.Name + " has no /proc of its own processes"}
+		return &RefusedError{Cause: o.Task.Name + " has no /proc that shows its own processes"}
 	}
 	if err := mayOpen(o.Task.PID); err != nil {
-		return &RefusedError{Cause: fmt.Sprintf("the system lets no other process into %s, and memtop goes in with its rights only: %v", o.Task.Name, err), Forbidden: true}
+		return &RefusedError{Cause: fmt.Sprintf("the system lets no other process into %s, and memtop has only its rights: %v", o.Task.Name, err), Forbidden: true}
 	}
 	unix.CloseOnExec(inherited)
 	o.Task.executable = os.NewFile(inherited, interpreter)

@@ -18,7 +18,7 @@ func (p *Plan) findDebugger() error {
 		}
 	}
 	return &RefusedError{
-		Cause: fmt.Sprintf("process %d runs Python 3.%d, into which only a debugger can bring the agent, and neither gdb nor lldb is %s",
+		Cause: fmt.Sprintf("process %d runs Python 3.%d: only a debugger can bring the agent in, and neither gdb nor lldb is %s",
 			p.program.PID, p.version, p.where()),
 		Remedy: "install the package gdb, or " + launch,
 	}
@@ -27,9 +27,9 @@ func (p *Plan) findDebugger() error {
 // where returns where the debugger must be installed.
 func (p *Plan) where() string {
 	if p.becomes && p.program.Root != "/" {
-		return "in its container"
+		return "installed in its container"
 	}
-	return "here"
+	return "installed here"
 }
 
 // lookPath returns the path of a command as the process that goes in sees it, "" if there is none.

@@ -84,7 +84,7 @@ type bounded struct {
 // Write keeps p, or fails if that would exceed the limit.
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left {
-		return 0, errors.New("it says too much")
+		return 0, errors.New("its output is too long")
 	}
 	b.text, b.left = append(b.text, p...), b.left-len(p)
 	return len(p), nil

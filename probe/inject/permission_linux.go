@@ -78,12 +78,12 @@ func (o obstacles) refusal(pid int) *RefusedError {
 	e := &RefusedError{Cause: fmt.Sprintf("the system lets nothing into process %d", pid), Remedy: launch, Forbidden: true}
 	switch {
 	case o.scope >= 3:
-		e.Cause += ": kernel.yama.ptrace_scope is 3, until the machine starts anew"
+		e.Cause += ": kernel.yama.ptrace_scope is 3, until the machine restarts"
 	case o.root && !o.capable && o.container:
 		e.Cause += ": this container has no CAP_SYS_PTRACE"
 		e.Remedy = "start the container with --cap-add SYS_PTRACE, run memtop on the machine outside, or " + launch
 	case o.root && !o.capable:
-		e.Cause += ": this root has no CAP_SYS_PTRACE"
+		e.Cause += ": this root user has no CAP_SYS_PTRACE"
 	case o.scope > 0 && !o.capable && o.container:
 		e.Cause += fmt.Sprintf(" but its parents: kernel.yama.ptrace_scope is %d", o.scope)
 		e.Remedy = "start the container with --cap-add SYS_PTRACE and be root, or " + launch
@@ -93,7 +93,7 @@ func (o obstacles) refusal(pid int) *RefusedError {
 	case o.scope == 2 && !o.capable:
 		e.Cause += " without CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2, and memtop goes in with the rights of the process, as root too"
 	case o.closed:
-		e.Cause += ": it has taken other rights, or closed its memory"
+		e.Cause += ": it has changed its rights, or closed its memory to other processes"
 	}
 	return e
 }

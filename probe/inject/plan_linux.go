@@ -76,7 +76,7 @@ func (p *Plan) compare() (err error) {
 	}
 	p.becomes = true
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" { // for which the system calls are written
-		return &RefusedError{Cause: "memtop cannot become " + who + " on this kind of machine, as it must to go in", Remedy: launch}
+		return &RefusedError{Cause: "memtop must take the identity of " + who + " to go in, and cannot on this kind of machine", Remedy: launch}
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (p *Plan) check() error {
 		return &RefusedError{Cause: who + " is stopped", Remedy: fmt.Sprintf("kill -CONT %d lets it go on", p.program.PID)}
 	}
 	if option := forbids(p.program); option != "" && p.version >= remote {
-		return &RefusedError{Cause: who + " was started with " + option + ", which keeps everything out", Remedy: "start it without, or with memtop run", Forbidden: true}
+		return &RefusedError{Cause: who + " was started with " + option + ", which lets no other process in", Remedy: "start it without, or with memtop run", Forbidden: true}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ const interpreter = "/proc/self/fd/3"
 
 // remoteError returns the error for what the failed interpreter printed.
 func (t *task) remoteError(printed string) error {
-	cause := fmt.Sprintf("%s cannot be had to run the agent: %v", t.Name, failure(printed))
+	cause := fmt.Sprintf("%s could not be made to run the agent: %v", t.Name, failure(printed))
 	if strings.Contains(printed, "PermissionError") {
 		return &RefusedError{Cause: cause, Remedy: launch, Forbidden: true}
 	}

@@ -77,7 +77,7 @@ func (p *Plan) startHere(ctx context.Context, t *task) (err error) {
 	}
 	defer t.executable.Close() // it was only run
 	if now, err := readRights(folder); err != nil || !now.equal(p.rights) {
-		return cmp.Or[error](err, &RefusedError{Cause: t.Name + " changes while it is looked at", Remedy: launch, Forbidden: true})
+		return cmp.Or[error](err, &RefusedError{Cause: t.Name + " changed while memtop checked it", Remedy: launch, Forbidden: true})
 	}
 	return t.do(ctx)
 }
@@ -91,5 +91,5 @@ func failure(printed string) error {
 			return errors.New(trace.Printable(line))
 		}
 	}
-	return errors.New("it says nothing")
+	return errors.New("it printed nothing")
 }
