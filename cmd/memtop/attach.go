@@ -71,13 +71,13 @@ what differs between them; the JSON has the state of each.`,
 	}
 	a.liveFlags(cmd.Flags())
 	there.flags(cmd.Flags())
-	cmd.Flags().StringVar(&there.job, "job", "", "of these machines' processes only those of this job: its `NAME`, or its program's")
+	cmd.Flags().StringVar(&there.job, "job", "", "on these machines, only processes of this job: its `NAME`, or its program's")
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	a.screenFlags(cmd)
-	cmd.Flags().Lookup("once").Usage = "print one state and leave"
+	cmd.Flags().Lookup("once").Usage = "print one state and exit"
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "with --once: all ranks of the job that the process belongs to")
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
+	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "turn off the keys that change the process")
 	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "bring the agent into a PyTorch program without one: "+strings.Join(injections, ", "))
 	complete(cmd, "inject", injections)
 	return cmd

@@ -45,8 +45,8 @@ undo; 8 shows what each did. What follows -- goes to memtrain.`,
 	a.liveFlags(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	a.screenFlags(cmd)
-	cmd.Flags().Lookup("once").Usage = "print one state, after a few steps, and leave"
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
+	cmd.Flags().Lookup("once").Usage = "print one state, after a few steps, and exit"
+	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "turn off the keys that change the process")
 	return cmd
 }
 

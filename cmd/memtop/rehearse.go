@@ -33,16 +33,16 @@ func (a *app) rehearseCommand() *cobra.Command {
 		Short: "Run a PyTorch CUDA script without a GPU, and say whether it fits on one",
 		Long: `Run a command that starts PyTorch on an imitated GPU: no kernel runs and no memory is
 taken, but PyTorch's own allocator decides as it would on that GPU. Print whether the
-program fits, its peak, and who holds the memory then. It needs the CUDA build of
-PyTorch and no GPU, no driver; a GPU that is there is hidden from the command.
+program fits, its peak, and what holds the memory then. It needs the CUDA build of
+PyTorch, but no GPU and no driver; a real GPU is hidden from the command.
 
 The program ends after --steps optimizer steps, or when its peak has not risen for three;
-a program without steps runs to its end. What would come after is not run, so no weights
-are saved that were never computed. What the program reads from the device is zeros but
-for what it has just copied there, so its loss says nothing.
+a program without steps runs to its end. What comes after is not run, so no weights are
+saved that were never computed. The program reads zeros from the device, except for what
+it has just copied there, so its loss means nothing.
 
-A program that does not fit is run again without a limit, which says what it needs, and
-with changes that may make it fit; --no-advice leaves it at one run.
+A program that does not fit is run again: without a limit, to find what it needs, and
+with changes that may make it fit. With --no-advice it runs only once.
 
 The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed.`,
 		Example: `  memtop rehearse -- python train.py
@@ -81,18 +81,18 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
 	f.StringVar(&on.name, "gpu", on.name, "`NAME` of the GPU, several with --vary, or list")
-	f.StringVar(&on.file, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
-	f.Var(&on.memory, "memory", "another `SIZE` of its memory")
-	f.IntVar(&r.Devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
-	f.IntVar(&r.World, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
+	f.StringVar(&on.file, "gpu-file", "", "`FILE` that describes another GPU, in the form of --gpu list --json")
+	f.Var(&on.memory, "memory", "`SIZE` of the GPU's memory, if it differs")
+	f.IntVar(&r.Devices, "gpus", 1, "number of GPUs (default 1, with --world up to 8)")
+	f.IntVar(&r.World, "world", 0, "run the command as one rank of a job of `N`; the other ranks do not run")
 	f.IntSliceVar(&r.Ranks, "rank", []int{0}, "which ranks, with --world")
-	f.IntVar(&r.Steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
-	f.Var(&r.Values.Most, "values", "what is read where a value decides a size, `zeros|upper`: upper has nonzero, masks and unique return all that they could")
-	f.Var(&r.Values.Set, "set", "the value that is read on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
+	f.IntVar(&r.Steps, "steps", 0, "end after `N` optimizer steps (default when the peak no longer rises)")
+	f.Var(&r.Values.Most, "values", "sizes that the device would compute, `zeros|upper`: with upper, nonzero, masks and unique return the most they could")
+	f.Var(&r.Values.Set, "set", "the value that a line reads from the device, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
 	f.Var(&r.Vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
-	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
+	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot; with several ranks, one file each with its number")
 	f.BoolVar(&r.To.Overwrite, "force", false, "write over a file that is there")
-	f.BoolVar(&r.NoAdvice, "no-advice", false, "do not run a program that does not fit again to see what it needs and what would make it fit")
+	f.BoolVar(&r.NoAdvice, "no-advice", false, "if the program does not fit, do not run it again to find what it needs and what would make it fit")
 	a.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
@@ -123,11 +123,11 @@ func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []im
 	}
 	switch {
 	case len(gpus) > 1 && r.Vary.Name == "":
-		return nil, usage(cmd, "several GPUs go with --vary")
+		return nil, usage(cmd, "several GPUs need --vary")
 	case r.Devices < 1 || r.Devices > imitation.MostDevices:
-		return nil, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
+		return nil, usage(cmd, fmt.Sprintf("--gpus must be from 1 to %d", imitation.MostDevices))
 	case r.Steps < 0:
-		return nil, usage(cmd, "--steps is a number of steps")
+		return nil, usage(cmd, "--steps must be a number of steps")
 	case r.To.Path != "":
 		return gpus, r.To.Check()
 	}
@@ -150,7 +150,7 @@ func (c *gpuChoice) find(name string) (imitation.GPU, error) {
 	defer file.Close() // it was only read
 	g, err := imitation.Describe(file)
 	if err != nil {
-		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "one of memtop rehearse --gpu list --json")
+		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "a file in the form of memtop rehearse --gpu list --json")
 	}
 	return g, nil
 }
@@ -162,20 +162,20 @@ const ranksOfMachine = 8
 func checkRanks(cmd *cobra.Command, r *rehearse.Rehearsal) error {
 	if r.World == 0 {
 		if cmd.Flags().Changed("rank") {
-			return usage(cmd, "--rank goes with --world: without, every rank that the command starts is rehearsed")
+			return usage(cmd, "--rank needs --world: without it, every rank that the command starts is rehearsed")
 		}
 		r.Ranks = []int{0}
 		return nil
 	}
 	if r.World < 1 || r.Vary.Name != "" {
-		return usage(cmd, "--world is a number of ranks, and goes without --vary")
+		return usage(cmd, "--world must be a number of ranks, and cannot be combined with --vary")
 	}
 	if !cmd.Flags().Changed("gpus") {
 		r.Devices = min(r.World, ranksOfMachine)
 	}
 	for _, rank := range r.Ranks {
 		if rank < 0 || rank >= r.World {
-			return usage(cmd, fmt.Sprintf("rank %d is none of %d", rank, r.World))
+			return usage(cmd, fmt.Sprintf("there is no rank %d in a job of %d", rank, r.World))
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func (a *app) listGPUs() error {
 	if a.settings.json {
 		return a.printJSON(all)
 	}
-	fmt.Fprintf(a.stdout, "%-16s %12s %10s %10s  %s\n", "name", "memory", "capability", "processors", "as the driver names it")
+	fmt.Fprintf(a.stdout, "%-16s %12s %10s %10s  %s\n", "name", "memory", "capability", "processors", "driver's name")
 	for _, g := range all {
 		fmt.Fprintf(a.stdout, "%-16s %12s %10s %10d  %s\n", g.Name, quantity.Bytes(g.Total), g.Capability, g.Processors, g.Title)
 	}
