@@ -99,7 +99,7 @@ func (s *screen) agree(ctx context.Context, plan *inject.Plan) error {
 
 memtop can start the agent in it: %s. %s
 
-The agent runs in threads of the program's, looks at its memory while you look, and listens on a socket that is closed to other users. The program goes on as it is if that fails.
+The agent runs in threads of its own in the program, measures its memory while you watch, and listens on a socket that is closed to other users. If that fails, the program goes on unchanged.
 
 Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(), plan.As())}
 	if err := s.show(ctx, q); err != nil {

@@ -124,11 +124,11 @@ func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []im
 	}
 	switch {
 	case len(gpus) > 1 && r.Vary.Name == "":
-		return nil, usage(cmd, "several GPUs go with --vary")
+		return nil, usage(cmd, "several GPUs need --vary")
 	case r.Devices < 1 || r.Devices > imitation.MostDevices:
-		return nil, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
+		return nil, usage(cmd, fmt.Sprintf("--gpus must be from 1 to %d", imitation.MostDevices))
 	case r.Steps < 0:
-		return nil, usage(cmd, "--steps is a number of steps")
+		return nil, usage(cmd, "--steps must be a number of steps")
 	case r.To.Path != "":
 		return gpus, r.To.Check()
 	}
@@ -151,7 +151,7 @@ func (c *gpuChoice) find(name string) (imitation.GPU, error) {
 	defer file.Close() // it was only read
 	g, err := imitation.Describe(file)
 	if err != nil {
-		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "one of memtop rehearse --gpu list --json")
+		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "a file in the form of memtop rehearse --gpu list --json")
 	}
 	return g, nil
 }
@@ -163,20 +163,20 @@ const ranksOfMachine = 8
 func checkRanks(cmd *cobra.Command, r *rehearse.Rehearsal) error {
 	if r.World == 0 {
 		if cmd.Flags().Changed("rank") {
-			return usage(cmd, "--rank goes with --world: without, every rank that the command starts is rehearsed")
+			return usage(cmd, "--rank needs --world: without it, every rank that the command starts is rehearsed")
 		}
 		r.Ranks = []int{0}
 		return nil
 	}
 	if r.World < 1 || r.Vary.Name != "" {
-		return usage(cmd, "--world is a number of ranks, and goes without --vary")
+		return usage(cmd, "--world must be a number of ranks, and cannot be combined with --vary")
 	}
 	if !cmd.Flags().Changed("gpus") {
 		r.Devices = min(r.World, ranksOfMachine)
 	}
 	for _, rank := range r.Ranks {
 		if rank < 0 || rank >= r.World {
-			return usage(cmd, fmt.Sprintf("rank %d is none of %d", rank, r.World))
+			return usage(cmd, fmt.Sprintf("there is no rank %d in a job of %d", rank, r.World))
 		}
 	}
 	return nil

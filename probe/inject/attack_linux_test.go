@@ -187,7 +187,7 @@ func TestAProgramThatChangesIsRefused(t *testing.T) {
 				folder := stage(t, int(user))
 				p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: user, Gid: user}))
 				change(&p.rights)
-				if err := p.Start(t.Context()); !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), "changes while it is looked at") {
+				if err := p.Start(t.Context()); !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), "changed while memtop checked it") {
 					t.Errorf("user %d: got %v", user, err)
 				}
 				if _, err := os.Stat(filepath.Join(folder, "proof")); !errors.Is(err, fs.ErrNotExist) {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What memtop is called where it becomes a program, and where it has become one. The
-// variable has the order.
+// The names under which memtop starts itself, to become a program and then to act as it. The
+// variable contains the order.
 const (
 	becomes       = "memtop-becomes"
 	acts          = "memtop-acts"
 	orderVariable = "MEMTOP_ORDER"
 )
 
-// Attend does what a memtop that [Plan.Start] has started is there for, and ends it. In
-// every other program it returns at once. It is to be called before all else.
+// Attend handles a memtop that [Plan.Start] has started: it does that task and ends the
+// process. In every other process it returns at once. Call it before anything else.
 func Attend() {
 	var work func(*order) error
 	switch os.Args[0] {
@@ -34,15 +34,15 @@ func Attend() {
 	}
 	var o order
 	err := json.Unmarshal([]byte(os.Getenv(orderVariable)), &o)
-	_ = os.Unsetenv(orderVariable) // what is started here is not to have it
+	_ = os.Unsetenv(orderVariable) // processes started here must not have it
 	if err == nil {
 		err = work(&o)
 	}
 	if err == nil && os.Args[0] == becomes {
-		os.Exit(0) // the other one has answered
+		os.Exit(0) // the other process has written the answer
 	}
 	if text, err := json.Marshal(answerOf(err)); err == nil {
-		_, _ = os.Stdout.Write(text) // if nobody listens any more, nobody asks
+		_, _ = os.Stdout.Write(text) // if nobody reads it, nobody needs it
 	}
 	os.Exit(0)
 }
@@ -59,14 +59,14 @@ func answerOf(err error) answer {
 	}
 }
 
-// become has a new process become the program and act as it.
+// become makes a new process take the program's identity and do the task.
 func become(o *order) error {
 	folder, err := os.Open("/proc/" + strconv.Itoa(o.PID))
 	if err != nil {
 		return err
 	}
-	defer folder.Close()                               // it was only looked through
-	of := fmt.Sprintf("/proc/self/fd/%d", folder.Fd()) // of that very process, whoever has its pid later
+	defer folder.Close()                               // it was only read
+	of := fmt.Sprintf("/proc/self/fd/%d", folder.Fd()) // stays this process, even if its pid is used again
 	f, err := take(of)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func become(o *order) error {
 		return err
 	}
 	if !theirs.equal(o.Rights) {
-		return &RefusedError{Cause: o.Task.Name + " changes while it is looked at", Forbidden: true}
+		return &RefusedError{Cause: o.Task.Name + " changed while memtop checked it", Forbidden: true}
 	}
 	mine, err := readRights("/proc/self")
 	if err != nil {
@@ -86,17 +86,17 @@ func become(o *order) error {
 	if err := s.actAs(&o.Task); err != nil {
 		return err
 	}
-	err = join(of) // after the copy was made, whose memory is so not the program's
+	err = join(of) // after the copy was made, so that its memory does not count as the program's
 	if err == nil {
 		err = s.run()
 	}
 	if err != nil {
-		return &RefusedError{Cause: fmt.Sprintf("memtop cannot become %s, as it must to go in: %v", o.Task.Name, err), Forbidden: true}
+		return &RefusedError{Cause: fmt.Sprintf("memtop must take the identity of %s to go in, and cannot: %v", o.Task.Name, err), Forbidden: true}
 	}
 	return nil
 }
 
-// actAs has the series end in a memtop that does a task, with no files but its own.
+// actAs ends the series by starting a memtop that does a task, with no files but its own.
 func (s *series) actAs(t *task) error {
 	program, err := inMemory()
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *series) actAs(t *task) error {
 	return s.exec(program, acts, append(standard, orderVariable+"="+string(text)))
 }
 
-// closeOnExec has new programs get no files but the first three, whoever opened them.
+// closeOnExec closes all files but the first three in new programs, whoever opened them.
 func closeOnExec() error {
 	files, err := os.ReadDir("/proc/self/fd")
 	for _, file := range files {
@@ -123,24 +123,24 @@ func closeOnExec() error {
 	return err
 }
 
-// act does a task, as the program. It stops when nobody waits for it any more.
+// act does a task with the program's identity. It stops when the asking process has gone.
 func act(o *order) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // it ends with who asks
+		_, _ = io.Copy(io.Discard, os.Stdin) // the pipe closes when the asking process ends
 		cancel()
 	}()
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
-		return &RefusedError{Cause: o.Task.Name + " has no /proc of its own processes"}
+		return &RefusedError{Cause: o.Task.Name + " has no /proc that shows its own processes"}
 	}
 	if err := mayOpen(o.Task.PID); err != nil {
-		return &RefusedError{Cause: fmt.Sprintf("the system lets no other process into %s, and memtop goes in with its rights only: %v", o.Task.Name, err), Forbidden: true}
+		return &RefusedError{Cause: fmt.Sprintf("the system lets no other process into %s, and memtop has only its rights: %v", o.Task.Name, err), Forbidden: true}
 	}
 	unix.CloseOnExec(inherited)
 	o.Task.executable = os.NewFile(inherited, interpreter)
 	return o.Task.do(ctx)
 }
 
-// inherited is the number of the one file that is handed on.
+// inherited is the number of the one file that the new process gets.
 const inherited = 3

@@ -13,26 +13,26 @@ import (
 
 // # Becoming the program
 //
-// To go into a program is to run what is the program's own: its interpreter, or a debugger
-// that reads its files. Where memtop may do more than the program, above all where it is
-// root's, that must not run with memtop's rights. So memtop starts itself once more, as a
-// process with root's rights that reads nothing of the program; that one starts a process
-// which becomes the program, and only then memtop once more, which does the task.
+// To go into a program is to run code that the program controls: its interpreter, or a
+// debugger that reads its files. If memtop has more rights than the program, above all as
+// root, that code must not run with memtop's rights. So memtop starts itself again, as a
+// process with root's rights that reads nothing of the program. That process starts a new one,
+// which takes the program's identity and only then starts memtop once more to do the task.
 //
-//   - What the program's rights are is read, then its files are opened, then its rights are
-//     read again: they must be the same, of the same call of execve. So a program that
-//     ends, changes or is another one meanwhile is refused.
+//   - The program's rights are read, then its files are opened, then its rights are read
+//     again: they must be the same, from the same call of execve. So a program that ends,
+//     changes, or is replaced by another meanwhile is refused.
 //   - The new process enters the namespaces and the root, takes the groups and the user, and
-//     gives up all capabilities that the program has not. It can get none back.
-//   - Before that the process with root's rights enters the program's control groups: without,
-//     a container's root could use devices that its group keeps from it.
-//   - Nobody may trace it before it is another program: changing the user has the kernel
-//     see to that. It becomes part of the program's count of processes only after it has
-//     given all up, and shares memory with nobody.
-//   - What it then is, is a copy of memtop in memory that nobody can change: a container's
-//     root may write into the file of a program that runs in it.
-//   - It has no terminal, no environment and no open file of memtop's but three pipes and the
-//     file that the program ran. What it answers is taken for text that an attacker wrote.
+//     gives up all capabilities that the program does not have. It cannot get any back.
+//   - Before that, the process with root's rights enters the program's control groups.
+//     Otherwise a container's root could use devices that its group forbids.
+//   - No process may trace the new one before it has the program's identity: when a process
+//     changes its user, the kernel ensures that. It enters the program's PID namespace only
+//     after it has given up everything, and shares memory with no process.
+//   - The program that it runs then is a copy of memtop in memory that nobody can change: a
+//     container's root may write to the file of a program that runs in the container.
+//   - It has no terminal, no environment, and no open files of memtop but three pipes and the
+//     file that the program ran. Its answer is treated as text that an attacker wrote.
 
 // footing is what was opened of a program while it had certain rights.
 type footing struct {
@@ -40,7 +40,7 @@ type footing struct {
 	namespaces       map[string]uintptr
 }
 
-// take opens what a process needs to become another one.
+// take opens what a process needs to take another one's identity.
 func take(folder string) (footing, error) {
 	f := footing{namespaces: make(map[string]uintptr)}
 	open := func(name string, flags int) (uintptr, error) {
@@ -66,13 +66,13 @@ func take(folder string) (footing, error) {
 	return f, nil
 }
 
-// flags of clone and setns for kinds of namespaces.
+// kinds are the flags of clone and setns for each kind of namespace.
 var kinds = map[string]uintptr{
 	"cgroup": unix.CLONE_NEWCGROUP, "ipc": unix.CLONE_NEWIPC, "uts": unix.CLONE_NEWUTS, "net": unix.CLONE_NEWNET,
 	"pid": unix.CLONE_NEWPID, "mnt": unix.CLONE_NEWNS, "user": unix.CLONE_NEWUSER,
 }
 
-// becoming returns the calls by which a process with rights mine becomes one with theirs.
+// becoming returns the calls that turn a process with rights mine into one with theirs.
 func becoming(mine, theirs rights, f footing) *series {
 	s := &series{}
 	s.add("closing its memory", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
@@ -90,21 +90,21 @@ func becoming(mine, theirs rights, f footing) *series {
 	s.add("setting its mask", unix.SYS_UMASK, 0o077)
 	s.add("passing a file on", unix.SYS_DUP3, f.executable, 3)
 	if mine.Namespaces["pid"] != theirs.Namespaces["pid"] {
-		s.add("starting a process", unix.SYS_CLONE, uintptr(unix.SIGCHLD)) // only new processes are in it
+		s.add("starting a process", unix.SYS_CLONE, uintptr(unix.SIGCHLD)) // only new processes enter it
 	}
 	s.add("leaving the terminal", unix.SYS_SETSID)
 	return s
 }
 
-// enter enters a namespace where it is another one.
+// enter enters a namespace if it differs from the process's own.
 func (s *series) enter(kind string, mine, theirs rights, f footing) {
 	if mine.Namespaces[kind] != theirs.Namespaces[kind] {
 		s.add("entering its "+kind+" namespace", unix.SYS_SETNS, f.namespaces[kind], kinds[kind])
 	}
 }
 
-// takeIDs takes the groups and the user. Capabilities stay, in force: they are needed to
-// enter a user namespace.
+// takeIDs takes the groups and the user. Capabilities stay in force, because entering a user
+// namespace needs them.
 func (s *series) takeIDs(mine, theirs rights) {
 	if fmt.Sprint(mine.Others) != fmt.Sprint(theirs.Others) {
 		groups := make([]uint32, len(theirs.Others)+1) // one more, to have an address
@@ -123,13 +123,13 @@ func (s *series) takeIDs(mine, theirs rights) {
 	}
 }
 
-// giveUp gives up capabilities that the other has not, for good.
+// giveUp gives up, for good, the capabilities that the other process does not have.
 func (s *series) giveUp(mine, theirs rights) {
 	bounding, permitted := mine.Bounding, theirs.Permitted
 	if mine.Namespaces["user"] == theirs.Namespaces["user"] {
 		permitted &= mine.Permitted
 	} else {
-		bounding = allCapabilities() // one who enters has all
+		bounding = allCapabilities() // a process that enters one has all
 	}
 	for n := range uintptr(64) {
 		if bounding&^permitted&(1<<n) != 0 {
@@ -146,8 +146,8 @@ func (s *series) giveUp(mine, theirs rights) {
 	s.add("giving up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
 }
 
-// capset sets the capabilities that are permitted, all of which are in force, and those
-// that are inheritable.
+// capset sets the permitted capabilities, all of which are in force, and the inheritable
+// ones.
 func (s *series) capset(permitted, inheritable uint64) {
 	low := unix.CapUserData{Effective: uint32(permitted), Permitted: uint32(permitted), Inheritable: uint32(inheritable)} //nolint:gosec // the lower half
 	high := unix.CapUserData{Effective: uint32(permitted >> 32), Permitted: uint32(permitted >> 32), Inheritable: uint32(inheritable >> 32)}
@@ -155,7 +155,7 @@ func (s *series) capset(permitted, inheritable uint64) {
 	s.add("giving up capabilities", unix.SYS_CAPSET, pointTo(s, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}), pointTo(s, data))
 }
 
-// allCapabilities returns those that this kernel knows.
+// allCapabilities returns the capabilities that this kernel knows.
 func allCapabilities() uint64 {
 	text, _ := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	last, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -169,7 +169,7 @@ func uintptrs(ids [3]int) []uintptr {
 	return []uintptr{uintptr(ids[0]), uintptr(ids[1]), uintptr(ids[2])} //nolint:gosec // the kernel wrote them
 }
 
-// exec has the series end in a program, given by its open file.
+// exec ends the series by starting a program, given by its open file.
 func (s *series) exec(program uintptr, name string, environment []string) error {
 	arguments, err := syscall.SlicePtrFromStrings([]string{name})
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *series) exec(program uintptr, name string, environment []string) error 
 	return nil
 }
 
-// inMemory returns a copy of this program that nobody can change.
+// inMemory returns a copy of this program in memory that nobody can change.
 func inMemory() (uintptr, error) {
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {

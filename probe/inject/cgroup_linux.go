@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// join has this process, and those that it starts, be in the control groups of another:
-// a container's root may use no devices but those of its group, whatever it may make. The
-// system takes what is started here first when there is too little memory, and not the job.
+// join moves this process, and those that it starts, into the control groups of another: a
+// container's root can use only the devices that its group allows, whatever device files it
+// makes. If memory runs out, the system kills processes started here before the job.
 func join(folder string) error {
 	mine, err := controlGroups("/proc/self")
 	if err != nil {
@@ -42,8 +42,8 @@ func join(folder string) error {
 	return nil
 }
 
-// controlGroups returns the groups of a process by the controllers of their hierarchy,
-// "" for that of version 2. Those without a controller limit nothing.
+// controlGroups returns the groups of a process by the controllers of their hierarchy, "" for
+// version 2. Hierarchies without a controller limit nothing.
 func controlGroups(folder string) (map[string]string, error) {
 	text, err := os.ReadFile(folder + "/cgroup")
 	groups := make(map[string]string)
@@ -56,7 +56,7 @@ func controlGroups(folder string) (map[string]string, error) {
 	return groups, err
 }
 
-// groupFolder returns where a group is among mounts.
+// groupFolder returns the folder of a group in the mounts.
 func groupFolder(mounts, controllers, path string) (string, error) {
 	for line := range strings.Lines(mounts) {
 		before, after, _ := strings.Cut(line, " - ")

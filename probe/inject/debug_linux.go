@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	debugWithin = time.Minute     // for a debugger to go in, call and leave
-	debugLeave  = 5 * time.Second // for one that was asked to stop
+	debugWithin = time.Minute     // for a debugger to go in, call the functions and leave
+	debugLeave  = 5 * time.Second // for a debugger that was told to stop
 )
 
-// debug has a debugger leave the program a line that runs the script.
+// debug makes a debugger add a line to the program that runs the script.
 func (t *task) debug(ctx context.Context, script string) error {
 	line := fmt.Sprintf("try:\n exec(open(%s, encoding='utf-8').read(), {})\nexcept BaseException:\n pass\n", literal(script))
 	line = fmt.Sprintf("exec(bytes.fromhex('%x'), {})", line) // no quoting, whatever the path is
@@ -39,10 +39,10 @@ func (t *task) debug(ctx context.Context, script string) error {
 	return nil
 }
 
-// accepted is what a debugger prints when the line is in the interpreter's list.
+// accepted is printed by the debugger once the line is in the interpreter's list.
 const accepted = "$pending = 0"
 
-// debugError says what it means that a debugger did not do it.
+// debugError returns the error for what a failed debugger printed.
 func (t *task) debugError(printed string) error {
 	name := path.Base(t.Debugger)
 	switch {
@@ -56,8 +56,8 @@ func (t *task) debugError(printed string) error {
 	}
 }
 
-// gdbArguments has gdb read no more than the symbols of the interpreter: those of
-// PyTorch would take it many seconds, in which the program does not run.
+// gdbArguments makes gdb read only the interpreter's symbols: those of PyTorch would take it
+// many seconds, and the program is stopped meanwhile.
 func (t *task) gdbArguments(line string) []string {
 	args := []string{"-nx", "-q", "-batch"}
 	if t.Root != "/" {
@@ -84,7 +84,7 @@ func (t *task) gdbArguments(line string) []string {
 	return args
 }
 
-// lldbArguments does so for lldb.
+// lldbArguments does the same for lldb.
 func lldbArguments(pid int, line string) []string {
 	args := []string{"--no-lldbinit", "--batch"}
 	for _, command := range []string{
@@ -104,9 +104,9 @@ func lldbArguments(pid int, line string) []string {
 	return args
 }
 
-// runDebugger runs it and returns what it printed, into a file: a debugger that
-// has nobody to print to must not end in the middle of its work. It is no part of
-// memtop's group of processes either, so what is typed does not interrupt it.
+// runDebugger runs the debugger and returns its output. The output goes into a file: a
+// debugger whose reader has gone must not end in the middle of its work. It has its own
+// process group, so that keys typed at memtop do not interrupt it.
 func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	out, err := os.CreateTemp("", "memtop-debugger-*")
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	cmd.Env = append(t.environment(), "DEBUGINFOD_URLS=")
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // on which it leaves the program alone
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // the debugger then leaves the program
 	cmd.WaitDelay = debugLeave
 	failed := cmd.Run()
 	t.letGo()
@@ -138,10 +138,10 @@ func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	return string(printed[:n]), nil
 }
 
-// maxPrinted is how much of what a debugger prints is looked at, in bytes.
+// maxPrinted is the most output of a debugger that is read, in bytes.
 const maxPrinted = 64 << 10
 
-// letGo has the program go on if a debugger that was killed left it stopped.
+// letGo continues the program if a killed debugger left it stopped.
 func (t *task) letGo() {
 	fields, err := protocol.StatFields(fmt.Sprintf("/proc/%d/stat", t.PID), 0)
 	if err == nil && fields[0][0] == 'T' {

@@ -7,32 +7,32 @@ import (
 	"path/filepath"
 )
 
-// findDebugger finds a program that can go in.
+// findDebugger finds a debugger that can go into the program.
 func (p *Plan) findDebugger() error {
 	for _, name := range []string{"gdb", "lldb"} {
 		if name == "lldb" && p.program.Root != "/" && !p.becomes {
-			continue // it calls wrong addresses where it cannot read the program's libraries
+			continue // without the program's libraries it would call wrong addresses
 		}
 		if p.debugger = p.lookPath(name); p.debugger != "" {
 			return nil
 		}
 	}
 	return &RefusedError{
-		Cause: fmt.Sprintf("process %d runs Python 3.%d, into which only a debugger can bring the agent, and neither gdb nor lldb is %s",
+		Cause: fmt.Sprintf("process %d runs Python 3.%d: only a debugger can bring the agent in, and neither gdb nor lldb is %s",
 			p.program.PID, p.version, p.where()),
 		Remedy: "install the package gdb, or " + launch,
 	}
 }
 
-// where says where the debugger has to be.
+// where returns where the debugger must be installed.
 func (p *Plan) where() string {
 	if p.becomes && p.program.Root != "/" {
-		return "in its container"
+		return "installed in its container"
 	}
-	return "here"
+	return "installed here"
 }
 
-// lookPath returns the path of a command for who goes in, "" if there is none.
+// lookPath returns the path of a command as the process that goes in sees it, "" if there is none.
 func (p *Plan) lookPath(name string) string {
 	if !p.becomes {
 		found, _ := exec.LookPath(name) // "" with every error
@@ -42,7 +42,7 @@ func (p *Plan) lookPath(name string) string {
 	if err != nil {
 		return ""
 	}
-	defer root.Close() // it was only looked through
+	defer root.Close() // it was only read
 	for _, folder := range filepath.SplitList(standardPath) {
 		path := filepath.Join(folder, name)
 		if info, err := root.Stat(path[1:]); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

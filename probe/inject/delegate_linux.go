@@ -12,25 +12,25 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// order is what memtop is to do as another program.
+// order is the task for a memtop that takes another program's identity.
 type order struct {
 	Task   task
-	PID    int    // the program's here
-	Rights rights // that it must have
+	PID    int    // of the program, in this PID namespace
+	Rights rights // that the program must have
 }
 
-// answer is how that went.
+// answer is the result.
 type answer struct {
 	Cause              string // "" if it went well
 	Refused, Forbidden bool
 }
 
-// standard are the variables of who acts as another process.
+// standard is the environment of a process that acts as another one.
 var standard = []string{"PATH=" + standardPath, "LC_ALL=C"}
 
 const standardPath = "/usr/local/bin:/usr/bin:/bin"
 
-// delegate has a memtop that becomes the program do the task.
+// delegate makes a memtop that takes the program's identity do the task.
 func delegate(ctx context.Context, o *order) error {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -41,14 +41,14 @@ func delegate(ctx context.Context, o *order) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{becomes}
 	cmd.Env = append(standard, orderVariable+"="+string(text))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what is typed does not interrupt it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // typed keys do not interrupt it
 	said := &bounded{left: maxPrinted}
 	cmd.Stdout = said
 	waits, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	cmd.Cancel, cmd.WaitDelay = waits.Close, 2*debugLeave // it has a debugger to wait for
+	cmd.Cancel, cmd.WaitDelay = waits.Close, 2*debugLeave // it waits for a debugger itself
 	failed := cmd.Run()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -60,7 +60,7 @@ func delegate(ctx context.Context, o *order) error {
 	return a.error()
 }
 
-// taskWithin is how long a task may take that is done elsewhere.
+// taskWithin is the longest time for a task that another process does.
 const taskWithin = debugWithin + remoteWithin + answerWithin + 10*time.Second
 
 func (a answer) error() error {
@@ -75,16 +75,16 @@ func (a answer) error() error {
 	}
 }
 
-// bounded keeps what is written, and refuses more than so much.
+// bounded keeps what is written to it, up to a limit.
 type bounded struct {
 	text []byte
 	left int
 }
 
-// Write keeps what it is given.
+// Write keeps p, or fails if that would exceed the limit.
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left {
-		return 0, errors.New("it says too much")
+		return 0, errors.New("its output is too long")
 	}
 	b.text, b.left = append(b.text, p...), b.left-len(p)
 	return len(p), nil

@@ -13,28 +13,28 @@ import (
 
 // call is a system call.
 type call struct {
-	what   string // in messages
+	what   string // for messages
 	number uintptr
 	args   [5]uintptr
 }
 
-// series is system calls that a new process makes one after the other, the last of
-// which replaces its program. It is made before, for the new process can allocate nothing.
+// series is a list of system calls that a new process makes. The last call replaces the
+// process's program. The list is made beforehand, because the new process cannot allocate.
 type series struct {
 	calls  []call
-	report uintptr  // where the process says which call failed: a pipe that execve closes
-	failed [2]int32 // which call, and the error
-	status int32    // of a process that was waited for
-	keep   []any    // what the arguments point to
+	report uintptr  // the process writes here which call failed: a pipe that execve closes
+	failed [2]int32 // the number of the call, and its error
+	status int32    // of the process that was waited for
+	keep   []any    // the values that the arguments point to
 }
 
-// fork has a new process make the calls, and returns its pid. It is a copy of this one
-// with nothing but the thread that calls, which is what the kernel wants of a process that
-// enters a user namespace. Package os/exec has none such: its new processes run in this
-// one's memory until they call execve.
+// fork starts a new process that makes the calls, and returns its pid. The process is a copy
+// of this one with only the calling thread, because the kernel lets only such a process enter
+// a user namespace. Package os/exec cannot do that: its new processes share this one's
+// memory until they call execve.
 //
-// There is no Go runtime in the new process, so it must not call anything that may
-// allocate, lock, or look whether the stack is large enough.
+// The new process has no Go runtime, so this must not call anything that may allocate, lock,
+// or check the stack's size.
 //
 //go:norace
 //go:nosplit
@@ -67,16 +67,16 @@ func (s *series) perform() {
 	leave(1)
 }
 
-// wait waits for a new process, which goes on with the calls, and ends as it does.
+// wait waits for a new process, which goes on with the calls, and exits with its status.
 //
 //go:norace
 //go:nosplit
 func (s *series) wait(pid uintptr) {
-	unix.RawSyscall6(unix.SYS_CLOSE, s.report, 0, 0, 0, 0, 0) // that one has it
+	unix.RawSyscall6(unix.SYS_CLOSE, s.report, 0, 0, 0, 0, 0) // the new process has it
 	for {
 		_, _, err := unix.RawSyscall6(unix.SYS_WAIT4, pid, uintptr(unsafe.Pointer(&s.status)), unix.WALL, 0, 0, 0)
 		if err == 0 {
-			leave(uintptr(s.status>>8) & 0xff) // 0 if a signal ended it, which then has said nothing
+			leave(uintptr(s.status>>8) & 0xff) // 0 if a signal ended it: then it has reported nothing
 		}
 		if err != unix.EINTR {
 			leave(1)
@@ -92,21 +92,21 @@ func leave(code uintptr) {
 	}
 }
 
-// add adds a call. What pointers among the arguments point to is to be in s.keep.
+// add adds a call. Values that its arguments point to must be in s.keep.
 func (s *series) add(what string, number uintptr, args ...uintptr) {
 	c := call{what: what, number: number}
 	copy(c.args[:], args)
 	s.calls = append(s.calls, c)
 }
 
-// pointTo returns the address of a value, which stays there as long as s does.
+// pointTo returns the address of a value, which stays valid as long as s.
 func pointTo[T any](s *series, value *T) uintptr {
 	s.keep = append(s.keep, value)
 	return uintptr(unsafe.Pointer(value))
 }
 
-// run has a new process make the calls, and returns when it has ended. The error says
-// which call failed; after the last one it is for the new program to say something.
+// run starts a new process that makes the calls, and returns when it has ended. The error says
+// which call failed. After the last call, only the new program can report an error.
 func (s *series) run() error {
 	ends, w, err := os.Pipe()
 	if err != nil {
@@ -137,9 +137,9 @@ func (s *series) run() error {
 	return fmt.Errorf("%s: %w", s.calls[s.failed[0]].what, unix.Errno(s.failed[1])) //nolint:gosec // as the kernel numbers them
 }
 
-// aside returns a copy of a file whose number is none that a new process begins with.
+// aside returns a copy of a file, with a number that is not one of a new process's first files.
 func aside(file uintptr) (uintptr, error) {
 	const first = 10
 	n, err := unix.FcntlInt(file, unix.F_DUPFD_CLOEXEC, first)
-	return uintptr(n), err //nolint:gosec // it is none after an error
+	return uintptr(n), err //nolint:gosec // not used after an error
 }

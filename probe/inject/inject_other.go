@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 )
 
-// Plan is a way into a program. There is none here.
+// Plan is a way to go into a program. There is none on this system.
 type Plan struct{}
 
 // NewPlan refuses.
@@ -25,7 +25,7 @@ func (*Plan) How() string { return "" }
 // As says nothing.
 func (*Plan) As() string { return "" }
 
-// Attend returns: nothing is started here that would be there for it.
+// Attend returns at once: this system starts no memtop that would need it.
 func Attend() {}
 
 // Start is never reached.

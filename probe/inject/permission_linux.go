@@ -13,18 +13,18 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 )
 
-// obstacles are why the system may not let one process into another one.
+// obstacles are reasons why the system may refuse to let one process into another.
 type obstacles struct {
-	scope     int  // kernel.yama.ptrace_scope, 0 where there is none
-	capable   bool // who goes in has CAP_SYS_PTRACE
-	root      bool // it is root's
-	container bool // it runs in one
-	closed    bool // the other one keeps its memory closed to its own user
+	scope     int  // kernel.yama.ptrace_scope, 0 if the kernel has none
+	capable   bool // the process that goes in has CAP_SYS_PTRACE
+	root      bool // it runs as root
+	container bool // it runs in a container
+	closed    bool // the program's memory is closed even to its own user
 }
 
-// mayTrace finds out whether who goes into a program may. Where that is this process
-// the kernel says so. What becomes the program has the program's own rights, and asks
-// again when it is there.
+// mayTrace reports whether the process that goes in may trace the program. For this process
+// the kernel answers. A process that takes the program's identity has the program's rights,
+// and asks again once it has them.
 func (p *Plan) mayTrace() error {
 	o := look(p.program)
 	if !p.becomes {
@@ -45,8 +45,8 @@ func (p *Plan) mayTrace() error {
 	return o.refusal(p.program.PID)
 }
 
-// mayOpen asks the kernel whether this process may go into another: it lets its memory
-// be opened exactly then. Nothing is read, and the other does not notice.
+// mayOpen asks the kernel whether this process may go into another: in exactly that case it
+// may open the other's memory. Nothing is read, and the other process does not notice.
 func mayOpen(pid int) error {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err == nil {
@@ -55,7 +55,7 @@ func mayOpen(pid int) error {
 	return err
 }
 
-// look finds what stands in the way.
+// look finds the obstacles.
 func look(r *attach.Running) obstacles {
 	var o obstacles
 	if scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
@@ -68,12 +68,12 @@ func look(r *attach.Running) obstacles {
 	}
 	var stat unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/environ", r.PID), &stat); err == nil {
-		o.closed = stat.Uid == 0 && r.User != 0 // the kernel gives it to root then
+		o.closed = stat.Uid == 0 && r.User != 0 // the kernel then makes root the owner
 	}
 	return o
 }
 
-// refusal says what stands in the way and how to put that right.
+// refusal returns an error that names the obstacle and how to remove it.
 func (o obstacles) refusal(pid int) *RefusedError {
 	e := &RefusedError{Cause: fmt.Sprintf("the system lets nothing into process %d", pid), Remedy: launch, Forbidden: true}
 	switch {
@@ -83,7 +83,7 @@ func (o obstacles) refusal(pid int) *RefusedError {
 		e.Cause += ": this container has no CAP_SYS_PTRACE"
 		e.Remedy = "start the container with --cap-add SYS_PTRACE, run memtop on the machine outside, or " + launch
 	case o.root && !o.capable:
-		e.Cause += ": this root has no CAP_SYS_PTRACE"
+		e.Cause += ": this root user has no CAP_SYS_PTRACE"
 	case o.scope > 0 && !o.capable && o.container:
 		e.Cause += fmt.Sprintf(" but its parents: kernel.yama.ptrace_scope is %d", o.scope)
 		e.Remedy = "start the container with --cap-add SYS_PTRACE and be root, or " + launch
@@ -93,7 +93,7 @@ func (o obstacles) refusal(pid int) *RefusedError {
 	case o.scope == 2 && !o.capable:
 		e.Cause += " without CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2, and memtop goes in with the rights of the process, as root too"
 	case o.closed:
-		e.Cause += ": it has taken other rights, or closed its memory"
+		e.Cause += ": it has changed its rights, or closed its memory to other processes"
 	}
 	return e
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/memtop/memtop/probe/python"
 )
 
-// place is where the agent lies for a program, and what the program is to run.
+// place is the folder of the agent for a program, with the script that the program will run.
 type place struct {
 	root           *os.Root // the folder, open
-	script, answer string   // as the program sees them
-	files          []string // what is removed in the end
+	script, answer string   // their paths as the program sees them
+	files          []string // the files to remove at the end
 }
 
-// prepare puts the agent where the program finds it: into the folder that its
-// socket would be in, which is its user's own.
+// prepare writes the agent to where the program finds it: the folder of the agent's socket,
+// which belongs to the program's user.
 func (t *task) prepare() (*place, error) {
 	var failed []error
 	for _, folder := range t.Folders {
@@ -63,25 +63,25 @@ func newPlace(root *os.Root, folder string) (*place, error) {
 	return p, nil
 }
 
-// prefix begins the names of what is removed in the end, or by the next memtop after
-// leftAfter if this one is killed.
+// prefix begins the names of files that are removed at the end. If this memtop is killed, the
+// next one removes them after leftAfter.
 const (
 	prefix    = "start-"
 	leftAfter = time.Hour
 )
 
-// clean removes what memtops that were killed have left.
+// clean removes the files that killed memtops have left.
 func clean(root *os.Root) {
 	left, _ := fs.Glob(root.FS(), prefix+"*") // the pattern is good
 	for _, name := range left {
 		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > leftAfter {
-			_ = root.Remove(name) // another one may have
+			_ = root.Remove(name) // another memtop may have removed it
 		}
 	}
 }
 
-// script returns what starts the agent that lies in a folder. Whatever happens in
-// it, the program's own names and its standard error stay as they are.
+// script returns a script that starts the agent in a folder. Whatever happens in it, the
+// program's own names and its standard error stay unchanged.
 func script(agent, answer string) string {
 	return fmt.Sprintf(`try:
     path = %s
@@ -95,12 +95,12 @@ except BaseException:
 `, literal(filepath.Join(agent, "memtop", "loading.py")), literal(agent), literal(answer))
 }
 
-// literal returns a path as an expression of Python.
+// literal returns a path as a Python expression.
 func literal(path string) string {
 	return fmt.Sprintf(`bytes.fromhex("%x").decode("utf-8", "surrogateescape")`, path)
 }
 
-// clear removes the files, without which the program does nothing more.
+// clear removes the files; without them the program does nothing more.
 func (p *place) clear() {
 	for _, file := range p.files {
 		_ = p.root.Remove(file) // the program may be gone, and its folder with it
@@ -108,8 +108,8 @@ func (p *place) clear() {
 	_ = p.root.Close() // nothing is open in it
 }
 
-// said returns what is in the answer's file, which the program may have replaced by
-// anything: no more than a message, and of no other file than one of bytes.
+// said returns the contents of the answer's file. The program may have replaced the file, so
+// this reads a limited length, and only from a regular file.
 func (p *place) said() ([]byte, error) {
 	file, err := p.root.OpenFile(filepath.Base(p.answer), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -127,7 +127,7 @@ const (
 	answerLook   = 20 * time.Millisecond
 )
 
-// await waits until the program says how the agent fares.
+// await waits until the program reports whether the agent has started.
 func (p *place) await(ctx context.Context, t *task) error {
 	late := time.NewTimer(answerWithin)
 	defer late.Stop()

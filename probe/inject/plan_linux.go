@@ -14,17 +14,17 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 )
 
-// Plan is a way into a program. It is owned by one goroutine.
+// Plan is a way to go into a program. It is owned by one goroutine.
 type Plan struct {
 	program      *attach.Running
-	version      int    // of Python 3
-	debugger     string // the path of one as who goes in sees it, "" where Python does it itself
+	version      int    // the minor version of Python 3
+	debugger     string // its path as the process that goes in sees it, "" if Python needs none
 	mine, rights rights // this process's, and the program's
-	becomes      bool   // who goes in becomes the program before: see "Becoming the program"
+	becomes      bool   // the process that goes in first takes the program's identity: see "Becoming the program"
 }
 
-// The versions of Python 3 that the agent is for.
-const oldest, remote = 9, 14 // from remote on a program can be had to run a file
+// The minor versions of Python 3 that the agent supports.
+const oldest, remote = 9, 14 // from remote on, one process can make a program run a file
 
 // NewPlan decides how to go into a program.
 func NewPlan(pid int) (*Plan, error) {
@@ -48,8 +48,8 @@ func NewPlan(pid int) (*Plan, error) {
 	return p, nil
 }
 
-// compare decides with whose rights to go in. Root never does with its own where they
-// differ, and nobody else can with others.
+// compare decides whose rights to use. Root never goes in with its own rights if they differ
+// from the program's; other users cannot use any but their own.
 func (p *Plan) compare() (err error) {
 	who := "process " + strconv.Itoa(p.program.PID)
 	if p.mine, err = readRights("/proc/self"); err == nil {
@@ -75,13 +75,13 @@ func (p *Plan) compare() (err error) {
 		return &RefusedError{Cause: who + " has other groups or rights than you", Remedy: "attach as root, or " + launch, Forbidden: true}
 	}
 	p.becomes = true
-	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" { // where system calls are called so
-		return &RefusedError{Cause: "memtop cannot become " + who + " on this kind of machine, as it must to go in", Remedy: launch}
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" { // for which the system calls are written
+		return &RefusedError{Cause: "memtop must take the identity of " + who + " to go in, and cannot on this kind of machine", Remedy: launch}
 	}
 	return nil
 }
 
-// check reports what stands in the way, whatever the way is.
+// check returns obstacles that do not depend on the way in.
 func (p *Plan) check() error {
 	who := "process " + strconv.Itoa(p.program.PID)
 	switch {
@@ -101,12 +101,12 @@ func (p *Plan) check() error {
 		return &RefusedError{Cause: who + " is stopped", Remedy: fmt.Sprintf("kill -CONT %d lets it go on", p.program.PID)}
 	}
 	if option := forbids(p.program); option != "" && p.version >= remote {
-		return &RefusedError{Cause: who + " was started with " + option + ", which keeps everything out", Remedy: "start it without, or with memtop run", Forbidden: true}
+		return &RefusedError{Cause: who + " was started with " + option + ", which lets no other process in", Remedy: "start it without, or with memtop run", Forbidden: true}
 	}
 	return nil
 }
 
-// forbids returns how a program was told to let nothing in, "" if it was not.
+// forbids returns the setting that tells a program to let nothing in, "" if there is none.
 func forbids(r *attach.Running) string {
 	const variable, option = "PYTHON_DISABLE_REMOTE_DEBUG", "disable_remote_debug"
 	if attach.EnvironmentOf(r.PID)(variable) != "" {
@@ -120,7 +120,7 @@ func forbids(r *attach.Running) string {
 	return ""
 }
 
-// versionPatterns find Python's version in the name of a file, the surest first.
+// versionPatterns find Python's version in file names, the most reliable first.
 var versionPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)/libpython3\.(\d+)t?\.so[.\d]*$`),
 	regexp.MustCompile(`/python3\.(\d+)t?(?: \(deleted\))?$`),
@@ -128,7 +128,7 @@ var versionPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`/lib/python3\.(\d+)t?/`),
 }
 
-// versionOf returns which Python 3 a program runs, −1 if none that is known.
+// versionOf returns the minor version of the program's Python 3, −1 if there is none known.
 func versionOf(r *attach.Running) int {
 	if !strings.Contains(path.Base(r.Executable), "python") && !strings.Contains(r.Maps, "/libpython3.") {
 		return -1

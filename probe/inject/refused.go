@@ -1,18 +1,18 @@
 package inject
 
-// RefusedError says why there is no way into a program, before anything was tried.
+// RefusedError says why memtop cannot go into a program. Nothing has been tried yet.
 type RefusedError struct {
 	Cause, Remedy string
-	Forbidden     bool // by the system or the program's owner, rather than for want of something
+	Forbidden     bool // the system or the program's owner forbids it; false if something is missing
 }
 
 // Error returns the cause.
 func (e *RefusedError) Error() string { return e.Cause }
 
-// launch is what always works.
+// launch is the remedy that always works.
 const launch = "start it with memtop run"
 
-// FailedError says that the agent does not run in the program, which goes on.
+// FailedError says that the agent did not start in the program. The program goes on.
 type FailedError struct{ Cause string }
 
 // Error returns the cause.

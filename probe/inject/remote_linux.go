@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// remoteWithin is how long an interpreter may take to ask another one.
+// remoteWithin is how long the interpreter may take to ask the program.
 const remoteWithin = 20 * time.Second
 
-// remoteCode is what the interpreter runs: it has the other one run a file.
+// remoteCode is what the interpreter runs: it makes the program run a file.
 const remoteCode = "import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])"
 
-// remote has the program's own interpreter, run once more, ask the program to run
-// the script.
+// remote starts the program's own interpreter once more, to ask the program to run the
+// script.
 func (t *task) remote(ctx context.Context, script string) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteWithin)
 	defer cancel()
@@ -32,12 +32,12 @@ func (t *task) remote(ctx context.Context, script string) error {
 	return t.remoteError(string(printed.text))
 }
 
-// interpreter is the path of the first of a program's extra files, for itself.
+// interpreter is the path of the first extra file, in the process that has it.
 const interpreter = "/proc/self/fd/3"
 
-// remoteError says what it means that the interpreter could not ask.
+// remoteError returns the error for what the failed interpreter printed.
 func (t *task) remoteError(printed string) error {
-	cause := fmt.Sprintf("%s cannot be had to run the agent: %v", t.Name, failure(printed))
+	cause := fmt.Sprintf("%s could not be made to run the agent: %v", t.Name, failure(printed))
 	if strings.Contains(printed, "PermissionError") {
 		return &RefusedError{Cause: cause, Remedy: launch, Forbidden: true}
 	}

@@ -11,23 +11,23 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// rights are what a process may do and where it is, as this process sees that.
+// rights are what a process may do and where it is, as this process sees them.
 type rights struct {
 	Users, Groups       [3]int // real, effective, saved
-	Others              []int  // its other groups
-	Inheritable         uint64 // capabilities, a bit each
+	Others              []int  // its supplementary groups
+	Inheritable         uint64 // capabilities, one bit each
 	Permitted, Bounding uint64
 	Ambient             uint64
 	Namespaces          map[string]string // by kind
-	Root                string            // what its / is called within its mounts
-	Image               string            // which call of execve it is
+	Root                string            // the path of its / in its mounts
+	Image               string            // identifies its last call of execve
 }
 
-// namespaces are the kinds that are entered, in that order. The last one takes away
-// the right to enter others. Clocks are no rights.
+// namespaces are the kinds to enter, in this order: entering the last one takes away the
+// right to enter others. The time namespace gives no rights.
 var namespaces = []string{"cgroup", "ipc", "uts", "net", "pid", "mnt", "user"}
 
-// readRights reads them from the process's folder in /proc.
+// readRights reads the rights from a process's folder in /proc.
 func readRights(folder string) (rights, error) {
 	r := rights{Namespaces: make(map[string]string)}
 	status, err := os.ReadFile(folder + "/status")
@@ -52,7 +52,7 @@ func readRights(folder string) (rights, error) {
 	if r.Root, err = os.Readlink(folder + "/root"); err != nil {
 		return r, err
 	}
-	const start, stack = 19, 25 // execve moves the stack
+	const start, stack = 19, 25 // execve changes the stack's address
 	fields, err := protocol.StatFields(folder+"/stat", stack)
 	if err == nil {
 		r.Image = string(fields[start]) + " " + string(fields[stack])
@@ -60,7 +60,7 @@ func readRights(folder string) (rights, error) {
 	return r, err
 }
 
-// take takes a line of a status file.
+// take reads one line of a status file.
 func (r *rights) take(name string, fields []string) (err error) {
 	ids := map[string][]int{"Uid": r.Users[:], "Gid": r.Groups[:]}
 	sets := map[string]*uint64{"CapInh": &r.Inheritable, "CapPrm": &r.Permitted, "CapBnd": &r.Bounding, "CapAmb": &r.Ambient}
@@ -92,8 +92,8 @@ func numbers(to []int, fields []string) error {
 
 func (r rights) equal(other rights) bool { return reflect.DeepEqual(r, other) }
 
-// within reports whether a process with other rights may do all that one with these
-// may: the kernel would let it into this one, so nothing is lost by running what it likes.
+// within reports whether a process with the other rights may do everything that these allow.
+// The kernel would let it into this process anyway, so running its code loses nothing.
 func (r rights) within(other rights) bool {
 	return r.Users == other.Users && r.Groups == other.Groups && r.Permitted&^other.Permitted == 0 &&
 		r.Namespaces["user"] == other.Namespaces["user"] && r.Namespaces["pid"] == other.Namespaces["pid"]
@@ -104,4 +104,4 @@ func (r rights) together(other rights) bool {
 	return reflect.DeepEqual(r.Namespaces, other.Namespaces) && r.Root == other.Root
 }
 
-const ptrace = 1 << 19 // CAP_SYS_PTRACE among capabilities
+const ptrace = 1 << 19 // the bit of CAP_SYS_PTRACE

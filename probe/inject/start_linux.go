@@ -17,10 +17,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Program returns what the system says of the program.
+// Program returns what the system tells about the program.
 func (p *Plan) Program() *attach.Running { return p.program }
 
-// How says in a clause what goes into the program.
+// How says in a clause how the agent goes into the program.
 func (p *Plan) How() string {
 	if p.debugger == "" {
 		return fmt.Sprintf("Python 3.%d runs it at its next safe point (sys.remote_exec)", p.version)
@@ -28,7 +28,7 @@ func (p *Plan) How() string {
 	return path.Base(p.debugger) + " stops it for a second or so and leaves it one line of Python to run"
 }
 
-// As says in a sentence what is run for that, and with whose rights.
+// As says in a sentence what memtop runs for that, and with whose rights.
 func (p *Plan) As() string {
 	program := cmp.Or(p.debugger, p.program.Executable)
 	if !p.becomes {
@@ -42,8 +42,8 @@ func (p *Plan) As() string {
 	return as + "."
 }
 
-// Start brings the agent in and returns when it runs there. An error says that it
-// does not, and the program goes on without.
+// Start brings the agent in, and returns once it runs. If there is an error, the agent does
+// not run, and the program goes on without it.
 func (p *Plan) Start(ctx context.Context) error {
 	if !p.becomes {
 		return p.startHere(ctx, p.task())
@@ -57,7 +57,7 @@ func (p *Plan) Start(ctx context.Context) error {
 	return err
 }
 
-// task returns what is to be done, as who does it sees it.
+// task returns the task as the process that does it sees it.
 func (p *Plan) task() *task {
 	t := task{
 		PID: p.program.PID, Name: "process " + strconv.Itoa(p.program.PID),
@@ -69,7 +69,7 @@ func (p *Plan) task() *task {
 	return &t
 }
 
-// startHere does the task as this process, for the program whose rights were looked at.
+// startHere does the task in this process, if the program still has the rights that were read.
 func (p *Plan) startHere(ctx context.Context, t *task) (err error) {
 	folder := fmt.Sprintf("/proc/%d", t.PID)
 	if t.executable, err = os.OpenFile(folder+"/exe", unix.O_PATH, 0); err != nil {
@@ -77,12 +77,12 @@ func (p *Plan) startHere(ctx context.Context, t *task) (err error) {
 	}
 	defer t.executable.Close() // it was only run
 	if now, err := readRights(folder); err != nil || !now.equal(p.rights) {
-		return cmp.Or[error](err, &RefusedError{Cause: t.Name + " changes while it is looked at", Remedy: launch, Forbidden: true})
+		return cmp.Or[error](err, &RefusedError{Cause: t.Name + " changed while memtop checked it", Remedy: launch, Forbidden: true})
 	}
 	return t.do(ctx)
 }
 
-// failure returns the last line that says something of what a tool printed.
+// failure returns the last meaningful line that a tool printed.
 func failure(printed string) error {
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	for _, line := range slices.Backward(lines) {
@@ -91,5 +91,5 @@ func failure(printed string) error {
 			return errors.New(trace.Printable(line))
 		}
 	}
-	return errors.New("it says nothing")
+	return errors.New("it printed nothing")
 }

@@ -5,19 +5,19 @@ import (
 	"os"
 )
 
-// task is all that is done to bring the agent into a program. It is done with the
-// program's rights and from where the program is: see "Becoming the program".
+// task is everything needed to bring the agent into a program. It is done with the program's
+// rights and in its namespaces: see "Becoming the program".
 type task struct {
-	PID      int      // the program's, for who does this
+	PID      int      // of the program, in the PID namespace of the process that does this
 	Name     string   // of the program, for the user
-	Debugger string   // the path of one, "" where Python does it itself
-	Folders  []string // where the agent may be put, as the program sees them
-	Root     string   // what is / for the program
+	Debugger string   // its path, "" if Python needs none
+	Folders  []string // where the agent may be written, as the program sees them
+	Root     string   // the path of the program's /
 
-	executable *os.File // what the program ran when its rights were looked at
+	executable *os.File // the file that the program ran when its rights were read
 }
 
-// do brings the agent in and returns when it runs there.
+// do brings the agent in, and returns once it runs.
 func (t *task) do(ctx context.Context) error {
 	place, err := t.prepare()
 	if err != nil {
@@ -35,5 +35,5 @@ func (t *task) do(ctx context.Context) error {
 	return place.await(ctx, t)
 }
 
-// environment returns the variables for what is run: those of who does the task.
+// environment returns the variables for a tool: those of the process that does the task.
 func (t *task) environment() []string { return append(os.Environ(), "LC_ALL=C") }

@@ -1,6 +1,6 @@
-// Package python is the agent for programs in Python: what a PyTorch job has in
-// it so that memtop can attach. The agent itself is in Python, beside this file;
-// this package has it within memtop, and puts it where an interpreter finds it.
+// Package python holds the agent for Python programs: the Python code inside a PyTorch job
+// that memtop attaches to. The agent is in Python, beside this file; this package embeds it
+// in memtop, and writes it to where an interpreter finds it.
 package python
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// files is the agent: the package memtop, and what starts it in a program that
-// does not ask for it. Its tests are no part of it.
+// files is the agent: the package memtop, and the file that starts it in a program that
+// does not ask for it. The tests are not embedded.
 //
 //go:embed memtop/*.py memtop/control/*.py run/sitecustomize.py
 var files embed.FS
 
-// noBytecode is the name of a file in each folder of the agent. As long as it is
-// there, interpreters can neither leave compiled code in the folder nor find some
-// that was planted: what runs is what was checked.
+// noBytecode is the name of an empty file in each folder of the agent. While it is there,
+// interpreters can neither write compiled code into the folder nor find planted code: they
+// run exactly the files that were checked.
 const noBytecode = "__pycache__"
 
-// contents returns the agent's files by their path, with slashes.
+// contents returns the agent's files by path, with slashes.
 func contents() map[string][]byte {
 	all := make(map[string][]byte)
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -44,7 +44,7 @@ func contents() map[string][]byte {
 	return all
 }
 
-// Package returns the files of the Python package by their path, with slashes.
+// Package returns the files of the Python package by path, with slashes.
 func Package() map[string][]byte {
 	all := contents()
 	maps.DeleteFunc(all, func(path string, _ []byte) bool {
@@ -53,17 +53,17 @@ func Package() map[string][]byte {
 	return all
 }
 
-// Version returns the version that the package has in itself.
+// Version returns the version that the package states.
 func Version() string {
 	_, text, _ := strings.Cut(string(contents()["memtop/__init__.py"]), "__version__ = \"")
 	version, _, _ := strings.Cut(text, "\"")
 	return version
 }
 
-// Name returns what the agent's folder is called: it says what is in it.
+// Name returns the name of the agent's folder. It contains a hash of the agent's files.
 func Name() string { return name(contents()) }
 
-// prefix is what names of the agent's folders begin with, of all versions.
+// prefix begins the names of the agent's folders, for all versions.
 const prefix = "agent-"
 
 func name(all map[string][]byte) string {

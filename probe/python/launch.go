@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// pathVariable is where interpreters look for modules first.
+// pathVariable names the folders in which interpreters look for modules first.
 const pathVariable = "PYTHONPATH"
 
-// starting is the agent's folder that has interpreters start it.
+// starting is the subfolder of the agent that makes interpreters start it.
 const starting = "run"
 
-// Environment returns an environment in which interpreters start the agent that
-// lies in a folder once their programs import PyTorch. All else is as it was.
+// Environment returns an environment in which interpreters start the agent in the given
+// folder as soon as their programs import PyTorch. Nothing else in it changes.
 func Environment(environ []string, agent string) []string {
 	value := filepath.Join(agent, starting)
 	var changed []string
@@ -30,17 +30,17 @@ func Environment(environ []string, agent string) []string {
 	return append(changed, pathVariable+"="+value)
 }
 
-// Starts reports whether in an environment, given by its variables, interpreters start
-// an agent, of whatever version: it is of a program of `memtop run`, or a child of one.
+// Starts reports whether interpreters start an agent, of any version, in an environment
+// given by its variables: it belongs to a program of `memtop run`, or to a child of one.
 func Starts(getenv func(name string) string) bool {
 	first, _, _ := strings.Cut(getenv(pathVariable), string(os.PathListSeparator))
 	agent, last := filepath.Split(first)
 	return last == starting && strings.HasPrefix(filepath.Base(agent), prefix)
 }
 
-// Ignoring returns the option by which an interpreter that is called like this
-// ignores the agent, "" if it does not, as far as that can be seen. A script is
-// called with the options of its first line.
+// Ignoring returns the option that makes an interpreter with this command line ignore the
+// agent, "" if there is none that memtop can see. A script runs with the options in its
+// first line.
 func Ignoring(command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -59,7 +59,7 @@ func isInterpreter(path string) bool {
 	return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy")
 }
 
-// interpreterOf returns the first line of a script, without its mark.
+// interpreterOf returns the words of a script's first line, without "#!".
 func interpreterOf(path string) []string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func interpreterOf(path string) []string {
 	return fields
 }
 
-// ignoring looks through the options of an interpreter, which end at the program.
+// ignoring searches the options of an interpreter. They end at the program.
 func ignoring(arguments []string) string {
 	for i := 0; i < len(arguments); i++ {
 		argument := arguments[i]
@@ -86,7 +86,7 @@ func ignoring(arguments []string) string {
 			return ""
 		}
 		if argument[1] == '-' {
-			continue // none of the long ones takes what follows, but for one
+			continue // only one long option takes a value, and that one is no concern here
 		}
 		for j, letter := range argument[1:] {
 			switch letter {
@@ -96,7 +96,7 @@ func ignoring(arguments []string) string {
 				return ""
 			case 'W', 'X':
 				if j == len(argument)-2 {
-					i++ // its value is the next one
+					i++ // its value is the next argument
 				}
 			default:
 				continue

@@ -4,9 +4,9 @@ package python
 
 import "os"
 
-// open creates the folder where there is none, and opens it. Links are followed: here
-// memtop goes into no programs, and its user's own folder is the only one.
+// open creates the folder if it is missing, and opens it. Links are followed: here memtop
+// attaches to no running programs, and opens only its own user's folder.
 func open(_, path string) (*os.Root, error) {
-	_ = os.Mkdir(path, 0o700) // it may be there; what is there is opened
+	_ = os.Mkdir(path, 0o700) // it may exist already; then that one is opened
 	return os.OpenRoot(path)
 }

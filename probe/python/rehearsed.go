@@ -13,56 +13,56 @@ import (
 	"strings"
 )
 
-// The variables of a program that is rehearsed, see memtop/imitated.py and
+// The environment variables of a rehearsed program, see memtop/imitated.py and
 // memtop/rehearsal.py.
 const (
-	RehearsalVariable = "MEMTOP_REHEARSAL"         // the folder where its processes say how they fare
-	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // how many ranks there would be, of which one runs, see memtop/alone.py
-	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings, KEY=VALUE with spaces between, see memtop/trial.py
-	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // after how many it ends, 0 for when its peak stays
-	UpperVariable     = "MEMTOP_REHEARSAL_UPPER"   // is there where sizes are the largest that they can be, see memtop/sizes.py
-	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values of lines, see memtop/given.py
+	RehearsalVariable = "MEMTOP_REHEARSAL"         // the folder in which its processes report
+	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // number of ranks of the imitated job, one of which runs, see memtop/alone.py
+	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings: KEY=VALUE, separated by spaces, see memtop/trial.py
+	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // the step after which it ends, 0 for when its peak no longer grows
+	UpperVariable     = "MEMTOP_REHEARSAL_UPPER"   // set if counted sizes should be as large as possible, see memtop/sizes.py
+	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values that lines read, see memtop/given.py
 )
 
-// Rehearsed is what a process of a rehearsed program said of itself. Sizes are bytes.
+// Rehearsed is the report of one process of a rehearsed program. Sizes are bytes.
 type Rehearsed struct {
 	PID     int
-	PyTorch string // the release, "" where it was not imported
-	CUDA    string // what PyTorch was built for, "" for a build without
+	PyTorch string // the release, "" if it was not imported
+	CUDA    string // the version PyTorch was built for, "" for a build without CUDA
 	Begun   bool   // it used a device
 	Rank    int
 	Devices int
 	Steps   int
-	Seconds float64 // from the import of PyTorch to the last that was said
+	Seconds float64 // from the import of PyTorch to the last report
 	Peaks   []Peak  // by device
-	Refused int     // requests for which there was no memory
-	Ended   string  // why: "steps", "settled", "waits", "unchanged" or "exit"; "" where it did not say
-	Changed bool    // its changes held, and Peaks are of the time since then
-	// Unchanged is why a change was refused, "" where it was not.
+	Refused int     // requests that failed for lack of memory
+	Ended   string  // the reason: "steps", "settled", "waits", "unchanged" or "exit"; "" if it gave none
+	Changed bool    // its changes took effect, and Peaks is measured since then
+	// Unchanged is why a change was refused, "" if none was.
 	Unchanged string
-	Reads     []Read // of values that were not computed
-	// Snapshots are the paths of PyTorch's own, of the whole time one after the other: a
-	// program that records its memory itself begins a new one.
+	Reads     []Read // of values that nothing computed
+	// Snapshots are the paths of PyTorch's snapshots, which follow each other in time: a program
+	// that records its memory itself begins a new one.
 	Snapshots []string
-	Failure   string // the path of the one of the last refused request
-	Error     string // the exception that ended the program, with its line; "" for none
+	Failure   string // the path of the snapshot of the last failed request
+	Error     string // the exception that ended the program, with its line; "" if none did
 }
 
 // Read is a line that reads values from the device.
 type Read struct {
 	Line   string `json:"line"` // "file.py:12"
-	What   string `json:"what"` // its text
+	What   string `json:"what"` // the text of the line
 	Kind   string `json:"kind"` // "size", "integer", "condition", "number" or "values", see memtop/reads.py
 	Count  int64  `json:"count"`
-	Bytes  int64  `json:"bytes"`         // of the largest
-	AtMost *int64 `json:"at_most_bytes"` // that an operation of the line returns, nil where that is not known
-	Given  bool   `json:"given"`         // the user said what is read there
+	Bytes  int64  `json:"bytes"`         // of the largest read
+	AtMost *int64 `json:"at_most_bytes"` // returned by an operation of the line, nil if not known
+	Given  bool   `json:"given"`         // the user set the value
 }
 
-// Peak is the most that PyTorch's allocator had, in bytes.
+// Peak is the largest amount of memory that PyTorch's allocator had, in bytes.
 type Peak struct{ Allocated, Reserved int64 }
 
-// UnmarshalJSON reads a pair.
+// UnmarshalJSON reads it from a pair of numbers.
 func (p *Peak) UnmarshalJSON(text []byte) error {
 	var pair [2]int64
 	if err := json.Unmarshal(text, &pair); err != nil {
@@ -72,7 +72,7 @@ func (p *Peak) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// said is a line of a process.
+// said is a line of a process's report.
 type said struct {
 	Kind    string  `json:"kind"`
 	PyTorch string  `json:"pytorch"`
@@ -87,11 +87,11 @@ type said struct {
 	Error   string  `json:"error"`
 }
 
-// longestLine is that of what a process says, in bytes: what is longer, it has not said.
+// longestLine is the longest line that is read, in bytes. Longer ones are ignored.
 const longestLine = 64 << 10
 
-// ReadRehearsed reads what the processes of a rehearsed program have said so far, those
-// that use a device before the others and in the order of their ranks.
+// ReadRehearsed reads the reports so far of a rehearsed program's processes: those that use a
+// device come first, in the order of their ranks.
 func ReadRehearsed(folder string) ([]Rehearsed, error) {
 	paths, err := fs.Glob(os.DirFS(folder), "*.rehearsed")
 	if err != nil {
@@ -132,11 +132,11 @@ func readRehearsed(folder string, pid int) (Rehearsed, error) {
 	lines.Buffer(nil, longestLine)
 	for lines.Scan() {
 		var s said
-		if json.Unmarshal(lines.Bytes(), &s) == nil { // else it is being written
+		if json.Unmarshal(lines.Bytes(), &s) == nil { // otherwise it is still being written
 			r.take(&s)
 		}
 	}
-	if r.Ended != "" { // else the last is perhaps not whole
+	if r.Ended != "" { // otherwise the last one may be incomplete
 		r.Snapshots, _ = filepath.Glob(filepath.Join(folder, fmt.Sprintf("%d.*.snapshot", pid)))
 	}
 	if failures, _ := filepath.Glob(filepath.Join(folder, fmt.Sprintf("%d-*.pickle", pid))); len(failures) > 0 {

@@ -17,20 +17,20 @@ import (
 
 // # Unpacking
 //
-// Interpreters run what lies in the agent's folder with all rights of the job. So
-// the folder that it is in must be closed to others, which the caller makes sure of;
-// and what lies there must be, byte for byte, what this program has in it, which is
-// compared each time. The agent's folder is named for its contents. One that
-// differs is put aside and made anew: in a folder of another name, which then takes
-// its place, so that no interpreter ever finds half of it.
+// Interpreters run the files in the agent's folder with all rights of the job. So the folder
+// around it must be closed to other users; the caller makes sure of that. And the files must
+// be, byte for byte, those in this program; they are compared each time. The agent's
+// folder is named after its contents. If it differs, it is replaced: the files are written
+// to a folder with another name, which is then renamed, so that no interpreter ever finds
+// half of them.
 
-// Open makes sure that a folder is there, this user's own and closed to others, and
-// opens it. It is absolute, and looked for within root: of its path only the last part is
-// created, and none may be a symbolic link. The caller closes the folder.
+// Open makes sure that a folder exists, belongs to this user and is closed to others, and
+// opens it. The path is absolute, and is looked up within root. Only its last part is created,
+// and no part may be a symbolic link. The caller closes the folder.
 //
-// Nothing is done for another user, least of all by root: whoever owns a folder on the
-// way can have the path lead elsewhere at any time. A process that makes a folder for
-// another one becomes that one before, as package inject does.
+// Open refuses to act for another user, and above all as root: the owner of a folder in the
+// path can redirect the path at any time. To make a folder for another process, a process
+// first takes that one's identity, as package inject does.
 func Open(root, path string) (*os.Root, error) {
 	folder, err := open(root, path)
 	if err != nil {
@@ -47,7 +47,7 @@ func Open(root, path string) (*os.Root, error) {
 	return folder, nil
 }
 
-// Unpack makes sure that the agent lies in a folder, and returns its name there.
+// Unpack makes sure that the agent is in a folder, and returns its name there.
 func Unpack(root *os.Root) (string, error) {
 	all := contents()
 	agent := name(all)
@@ -65,11 +65,11 @@ func Unpack(root *os.Root) (string, error) {
 	return "", fmt.Errorf("unpacking the agent: %w", cmp.Or(failed, err))
 }
 
-// unpackTries is how often the agent is put in place: other memtops that replace what
-// was there before may take it away while it is compared.
+// unpackTries is the number of attempts to write the agent: another memtop that replaces an
+// old agent may remove this one during the comparison.
 const unpackTries = 8
 
-// compare reports how a folder differs from the agent.
+// compare reports a difference between a folder and the agent.
 func compare(root *os.Root, agent string, all map[string][]byte) error {
 	if info, err := root.Lstat(agent); err != nil || !info.IsDir() {
 		return errors.Join(fmt.Errorf("%s is not there", agent), err)
@@ -101,12 +101,12 @@ func compare(root *os.Root, agent string, all map[string][]byte) error {
 	return err
 }
 
-func differs(name string) error { return fmt.Errorf("%s is not the agent's", name) }
+func differs(name string) error { return fmt.Errorf("%s differs from the agent's file", name) }
 
-// replace puts the agent where another folder, or nothing, was.
+// replace writes the agent in place of another folder or of nothing.
 func replace(root *os.Root, agent string, all map[string][]byte) error {
 	fresh, old := agent+"-new-"+rand.Text(), agent+"-old-"+rand.Text()
-	defer root.RemoveAll(fresh) // it is not there when all went well
+	defer root.RemoveAll(fresh) // it is gone if all went well
 	if err := write(root, fresh, all); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func write(root *os.Root, folder string, all map[string][]byte) error {
 	for _, name := range sorted(all) {
 		folders[path.Join(folder, path.Dir(name))] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(folders)) { // each after what it is in
+	for _, name := range slices.Sorted(maps.Keys(folders)) { // parents before children
 		if err := root.Mkdir(name, 0o700); err != nil {
 			return err
 		}

@@ -40,15 +40,15 @@ func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, 
 	if most == nil || most.OOM == nil || r.NoAdvice {
 		return nil
 	}
-	r.comment("what does it need? It is run again without a limit")
+	r.comment("running it again without a limit, to find what it needs")
 	endless := trial{gpu: g, rank: most.Rank, endless: true}
 	whole, err := r.tryOne(ctx, endless, args)
 	if err != nil || whole.Most() == nil || !whole.Fits {
-		r.comment("what it needs is not known: without a limit it ends in another way")
+		r.comment("what it needs is not known: the run without a limit failed too")
 		return ctx.Err()
 	}
 	found.Need(whole, fitsOn(whole.Most().DeviceBytes-g.Context))
-	r.comment("it needs %s; what would make it fit? It is run again with changes", quantity.Bytes(*most.OOM.Needs))
+	r.comment("it needs %s; running it again with changes that may make it fit", quantity.Bytes(*most.OOM.Needs))
 	r.tryChanges(ctx, endless, args, found, whole, changes)
 	if all := together(most.OOM.Tried); all.settings != "" {
 		r.tryChanges(ctx, endless, args, found, whole, []change{all})

@@ -145,7 +145,7 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 		if p.Begun {
 			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
 			if t.changes != "" && !p.Changed {
-				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before it held")
+				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before the change took effect")
 			}
 			if err := r.addProcess(ctx, found, p, said[p.PID], code); err != nil {
 				return nil, err

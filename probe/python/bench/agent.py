@@ -1,17 +1,15 @@
-"""What the agent costs a job: by turns of one job with a viewer at 10 Hz, and without.
+"""Measure what the agent costs a job: one job, in turn with a viewer at 10 Hz and without.
 
     python bench/agent.py MEMTOP [--turns N] [--warm SECONDS] [--seconds SECONDS] [--soak MINUTES]
 
-A viewer comes to a running job and leaves it again, in turn, so that what differs from
-one process to the next falls on neither. Each turn with a viewer is held against the
-mean of the two without one beside it, so that what drifts falls on both. Times are
-taken from some seconds after the viewer came: what its first look costs is had once,
-and the agent says it of itself. The table has the median of the ratios, with the
-interval in which the true median lies with 95 % (by order statistics, of any
-distribution). What the agent costs while no viewer looks is a few calls in a step, far
-below what two turns differ by: it is measured on a job whose steps take microseconds,
-by interleaved runs with the agent and without. A soak runs one job for a time while it
-is attached, and prints its memory by minute.
+A viewer attaches to a running job and leaves it again, in turn, so differences between processes do
+not matter. Each turn with a viewer is compared with the mean of the turns without one before and after
+it, so a drift does not matter either. Measuring begins some seconds after the viewer came: the first
+look costs more, once, and the agent reports that itself. The table shows the median of the ratios, and
+the interval that contains the true median with 95 % (by order statistics, for any distribution).
+While no viewer watches, the agent costs a few calls in a step, far less than two turns differ.
+This is measured on a job whose steps take microseconds, by interleaved runs with and without the
+agent. A soak runs one attached job for some time, and prints its memory every minute.
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ for line in sys.stdin:
 
 
 class Job:
-    """A job that takes steps for as many seconds as it is told to."""
+    """A job that makes steps for as many seconds as it is told."""
 
     def __init__(self, memtop: str, job: str, folder: Path, agent: bool = True, soaks: bool = False) -> None:
         examples = str(Path(__file__).resolve().parents[3] / "examples")
@@ -104,7 +102,7 @@ class Job:
         self.line("ready")
 
     def line(self, first: str) -> list[str]:
-        """Return the words of the next line that begins so, and print those before it."""
+        """Return the words of the next line that begins with `first`, and print the lines before it."""
         for line in self.lines:
             if line.split()[:1] == [first]:
                 return line.split()
@@ -112,7 +110,7 @@ class Job:
         raise SystemExit("the job ended before it should")
 
     def steps(self, seconds: float) -> Cost:
-        """Take steps for so long."""
+        """Make steps for so many seconds."""
         self.commands.write(f"{seconds}\n")
         self.commands.flush()
         _, processor, wall = self.line("took")
@@ -120,7 +118,7 @@ class Job:
 
     @contextlib.contextmanager
     def viewed(self) -> Iterator[None]:
-        """Have a viewer, which reads the stream at 10 Hz into a file."""
+        """Attach a viewer, which reads the stream at 10 Hz into a file."""
         self.recording.unlink(missing_ok=True)
         record = [self.memtop, "record", str(self.process.pid), "-o", str(self.recording), "--interval", "100ms"]
         viewer = subprocess.Popen(record, env=self.environment, stdout=subprocess.DEVNULL)
@@ -139,14 +137,14 @@ class Job:
 
 
 class Cost(NamedTuple):
-    """What a step takes, in seconds."""
+    """The cost of a step, in seconds."""
 
     processor: float
     wall: float
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Return the two values between which the median lies with 95 %."""
+    """Return the two values that contain the median with 95 %."""
     ordered, count = sorted(values), len(values)
     below = max(0, math.floor(count / 2 - 1.96 * math.sqrt(count) / 2))
     return ordered[below], ordered[count - 1 - below]
@@ -158,7 +156,7 @@ def change(values: list[float]) -> str:
 
 
 def compare(options: argparse.Namespace, job: str) -> None:
-    """Run the turns of a job, and print its row."""
+    """Run the turns of a job, and print its row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         running = Job(options.memtop, job, Path(folder))
         running.steps(options.warm)
@@ -179,7 +177,7 @@ def compare(options: argparse.Namespace, job: str) -> None:
 
 
 def idle(options: argparse.Namespace) -> None:
-    """Print what a step costs while no viewer looks: the least of each way."""
+    """Print the cost of a step while no viewer watches: the least of each kind of run."""
     least = {False: math.inf, True: math.inf}
     for number in range(2 * options.turns):
         with tempfile.TemporaryDirectory() as folder:

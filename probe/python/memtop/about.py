@@ -1,4 +1,4 @@
-"""What the program is and how its memory is: /v1/info, and what a stream begins with."""
+"""The description of the program and its memory: the answer of /v1/info, and the first message of a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .session import Meter
 from .viewers import Viewers
 from .wire import MINOR, VERSION
 
-# What a step's message says of its time, and of memory where that was measured.
+# The fields of a step's message: its time, and its memory if that was measured.
 _OF_TIME: Json = {"duration_ns": 0, "loss": 0, "device": 0}
 _OF_MEMORY: Json = {"allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": []}
 _IF_THERE = ("categories_at_peak", "settings")
@@ -30,7 +30,7 @@ class About:
         self._lease = lease
 
     def hello(self, interval: float) -> Json:
-        """Return what a stream begins with."""
+        """Return the first message of a stream."""
         info = self._program.info()
         return {
             **self._who(info), "minor": MINOR, "devices": [m.device for m in info.devices],
@@ -39,7 +39,7 @@ class About:
         }  # fmt: skip
 
     def _who(self, info: Info) -> Json:
-        """Return what /v1/info and hello have in common."""
+        """Return the fields that /v1/info and hello have in common."""
         who = self._process
         capabilities = ["ndjson", "snapshot", "metrics", *info.capabilities]
         if not info.read_only:
@@ -52,7 +52,7 @@ class About:
         }  # fmt: skip
 
     def info(self) -> Json:
-        """Return what /v1/info says."""
+        """Return the answer of /v1/info."""
         info = self._program.info()
         events = self._journal.events
         described = {
@@ -80,8 +80,8 @@ class About:
 
 
 def _last(steps: list[Json]) -> tuple[int, Json]:
-    """Return the number of the last step, and what is known of it. Its memory and settings are those of the last
-    one of its device that was measured: not every one is."""
+    """Return the number of the last step, and what is known about it. Its memory and settings are those of the last
+    measured step of its device: not every step is measured."""
     last = max(steps, key=lambda step: int(step["time_us"]))
     device = last.get("device", 0)
     known = [step for step in steps if step.get("device", 0) == device and "peak_allocated_bytes" in step]

@@ -1,4 +1,7 @@
-"""What a program without a caching allocator holds while nobody watches it, as its own thread last counted it."""
+"""The memory of a program that has no caching allocator, while no viewer watches it.
+
+The program's own thread counts it from time to time; between two counts the last one stands.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from .program import Memory
 from .sampling import Sampling
 from .threads import touches
 
-SHARE = 0.0005  # of the program's time that counting may take in the mean
+SHARE = 0.0005  # share of the program's time that counting may take, on average
 
 
 class Account:
-    """Counts now and then. `memory` is for any thread, the rest for the thread that trains."""
+    """Counts from time to time. Any thread may read `memory`; the rest belongs to the training thread."""
 
     def __init__(self) -> None:
         self.memory = Memory(0, 0, 0, known_us=0)  # replaced, never changed
@@ -24,7 +27,7 @@ class Account:
 
     @touches
     def stepped(self, optimizer: Any, duration_ns: int) -> None:
-        """Count what an optimizer has that has just made a step, if counting was paid for in so much time."""
+        """Count what the optimizer holds, just after its step, if the time since the last step pays for it."""
         if self._purse.next(duration_ns):
             start = time.perf_counter_ns()
             self._hold(held_by(optimizer))
@@ -32,7 +35,7 @@ class Account:
 
     @touches
     def called(self, models: Models) -> None:
-        """Count what the models of a program have that makes no steps."""
+        """Count what the models hold, in a program that makes no optimizer steps."""
         self._hold(held_in(models))
 
     def _hold(self, held: int) -> None:

@@ -1,4 +1,4 @@
-"""The agent: what watches the program and what serves it to viewers, joined."""
+"""The agent: joins the part that watches the program with the server that viewers ask."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _agent: Agent | None = None
 
 
 def start() -> None:
-    """Start the agent of this process, unless it runs. PyTorch must have been imported."""
+    """Start the agent of this process, unless it runs already. PyTorch must have been imported."""
     global _agent
     if _agent is None:
         _agent = Agent()
 
 
 def watching() -> Watch | None:
-    """Return what watches this process; None where no agent runs."""
+    """Return the watch of this process's agent, None if no agent runs."""
     return None if _agent is None else _agent.watch
 
 
 def stop() -> None:
-    """End the agent: its socket goes, and at the end of the step at hand its hooks."""
+    """Stop the agent: remove its socket now, and its hooks at the end of the current step."""
     global _agent
     if _agent is not None:
         _agent.close()
@@ -39,7 +39,7 @@ def stop() -> None:
 
 
 def _abandon() -> None:
-    """Have a forked child be without the agent, which is its parent's."""
+    """Drop the agent in a forked child: it belongs to the parent."""
     global _agent
     if _agent is not None:
         _agent.watch.abandon()
@@ -50,7 +50,7 @@ os.register_at_fork(after_in_child=_abandon)
 
 
 class Agent:
-    """Answers the server for the program. Its methods are called by the server's threads."""
+    """Answers the server's questions about the program. The server's threads call its methods."""
 
     def __init__(self) -> None:
         self.journal = Journal()
@@ -63,17 +63,17 @@ class Agent:
         self.out_of_memory.begin()
 
     def close(self, reason: str = "the agent was stopped") -> None:
-        """Leave the process; viewers learn the reason."""
+        """Stop, and tell the viewers the reason."""
         self.out_of_memory.close()
         self.server.close(reason)
         self.watch.close()
 
     def _give_up(self, error: str) -> None:
-        reason = f"the agent failed and has left, the program goes on: {error}"
+        reason = f"the agent failed and stopped, the program goes on: {error}"
         threading.Thread(target=self.close, args=(reason,), name="memtop-leaves", daemon=True).start()
 
     def info(self) -> Info:
-        """Say how the program is now."""
+        """Describe the current state of the program."""
         memory = self.watch.source()
         return Info(
             devices=self.watch.devices(),
@@ -87,15 +87,15 @@ class Agent:
         )
 
     def looked(self) -> bool:
-        """Report whether the memory was looked at since the first viewer came."""
+        """Report whether the agent has measured the memory since the first viewer came."""
         return self.watch.looked
 
     def options(self) -> Sequence[Json]:
-        """Return what may be changed."""
+        """Return the settings that a viewer may change."""
         return self.watch.settings.options()
 
     def on_viewers(self, count: int) -> None:
-        """Watch while there is a viewer."""
+        """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
         except Exception as error:
@@ -106,9 +106,9 @@ class Agent:
         self.watch.settings.change(key, value, at)
 
     def predict(self, key: str, value: str) -> Json | None:
-        """Say what a change would do."""
+        """Predict what a change would do."""
         return self.watch.settings.predict(key, value)
 
     def snapshot(self) -> bytes:
-        """Return the memory as PyTorch writes it."""
+        """Return a memory snapshot in PyTorch's format."""
         return self.watch.source().snapshot()

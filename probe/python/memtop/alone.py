@@ -1,7 +1,7 @@
-"""One rank of a job whose other ranks do not run: a rehearsal of a job too large for this machine.
+"""A rehearsal of one rank of a job that is too large for this machine: the other ranks do not run.
 
-Collectives are done by the imitated NCCL. What ranks agree on beside that goes through a
-store, and this one answers for the others: each is taken to have written what this rank has.
+The imitated NCCL does the collectives. Ranks also agree through a store; the store here answers for
+the missing ranks, as if each had written what this rank writes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-WORLD = "MEMTOP_REHEARSAL_WORLD"  # how many ranks there would be
+WORLD = "MEMTOP_REHEARSAL_WORLD"  # number of ranks of the imitated job
 
 
 class Store(dist.Store):  # type: ignore[misc]
-    """Keeps what this rank writes. What it waits for of others is there at once."""
+    """Keeps what this rank writes, and never waits for the other ranks."""
 
     def __init__(self, ranks: int) -> None:
         super().__init__()
@@ -32,10 +32,10 @@ class Store(dist.Store):  # type: ignore[misc]
 
     def get(self, key: str) -> bytes:
         with self._lock:
-            return self._values.get(key) or bytes(128)  # an identity of NCCL's has so many
+            return self._values.get(key) or bytes(128)  # the length of an NCCL unique id
 
     def add(self, key: str, number: int) -> int:
-        """Return the sum as if every rank had added as much."""
+        """Return the sum, as if every rank had added the same number."""
         with self._lock:
             mine = int(self._values.get(key) or b"0") + number
             self._values[key] = str(mine).encode()
@@ -62,11 +62,11 @@ class Store(dist.Store):  # type: ignore[misc]
             return len(self._values)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Nothing takes time."""
+        """Do nothing: no call waits."""
 
 
 def begin() -> None:
-    """Have the program's process group be one of which only this rank is there."""
+    """Make `init_process_group` create a group in which only this rank runs."""
     original = distributed_c10d.init_process_group
     ranks = int(os.environ[WORLD])
 
@@ -74,7 +74,7 @@ def begin() -> None:
         for name in ("init_method", "store", "rank", "world_size"):
             named.pop(name, None)
         if backend is None or "nccl" not in backend:
-            backend = "nccl"  # gloo would look for the others
+            backend = "nccl"  # gloo would connect to the other ranks
         if rest and "timeout" not in named:
             named["timeout"] = rest[0]
         return original(backend, store=Store(ranks), rank=int(os.environ["RANK"]), world_size=ranks, **named)

@@ -1,4 +1,4 @@
-"""Answers of HTTP/1.1: what a request gets, and its bytes."""
+"""HTTP/1.1 answers: what the server returns for a request, and its bytes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import Any, Union
 from .encoding import json_text
 from .request import Refusal, Request
 
-# What the body of a long answer is made of: bytes to send, or the time, by time.monotonic,
-# before which there is nothing to send.
+# A piece of a long answer's body: bytes to send, or a time.monotonic before which there is nothing to send.
 Piece = Union[bytes, float]
 
 
 @dataclass
 class Answer:
-    """An answer. A body of known length is bytes; another one comes piece by piece."""
+    """An answer. A body of known length is bytes; any other body comes piece by piece."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | Iterator[Piece] = b""
-    done: Callable[[], None] = lambda: None  # called once, when it was sent or the peer is gone
+    done: Callable[[], None] = lambda: None  # called once, when the answer was sent or the peer has gone
 
     def head(self, request: Request | None, stays: bool) -> bytes:
-        """Return the bytes before the body. Without a request it is an answer to what is none."""
+        """Return the status line and the headers. `request` is None if the peer's bytes were no valid request."""
         headers = {"Cache-Control": "no-store", **self.headers}
         if isinstance(self.body, bytes):
             headers["Content-Length"] = str(len(self.body))
@@ -39,12 +38,12 @@ class Answer:
 
 
 def chunked(request: Request | None) -> bool:
-    """Report whether a body of unknown length is sent in chunks, so that its end can be seen."""
+    """Report whether a body of unknown length is sent in chunks, so that the peer sees where it ends."""
     return request is not None and request.minor >= 1
 
 
 def chunk_of(request: Request, pieces: list[bytes], ended: bool) -> list[bytes]:
-    """Return what is sent of a body of unknown length: pieces of it, and its end."""
+    """Return pieces of a body of unknown length, framed for the request; with `ended`, its end too."""
     if not chunked(request):
         return pieces
     size = sum(map(len, pieces))
@@ -54,7 +53,7 @@ def chunk_of(request: Request, pieces: list[bytes], ended: bool) -> list[bytes]:
 
 @dataclass
 class Later:
-    """An answer that takes a while: it is made on a thread of its own, and then the server's calls done."""
+    """An answer that takes a while: a separate thread makes it, and then the server's thread calls `done`."""
 
     answer: Callable[[], Answer]
     done: Callable[[], None] = lambda: None
@@ -66,7 +65,7 @@ def json_answer(value: Any, status: int = 200) -> Answer:
 
 
 def refusal_answer(refusal: Refusal) -> Answer:
-    """Return the answer to a request that is not done."""
+    """Return the answer to a refused request."""
     value = {"error": str(refusal)}
     if refusal.holder:
         value["holder"] = refusal.holder

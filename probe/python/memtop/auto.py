@@ -1,4 +1,4 @@
-"""``import memtop.auto`` gives a program its agent: now if it has imported PyTorch, else when it has."""
+"""``import memtop.auto`` starts the agent: now if PyTorch has been imported, otherwise as soon as it is."""
 
 from __future__ import annotations
 

@@ -11,15 +11,15 @@ import torch
 from .registry import tensors_in
 from .threads import touches
 
-# What Hugging Face's models call them, among their arguments and in their results.
+# The names of caches in the arguments and results of Hugging Face's models.
 NAMES = ("past_key_values", "past_key_value", "past_buckets_states")
 
 
 @touches
 def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the tensors of the caches among a call's arguments or results, each with its category and a name."""
+    """Yield the tensors of caches in a call's arguments or results, each with its category and a name."""
     for name, tensors in _caches(value):
-        # In training, where a graph holds a cache too, it is one activation of many.
+        # In training the cache is part of the autograd graph: it counts as an activation.
         category = "kv-cache" if all(tensor.is_leaf for tensor in tensors) else "activation"
         yield from ((category, name, tensor) for tensor in tensors)
 
@@ -54,7 +54,7 @@ _known: dict[type, bool] = {}
 
 
 def is_cache(kind: type) -> bool:
-    """Report whether a class is a cache: one of Hugging Face's, or one modelled on them."""
+    """Report whether a class is a cache: one of Hugging Face's, or one that follows their naming."""
     known = _known.get(kind)
     if known is None:
         known = _known[kind] = (

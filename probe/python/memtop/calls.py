@@ -1,7 +1,7 @@
-"""Forward calls of a program that makes no steps, such as a server: the moments at which it is looked at.
+"""Forward calls of a program that makes no optimizer steps, such as a server: the agent measures at these calls.
 
-While a viewer asks, one hook on all modules waits for the next call of a model, and takes
-itself away with it. Between two questions there is nothing of the agent in the program.
+While a viewer asks, one hook on all modules waits for the next call of a model, and removes itself
+when it comes. Between two questions the agent has no hook in the program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
 
 
 class Calls:
-    """Calls `called` with the next model that is called, in the thread that calls it."""
+    """Waits for the next call of a model, and passes the model to `called` in the thread that calls it."""
 
     def __init__(self, guard: Guard, called: Callable[[Any], None]) -> None:
         self._hook = guard(self._before)
@@ -29,33 +29,33 @@ class Calls:
         self._handle: Any = None
 
     def await_one(self) -> None:
-        """Wait for a call, from now on. Any thread may ask. In a program that compiles a hook would have it compile
-        again, so there is none."""
+        """Wait for the next call of a model. Any thread may ask. In a program that uses `torch.compile` this does
+        nothing: a hook would make it compile again."""
         with self._lock:
             if self._handle is None and not has_compiled():
                 self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook)
 
     def leave(self) -> bool:
-        """Wait no more. Report whether a call was waited for until now."""
+        """Stop waiting. Report whether this was waiting until now."""
         with self._lock:
             return self.abandon()
 
     def abandon(self) -> bool:
-        """Wait no more, in a forked child, where another thread may have held the lock."""
+        """Stop waiting, without the lock: in a forked child another thread may have held it at the fork."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.remove()
         return handle is not None
 
     def _before(self, module: Any, inputs: Any) -> None:
-        """Look, in one thread of those that have begun a call at the same time: PyTorch calls the hooks that there
-        were when a call began."""
+        """Report the call, if this is the first thread to arrive. Several threads may have begun a call while the hook
+        was there, and PyTorch runs the hook in each of them."""
         if torch._C._current_graph_task_id() == -1 and _is_outermost(sys._getframe(1)) and self.leave():
             self._called(module)
 
 
 def _is_outermost(frame: FrameType | None) -> bool:
-    """Report whether no module calls the one that is called in this frame."""
+    """Report whether the module called in this frame is not called by another module."""
     calls = 0
     while frame is not None and calls < 2:
         calls += frame.f_code is _CALL

@@ -1,10 +1,10 @@
-"""The changes of settings that viewers asked for, and what has become of them.
+"""The changes of settings that viewers asked for, and their state.
 
-A change is noted as pending, then predicted, then handed to the program, one at a
-time, on the thread of the request. It is applied at the first step that reports its
-value. One that was asked for again before a step used it is refused: no step will
-show it. So is one that the program has dropped. Changes are learnt from the
-journal's steps when a viewer or a request looks: a step costs the program nothing.
+A change is first noted as pending, then its effect is predicted, then the program gets it: one
+change at a time, on the thread of the request. It counts as applied at the first step that reports
+its value. It is refused if another change of the same setting replaces it before a step uses it, or
+if the program drops it. The steps are read from the journal when a viewer or a request looks, so
+a step costs the program nothing.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from .journal import STEP, Journal, Message, now_us
 from .program import Json, Program, Refused
 from .request import Refusal
 
-_KEPT = 512  # changes; the oldest that are settled go first
-_WAITING = 64  # changes that no step has shown yet
-# How many steps may end with another value: the one that ran when the program took it, one whose
-# report was under way then, and one more in programs that prepare steps ahead.
+_KEPT = 512  # changes; when there are more, the oldest settled ones are dropped
+_WAITING = 64  # changes that no step has reported yet
+# This many steps may still report another value: the step that ran when the program accepted the change, one whose
+# report was already being written, and one more in programs that prepare steps ahead.
 _STEPS_WITHOUT = 3
 
 
 @dataclass
 class _Awaited:
-    """A change that a step is to show."""
+    """A change that waits for a step to report it."""
 
     id: int
     key: str
-    values: set[str]  # as it was asked for, and as the program writes it
-    at: int = 0  # its first step, 0 for the next one
-    taken: bool = False  # the program has it
-    without: int | None = None  # the first step after that with another value
+    values: set[str]  # the value as the viewer wrote it, and as the program writes it
+    at: int = 0  # the first step that is to use it, 0 for the next one
+    taken: bool = False  # the program has accepted it
+    without: int | None = None  # the first step after that which reported another value
 
 
 class Changes:
-    """Safe for concurrent use. `waiting` is called whenever changes begin or cease to wait for a step."""
+    """Safe for concurrent use. `waiting` is called whenever a change begins or stops waiting for a step."""
 
     def __init__(self, program: Program, journal: Journal, waiting: Callable[[], None]) -> None:
         self._program = program
@@ -45,7 +45,7 @@ class Changes:
         self._waiting = waiting
         self._turn = threading.Lock()  # held while a change is being made
         self._lock = threading.Lock()
-        self._list: list[Json] = []  # entries are replaced, never changed
+        self._list: list[Json] = []  # entries are replaced, never modified
         self._awaited: list[_Awaited] = []
         self._ids = 0
         self._version = 0
@@ -57,7 +57,7 @@ class Changes:
         return bool(self._awaited)
 
     def view(self) -> tuple[list[Json], int]:
-        """Return the changes, and a number that is another whenever they are."""
+        """Return the changes, and a version number that differs whenever they do."""
         with self._lock:
             self._look()
             return list(self._list), self._version
@@ -80,7 +80,7 @@ class Changes:
         return id
 
     def predict(self, key: str, value: str) -> Json | None:
-        """Return what a change would do, which is not made."""
+        """Return what a change would do, without making it."""
         if reason := self._find(key, value)[1]:
             raise Refusal(400, reason)
         with self._turn:
@@ -92,7 +92,7 @@ class Changes:
         return not any(awaited.id in ids for awaited in self._awaited)
 
     def refuse(self, reason: str, keys: Sequence[str]) -> None:
-        """Note that the program could not use what it had taken: no step will show it."""
+        """Mark accepted changes of these settings as refused: the program could not use them."""
         with self._lock:
             self._look()
             for awaited in [a for a in self._awaited if a.key in keys]:
@@ -100,7 +100,7 @@ class Changes:
         self._waiting()
 
     def _find(self, key: str, value: str) -> tuple[Json, str]:
-        """Return the option, and why it cannot take the value."""
+        """Return the option, and the reason why it cannot take the value, "" if it can."""
         option = next((o for o in self._program.options() if o["key"] == key), None)
         if option is None:
             return {}, f'there is no setting "{key}"'
@@ -110,7 +110,7 @@ class Changes:
         return option, ""
 
     def _try(self, id: int, key: str, value: str, at: int) -> str:
-        """Hand a change to the program, and return why it was refused."""
+        """Hand a change to the program. Return the reason if it was refused."""
         if predicted := self._predict(key, value):
             with self._lock:
                 self._edit(id, predicted=predicted)
@@ -118,28 +118,29 @@ class Changes:
         with self._lock:
             if not self._awaited:
                 self._position = self._journal.position
-            self._awaited.append(awaited)  # before the change, because the next step may end before it returns
+            self._awaited.append(awaited)  # before the program gets it: the next step may end before `change` returns
         self._waiting()
         try:
             self._program.change(key, value, at)
         except Exception as error:
             with self._lock:
                 self._awaited = [a for a in self._awaited if a is not awaited]
-            return str(error) if isinstance(error, Refused) else f"the program cannot: {error!r}"
-        spelled = value if at else self._find(key, value)[0].get("value") or value  # options say it of the next step
+            return str(error) if isinstance(error, Refused) else f"the program failed to make it: {error!r}"
+        # the options show the values of the next step
+        spelled = value if at else self._find(key, value)[0].get("value") or value
         with self._lock:
             if spelled != value:
                 self._edit(id, to=spelled)
             awaited.values.add(spelled)
             awaited.taken = True
-            self._version += 1  # the options are others now
+            self._version += 1  # the options have changed
         return ""
 
     def _predict(self, key: str, value: str) -> Json | None:
         try:
             return self._program.predict(key, value)
         except Exception:
-            return None  # it is not known
+            return None  # the effect is not known
 
     def _add(self, key: str, old: str, new: str) -> int:
         self._ids += 1
@@ -159,7 +160,8 @@ class Changes:
         self._edit(awaited.id, state="refused", reason=reason)
 
     def _look(self) -> None:
-        """Read the steps that came since the last look, when it is known how the program writes each value."""
+        """Read the steps since the last look. Wait until every change has been accepted: only then is it known how the
+        program writes each value."""
         if not self._awaited or not all(awaited.taken for awaited in self._awaited):
             return
         batch = self._journal.since(self._position)
@@ -170,7 +172,7 @@ class Changes:
 
     def _stepped(self, step: Json) -> None:
         used = {setting["key"]: setting["value"] for setting in step.get("settings") or []}
-        shown: dict[str, int] = {}  # by setting, the latest change that this step shows
+        shown: dict[str, int] = {}  # by setting, the latest change that this step reports
         for awaited in reversed(self._awaited[:]):
             if awaited.key not in used:
                 continue

@@ -1,4 +1,4 @@
-"""The checksums that frames may have."""
+"""The checksums that a stream's frames may carry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-_POLYNOMIAL = 0x82F63B78  # with its lowest power in the top bit
+_POLYNOMIAL = 0x82F63B78  # reversed: the lowest power is in the top bit
 
 
 def _table() -> list[int]:
@@ -23,7 +23,7 @@ _TABLE = _table()
 
 
 def crc32c(data: bytes) -> int:
-    """Return the checksum that a stream has when its viewer asks for no other: slow in Python."""
+    """Return the CRC-32C, which a stream carries unless its viewer asks for another checksum: slow in Python."""
     table, remainder = _TABLE, 0xFFFFFFFF
     for byte in data:
         remainder = (remainder >> 8) ^ table[(remainder ^ byte) & 255]
@@ -31,7 +31,7 @@ def crc32c(data: bytes) -> int:
 
 
 class Checksum(NamedTuple):
-    """A checksum: what the header's last byte has for it, and what follows each frame."""
+    """A checksum: its bits in the last byte of the stream's header, and the function that makes it for a frame."""
 
     header: int
     of: Callable[[bytes], bytes]

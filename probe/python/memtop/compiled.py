@@ -1,4 +1,4 @@
-"""Whether a program compiles its model: there hooks would break graphs and have them compiled again."""
+"""Whether a program uses `torch.compile`: hooks would break its graphs and make it compile again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .threads import touches
 def has_compiled() -> bool:
     """Report whether `torch.compile` has compiled anything so far. Any thread may ask."""
     utilities = sys.modules.get("torch._dynamo.utils")
-    counters = getattr(utilities, "counters", None)  # another thread may be just importing it
+    counters = getattr(utilities, "counters", None)  # None while another thread is importing it
     return counters is not None and bool(counters.get("frames"))
 
 
 @touches
 def compiles(models: Iterable[Any]) -> bool:
-    """Report whether `torch.compile` has compiled anything so far, or is to compile one of these models."""
+    """Report whether `torch.compile` has compiled anything so far, or will compile one of these models."""
     return has_compiled() or any(
         type(model).__name__ == "OptimizedModule"
         or any(vars(part).get("_compiled_call_impl") is not None for part in model.modules())

@@ -1,8 +1,8 @@
-"""One peer: its requests one after the other, and what is sent to it.
+"""One connection: its requests, one after the other, and the answers sent to it.
 
-A peer must send a request, and take what is sent to it, without long pauses. The
-body of a long answer is asked for its next piece only when what came before has been
-taken, so for a peer that is slow a bounded part of it is kept.
+A peer must send its request and read the answer without long pauses. The next piece of a
+long answer is made only when the peer has taken the previous ones, so a slow peer makes
+the agent keep only a bounded part of it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .place import Peer, peer_of
 from .request import BODY_MAX, HEADER_MAX, Reader, Refusal, Request
 from .routes import Routes
 
-_PATIENCE = 5.0  # seconds, for a request, and for taking something of what was sent
-_TURN_AWAY_WITHIN = 1.0  # for the request of a connection too many
+_PATIENCE = 5.0  # seconds: the longest pause in a request, and in reading an answer
+_TURN_AWAY_WITHIN = 1.0  # the same, for a connection that is one too many
 _IDLE = 30.0  # between requests
 _LINGER = 0.5  # for a peer to read the last answer before the connection is closed
-_TURNS = 16  # how often an answer is made and sent before other connections get their turn
+_TURNS = 16  # how often one connection makes and sends before the others get their turn
 
 
 class Connection:
@@ -32,42 +32,42 @@ class Connection:
     def __init__(
         self, accepted: socket.socket, routes: Routes, call: Callable[[Callable[[], None]], None], refusal: str
     ) -> None:
-        """Take a connection; with a refusal, one of which every request is refused."""
+        """Take a connection. With a `refusal`, every request on it is refused with that text."""
         self.socket = accepted
         self.refusal = refusal
         self.closed = False
-        self.watched = selectors.EVENT_READ  # what the selector looks for
+        self.watched = selectors.EVENT_READ  # the events that the selector waits for
         self._routes = routes
         self._call = call
         self._peer: Peer | None = None
         self._reader = Reader()
         self._out = Output(accepted)
-        self._request: Request | None = None  # that is being answered
+        self._request: Request | None = None  # the one being answered
         self._answer: Answer | None = None
         self._body: Iterator[Piece] | None = None
-        self._resume = 0.0  # when the body goes on
-        self._stays = True  # for another request
-        self._lingers = False
+        self._resume = 0.0  # when the body goes on, in time.monotonic
+        self._stays = True  # the connection stays open for another request
+        self._lingers = False  # the answer is sent, and the connection waits for the peer to read it
         self._heard = True  # the peer may send more
         self._deadline: float | None = time.monotonic() + (_TURN_AWAY_WITHIN if refusal else _PATIENCE)
 
     @property
     def answering(self) -> bool:
-        """Whether an answer is on its way."""
+        """Whether an answer is being made or sent."""
         return self._request is not None or self._answer is not None
 
     @property
     def wants(self) -> int:
-        """What the selector is to look for."""
+        """The events that the selector should wait for."""
         return (selectors.EVENT_READ if self._heard else 0) | (selectors.EVENT_WRITE if self._out.blocked else 0)
 
     def due(self) -> float | None:
-        """Return when the connection has something to do by itself."""
+        """Return when the connection has to act, even if the peer sends nothing."""
         goes_on = self._resume if self._body is not None and not self._out.blocked else None
         return min((t for t in (goes_on, self._deadline) if t is not None), default=None)
 
     def read(self) -> None:
-        """Take what the peer has sent."""
+        """Read what the peer has sent."""
         try:
             data = self.socket.recv(1 << 16)
         except BlockingIOError:
@@ -85,24 +85,24 @@ class Connection:
                 self.close()
 
     def go_on(self, now: float) -> None:
-        """Do what there is to do."""
+        """Do what can be done now."""
         try:
             self._turn(now)
             if not self.closed and self._deadline is not None and now >= self._deadline:
                 self._expired()
                 self._turn(now)
-        except Exception:  # the peer has gone, or a session has a fault
+        except Exception:  # the peer has gone, or a session failed
             self.close()
 
     def close(self) -> None:
-        """Give the connection up. The server closes its file."""
+        """End the connection. The server closes its socket."""
         self.closed = True
         if self._answer is not None:
             self._answer.done()
             self._answer = None
 
     def hurry(self) -> None:
-        """Have a stream look for news now."""
+        """Make a stream look for news now."""
         self._resume = 0.0
 
     def _turn(self, now: float) -> None:
@@ -111,7 +111,7 @@ class Connection:
                 return
 
     def _hung_up(self) -> None:
-        """The peer sends no more. It may still read an answer, but not a stream that has no end."""
+        """Note that the peer will send no more. It may still read an answer, but not an endless stream."""
         self._heard = self._stays = False
         if self._body is not None or not self.answering:
             self.close()
@@ -124,7 +124,7 @@ class Connection:
             self.close()
 
     def _next(self, now: float) -> bool:
-        """Begin to answer the next request, if it is there."""
+        """Begin to answer the next request, if all of it has come."""
         if self._lingers:
             return False
         try:
@@ -149,7 +149,8 @@ class Connection:
         return True
 
     def _admit(self) -> Peer:
-        """Refuse peers that are too many, and those of other users, which the folder's mode keeps out already."""
+        """Refuse a connection that is one too many, and peers of other users. The folder's mode keeps those out
+        anyway."""
         if self.refusal:
             raise Refusal(503, self.refusal)
         if self._peer is None:
@@ -174,7 +175,7 @@ class Connection:
 
         try:
             threading.Thread(target=work, name="memtop-request", daemon=True).start()
-        except RuntimeError:  # no thread can be had, or the interpreter ends
+        except RuntimeError:  # no thread can be started, or the interpreter is ending
             self._made(later, refusal_answer(Refusal(503, "the program is ending")))
 
     def _made(self, later: Later, answer: Answer) -> None:
@@ -198,7 +199,7 @@ class Connection:
             self._body = answer.body
 
     def _send(self, now: float) -> bool:
-        """Make more of the answer and send it. Report whether more can be done at once."""
+        """Make more of the answer and send it. Report whether it can go on at once."""
         if self._body is not None and now >= self._resume and not self._out.waiting:
             self._make()
         progress = self._out.send()
@@ -209,12 +210,12 @@ class Connection:
         if self._body is not None:
             return now >= self._resume
         if self._answer is None:
-            return False  # it is being made
+            return False  # another thread is still making the answer
         self._finish(now)
         return True
 
     def _make(self) -> None:
-        """Take pieces of the body, as many as are sent at a time."""
+        """Take pieces of the body, as many as are sent at one time."""
         assert self._body is not None and self._request is not None
         began = time.thread_time_ns()
         pieces: list[bytes] = []
@@ -236,14 +237,14 @@ class Connection:
         self._routes.meter.viewers_ns += time.thread_time_ns() - began
 
     def _finish(self, now: float) -> None:
-        """End an answer that was sent."""
+        """Finish an answer that was sent."""
         assert self._answer is not None
         self._answer.done()
         self._answer = self._request = None
         if self._stays:
             self._deadline = now + (_PATIENCE if self._reader.begun else _IDLE)
         elif self._heard:
-            # A socket that is closed with something unread gives the peer an error in place of the answer.
+            # Closing a socket with unread data would show the peer an error instead of the answer.
             self.socket.shutdown(socket.SHUT_WR)
             self._lingers, self._deadline = True, now + _LINGER
         else:
@@ -251,4 +252,4 @@ class Connection:
 
 
 def _fault(error: Exception) -> Refusal:
-    return Refusal(500, f"the program's agent has a fault: {error!r}")
+    return Refusal(500, f"the program's agent failed: {error!r}")

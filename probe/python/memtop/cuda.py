@@ -1,8 +1,7 @@
-"""The memory of a program with PyTorch's caching allocator, on devices of CUDA or ROCm.
+"""The memory of a program that uses PyTorch's caching allocator, on CUDA or ROCm devices.
 
-What happens to it is the allocator's to tell: its own snapshots say so. The registry
-adds what the memory is for. Nothing here initialises a device, waits for one, or
-resets a counter.
+The allocator's own snapshots show every allocation. The registry adds what the memory is for.
+Nothing here initialises a device, waits for one, or resets a counter.
 """
 
 from __future__ import annotations
@@ -23,86 +22,87 @@ from .source import Notes, amounts
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
 
-NATIVE = "native"  # so PyTorch calls its own allocator
+NATIVE = "native"  # PyTorch's name for its own allocator
 
 
 def allocator() -> str:
-    """Return the allocator of the devices that the program uses, "" while it uses none."""
+    """Return the name of the allocator of the program's devices, "" if it uses none."""
     return backend() if torch.cuda.is_initialized() else ""
 
 
 def backend() -> str:
-    """Return the allocator of the devices. They are initialised, or are being initialised by this call's caller."""
+    """Return the name of the allocator. The devices must be initialised, or the caller must be initialising them."""
     name = getattr(torch._C, "_cuda_getAllocatorBackend", None)
     return NATIVE if name is None else str(name())
 
 
 def present() -> bool:
-    """Report whether the program uses such a device, through PyTorch's own allocator."""
+    """Report whether the program uses such a device with PyTorch's own allocator."""
     return allocator() == NATIVE
 
 
 class CudaMemory:
-    """Adds up what storages are for, and has snapshots taken. What does not concern those is guarded by the registry's
-    lock."""
+    """Counts the bytes of each category, and takes snapshots. The registry's lock guards everything but the
+    snapshots."""
 
     host = False
-    stacks = False  # the allocator knows them
+    stacks = False  # the allocator records them
 
     def __init__(self, journal: Journal) -> None:
         self._notes = Notes(journal)
         self._history = History()
         self._snapshots = Snapshots(journal, self._tags, self._activity)
         self._registry: Registry | None = None
-        self._categories: dict[int, dict[str, int]] = {}  # by device
-        self._changes = 0  # how often something was learned
-        self._peaks: dict[int, int] = {}  # the allocator's when the step began
+        self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
+        self._changes = 0  # how often a category has changed
+        self._peaks: dict[int, int] = {}  # by device, the allocator's peak when the step began
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
-        """Report whether memory of that device is the registry's."""
+        """Report whether the registry should track memory of this device."""
         return bool(device.type == "cuda")
 
     def born(self, holding: Holding) -> None:
-        """Count new memory."""
+        """Count a new storage."""
         self._add(holding, holding.category, holding.size)
         holding.counted = holding.category
 
     def changed(self, holding: Holding) -> None:
-        """Count memory as what it is now known to be for."""
+        """Count a storage under its new category."""
         self._add(holding, holding.counted, -holding.size)
         self.born(holding)
 
     def died(self, holding: Holding) -> None:
-        """Count memory no longer."""
+        """Stop counting a storage."""
         self._add(holding, holding.counted, -holding.size)
 
     def clear(self) -> None:
-        """Begin anew, with nothing."""
+        """Forget all counts."""
         self._categories.clear()
 
     def begin(self, registry: Registry) -> None:
-        """Have the allocator record, and snapshots taken. The first one has been when this returns."""
+        """Make the allocator record its history, and begin to take snapshots. The first is taken before this
+        returns."""
         self._registry = registry
         self._history.on()
         self._snapshots.begin()
 
     def end(self) -> None:
-        """Have no more snapshots taken, and the allocator record only what the program wants."""
+        """Stop taking snapshots, and let the allocator record only what the program wants."""
         self._snapshots.end()
         self._history.off()
 
     def begin_step(self) -> None:
-        """Note the highest peak so far, to know whether the step makes a higher one."""
+        """Note the highest peak so far, to know whether this step makes a higher one."""
         self._peaks = {device: amount(stats, "allocated_bytes", "peak") for device, stats in used().items()}
 
     def measures(self) -> Sequence[Json]:
-        """Return what the messages of a step say of memory, in bytes. Of the peak they do where the step has made the
-        highest so far: PyTorch's counter is not to be reset, and the allocator's events tell the others."""
+        """Return the memory fields of a step's message, in bytes. The peak is among them only if the step made the
+        highest peak so far: the agent must not reset PyTorch's counter. Other peaks are in the allocator's events."""
         return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
 
     def devices(self) -> Sequence[Memory]:
-        """Return the devices that the program has memory on."""
+        """Return the devices on which the program has memory."""
         return [
             Memory(
                 device,
@@ -115,7 +115,7 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return PyTorch's own."""
+        """Return a snapshot made by PyTorch."""
         return snapshot()
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
@@ -139,12 +139,12 @@ class CudaMemory:
         categories[category] = categories.get(category, 0) + size
 
     def _tags(self) -> list[Tags]:
-        """Return what is known of the memory of each device, as of now."""
+        """Return the category and names of each device's memory, as known now."""
         registry = self._registry
         if registry is None:
             return []
         notes: dict[int, list[tuple[int, int]]] = {}
-        for holding in registry.holdings():  # not under its lock, for which the thread that trains would wait
+        for holding in registry.holdings():  # without the lock: the training thread would wait for it
             notes.setdefault(holding.device.index or 0, []).append((holding.address, self._notes.of(holding)))
         return [Tags(device, tuple(sorted(notes[device]))) for device in sorted(notes)]
 
@@ -154,7 +154,7 @@ class CudaMemory:
 
 
 def used() -> dict[int, Mapping[str, Any]]:
-    """Return the allocator's counters of the devices that the program has, or had, memory on, by their number."""
+    """Return the allocator's counters, by device, for the devices on which the program has or had memory."""
     found: dict[int, Mapping[str, Any]] = {}
     for device in range(torch._C._cuda_getDeviceCount()):
         stats = torch._C._cuda_memoryStats(device)
@@ -164,7 +164,7 @@ def used() -> dict[int, Mapping[str, Any]]:
 
 
 def amount(stats: Mapping[str, Any], name: str, which: str = "current") -> int:
-    """Return one of the allocator's counters, for all of its pools."""
+    """Return one of the allocator's counters, summed over its pools."""
     return int(stats.get(name, {}).get("all", {}).get(which, 0))
 
 

@@ -1,8 +1,8 @@
-"""The files of programs that ran out of memory: where they lie, and how they come to be there.
+"""The files that a program writes when it runs out of memory: where they are, and how they are written.
 
-They lie in a folder of the user's own that outlives the program and the session, closed
-to others. A file has a hidden name until it is complete. The oldest go when there are
-too many, or too much.
+They are in a folder that belongs to the user, is closed to others, and outlives the program and the
+login session. A file has a hidden name until it is complete. When there are too many files, or they
+are too large together, the oldest are removed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import re
 from . import place
 from .imitated import VARIABLE
 
-MOST_FILES = 64  # two for each time that a program ran out
+MOST_FILES = 64  # two for each time a program runs out
 MOST_BYTES = 1 << 30
 _NAME = re.compile(r"[1-9][0-9]*-[0-9]+\.(?:pickle|json)")
 
 
 def folder() -> str:
-    """Return where the files lie, and where memtop looks for them."""
+    """Return the folder of the files, where memtop looks for them."""
     environment = os.environ
     if rehearsal := environment.get(VARIABLE):
         return rehearsal
@@ -31,10 +31,10 @@ def folder() -> str:
 
 
 def write(files: dict[str, bytes]) -> str:
-    """Write files, by their names and in their order; return their folder. It raises `place.Unsafe` or an OSError."""
+    """Write files, given by name, in this order. Return their folder. It raises `place.Unsafe` or an OSError."""
     path = folder()
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with contextlib.suppress(FileExistsError):  # it may be safe
+    with contextlib.suppress(FileExistsError):  # `open_folder` checks whether it is safe
         os.mkdir(path, 0o700)
     handle = place.open_folder(path)
     try:
@@ -63,10 +63,10 @@ def _write(handle: int, name: str, data: bytes) -> None:
 
 
 def _make_room(handle: int, keep: set[str]) -> None:
-    """Remove the oldest files beyond the bounds, but not those to be kept."""
+    """Remove the oldest files beyond the limits, but not those in `keep`."""
     found = []
     for name in os.listdir(handle):
-        with contextlib.suppress(FileNotFoundError):  # another program was quicker
+        with contextlib.suppress(FileNotFoundError):  # another program removed it first
             if _NAME.fullmatch(name):
                 stat = os.stat(name, dir_fd=handle, follow_symlinks=False)
                 found.append((stat.st_mtime_ns, name, stat.st_size))

@@ -1,9 +1,9 @@
-"""How connections come in: a bounded number of them.
+"""Accepting connections, up to a limit.
 
-A viewer too many must get an answer, or the program would seem to hang. So a few
-more connections are taken, in which every request is answered with "busy". How many
-and how often is bounded: a viewer in a loop gets a few hundred answers a second, and
-the others wait in the system's queue.
+A viewer beyond the limit must get an answer, or the program would seem to hang. So a few more
+connections are accepted, and every request on them is answered with "busy". Their number and their
+rate are limited too: a viewer that retries in a loop gets a few hundred answers a second, and the rest
+wait in the system's queue.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import time
 from collections import deque
 
 _MAX = 128
-_TURNED_AWAY_MAX = 16  # connections too many, at a time
-_TURN_AWAY_EVERY = 0.1  # seconds, at least, for one of these places
-_NO_ROOM = 1.0  # for which no connection is taken when the program has no file to spare
+_TURNED_AWAY_MAX = 16  # connections beyond the limit, at a time
+_TURN_AWAY_EVERY = 0.1  # seconds before the place of such a connection is free again
+_NO_ROOM = 1.0  # seconds without accepting, when the program has no file descriptor left
 TOO_MANY = f"{_MAX} connections are open, all that the agent takes: close some of its viewers"
 
 
 class Door:
-    """Takes connections while there is room. Owned by the server's thread."""
+    """Accepts connections while there is room. Owned by the server's thread."""
 
     def __init__(self, listener: socket.socket, selector: selectors.BaseSelector) -> None:
         self.listener = listener
         self._selector = selector
-        self._open = False  # the selector looks for connections
+        self._open = False  # whether the selector watches the listener
         self._inside = 0
-        self._away = 0  # connections too many
-        self._places: deque[float] = deque()  # when the places of those that have gone are free again
+        self._away = 0  # open connections beyond the limit
+        self._places: deque[float] = deque()  # when the places of closed connections beyond the limit are free again
         self._no_room_until = 0.0
 
     def due(self) -> float | None:
-        """Return when the door may open again by itself."""
+        """Return when the door may open again without another event."""
         times = [t for t in (self._no_room_until, *list(self._places)[:1]) if t]
         return None if self._open else min(times, default=None)
 
     def tend(self, ending: bool) -> None:
-        """Open or close the door."""
+        """Open or close the door, as there is room."""
         now = time.monotonic()
         while self._places and self._places[0] <= now:
             self._places.popleft()
@@ -52,12 +52,12 @@ class Door:
         self._open = opened
 
     def accept(self) -> tuple[socket.socket, str] | None:
-        """Return a connection that waits at the door, and why all its requests are refused, if they are."""
+        """Return a waiting connection, and the text with which all its requests are refused, "" if they are not."""
         try:
             accepted, _ = self.listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return None
-        except OSError:  # no file or no memory is left
+        except OSError:  # no file descriptor or no memory is left
             self._no_room_until = time.monotonic() + _NO_ROOM
             return None
         accepted.setblocking(False)
@@ -69,7 +69,7 @@ class Door:
         return accepted, refusal
 
     def left(self, refusal: str) -> None:
-        """Note that a connection was closed, which was taken with this refusal."""
+        """Note that a connection was closed. `refusal` is what `accept` returned for it."""
         if refusal:
             self._away -= 1
             self._places.append(time.monotonic() + _TURN_AWAY_EVERY)

@@ -13,15 +13,15 @@ _FORMATS = {
 
 
 def put(address: int, size: int, value: float | None, dtype: str | None = None) -> None:
-    """Write a value over some bytes, in every element."""
+    """Write a value into every element of the memory at an address."""
     if value is not None:
         content = elements(size, value, dtype)
         ctypes.memmove(address, content, len(content))
 
 
 def elements(size: int, value: float, dtype: str | None = None) -> bytes:
-    """Return a value in every element of so many bytes. Where the type is not known, an integer has 8 bytes if that
-    fits, and a number with a fraction 4."""
+    """Return `size` bytes with a value in every element. If the type is not known, an integer takes 8 bytes where
+    `size` allows it, and a fractional number takes 4."""
     if dtype is None:
         dtype = _type(size, value)
     if dtype == "torch.bfloat16":

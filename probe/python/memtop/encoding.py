@@ -1,4 +1,4 @@
-"""Numbers, texts and JSON as docs/protocol.md writes them."""
+"""Numbers, texts and JSON in the encoding of docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def unsigned(number: int) -> bytes:
-    """Return a number that is not negative: seven bits a byte, lowest first."""
+    """Return a non-negative number: seven bits a byte, lowest first."""
     if number < 0x80:
         return bytes((number,))
     encoded = bytearray()
@@ -25,18 +25,18 @@ def signed(number: int) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """Return a text with its length. What is no character of Unicode becomes a question mark."""
+    """Return a text with its length. What Unicode cannot encode becomes a question mark."""
     encoded = value.encode("utf-8", "replace")
     return unsigned(len(encoded)) + encoded
 
 
 def json_text(value: Any) -> str:
-    """Return JSON in ASCII. A number that is none becomes a text: "NaN", "+Inf" or "-Inf"."""
+    """Return JSON in ASCII. NaN and the infinities become the texts "NaN", "+Inf" and "-Inf"."""
     try:
         line = json.dumps(value, separators=(",", ":"), allow_nan=False)
     except ValueError:
         line = json.dumps(_finite(value), separators=(",", ":"))
-    return line.replace("\x7f", "\\u007f")  # the one that json takes for printable
+    return line.replace("\x7f", "\\u007f")  # json does not escape this control character
 
 
 def _finite(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Events as docs/protocol.md writes them, as quickly as Python can.
+"""Events in the encoding of docs/protocol.md, as fast as Python can make them.
 
-A program makes the same allocations in each step, so nearly all that an event says
-has been written before: its bytes are looked up, not made.
+A program makes the same allocations in each step, so nearly every part of an event has been
+encoded before: its bytes are looked up in a table.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .encoding import signed, unsigned
 from .journal import Event
 
 _SAME, _SAME_TIME, _EXTRA = 0x20, 0x40, 0x80
-_PLAIN_ADDRESS = 0x20  # of the second byte: the address itself is written
-_KEPT = 1 << 15  # entries of a table of bytes
+_PLAIN_ADDRESS = 0x20  # in the second byte: the address itself follows
+_KEPT = 1 << 15  # the most entries in a table of encoded bytes
 
 
 class _Numbers(dict[int, bytes]):
-    """The bytes of unsigned numbers."""
+    """The encoded bytes of unsigned numbers."""
 
     def __missing__(self, number: int) -> bytes:
         if len(self) >= _KEPT:
@@ -27,7 +27,7 @@ class _Numbers(dict[int, bytes]):
 
 
 class _Rests(dict[tuple[int, int, int], bytes]):
-    """The bytes of a size, a stack and a note."""
+    """The encoded bytes of a size, a stack and a note."""
 
     def __missing__(self, rest: tuple[int, int, int]) -> bytes:
         if len(self) >= _KEPT:
@@ -42,7 +42,7 @@ _HEADS = {head: bytes((head | _EXTRA, _PLAIN_ADDRESS)) for head in range(_EXTRA)
 
 
 def encode_events(events: Iterable[Event]) -> bytes:
-    """Return the events of one frame. Their times do not go back, which the journal sees to."""
+    """Return the events of one frame. Their times must not decrease; the journal ensures that."""
     numbers, rests, heads = _numbers, _rests, _HEADS
     parts: list[bytes] = []
     add = parts.append
@@ -65,6 +65,6 @@ def encode_events(events: Iterable[Event]) -> bytes:
 
 
 def forget() -> None:
-    """Let go of the bytes that were kept."""
+    """Empty the tables of encoded bytes."""
     _numbers.clear()
     _rests.clear()

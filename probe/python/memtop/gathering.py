@@ -1,4 +1,5 @@
-"""What is for what: parameters, gradients, optimizer state, caches, and what a program's own names hold."""
+"""Finding out what tensors are for: parameters, gradients, optimizer state, caches, and other tensors of the
+program."""
 
 from __future__ import annotations
 
@@ -15,22 +16,22 @@ from .registry import OTHER, Registry, storage_of, tensors_in
 from .steppers import Steppers
 from .threads import touches
 
-# What a module or an optimizer raises that another thread is just making. The next scan finds it whole.
+# What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
 UNFINISHED = (AttributeError, RuntimeError)
 
 
 class Gathering:
-    """Shows the registry the memory that outlives a step. It belongs to the thread that trains."""
+    """Shows the registry the memory that outlives a step. It belongs to the training thread."""
 
     def __init__(self, models: Models, registry: Registry, steppers: Steppers) -> None:
         self._models = models
         self._registry = registry
         self._steppers = steppers
-        self._shown: dict[int, int] = {}  # by identity of an optimizer, how much state was shown
+        self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
 
     @touches
     def model(self) -> None:
-        """Show parameters and buffers of all models."""
+        """Show the parameters and buffers of all models."""
         for model in self._models:
             with contextlib.suppress(*UNFINISHED):
                 self._show(model)
@@ -45,8 +46,8 @@ class Gathering:
 
     @touches
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
-        """Show the parameters of an optimizer, their gradients and its state, unless it is as it was. A device's
-        number says that a request of that device has just failed in this thread."""
+        """Show an optimizer's parameters, their gradients and its state, unless nothing was added. `out_of_memory` is
+        the device of a request that has just failed in this thread."""
         states = sum(len(kept) for kept in list(optimizer.state.values()) if isinstance(kept, dict))
         if not anew and self._shown.get(id(optimizer)) == states:
             return
@@ -73,15 +74,16 @@ class Gathering:
         """Report whether no other thread can replace a parameter's gradient now."""
         if torch._C._current_graph_task_id() == -1:
             return self._steppers.is_mine(optimizer)
-        # In a backward it is made by the thread of its device, which is this one if this one has run out of memory.
+        # In a backward pass, the thread of the gradient's device makes it; if that device's request failed, it is this
+        # one.
         return out_of_memory is not None and parameter.device == torch.device("cuda", out_of_memory)
 
     @touches
     def scan(self, out_of_memory: int | None = None) -> None:
         """Show every tensor of the interpreter, those of caches as such, and name the models.
 
-        It goes through all objects that Python's garbage collector knows, which takes some milliseconds for a large
-        program, and calls nothing of theirs.
+        It goes through all objects that Python's garbage collector tracks, which takes some milliseconds in a large
+        program. It calls none of their code.
         """
         if not is_alone():
             return
@@ -111,8 +113,8 @@ class Gathering:
 
 @touches
 def held_by(optimizer: Any) -> int:
-    """Return the bytes of an optimizer's parameters, their gradients and its state. Only the thread that makes its
-    steps may ask, when one has ended."""
+    """Return the bytes of an optimizer's parameters, their gradients and its state. Only the thread that steps it may
+    call this, after a step."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state = [t for kept in list(optimizer.state.values()) for t in tensors_in(kept)]
     gradients = [p.grad for p in parameters if p.grad is not None]
@@ -127,7 +129,8 @@ def held_in(models: Models) -> int:
 
 @touches
 def bytes_of(tensors: Iterable[Any]) -> int:
-    """Return the bytes of the storages of tensors; of one that several ranks share, those of this rank's part."""
+    """Return the bytes of the tensors' storages. Of a tensor that is sharded over ranks, only this rank's part
+    counts."""
     own = (getattr(tensor, "_local_tensor", tensor) for tensor in tensors)
     storages = {address: storage for storage, address in map(storage_of, own) if address}
     return sum(storage.nbytes() for storage in storages.values())
@@ -135,10 +138,10 @@ def bytes_of(tensors: Iterable[Any]) -> int:
 
 @touches
 def _category_of(tensor: Any) -> str:
-    """Return what a tensor is for of which nothing else is known."""
+    """Return the category of a tensor about which nothing else is known."""
     if isinstance(tensor, torch.nn.Parameter):
         return "parameter"
-    # Not by its node: another thread may replace that meanwhile.
+    # Not by its grad_fn, which another thread may replace meanwhile.
     return OTHER if tensor.is_leaf else "activation"
 
 
@@ -158,7 +161,7 @@ def _sorted() -> dict[int, list[Any]]:
 
 def _kind_of(kind: type) -> int:
     if issubclass(kind, torch.Tensor):
-        # Wrappers hold tensors, which are found by themselves, and answer by code of their own.
+        # A wrapper runs its own code. The tensors that it wraps are found anyway.
         plain = getattr(kind, "__torch_dispatch__", None) is PLAIN
         return _TENSOR if plain else _NEITHER
     if issubclass(kind, torch.nn.Module):

@@ -1,4 +1,4 @@
-"""The memory of the machine and of this process, as the system tells it: a program from outside."""
+"""The memory of the machine and of this process, as the operating system reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def host_gauge() -> Json | None:
-    """Return one look, as in the message gauges, in bytes; None where the system has no /proc."""
+    """Return one measurement as the message gauges has it, in bytes, or None if the system has no /proc."""
     try:
         machine = dict(line.split(":", 1) for line in (PROC / "meminfo").read_text().splitlines())
         total, available = (int(machine[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))

@@ -1,17 +1,17 @@
-"""Values that the user says a rehearsed program reads: `--set gpt.py:16=128`."""
+"""Values that the user sets for reads of a rehearsed program: `--set gpt.py:16=128`."""
 
 from __future__ import annotations
 
 import os
 
-SET = "MEMTOP_REHEARSAL_SET"  # a line of the program and its value each, by line breaks
-UPPER = "MEMTOP_REHEARSAL_UPPER"  # is there where sizes are the largest that they can be
+SET = "MEMTOP_REHEARSAL_SET"  # FILE:LINE=VALUE, separated by line breaks
+UPPER = "MEMTOP_REHEARSAL_UPPER"  # set if counted sizes should be as large as possible
 
-Given = dict[int, list[tuple[str, float]]]  # by the line's number: the end of its file's path, and the value
+Given = dict[int, list[tuple[str, float]]]  # by line number: the end of the file's path, and the value
 
 
 def values() -> Given:
-    """Return what the user said."""
+    """Return the values that the user set."""
     found: Given = {}
     for entry in filter(None, os.environ.get(SET, "").split("\n")):
         line, _, value = entry.rpartition("=")
@@ -28,7 +28,7 @@ def _number(text: str) -> float:
 
 
 def at(given: Given, path: str, number: int) -> float | None:
-    """Return the value of a line, None where the user said none."""
+    """Return the value of a line, None if the user set none."""
     for file, value in given.get(number, ()):
         if path == file or path.endswith(os.sep + file):
             return value
@@ -36,5 +36,5 @@ def at(given: Given, path: str, number: int) -> float | None:
 
 
 def upper() -> bool:
-    """Report whether sizes are to be the largest that they can be."""
+    """Report whether counted sizes should be as large as possible."""
     return UPPER in os.environ

@@ -1,4 +1,4 @@
-"""Gradients as they come to be: a hook on each parameter, called when its gradient is there."""
+"""Gradients, as soon as they exist: a hook on each parameter, called when its gradient is complete."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .models import Models
 from .registry import Registry
 from .threads import touches
 
-PAUSE = 0.002  # seconds between two times that storages are asked whether they have ended, where they must be
+PAUSE = 0.002  # seconds, at least, before storages are checked again, in versions of PyTorch where they must be
 
 
 class Gradients:
-    """Shows the registry each gradient. `on` and `off` belong to the thread that trains."""
+    """Shows the registry each gradient. `on` and `off` belong to the training thread."""
 
     def __init__(self, models: Models, registry: Registry, guard: Guard) -> None:
         self._guard = guard
@@ -25,12 +25,13 @@ class Gradients:
         self._pause = 0.0
 
     def begin(self) -> None:
-        """Say that a forward begins: with the first gradient after it, those of the step before have ended."""
+        """Note that a forward begins. At the first gradient after it, the gradients of the previous step have been
+        freed."""
         self._pause = 0.0
 
     @touches
     def on(self) -> None:
-        """Put a hook on each parameter that is trained."""
+        """Register a hook on each trained parameter."""
         if self._handles:
             return
         for model in self._models:
@@ -42,7 +43,7 @@ class Gradients:
 
     @touches
     def off(self) -> None:
-        """Take the hooks away."""
+        """Remove the hooks."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()

@@ -1,4 +1,5 @@
-"""What keeps a mistake of the agent's from the program: its hooks fail without harm, once, and then rest."""
+"""The guard around the agent's hooks: a failure never reaches the program, and after the first one no hook runs
+again."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from .threads import called_by_pytorch
 
 
 class Guard:
-    """Wraps what PyTorch calls. After a first failure nothing that it wraps does anything. Safe for concurrent use."""
+    """Wraps functions that PyTorch calls. After a first failure they all do nothing. Safe for concurrent use."""
 
     def __init__(self) -> None:
-        self.error = ""  # what failed first and where, one line
+        self.error = ""  # the first failure and its place, in one line
         self.failed: Callable[[str], None] = _unheard
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
-        """Return a function that PyTorch may call: it calls another, raises nothing and returns nothing."""
+        """Return a function for PyTorch to call: it calls `function`, but raises nothing and returns nothing."""
         function = called_by_pytorch(function)
 
         @functools.wraps(function)
@@ -32,7 +33,7 @@ class Guard:
         return guarded
 
     def fail(self, error: Exception) -> None:
-        """Take note of a failure, and tell of the first."""
+        """Note a failure, and report the first one."""
         if not self.error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             file = place.filename.replace("\\", "/").rsplit("/", 1)[-1]
@@ -41,4 +42,4 @@ class Guard:
 
 
 def _unheard(error: str) -> None:
-    """Stand for who is told."""
+    """Do nothing: `failed` is not set yet."""

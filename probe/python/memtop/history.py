@@ -1,9 +1,9 @@
-"""The history of PyTorch's caching allocator: on while it is wanted, unless the program records it itself.
+"""The allocation history of PyTorch's caching allocator: on while the agent needs it.
 
-Where the program records, its settings hold, and its history is only read. Where it
-begins or ends to while the agent records, the history is the program's from then on.
-That is seen at the one door that all of Python goes through, which is as it was once
-the agent records no longer.
+If the program records the history itself, its settings stay, and the agent only reads. If the program
+starts or stops recording while the agent records, the history belongs to the program from then on.
+The agent notices this because it replaces the functions of `torch._C` through which all of Python
+switches the history. It puts them back when it stops recording.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any, Callable
 
 import torch
 
-# Entries for each device. A snapshot with as many takes the program some hundred milliseconds to make, has some
-# megabytes, and is a small part of what a frame of the protocol may have.
+# The most entries for each device. A snapshot with as many takes some hundred milliseconds to make and has some
+# megabytes: a small part of what a frame of the protocol may have.
 MOST_ENTRIES = 16_384
 _DOORS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 
 
 class History:
-    """Switches the history. Safe for concurrent use."""
+    """Turns the history on and off. Safe for concurrent use."""
 
     def __init__(self, entries: int = MOST_ENTRIES, passes: Callable[[], None] | None = None) -> None:
-        self._entries = entries  # kept for each device
-        self._passes = passes  # is called before the program switches the history, each time
+        self._entries = entries  # the most entries for each device
+        self._passes = passes  # is called each time before the program turns the history on or off
         self._lock = threading.RLock()
         self._ours = False
         self._doors: dict[str, Callable[..., Any]] = {}
 
     def on(self) -> None:
-        """Record, with the Python stacks of what is alive and was allocated. What frees memory is not asked for its
-        stack, which is what half of the time would go to."""
+        """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
+        take half of the time."""
         with self._lock:
             if not self._ours and not recording():
                 self._switch("all", context="alloc", stacks="python", max_entries=self._entries)
@@ -40,7 +40,7 @@ class History:
                 self._watch_doors()
 
     def off(self) -> None:
-        """Record no longer, unless the program does."""
+        """Stop recording, unless the program records."""
         with self._lock:
             if self._ours:
                 self._leave_doors()
@@ -48,14 +48,14 @@ class History:
                 self._switch(None)
 
     def _go_on(self) -> None:
-        """Record again if the program does not, and else see when it ends to."""
+        """Record again if the program does not. Otherwise watch for the program to stop."""
         self.on()
         with self._lock:
             if not self._doors:
                 self._watch_doors()
 
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
-        """Call PyTorch's own switch with the arguments that this version knows."""
+        """Call PyTorch's own function with the arguments that this version knows."""
         switch = torch.cuda.memory._record_memory_history
         signature = inspect.signature(switch)
         switch(enabled, **{name: value for name, value in arguments.items() if name in signature.parameters})
@@ -79,8 +79,8 @@ class History:
             with self._lock:
                 self._leave_doors()
                 if self._ours:
-                    self._switch(None)  # what the program records is to begin here, as if nobody else had recorded
-                self._ours = False  # from here on it is the program's
+                    self._switch(None)  # the program's recording should begin empty
+                self._ours = False  # the history belongs to the program from here on
             result = door(*arguments, **named)
             if self._passes is not None:
                 self._go_on()
@@ -90,6 +90,6 @@ class History:
 
 
 def recording() -> bool:
-    """Report whether the history is on. Where PyTorch does not say, it is taken to be, and left alone."""
+    """Report whether the history is on. If PyTorch cannot say, return True, so that the agent leaves it alone."""
     enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
     return enabled is None or bool(enabled())

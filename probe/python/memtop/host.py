@@ -1,4 +1,4 @@
-"""The memory of a program without a caching allocator: every storage of the processor that the agent knows."""
+"""The memory of a program without a caching allocator: all storages in the processor's memory that the agent knows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .source import Notes, amounts
 
 
 class HostMemory:
-    """Writes what becomes of storages into the journal, and adds it up. Guarded by its registry's lock."""
+    """Writes the storages' events into the journal, and adds up their sizes. The registry's lock guards it."""
 
     host = True
-    stacks = True  # nothing but the agent knows which line made a storage
+    stacks = True  # only the agent knows the line that made a storage
 
     def __init__(self, journal: Journal) -> None:
         self.settings: Json = {"allocator": "none"}
@@ -28,44 +28,44 @@ class HostMemory:
         self.categories_at_peak: dict[str, int] = {}
 
     def wanted(self, device: Any) -> bool:
-        """Report whether memory of that device is the registry's."""
+        """Report whether the registry should track memory of this device."""
         return bool(device.type == "cpu")
 
     def born(self, holding: Holding) -> None:
-        """Tell of new memory."""
+        """Record and count a new storage."""
         self._journal.event(ALLOC, holding.address, holding.size, holding.stack, self._notes.of(holding))
         self._add(holding.category, holding.size)
         holding.counted = holding.category
 
     def changed(self, holding: Holding) -> None:
-        """Tell that memory is for something else than was known."""
+        """Record and count the new category of a storage."""
         self._journal.event(RETAG, holding.address, holding.size, 0, self._notes.of(holding))
         self._add(holding.counted, -holding.size)
         self._add(holding.category, holding.size)
         holding.counted = holding.category
 
     def died(self, holding: Holding) -> None:
-        """Tell of the end of memory."""
+        """Record the end of a storage."""
         self._journal.event(FREE, holding.address, holding.size)
         self._add(holding.counted, -holding.size)
 
     def clear(self) -> None:
-        """Begin anew, with nothing."""
+        """Forget all counts."""
         self.allocated = self.peak = 0
         self.categories.clear()
 
     def begin(self, registry: Registry) -> None:
-        """Do nothing: the registry tells all there is to tell."""
+        """Do nothing: the registry reports everything."""
 
     def end(self) -> None:
-        """Do nothing: there is nothing of it in the program."""
+        """Do nothing: there is nothing to remove from the program."""
 
     def begin_step(self) -> None:
-        """Count the peak from here on."""
+        """Begin to measure the step's peak."""
         self.peak, self.categories_at_peak = self.allocated, dict(self.categories)
 
     def measures(self) -> Sequence[Json]:
-        """Return what a step's message says of memory, in bytes."""
+        """Return the memory fields of a step's message, in bytes."""
         return [{
             "device": 0, "allocated_bytes": self.allocated, "reserved_bytes": self.allocated,
             "peak_allocated_bytes": self.peak, "peak_reserved_bytes": self.peak,
@@ -77,7 +77,7 @@ class HostMemory:
         return [Memory(0, self.allocated, self.allocated, self.allocated)]
 
     def snapshot(self) -> bytes:
-        """Return what the journal knows to be alive, as PyTorch would write it."""
+        """Return the live memory of the journal, as PyTorch would write it."""
         return pickled.of(self._journal, self.settings)
 
     def _add(self, category: str, size: int) -> None:

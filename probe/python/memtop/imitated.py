@@ -1,7 +1,7 @@
-"""Say which libraries PyTorch was built for, before it is imported: an imitated GPU answers as those do.
+"""Tell the imitated GPU which library versions PyTorch was built for, before PyTorch is imported.
 
-It is for programs that `memtop rehearse` starts. The file stands alone: sitecustomize runs
-it without the package around it.
+This is for programs that `memtop rehearse` starts. The file uses nothing of the package:
+sitecustomize runs it alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # as in `importing`
 if TYPE_CHECKING:
     from typing import Any
 
-VARIABLE = "MEMTOP_REHEARSAL"  # the folder where this command's processes say how they fare
+VARIABLE = "MEMTOP_REHEARSAL"  # the folder in which the processes of the rehearsal report
 _NUMBER = r"(\d+)\.(\d+)"
 
 
@@ -26,13 +26,13 @@ def rehearsed() -> bool:
 
 
 def title() -> str:
-    """Return what the imitated GPU is called."""
+    """Return the name of the imitated GPU."""
     found = re.search(r"title=([^;]*)", os.environ.get("MEMTOP_IMITATED_GPU", ""))
     return found[1] if found else "GPU"
 
 
 class _Versions:
-    """A finder of modules that finds nothing: it is asked for PyTorch before PyTorch is there."""
+    """A finder of modules that finds nothing. It is asked for PyTorch before PyTorch is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name != "torch" or self not in sys.meta_path:
@@ -47,8 +47,8 @@ class _Versions:
 
 
 def tell(torch: str) -> None:
-    """Set the variable that the imitation reads, from the folder of a PyTorch. One without CUDA ends the program:
-    there is nothing to rehearse."""
+    """Set the variable that the imitation reads, from the folder of a PyTorch installation. If PyTorch has no CUDA, end
+    the program: there is nothing to rehearse."""
     with open(os.path.join(torch, "version.py"), encoding="utf-8") as file:
         text = file.read()
     release = re.search(r"^__version__ = '([^']*)'", text, re.M)
@@ -68,21 +68,21 @@ def tell(torch: str) -> None:
 
 
 def note(kind: str, **data: object) -> None:
-    """Write a line for the command: at once, so that a process that is killed has said it."""
+    """Write a line for the command at once, so that it is there even if this process is killed."""
     path = os.path.join(os.environ[VARIABLE], f"{os.getpid()}.rehearsed")
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps({"kind": kind, **data}) + "\n")
 
 
 def watch() -> None:
-    """Have `tell` called when the program imports PyTorch, and what ends it told of."""
+    """Arrange that `tell` runs when the program imports PyTorch, and that an exception that ends it is reported."""
     sys.meta_path.insert(0, _Versions())
     atexit.register(_tell_failure)
 
 
 def _tell_failure() -> None:
-    """Note the exception that ended the program, and its line, if one did."""
-    failure = getattr(sys, "last_value", None)  # as the interpreter prints it
+    """Report the exception that ended the program, and its line, if there was one."""
+    failure = getattr(sys, "last_value", None)  # set when the interpreter prints an exception
     if failure is None or isinstance(failure, SystemExit):
         return
     text = (str(failure).strip().splitlines() or [""])[0]
@@ -90,7 +90,7 @@ def _tell_failure() -> None:
 
 
 def _place(failure: BaseException) -> str:
-    """Return the innermost line of the program itself, "" where there is none."""
+    """Return the innermost line of the program itself, "" if there is none."""
     place, step = "", failure.__traceback__
     while step is not None:
         file = step.tb_frame.f_code.co_filename

@@ -1,28 +1,28 @@
-"""Do something as soon as a package has been imported, and not import it.
+"""Call a function as soon as a package has been imported, without importing it.
 
-Until then it costs one comparison for each import of a module that is not there
-yet. The file stands alone: sitecustomize runs it without the package around it.
+Until then, each import of a module that is not loaded yet costs one comparison. This file uses
+nothing of the package: sitecustomize runs it alone.
 """
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # typing's own is not asked: it would be imported into programs that may have no use for it
+TYPE_CHECKING = False  # importing typing itself would cost every program some time
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 
 class _Watch:
-    """A finder of modules that finds nothing by itself: it asks the others, and notes when the one is there."""
+    """A finder of modules. It asks the other finders, and notices when they find the one module."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name = name
         self._then = then
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec that the finders behind this one give, and run `then` once the module is executed."""
+        """Return the spec that a later finder gives, and run `then` once the module has been executed."""
         if name != self._name or self not in sys.meta_path:
             return None
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
@@ -34,24 +34,24 @@ class _Watch:
         return None
 
     def _follow(self, loader: Any) -> None:
-        """Have a loader tell of its module. It is as before from the moment at which it executes it."""
+        """Make the loader call `then` after it has executed the module. Right before that, the loader is as it was."""
         execute = getattr(loader, "exec_module", None)
         if execute is None:
             return
 
         def exec_module(module: Any) -> None:
-            vars(loader).pop("exec_module", None)  # another watch may have done so
+            vars(loader).pop("exec_module", None)  # another watch may have removed it
             execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
                 self._then()
 
-        if hasattr(loader, "__dict__"):  # a loader with a form of its own imports the module as always
+        if hasattr(loader, "__dict__"):  # a loader without a dictionary is left alone, and imports the module as always
             loader.exec_module = exec_module
 
 
 def when_imported(name: str, then: Callable[[], None]) -> None:
-    """Call `then` once: now if the module has been imported, else when it has. It must not raise."""
+    """Call `then` once: now if the module has been imported, otherwise when it has. `then` must not raise."""
     module = sys.modules.get(name)
     if module is not None and not getattr(module.__spec__, "_initializing", False):
         then()

@@ -1,11 +1,10 @@
-"""What viewers are told, in the order in which it happened.
+"""The journal: what happened in the program, in order, for the viewers.
 
-A journal is the agent's one meeting point: what watches the program writes into
-it, and each viewer's session reads from it at its own pace. Its writers never
-wait for a viewer. It knows what is alive, so that a session can begin, or begin
-again, with the whole state. All methods are safe for concurrent use; none may be
-called from a finalizer or a weak reference's callback, which can run while the
-same thread holds the lock.
+All parts of the agent meet here. The parts that watch the program write into the journal, and each
+viewer's session reads it at its own pace. Writers never wait for a viewer. The journal knows which
+memory is alive, so a session can begin, or begin again, with the complete state. All methods are safe
+for concurrent use. None may be called from a finalizer or a weak reference's callback: that can run
+while the same thread holds the lock.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from .tables import Tables
 ALLOC, FREE, RETAG, LOST = 1, 4, 12, 16
 STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
 
-# Types of messages, as there.
+# Types of messages, as in docs/protocol.md.
 HELLO, SETTINGS, STEP, OPTIONS, CHANGE, GAUGES, COUNTERS, BYE = range(10, 18)
 
 
 class Event(NamedTuple):
-    """One event. Of a step the size is its number; stack and note are numbers of the tables."""
+    """One event. The size of a step's event is the step's number; stack and note are numbers of the tables."""
 
     kind: int
     address: int
@@ -38,25 +37,25 @@ class Event(NamedTuple):
     note: int
 
 
-_new = tuple.__new__  # half of the time that Event(...) takes, on the job's threads
+_new = tuple.__new__  # takes half the time of Event(...), on the program's threads
 
 
 class Message(NamedTuple):
-    """A message of the protocol: its type and what its JSON says."""
+    """A message of the protocol: its type and the value of its JSON."""
 
     type: int
     data: Any
 
 
 class Pickled(NamedTuple):
-    """A snapshot as PyTorch's allocator tells it, pickled; empty once a later one has taken its place."""
+    """A pickled snapshot of PyTorch's allocator. The bytes are empty once a later snapshot has replaced it."""
 
     time_us: int
     data: bytes
 
 
 class Tags(NamedTuple):
-    """What the memory of a device is for, as of now: the note of each address."""
+    """What the memory of a device is for now: the note of each address."""
 
     device: int
     notes: tuple[tuple[int, int], ...]
@@ -67,21 +66,22 @@ Entry = Union[Event, Message, Pickled, Tags]
 
 @dataclass
 class State:
-    """What a session begins with. The numbers are of the journal's tables."""
+    """The state with which a session begins. Its numbers are those of the journal's tables."""
 
-    position: int  # of the entry that comes next
-    events: int  # how many events the program counted before
-    steps: int  # how many steps were reported before
-    alive: dict[int, Event]  # by address, the alloc of what is handed out, with the note of now
+    position: int  # of the next entry
+    events: int  # number of events counted so far
+    steps: int  # number of steps reported so far
+    alive: dict[int, Event]  # by address, the alloc event of live memory, with its current note
     pickled: Pickled | None
-    latest: list[Entry]  # what a new stream repeats
+    latest: list[Entry]  # what a new stream gets first
 
 
 @dataclass
 class Batch:
-    """What came since a position. `missed` is None, or how many events are no longer kept.
+    """The entries since a position. If some of them are no longer kept, `missed` is the number of all events, else
+    None.
 
-    Snapshots without data were followed by others.
+    A snapshot without data was replaced by a later one.
     """
 
     position: int
@@ -89,33 +89,33 @@ class Batch:
     missed: int | None = None
 
 
-KEPT_SECONDS = 60.0  # who reads later than that begins anew
-STEPS_REPEATED = 64  # that a new stream has
-_LAYERS_EVERY_US = 50_000  # of the steps of a device, so often one comes with its layers
+KEPT_SECONDS = 60.0  # a reader that falls further behind begins again with the whole state
+STEPS_REPEATED = 64  # the most steps that a new stream gets first
+_LAYERS_EVERY_US = 50_000  # of the steps of one device, at most one in this time keeps its layers
 
 
 class Journal:
-    """See the module. It keeps the last entries, for a minute, and of what it lets go the events' number."""
+    """See the module's docstring. It keeps the entries of the last minute, and counts the events that it drops."""
 
     def __init__(self, keep: int = 65_536) -> None:
         self.tables = Tables()
         self.lock = threading.RLock()
         self._entries: deque[Entry] = deque(maxlen=keep)
         self._keep = keep
-        self._moments: deque[tuple[float, int]] = deque()  # one a second, with the position then
-        self._position = 0  # of the entry that comes next
-        self._events = 0  # in all
+        self._moments: deque[tuple[float, int]] = deque()  # one a second, with the position at that time
+        self._position = 0  # of the next entry
+        self._events = 0  # number of all events
         self._alive: dict[int, Event] = {}
         self._latest: dict[Any, Entry] = {}
-        self._reported = 0  # steps, in all
+        self._reported = 0  # number of all steps
         self._steps: deque[Message] = deque(maxlen=STEPS_REPEATED)
-        self._layered: dict[int, Message] = {}  # by device, the newest step that has layers
-        self._pickled: Pickled | None = None  # the newest
+        self._layered: dict[int, Message] = {}  # by device, the latest step with layers
+        self._pickled: Pickled | None = None  # the latest
         self._pickled_at = -1  # its position
-        self._time_us = 0  # of the newest event: times do not go back
+        self._time_us = 0  # of the latest event: times must not decrease
 
     def event(self, kind: int, address: int, size: int, stack: int = 0, note: int = 0, time_us: int = 0) -> None:
-        """Add an event, at the time given or else now, in microseconds since 1970."""
+        """Add an event at a time in microseconds since 1970, by default now."""
         with self.lock:
             time_us = time_us or time.time_ns() // 1000
             if time_us < self._time_us:
@@ -133,9 +133,9 @@ class Journal:
             self._entries.append(event)
 
     def message(self, type: int, data: Any, key: Any = None) -> None:
-        """Add a message. One with a key is repeated to new viewers until another of its type and key replaces it.
+        """Add a message. If it has a key, new viewers get it too, until a message of the same type and key replaces it.
 
-        Of steps, which need no key, the last are repeated.
+        Steps need no key: new viewers get the last ones.
         """
         with self.lock:
             entry = Message(type, data)
@@ -146,7 +146,7 @@ class Journal:
             self._add(entry)
 
     def add(self, entry: Pickled | Tags) -> None:
-        """Add a snapshot or what memory is for. Of snapshots only the newest is kept, for it has what others had."""
+        """Add a snapshot or tags. Only the latest snapshot is kept: it contains what the earlier ones had."""
         with self.lock:
             if isinstance(entry, Pickled):
                 self._pickled, self._pickled_at = entry, self._position
@@ -156,7 +156,7 @@ class Journal:
             self._add(entry)
 
     def forget(self) -> None:
-        """Begin anew: nothing is known to be alive, and what was told before is kept no longer."""
+        """Forget all live memory, and all entries so far."""
         with self.lock:
             self._entries.clear()
             self._alive.clear()
@@ -165,13 +165,13 @@ class Journal:
                 del self._latest[key]
 
     def state(self) -> State:
-        """Return the state as of now. The session owns it."""
+        """Return the current state. The caller may keep it."""
         with self.lock:
             latest = [*self._last_steps(), *self._latest.values()]
             return State(self._position, self._events, self._reported, dict(self._alive), self._pickled, latest)
 
     def since(self, position: int) -> Batch:
-        """Return what came from a position on."""
+        """Return the entries from a position on."""
         with self.lock:
             end = self._position
             if position < self.oldest:
@@ -184,41 +184,41 @@ class Journal:
 
     @property
     def position(self) -> int:
-        """The position of the entry that comes next."""
+        """The position of the next entry."""
         with self.lock:
             return self._position
 
     @property
     def oldest(self) -> int:
-        """The position of the oldest entry that is kept."""
+        """The position of the oldest entry that is still kept."""
         with self.lock:
             return self._position - len(self._entries)
 
     @property
     def events(self) -> int:
-        """How many events there were, in all."""
+        """The number of all events."""
         with self.lock:
             return self._events
 
     @property
     def keeps(self) -> int:
-        """How many entries are kept."""
+        """The largest number of entries that is kept."""
         return self._keep
 
     def latest(self, type: int) -> list[Any]:
-        """Return what the messages of a type say that new viewers get."""
+        """Return the data of the messages of a type that new viewers get."""
         with self.lock:
             entries = [*self._last_steps(), *self._latest.values()]
         return [entry.data for entry in entries if isinstance(entry, Message) and entry.type == type]
 
     @property
     def alive_bytes(self) -> int:
-        """The bytes of all that is alive."""
+        """The bytes of all live memory."""
         with self.lock:
             return sum(a.size for a in self._alive.values())
 
     def _step(self, entry: Message) -> Message:
-        """Keep a step, without its layers where one that has them came shortly before: they are many."""
+        """Keep a step. Drop its layers, which are large, if a step shortly before kept its own."""
         device, time_us = entry.data.get("device", 0), entry.data["time_us"]
         if entry.data.get("layers"):
             before = self._layered.get(device)
@@ -231,7 +231,7 @@ class Journal:
         return entry
 
     def _last_steps(self) -> list[Entry]:
-        """Return the last steps. Of each device the newest one that has layers comes with them."""
+        """Return the last steps, and of each device the latest step that has layers."""
         layered = list(self._layered.values())
         older = [step for step in layered if step not in self._steps]
         return [*older, *(step if step in layered else _without_layers(step) for step in self._steps)]
@@ -242,7 +242,7 @@ class Journal:
         self._let_go(time.monotonic())
 
     def _let_go(self, now: float) -> None:
-        """Let old entries go, which readers have had: the program would grow until there are as many as are kept."""
+        """Drop entries older than a minute: sessions have read them, and keeping the maximum would only cost memory."""
         if not self._moments or now - self._moments[-1][0] >= 1:
             self._moments.append((now, self._position))
         while now - self._moments[0][0] > KEPT_SECONDS:

@@ -1,4 +1,5 @@
-"""Which rank of a job this process is: what its launcher's environment says of it, as package collective reads it."""
+"""The rank of this process in its job, from the launcher's environment; Go's package collective reads it the same
+way."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_MOST = 1 << 20  # ranks that a job may have
+_MOST = 1 << 20  # the most ranks of a job
 
 
 class _Launcher(NamedTuple):
-    """The variables of a launcher. Those of a job are joined; those of the first group that is set count."""
+    """The environment variables of a launcher. The job's name joins the variables of the first group that is set."""
 
     name: str
     rank: str
@@ -20,7 +21,7 @@ class _Launcher(NamedTuple):
 
 
 _SLURM_STEP = ("SLURM_JOB_ID", "SLURM_STEP_ID")
-# The one first that others set too.
+# In order: a launcher that sets the variables of another comes before it.
 _LAUNCHERS = (
     _Launcher("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
               (("PMIX_NAMESPACE",), ("OMPI_MCA_ess_base_jobid",))),
@@ -29,22 +30,22 @@ _LAUNCHERS = (
               (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))),
     _Launcher("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", (_SLURM_STEP,)),
 )  # fmt: skip
-_UNNAMED = "none"  # what torchrun calls a run that was given no name
+_UNNAMED = "none"  # torchrun's name for a run without a name
 
 
 class Rank(NamedTuple):
-    """The place of a process among those that its launcher started, with the fields of the protocol."""
+    """The place of a process among those that its launcher started. The fields are those of the protocol."""
 
     job: str
     rank: int
     world: int
     local: int
     launcher: str
-    together: bool = False  # ranks do not agree on settings by themselves
+    together: bool = False  # the ranks do not agree on settings without a viewer
 
 
 def rank(environment: Mapping[str, str] = os.environ) -> Rank | None:
-    """Return the rank of this process; None for one that is alone, or whose variables make no sense."""
+    """Return the rank of this process, None if it runs alone or its variables are not valid."""
     for launcher in _LAUNCHERS:
         if environment.get(launcher.rank) and environment.get(launcher.world):
             return _placed(launcher, environment)

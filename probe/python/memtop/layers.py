@@ -1,9 +1,8 @@
-"""What each layer does in one step, from hooks on all modules.
+"""What each layer does in one step, measured by hooks on all modules.
 
-The hooks are PyTorch's own for every module: one before a forward, one after it,
-also when it fails. Times are of the processor's clock; nothing waits for a device.
-The time of a layer's backward comes from hooks on the nodes of the graph that its
-forward made, which change neither the graph nor a gradient.
+PyTorch's global module hooks call this before each forward and after it, even if the forward fails.
+Times are the processor's; nothing waits for a device. The time of a layer's backward comes from
+hooks on the graph's nodes that its forward made. They change neither the graph nor a gradient.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .threads import touches
 
 
 class Layer:
-    """A row of the table: sums over the calls of one step."""
+    """A row of the table: the sums over one step's calls of a module."""
 
     @touches
     def __init__(self, module: Any, name: str) -> None:
@@ -40,10 +39,10 @@ class Layer:
         self.recompute_ns = 0
         self.calls = 0
         self.checkpointed = False
-        self.made: list[Call] = []  # calls whose backward may come
+        self.made: list[Call] = []  # calls that a backward may follow
 
     def json(self) -> dict[str, Any]:
-        """Return the layer as the protocol's message has it."""
+        """Return the layer as a message of the protocol has it."""
         return {
             "name": self.name, "class": self.class_name, "output_shape": self.output_shape, "dtype": self.dtype,
             "parameter_bytes": self.parameter_bytes, "output_bytes": self.output_bytes, "saved_bytes": self.saved_bytes,
@@ -54,7 +53,7 @@ class Layer:
 
 
 class Call:
-    """A forward, and later its backward. Times are nanoseconds of one clock, 0 when it has not come to that."""
+    """A forward and its backward. Times are in nanoseconds of one clock, 0 for what has not happened yet."""
 
     __slots__ = ("backward_began", "backward_ended", "began", "entry", "layer", "module", "parent", "recompute")
 
@@ -63,7 +62,7 @@ class Call:
         self.layer = layer
         self.parent = parent
         self.recompute = recompute
-        self.entry: Any = None  # the node that made the input, which runs when the layer's backward is done
+        self.entry: Any = None  # the node that made the input: when it runs, the layer's backward is over
         self.backward_began = 0
         self.backward_ended = 0
         self.began = time.perf_counter_ns()
@@ -73,7 +72,8 @@ class Call:
         self.backward_began = self.backward_began or time.perf_counter_ns()
 
     def end_backward(self, *_: Any) -> None:
-        """Note that a node of the layer has run: so far went it, and what it is part of."""
+        """Note that a node of the layer has run: the backward of this call and of the calls around it lasts until
+        now."""
         now = time.perf_counter_ns()
         call: Call | None = self
         while call is not None:
@@ -83,7 +83,7 @@ class Call:
 
 
 class Layers:
-    """Keeps the table of a step. All but `spent` belongs to the thread that trains."""
+    """Keeps the table of a step. Everything but `spent_ns` belongs to the training thread."""
 
     def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard) -> None:
         self._guard = guard
@@ -94,24 +94,24 @@ class Layers:
         self._table: dict[int, Layer] = {}
         self._handles: list[Any] = []
         self._thread = 0
-        self.forwards = 0  # calls of models so far
-        self.spent_ns = 0  # by the hooks themselves
-        self.losses: list[Any] = []  # results of one number, the last of them last
+        self.forwards = 0  # number of models' calls so far
+        self.spent_ns = 0  # time spent in the hooks
+        self.losses: list[Any] = []  # results that are one number, in order
 
     @property
     def current(self) -> str | None:
-        """The name of the layer whose forward runs, None outside of all."""
+        """The name of the layer whose forward is running, None outside all layers."""
         return self._calls[-1].layer.name if self._calls else None
 
     def on(self) -> None:
-        """Put the hooks in place."""
+        """Register the hooks."""
         self._thread = threading.get_ident()
         if not self._handles:
             before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
             self._handles = [before(self._guard(self._before)), after(self._guard(self._after))]
 
     def off(self) -> None:
-        """Take the hooks away. A forward that runs is not measured to its end."""
+        """Remove the hooks. A running forward is no longer measured."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -120,19 +120,19 @@ class Layers:
         self.losses.clear()
 
     def take(self) -> list[dict[str, Any]]:
-        """Return the table in the order in which layers ran, and begin another."""
+        """Return the table in the order in which the layers ran, and begin a new one."""
         table, self._table = self._table, {}
         self.losses.clear()
         return [layer.json() for layer in table.values()]
 
     def saved(self, size: int) -> None:
-        """Count bytes that were saved by the layer whose forward runs, for the first time."""
+        """Count bytes that the layer whose forward is running has saved for the first time."""
         if self._calls and not self._calls[-1].recompute:
             self._calls[-1].layer.saved_bytes += size
 
     @contextmanager
     def again(self, module: Any) -> Iterator[None]:
-        """Measure a forward that a backward runs again by itself, without the hooks of a call."""
+        """Measure a forward that is recomputed in the backward pass without the hooks of a call."""
         if not self._handles:
             yield
             return
@@ -172,11 +172,11 @@ class Layers:
             return
         end = time.perf_counter_ns()
         while self._calls and self._calls[-1].module is not module:
-            self._calls.pop()  # a hook that failed hid the end of one within
+            self._calls.pop()  # a failed hook hid the end of an inner call
         if not self._calls:
             return
         call = self._calls.pop()
-        call.module = None  # which may end before its backward
+        call.module = None  # the module may be freed before its backward
         layer = call.layer
         if call.recompute:
             layer.recompute_ns += end - call.began
@@ -210,8 +210,8 @@ class Layers:
 
     @touches
     def _time_backward(self, call: Call, node: Any) -> None:
-        """Have a backward timed: it begins with the node that made the output, and is over when the one that made the
-        input begins, or else with the last node that is known to be the layer's."""
+        """Time a backward. It begins with the node that made the output. It ends when the node that made the input
+        begins, or else with the last node that is known to belong to the layer."""
         call.layer.made.append(call)
         node.register_prehook(call.begin_backward)
         node.register_hook(call.end_backward)
@@ -221,7 +221,7 @@ class Layers:
 
 
 def _register_after() -> Any:
-    """Return PyTorch's function that registers a hook for the end of every forward, also of those that fail."""
+    """Return PyTorch's function that registers a hook for the end of each forward, even if the forward fails."""
     register = torch.nn.modules.module.register_module_forward_hook
 
     def always(hook: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whose steps are counted: those of one optimizer, where a program has several."""
+"""The leading optimizer: in a program with several, only its steps are counted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any, Callable
 
 
 class Leader:
-    """The first optimizer that makes a step, while it lives and goes on."""
+    """The first optimizer that steps, as long as it is alive and keeps stepping."""
 
     def __init__(self) -> None:
         self._is: Callable[[], Any] = _nothing  # returns the optimizer while it is alive
-        self._since = 0  # steps of others since its last
+        self._since = 0  # steps of other optimizers since its last step
 
     def leads(self, optimizer: Any, chosen: Callable[[Any], None] | None = None) -> bool:
-        """Report whether a step of this optimizer counts. `chosen` learns of another one that leads from now on."""
+        """Report whether a step of this optimizer counts. `chosen` is called when another optimizer becomes the
+        leader."""
         if self._is() is None or self._since > 8:
             self._is = weakref.ref(optimizer)
             if chosen is not None:
@@ -24,4 +25,4 @@ class Leader:
 
 
 def _nothing() -> None:
-    """Stand for an optimizer that is not there."""
+    """Return None: there is no optimizer yet."""

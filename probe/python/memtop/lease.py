@@ -1,9 +1,9 @@
-"""The right of one viewer at a time to change settings.
+"""The lease: one viewer at a time may change settings.
 
-Two viewers that try things at once would each measure the other's change. The
-first viewer that asks while the lease is free holds it. It ends at once when the
-holder's last stream does, so that a viewer that is killed blocks no other; and by
-itself some time after its last change, sooner for a holder without a stream.
+Two viewers that change settings at once would each measure the other's change. The first
+viewer that asks while the lease is free holds it. The lease ends when the holder's last stream
+ends, so a killed viewer does not block the others. It also ends some time after the holder's last
+change, sooner if the holder has no stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from .request import Refusal
 
-_ALONE = 10.0  # seconds, without a stream
+_ALONE = 10.0  # seconds, for a holder without a stream
 _STREAMING = 60.0
 
 
@@ -27,10 +27,10 @@ class Lease:
         self._now = now
         self._holder = ""
         self._last = 0.0  # when the holder last changed something
-        self._streams: Counter[str] = Counter()  # open ones by viewer
+        self._streams: Counter[str] = Counter()  # number of open streams, by viewer
 
     def take(self, viewer: str) -> None:
-        """Give the lease to a viewer, or refuse that because another one holds it."""
+        """Give the lease to a viewer, or refuse because another viewer holds it."""
         with self._lock:
             if self._held() not in ("", viewer):
                 raise Refusal(
@@ -41,12 +41,12 @@ class Lease:
             self._holder, self._last = viewer, self._now()
 
     def held(self) -> str:
-        """Return the viewer that holds the lease, an empty text when it is free."""
+        """Return the viewer that holds the lease, "" if it is free."""
         with self._lock:
             return self._held()
 
     def open(self, viewer: str) -> None:
-        """Note that a viewer has one more stream."""
+        """Note that a viewer has opened a stream."""
         with self._lock:
             self._streams[viewer] += 1
 

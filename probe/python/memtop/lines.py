@@ -1,4 +1,4 @@
-"""The stream of docs/protocol.md as lines of JSON, for programs without a decoder."""
+"""The stream of docs/protocol.md as lines of JSON, for programs without a decoder of frames."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, N
 
 CONTENT_TYPE = "application/x-ndjson"
 
-_AT_ONCE = 1024  # entries of a line
-_PART = 3 << 18  # bytes of a part of a snapshot
+_AT_ONCE = 1024  # the most entries of one line
+_PART = 3 << 18  # bytes of one part of a snapshot
 
 _MESSAGES = {
     journal.HELLO: "hello",
@@ -35,7 +35,7 @@ KINDS = (
 
 
 class Lines:
-    """Makes the lines of one stream: what `wire.Frames` is for frames."""
+    """Makes the lines of one stream, as `wire.Frames` makes its frames."""
 
     content_type = CONTENT_TYPE
     encoding = "lines"
@@ -52,7 +52,7 @@ class Lines:
         return _line(_MESSAGES[type], data)
 
     def tables(self, tables: Tables) -> Iterator[bytes]:
-        """Return what is new in the tables."""
+        """Return the new entries of the tables."""
         for type, first, entries in self._new.of(tables):
             for at in range(0, len(entries), _AT_ONCE):
                 some = [_entry(entry) for entry in entries[at : at + _AT_ONCE]]
@@ -67,19 +67,19 @@ class Lines:
         yield _line("base", data)
 
     def events(self, device: int, first: int, events: Sequence[Event]) -> Iterator[bytes]:
-        """Return events, the first of which has that number in the program's own count."""
+        """Return events. `first` is the number of the first one in the program's own count."""
         for at in range(0, len(events), _AT_ONCE):
             some = [_event(event) for event in events[at : at + _AT_ONCE]]
             yield _line("events", {"device": device, "first": first + at, "events": some})
 
     def snapshot(self, pickled: bytes) -> Iterator[bytes]:
-        """Return a snapshot of PyTorch's in parts."""
+        """Return a snapshot of PyTorch in parts."""
         parts = [pickled[at : at + _PART] for at in range(0, len(pickled), _PART)]
         for left, part in zip(range(len(parts) - 1, -1, -1), parts):
             yield _line("snapshot", {"parts_left": left, "pickle": base64.b64encode(part).decode()})
 
     def tags(self, tags: Tags) -> bytes:
-        """Return what memory is for."""
+        """Return the notes of a device's memory."""
         notes = [{"addr": hex(address), "note": note} for address, note in tags.notes]
         return _line("tags", {"device": tags.device, "tags": notes})
 

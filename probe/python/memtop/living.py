@@ -1,10 +1,9 @@
-"""All objects that Python's garbage collector knows, by their types, while no other thread runs.
+"""All objects that Python's garbage collector tracks, by type, without letting another thread run.
 
-The collector also knows tuples that are still being filled. Filling one fails, in whatever
-thread that is, when another reference to it is there: all references must be gone before
-that thread goes on. A thread gives up Python's global lock only between two instructions,
-so everything here is one call of C code, which goes through iterators that are C code too.
-Nothing of the objects is called.
+The collector also tracks tuples that a thread is still filling. Filling one fails if another reference
+to it exists, so all references taken here must be gone before that thread runs again. A
+thread gives up Python's global lock only between two instructions. So everything here is one call of C
+code, going through iterators that are C code too. It calls no code of the objects.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .threads import is_only_one
 
 
 def types() -> list[type]:
-    """Return the types that there are objects of."""
+    """Return the types of all objects."""
     found: dict[int, type] = {}
     _go_through(lambda every: map(found.__setitem__, map(id, map(type, every)), map(type, every)))
     return list(found.values())
@@ -35,14 +34,14 @@ def instances(of: Iterable[type]) -> list[Any]:
 
 
 def _go_through(visit: Callable[[list[Any]], Iterable[object]]) -> None:
-    """Consume what `visit` makes of the list of all objects, which is filled right before and empty again after."""
+    """Consume what `visit` makes of the list of all objects. The list is filled just before and emptied just after."""
     every: list[Any] = []
     filled = map(every.extend, islice(iter(gc.get_objects, None), 1))
     deque(chain(filled, visit(every), map(list.clear, [every])), maxlen=0)
 
 
 def is_alone() -> bool:
-    """Report whether no other thread can run while these functions do: always with a global lock, else where the
-    program has no thread but this one."""
+    """Report whether no other thread can run during these functions: always true with a global lock, otherwise only if
+    the program has no other thread."""
     locked = getattr(sys, "_is_gil_enabled", None)
     return locked is None or locked() or is_only_one()

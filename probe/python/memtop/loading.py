@@ -1,7 +1,7 @@
-"""Import the agent into a program from a folder that is on no path of the program's.
+"""Import the agent into a program from a folder that is not on the program's path.
 
-The file stands alone: what starts an agent in a program that does not ask for it
-runs it without the package around it.
+This file uses nothing of the package: `memtop attach` and `memtop run` execute it alone in a
+program that did not ask for an agent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PACKAGE = "memtop"
 
 
 def load(root: str) -> None:
-    """Import the package from the folder `root`, in place of one that is from elsewhere."""
+    """Import the package from the folder `root`, replacing a package from another place."""
     folder = os.path.join(root, _PACKAGE)
     loaded = sys.modules.get(_PACKAGE)
     if loaded is not None:
@@ -32,16 +32,16 @@ def load(root: str) -> None:
 
 
 def start_beside(root: str, answer: str) -> None:
-    """Start the agent in a thread of its own, and write into the file `answer` how that went: "ok", or why not.
+    """Start the agent in a thread of its own, and write the result into the file `answer`: "ok", or why it failed.
 
-    Without that file nothing is done: whoever asked has given up.
+    If that file does not exist, do nothing: the asking process has given up.
     """
     if os.path.exists(answer):
         threading.Thread(target=_start, args=(root, answer), name="memtop", daemon=True).start()
 
 
 def _wait_for_torch() -> None:
-    """Wait for an import of PyTorch under way; without one there is nothing to wait for."""
+    """Wait until a running import of PyTorch ends. Raise ImportError if none has begun."""
     end = time.monotonic() + 10
     while True:
         torch = sys.modules.get("torch")
@@ -50,7 +50,7 @@ def _wait_for_torch() -> None:
         if not getattr(torch.__spec__, "_initializing", False):
             return
         if time.monotonic() > end:
-            raise ImportError("it does not get to an end of importing PyTorch")
+            raise ImportError("it is still importing PyTorch after 10 seconds")
         time.sleep(0.05)
 
 

@@ -1,6 +1,6 @@
-"""A look: what is of the agent within a step that it looks at, and what that costs.
+"""A look: the agent's measurement of one step, with hooks that are there for that step only, and its cost.
 
-Hooks come with the step and go with it. A look belongs to the thread that trains.
+A look belongs to the training thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .threads import touches
 
 
 class Look:
-    """Looks at one step after another, or not. What it sees goes to the registry."""
+    """Measures one step after another while it is told to, and shows the registry what it finds."""
 
     def __init__(
         self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard, steppers: Steppers
@@ -38,21 +38,21 @@ class Look:
         self.gradients = Gradients(models, registry, guard)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks)
-        self.compiled = False  # from then on nothing is hooked within steps
-        self.news = False  # what may be changed may be something else than before
+        self.compiled = False  # the program uses torch.compile: no step gets hooks any more
+        self.news = False  # the settings that a viewer may change may have changed
         self.on = False
         self._models = models
         self._registry = registry
         self._course = course
         self._scanning = Sampling(share=0.001, credit_ns=1)
-        self._step = 0  # that is looked at
-        self.first = True  # look since a viewer came
-        self._anew = True  # the next one will be
+        self._step = 0  # the step that is measured
+        self.first = True  # this is the first look since a viewer came
+        self._anew = True  # the next look is a first one
         self._spent = 0
-        self.scan_ns = 0  # of it by a scan, which has a purse of its own
+        self.scan_ns = 0  # the part of it that a scan took; scans have their own budget
 
     def renew(self) -> None:
-        """Have the next look be a first one: a viewer came."""
+        """Make the next look a first one: a viewer has come."""
         self._anew = True
         self.survey.renew()
 
@@ -63,7 +63,7 @@ class Look:
 
     @touches
     def turn(self, step: int, optimizer: Any, wanted: bool) -> None:
-        """Look at the step that begins, or at none."""
+        """Measure the step that begins if `wanted`, otherwise remove the hooks."""
         looked, self.on = self.on, wanted
         self._step, self.first = step, self._anew
         self.scan_ns = self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
@@ -72,7 +72,7 @@ class Look:
             return
         self._anew = False
         if not looked or self.first:
-            self.gathering.scan() if self.first else self.gathering.model()  # a scan shows the models too
+            self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
             self.gathering.optimizer(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
@@ -91,7 +91,7 @@ class Look:
 
     @touches
     def leave(self) -> None:
-        """Take all hooks away."""
+        """Remove all hooks."""
         self.survey.leave()
         self.layers.off()
         self.saved.off()
@@ -99,7 +99,7 @@ class Look:
 
     @touches
     def finish(self, optimizer: Any, duration_ns: int) -> None:
-        """Take up what the step made that has ended, after so long."""
+        """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
         self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
         self.names.show(sys._getframe(1))
@@ -119,7 +119,7 @@ class Look:
     def _saved(self, tensor: Any) -> None:
         start = time.perf_counter_ns()
         layer = self.layers.current
-        # Outside of all layers, what is saved and no result of arithmetic is a loss's targets.
+        # An integer tensor saved outside all layers holds the targets of a loss.
         data = layer is None and not tensor.dtype.is_floating_point
         category = "input" if data else "activation"
         holding = self._registry.see(tensor, category, layer or "", "target" if data else "saved", None)

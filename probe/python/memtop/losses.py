@@ -1,4 +1,4 @@
-"""The loss of a step, where it can be seen."""
+"""The loss of a step, if the agent can see it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .threads import touches
 
 @touches
 def loss_of(candidates: list[Any]) -> float | str | None:
-    """Return the loss, where a model gave one or a variable of the program's own has that name, and reading it waits
-    for no device."""
+    """Return the loss: a model's result, or a variable of the program named "loss". Only values that can be read
+    without waiting for a device count."""
     if candidates:
         return number(candidates[-1])
     frame = place_of(sys._getframe(1))
@@ -28,7 +28,7 @@ def loss_of(candidates: list[Any]) -> float | str | None:
 
 @touches
 def number(value: Any) -> float | str:
-    """Return a number as the protocol's JSON has it, which knows no infinity."""
+    """Return a number for the protocol's JSON, which has no NaN or infinity."""
     got = float(value.detach())
     if got != got:
         return "NaN"

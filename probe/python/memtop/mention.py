@@ -1,8 +1,8 @@
-"""A line in the text of PyTorch's exception that says where the answer to it lies.
+"""A line in the text of PyTorch's exception that says where memtop wrote its report.
 
-The observer of a failed request runs before there is an exception. So the text of the
-class grows by the line: what is raised next is the one that it belongs to. Nothing that
-the program does with exceptions goes through code of the agent but their text.
+The observer of a failed request runs before the exception exists. So the exception's class gets a
+`__str__` that adds the line to the next exception. Otherwise the program's exceptions run no code
+of the agent.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ import torch
 
 
 class Mention:
-    """Adds lines to the texts of exceptions, while it is on."""
+    """Adds lines to the texts of exceptions while it is on."""
 
     def __init__(self) -> None:
-        self._line = ""  # for the exception that comes next
+        self._line = ""  # for the next exception
         self._lines: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._kind: type | None = None
 
     def on(self) -> None:
-        """Begin. Where the class has a text of its own by now, it is left alone."""
+        """Begin. If the class already has a `__str__` of its own, leave it alone."""
         kind = torch.cuda.OutOfMemoryError
         if self._kind is None and "__str__" not in vars(kind):
             self._kind = kind
             kind.__str__ = lambda error: self._text(error)
 
     def off(self) -> None:
-        """End: the class is as it was."""
+        """Put the class back as it was."""
         if self._kind is not None:
             del self._kind.__str__
             self._kind = None
 
     def next(self, line: str) -> None:
-        """Say the line that belongs to the exception that is raised next, "" for none."""
+        """Set the line for the exception that is raised next, "" for none."""
         self._line = line
 
     def _text(self, error: Any) -> str:

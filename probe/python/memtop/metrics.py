@@ -1,4 +1,4 @@
-"""The numbers of /v1/info as metrics: OpenMetrics 1.0, or Prometheus' text 0.0.4."""
+"""The numbers of /v1/info as metrics, in OpenMetrics 1.0 or Prometheus' text format 0.0.4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sample = tuple[dict[str, object], Any]  # labels, value
 
 @dataclass(frozen=True)
 class _Family:
-    """A metric, and where its samples come from. A value of None gives none."""
+    """A metric, and the function that makes its samples. A sample with the value None is left out."""
 
     name: str
     kind: str  # gauge, counter or info
@@ -28,7 +28,7 @@ class _Family:
 
 
 def negotiate(accept: str | None) -> int:
-    """Return which of the formats a header Accept likes best: 0 is OpenMetrics, 1 text."""
+    """Return the format that a header Accept prefers: 0 is OpenMetrics, 1 is text."""
     if not (accept or "").strip():
         return 0
     likes = [_quality(type, str(accept)) for type in _TYPES]
@@ -38,12 +38,12 @@ def negotiate(accept: str | None) -> int:
 
 
 def content_type(format: int) -> str:
-    """Return what a format is called in HTTP."""
+    """Return the content type of a format."""
     return _CONTENT_TYPES[format]
 
 
 def write(info: Json, format: int) -> bytes:
-    """Return the metrics of what /v1/info says."""
+    """Return the metrics of an answer of /v1/info."""
     lines: list[str] = []
     for family in _FAMILIES:
         samples = [(labels, value) for labels, value in family.samples(info) if value is not None]
@@ -55,7 +55,7 @@ def write(info: Json, format: int) -> bytes:
 
 
 def _quality(type: tuple[str, str, str], accept: str) -> float:
-    """Return how much a header likes a type, from 0 to 1. The range that says most about it counts."""
+    """Return how much a header prefers a type, from 0 to 1. The most specific range that matches counts."""
     most, quality = 0, 0.0
     for element in accept.split(","):
         media = Message()
@@ -93,7 +93,7 @@ def _write(family: _Family, samples: list[Sample], format: int) -> Iterator[str]
 
 
 def _number(value: Any) -> str:
-    """Return a number; that of a loss may be the text of none."""
+    """Return a number. A loss may be a text such as "NaN" already."""
     return value if isinstance(value, str) else repr(value)
 
 
@@ -139,7 +139,7 @@ def _gauges(key: str) -> Callable[[Json], Iterator[Sample]]:
 
 
 def _rank(info: Json) -> Json:
-    """Return the labels of a program's place in its job, none for one that is alone."""
+    """Return the labels of a program's place in its job, none if it runs alone."""
     return {"job_id": info["rank"].get("job", ""), "rank": info["rank"]["rank"]} if "rank" in info else {}
 
 

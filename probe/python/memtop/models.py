@@ -1,9 +1,8 @@
-"""The models of a program: which modules there are, and what each is called.
+"""The models of a program: its modules and their names.
 
-A model is a module that no other module calls. Its own name is "", and a part's
-is its path from there, as `named_modules` has it; where there are several
-models, all but the one that is trained, else the largest, have the name of their
-class in front.
+A model is a module that no other module calls. Its name is "", and the name of a module in it is
+its path, as in `named_modules`. If there are several models, the one that is trained, or else the
+largest, is named so. The names in the others begin with the model's class.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel
 
 
 class Models:
-    """Names modules. Models are held weakly. Safe for concurrent use."""
+    """Names modules. It has only weak references to models. Safe for concurrent use."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._models: dict[int, weakref.ref[Any]] = {}
         self._names: dict[int, str] = {}
-        self._part_of: dict[int, Any] = {}  # by identity, a weak reference to the module
-        self._parameters: dict[int, str] = {}  # by identity, the name
-        self._trained: frozenset[int] = frozenset()  # identities of parameters
+        self._part_of: dict[int, Any] = {}  # by id, a weak reference to the module
+        self._parameters: dict[int, str] = {}  # by id, the name
+        self._trained: frozenset[int] = frozenset()  # ids of parameters
 
     @touches
     def lead(self, optimizer: Any) -> None:
-        """Have the model come first, and be named without its class, that this optimizer trains."""
+        """Make the model that this optimizer trains the first one, which is named without its class."""
         with self._lock:
             self._trained = frozenset(id(p) for group in optimizer.param_groups for p in group["params"])
             self._name_all()
 
     @touches
     def add(self, module: Any) -> bool:
-        """Take a module that is part of no other; False where it is known."""
+        """Add a module that is part of no other module. Return False if it is known already."""
         with self._lock:
             known = self._models.get(id(module))
             if (known is not None and known() is module) or self._part_of.get(id(module), _nothing)() is module:
@@ -67,11 +66,11 @@ class Models:
                 self._parameters.setdefault(id(parameter), join(front, bare(model, path)))
 
     def name(self, module: Any) -> str:
-        """Return a module's name, that of its class where it is part of no model."""
+        """Return a module's name, or its class if it is part of no model."""
         return self._names.get(id(module), type(module).__name__)
 
     def parameter(self, parameter: Any) -> str:
-        """Return a parameter's name, "" where it is part of no model."""
+        """Return a parameter's name, "" if it is part of no model."""
         return self._parameters.get(id(parameter), "")
 
     def __iter__(self) -> Iterator[Any]:
@@ -83,7 +82,7 @@ class Models:
 
 
 def bare(model: Any, path: str) -> str:
-    """Return a path without the part that a wrapper put in front."""
+    """Return a path without the prefix that a wrapper adds."""
     if type(model).__name__ in WRAPPERS:
         for front in ("module", "_orig_mod"):
             if path == front or path.startswith(front + "."):
@@ -92,12 +91,12 @@ def bare(model: Any, path: str) -> str:
 
 
 def join(front: str, path: str) -> str:
-    """Return a path below another."""
+    """Return a path below a prefix."""
     return f"{front}.{path}" if front and path else front or path
 
 
 def _nothing() -> None:
-    """Stand for a module that is gone."""
+    """Return None, as a weak reference to a freed module does."""
 
 
 @touches

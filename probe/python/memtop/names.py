@@ -1,10 +1,9 @@
-"""What a program's own variables hold: names for tensors that no layer made, and the lines that keep them.
+"""Tensors in the program's own variables: names for tensors that no layer made, and the lines that keep them.
 
-From the frames of the program that are running, it follows local and global
-variables, containers and attributes to tensors. What it finds first by a name is
-called by it, with "[…]" for any place in a container, so that all that one list
-keeps has one name. Where a tensor has no known origin, its line is the one that
-puts things under that name, such as that of `history.append(x)`.
+From the running frames of the program, this follows local and global variables, containers and
+attributes to tensors. A tensor's name is the first path that leads to it, with "[…]" for any place
+in a container, so that everything that one list keeps has one name. If the origin of a tensor is not
+known, its line is the one that adds to that container, such as `history.append(x)`.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from .registry import OTHER, Registry
 from .stacks import Stacks, place_of, variables_of
 from .threads import touches
 
-DEEPEST = 4  # from a variable to a tensor
-MOST = 20_000  # values that are looked at each time
-PLAIN: Any = object.__getattribute__  # of objects that run no code of their own when an attribute is read
+DEEPEST = 4  # steps from a variable to a tensor
+MOST = 20_000  # the most values that are visited each time
+PLAIN: Any = object.__getattribute__  # classes with this attribute run no code of their own when an attribute is read
 LOADING = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault", "appendleft"))
 
 
 class Way(NamedTuple):
-    """A value and how it was come to."""
+    """A value, and the path that led to it."""
 
     value: Any
     path: str
-    name: str  # of the last variable or attribute on the way
-    owner: Any  # the function or the class that has it
-    left: int  # how much further it may go
+    name: str  # of the last variable or attribute on the path
+    owner: Any  # the function or class that has this variable or attribute
+    left: int  # how many steps it may still go
 
 
 class Names:
-    """Names tensors. It belongs to the thread that trains, and keeps no value of the program."""
+    """Names tensors. It belongs to the training thread, and keeps no value of the program."""
 
     def __init__(self, registry: Registry, stacks: Stacks) -> None:
         self._registry = registry
@@ -50,7 +49,7 @@ class Names:
 
     @touches
     def show(self, frame: FrameType | None) -> None:
-        """Show the registry what the program's frames hold, from that one outwards."""
+        """Show the registry what the program's frames hold, from `frame` outwards."""
         left = MOST
         frame = place_of(frame)
         while frame is not None and left > 0:
@@ -63,7 +62,7 @@ class Names:
 
     @touches
     def _walk(self, frame: FrameType, variables: Any, left: int, owner: Any) -> int:
-        """Follow variables to tensors, the nearest first; return how many values may still be looked at."""
+        """Follow variables to tensors, the nearest first. Return how many values may still be visited."""
         own = [(name, value) for name, value in list(variables.items()) if not name.startswith("__")]
         todo = deque(Way(value, name, name, owner, DEEPEST) for name, value in own)
         seen: set[int] = set()
@@ -85,7 +84,7 @@ class Names:
             self._registry.see(way.value, category, role=way.path, stack=self._stacks.of_line(code, line))
 
     def _line(self, codes: list[CodeType], name: str) -> tuple[CodeType, int] | None:
-        """Return where one of these functions puts something under a name."""
+        """Return the line in one of these functions that adds to a variable or attribute of this name."""
         for code in codes:
             key = (id(code), name)
             if key not in self._lines:
@@ -96,7 +95,7 @@ class Names:
 
 
 def codes_of(owner: Any) -> list[CodeType]:
-    """Return the code that may add to what a name holds: a function, or those of a class or a module."""
+    """Return the code that may add to a name's value: a function, or the functions of a class or a module."""
     if isinstance(owner, CodeType):
         return [owner]
     names = list((owner if isinstance(owner, dict) else vars(owner)).values())
@@ -108,17 +107,17 @@ def codes_of(owner: Any) -> list[CodeType]:
 
 
 def inside(way: Way) -> Iterator[Way]:
-    """Yield what a value holds, without calling anything of the program's."""
+    """Yield the values that a value holds, without calling the program's code."""
     value, kind = way.value, type(way.value)
     if kind in (list, tuple, set, deque, frozenset):
         items = list(value)[-MOST:]
     elif isinstance(value, dict):
         items = list(value.values())[-MOST:]
     elif isinstance(value, types.FunctionType):
-        kept = way.path.endswith("[…]")  # then what keeps the function's variables is what keeps the function
+        kept = way.path.endswith("[…]")  # the container that keeps the function also keeps its variables
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
             by, owner = (way.name, way.owner) if kept else (name, value.__code__)
-            if cell != types.CellType():  # it has a value
+            if cell != types.CellType():  # the cell has a value
                 yield Way(cell.cell_contents, f"{way.path}.{name}", by, owner, way.left - 1)
         return
     else:
@@ -133,7 +132,7 @@ def inside(way: Way) -> Iterator[Way]:
 
 
 def adding_line(code: CodeType, name: str) -> int:
-    """Return the line of a function that adds to a variable or attribute of that name, 0 if there is none."""
+    """Return the line of a function that adds to a variable or attribute of this name, 0 if there is none."""
     lines = dict(dis.findlinestarts(code))
     line, loaded, loaded_at = 0, False, -1
     for step in dis.get_instructions(code):

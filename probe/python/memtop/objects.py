@@ -1,7 +1,7 @@
-"""Python objects that ranks send each other.
+"""Python objects that the ranks of a rehearsal send each other.
 
-Their sizes and bytes would go through devices that keep none of them. So what PyTorch does
-on the devices is done as always, and the objects themselves go through the ranks' store.
+PyTorch sends the objects' sizes and bytes through the devices, but imitated devices keep no data. So
+PyTorch's own calls on the devices run as always, and the objects go through the ranks' store.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import torch
 from .alone import WORLD
 from .reads import SIZE, Operation, Reads
 
-INTEGER = "torch.int64"  # so PyTorch writes the sizes of objects
+INTEGER = "torch.int64"  # the type of the objects' sizes in PyTorch
 
 
 class Objects:
-    """Stands between the program and PyTorch's functions for objects."""
+    """Wraps PyTorch's functions for objects."""
 
     def __init__(self, reads: Reads, c10d: Any) -> None:
         self._reads = reads
         self._c10d = c10d
-        self._sent: dict[str, int] = {}  # by group: how often objects were exchanged
+        self._sent: dict[str, int] = {}  # by group, the number of exchanges
         self._thread = threading.local()
         self._unpickle = c10d._tensor_to_object
 
     def begin(self) -> None:
-        """Begin."""
+        """Wrap PyTorch's functions."""
         self._c10d._tensor_to_object = self._received
         for name, others in (
             ("all_gather_object", _gathered), ("gather_object", _gathered),
@@ -57,7 +57,7 @@ class Objects:
         return exchange
 
     def _answered(self, objects: list[bytes], call: Callable[[], Any]) -> Any:
-        """Call PyTorch's function, which finds these objects on the device."""
+        """Call PyTorch's function. It takes these objects as received from the device."""
         longest = max(map(len, objects), default=0)
         self._thread.objects = iter(objects)
         try:
@@ -73,8 +73,8 @@ class Objects:
         return pickle.loads(next(objects))
 
     def _exchange(self, group: Any, mine: bytes, ranks: list[int], between: str = "") -> list[bytes]:
-        """Return what ranks of a group sent, this one its own, all of them or between two. Where the others do not
-        run, they are taken to have sent the same."""
+        """Return the objects that `ranks` of a group sent; `mine` is this rank's. If the other ranks do not run, assume
+        that they sent the same. `between` names the two ranks of a send, "" for all."""
         store = self._c10d._get_default_store()
         if _alone(store):
             return [mine] * len(ranks)
@@ -85,14 +85,14 @@ class Objects:
         return [store.get(f"memtop/{name}/{number}/{rank}") for rank in ranks]
 
     def _on_device(self, where: Any) -> bool:
-        """Report whether objects go through devices there: in a group, or on a device that the program named."""
+        """Report whether the group, or the device that the program named, exchanges objects through devices."""
         if isinstance(where, torch.distributed.ProcessGroup):
             where = (getattr(self._c10d, "_get_object_coll_device", None) or self._c10d._get_pg_default_device)(where)
         return "cpu" not in str(where)
 
 
 def _alone(store: Any) -> bool:
-    """Report whether this rank has no others. A store may be within others."""
+    """Report whether the other ranks of the job do not run. A store may be wrapped in others."""
     if WORLD in os.environ:
         return True
     while hasattr(store, "underlying_store"):
@@ -101,13 +101,13 @@ def _alone(store: Any) -> bool:
 
 
 def _named(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by their names."""
+    """Return the arguments of a call by their names."""
     code = getattr(function, "__wrapped__", function).__code__
     return {**dict(zip(code.co_varnames, arguments)), **named}
 
 
 def _root(group: Any, given: dict[str, Any], of: str) -> int:
-    """Return the rank within the group from which all comes."""
+    """Return the rank within the group that sends or receives: the argument `of`."""
     if given.get(f"group_{of}") is not None:
         return int(given[f"group_{of}"])
     return int(torch.distributed.get_group_rank(group, given.get(of) or 0))
@@ -128,7 +128,7 @@ def _scattered(exchange: Any, group: Any, given: dict[str, Any]) -> list[bytes]:
 
 
 def _from_root(exchange: Any, group: Any, given: dict[str, Any], objects: Any) -> list[bytes]:
-    """Return a list that the root has: where it does not run, this rank's own."""
+    """Return the root's list of objects, or this rank's own if the root does not run."""
     return _unpacked(exchange(_packed(objects), [_root(group, given, "src")])[0])
 
 
@@ -153,7 +153,7 @@ def _unpacked(content: bytes) -> list[bytes]:
 
 
 def begin(reads: Reads) -> None:
-    """Begin, where this PyTorch has ranks."""
+    """Begin, if this build of PyTorch supports distributed training."""
     if torch.distributed.is_available():
         from torch.distributed import distributed_c10d
 

@@ -1,9 +1,8 @@
-"""What is written when a program runs out of memory: a snapshot and its answer, before the exception is raised.
+"""Running out of memory: before PyTorch raises the exception, the agent writes a snapshot and its report.
 
-PyTorch calls its observers in the thread whose request failed. It has no way to take one
-back, so there is one for the whole life of the process, which does nothing while no
-agent runs. None is attached before the program has initialised the device: some
-versions crash.
+PyTorch calls its observers in the thread whose request failed. An observer cannot be removed, so one
+stays for the life of the process, and does nothing while no agent runs. It is attached only after
+the program has initialised the device: some versions of PyTorch crash otherwise.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ from .snapshots import MOST_ENTRIES, pickled, shorten
 from .threads import called_by_pytorch
 from .watch import Watch
 
-PAUSE = 60.0  # seconds between two times that something is written, at least
+PAUSE = 60.0  # seconds, at least, from one report to the next
 
-_answer: Callable[[Request], None] | None = None  # what the observer calls
+_answer: Callable[[Request], None] | None = None  # the observer calls this
 _attached = False
 
 
 class OutOfMemory:
-    """Answers failed requests of a program, from the moment on at which it has a device."""
+    """Reports failed requests, as soon as the program uses a device."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._mention = Mention()
         self._history = History()
-        self._written = 0.0  # when something was last, of the monotonic clock, 0 for never
+        self._written = 0.0  # when the last report was written, by the monotonic clock, 0 for never
         self._closed = False
 
     def begin(self) -> None:
-        """Begin, now or as soon as the program initialises a device."""
+        """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop reporting."""
         global _answer
         self._closed = True
         if _answer == self.answer:
@@ -58,7 +57,7 @@ class OutOfMemory:
     def _initialised(self) -> None:
         global _answer, _attached
         attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
-        if self._closed or attach is None or cuda.backend() != cuda.NATIVE:  # others have no observers
+        if self._closed or attach is None or cuda.backend() != cuda.NATIVE:  # other allocators have no observers
             return
         _answer = self.answer
         if not _attached:
@@ -69,7 +68,7 @@ class OutOfMemory:
             self._history.on()
 
     def answer(self, request: Request) -> None:
-        """Write what there is to say, and have the exception say where."""
+        """Write the report, and add its path to the text of the exception."""
         self._mention.next("")
         now = time.monotonic()
         if self._written and now - self._written < PAUSE:
@@ -77,7 +76,7 @@ class OutOfMemory:
         self._written = now
         try:
             path = self._write(request)
-            if not rehearsed():  # it is read at once there, and gone
+            if not rehearsed():  # a rehearsal reads the files at once and removes them
                 self._mention.next(f"memtop: what held the memory: memtop open {path}")
         except Exception as error:
             self._mention.next(f"memtop: what held the memory could not be written: {error}")
@@ -100,11 +99,11 @@ class OutOfMemory:
 
 @called_by_pytorch
 def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
-    """Be called by PyTorch, which would raise what this raises in the place of its own exception."""
+    """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""
     try:
         if _answer is not None:
             _answer(Request(device, asked, free, total, frames_of(sys._getframe())))
     except KeyboardInterrupt:
-        _thread.interrupt_main()  # it comes right after
+        _thread.interrupt_main()  # raises it in the main thread soon after
     except BaseException:
-        pass  # the program has enough to do
+        pass  # the program is out of memory: do not add to its trouble

@@ -1,4 +1,4 @@
-"""What is on its way to a peer."""
+"""The bytes that wait to be sent to a peer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import socket
 from collections import deque
 from itertools import islice
 
-AHEAD = 64 << 10  # bytes that are made before they are sent
-_AT_ONCE = 64  # pieces that are sent by one call of the system
-# A job may have SIGPIPE end it, which must not happen because a viewer has gone.
+AHEAD = 64 << 10  # bytes that are made before any is sent
+_AT_ONCE = 64  # pieces for one system call
+# In a program that SIGPIPE ends, a viewer that leaves must not cause that signal.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Output:
-    """Sends without waiting. Owned by the server's thread."""
+    """Sends without blocking. Owned by the server's thread."""
 
     def __init__(self, peer: socket.socket) -> None:
         self._peer = peer
         self._data: deque[memoryview] = deque()
-        self.blocked = False  # the peer must take something first
+        self.blocked = False  # the peer must read before more can be sent
 
     @property
     def waiting(self) -> bool:
@@ -31,7 +31,7 @@ class Output:
             self._data.append(memoryview(data))
 
     def send(self) -> bool:
-        """Send as much as the peer takes, and report whether that was something."""
+        """Send as much as the peer takes. Report whether any byte was sent."""
         sent = self.blocked = False
         while self._data:
             try:

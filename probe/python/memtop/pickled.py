@@ -1,8 +1,8 @@
-"""A snapshot in PyTorch's format of a program whose allocator makes none: what `memtop open` reads.
+"""A snapshot, in PyTorch's format, of a program without a caching allocator. `memtop open` reads it.
 
-It has what the journal knows: each allocation is a segment of its own, and the last
-events are the trace of device 0. What PyTorch's format cannot express, the parts of
-notes, has keys of memtop's own, as in the snapshots of its other programs.
+It holds what the journal knows: each allocation is a segment of its own, and the last events are the
+trace of device 0. PyTorch's format has no place for the parts of notes: these have keys of memtop,
+as in the snapshots of programs with a caching allocator.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .tables import Note, Tables
 
 Dict = dict[str, Any]
 
-# The viewer of PyTorch's web site colours an allocation by the category of its alloc event, and stops at
-# a file that has categories but not this one.
+# PyTorch's viewer on the web colours an allocation by the category of its alloc event. It fails on a file that has
+# categories but not this one.
 _UNKNOWN = "unknown"
 
 
@@ -38,7 +38,7 @@ def of(journal: Journal, settings: Mapping[str, Any]) -> bytes:
 
 
 class _Writer:
-    """Makes the dicts. Equal stacks are one list, which a pickle then has once."""
+    """Makes the dictionaries. Equal stacks share one list, so the pickle has it once."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -58,7 +58,8 @@ class _Writer:
         }  # fmt: skip
 
     def trace(self, events: list[Event]) -> list[Dict]:
-        """Return events as PyTorch has them. An alloc has the last category of its memory, which the viewer shows."""
+        """Return events in PyTorch's form. An alloc gets the last category of its memory, because the viewer shows
+        that."""
         trace: list[Dict] = []
         allocs: dict[int, Dict] = {}  # by address
         for event in events:

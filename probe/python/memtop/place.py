@@ -1,14 +1,13 @@
-"""Where the socket lies, and what makes that place safe.
+"""Where the socket is, and how the agent makes sure that the place is safe.
 
-A process that can open the socket can read the program's memory layout and change
-its settings, so the socket lies in a folder that is the user's own and closed to
-all others. A folder that another user could have made, or put something into, is
-refused, not repaired. The folder is opened once, and all that is made in it is made
-through that handle, so nothing can be put in its place in between.
+A process that can open the socket can read the program's memory layout and change its settings. So the
+socket is in a folder that belongs to the user and is closed to all others. A folder that another user
+could have made, or put something into, is refused and not repaired. The folder is opened once, and
+everything in it is made through that handle, so nobody can replace the folder in between.
 
-The socket's name says which process it belongs to. It is made under a hidden name
-and renamed when it is being listened on; one that refuses connections under its
-final name was left behind and is removed.
+The socket's name contains the process that it belongs to. It is made under a hidden name, and renamed
+once the process listens on it. A socket that refuses connections under its final name was left by
+a dead process and is removed.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _BACKLOG = 128
 
 
 class Unsafe(Exception):
-    """The place is not one for a socket. The text says why, and what to do."""
+    """The folder is not safe for a socket. The text says why, and what to do."""
 
 
 class Peer(NamedTuple):
-    """The process at the other end of a connection; the pid is as this process counts."""
+    """The process at the other end of a connection. The pid is the one in this process's PID namespace."""
 
     pid: int
     user: int
 
 
 def folder() -> str:
-    """Return the folder of the sockets, where viewers look for them."""
+    """Return the folder of the sockets, in which viewers look."""
     environment = os.environ
     if own := environment.get("MEMTOP_DIR"):
         return os.path.abspath(own)
@@ -50,9 +49,9 @@ def folder() -> str:
 
 
 def listen(path: str, process: Process) -> tuple[socket.socket, str]:
-    """Make the socket of a process in the folder, and return it, not blocking, with its path."""
+    """Make the socket of a process in the folder. Return it, non-blocking, with its path."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with contextlib.suppress(FileExistsError):  # it may be safe
+    with contextlib.suppress(FileExistsError):  # `open_folder` checks whether it is safe
         os.mkdir(path, 0o700)
     handle = open_folder(path)
     try:
@@ -66,7 +65,7 @@ def listen(path: str, process: Process) -> tuple[socket.socket, str]:
 
 
 def peer_of(connection: socket.socket) -> Peer:
-    """Return who is at the other end, as the kernel noted it when the connection was made."""
+    """Return the process at the other end, as the kernel noted it when the connection was made."""
     if sys.platform == "linux":
         pid, user, _ = struct.unpack("iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return Peer(pid, user)
@@ -78,7 +77,7 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 def open_folder(path: str) -> int:
-    """Open the folder, which must be a real one of this user's, closed to others."""
+    """Open the folder. It must be a real folder, belong to this user, and be closed to others."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
@@ -105,7 +104,7 @@ def _unsafe(path: str, reason: str) -> Unsafe:
 
 
 def _reach(path: str, handle: int, name: str) -> str:
-    """Return an address for a socket in the open folder: a short one, however long its path is."""
+    """Return a short address for a socket in the open folder, however long its path is."""
     through = f"/proc/self/fd/{handle}"
     return os.path.join(through if os.path.isdir(through) else path, name)
 
@@ -120,7 +119,7 @@ def _exists(handle: int, name: str) -> bool:
 
 def _listen(path: str, handle: int, name: str) -> socket.socket:
     hidden = "." + name
-    if _exists(handle, hidden):  # left by a process of the same name that died right here
+    if _exists(handle, hidden):  # left by a process of the same name that died at this point
         os.unlink(hidden, dir_fd=handle)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -136,9 +135,9 @@ def _listen(path: str, handle: int, name: str) -> socket.socket:
 
 
 def _remove_stale(path: str, handle: int) -> None:
-    """Remove the sockets of programs that ended without doing so."""
+    """Remove the sockets of programs that ended without removing them."""
     for name in os.listdir(handle):
-        with contextlib.suppress(FileNotFoundError):  # another program was quicker
+        with contextlib.suppress(FileNotFoundError):  # another program removed it first
             if _NAME.fullmatch(name) and _is_socket(handle, name) and _stale(path, handle, name):
                 os.unlink(name, dir_fd=handle)
 
@@ -150,7 +149,7 @@ def _is_socket(handle: int, name: str) -> bool:
 def _stale(path: str, handle: int, name: str) -> bool:
     """Report whether no process listens on a socket, without waiting for one that does not answer.
 
-    The socket is asked, not the table of processes: its owner may live in another PID namespace.
+    This connects to the socket instead of looking up the pid: the owner may be in another PID namespace.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)

@@ -1,4 +1,4 @@
-"""Which process this is: what tells it apart from all others, and what viewers are shown of it."""
+"""This process: its identity, and what viewers see of it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 from . import launcher
 
-_TICKS = 100  # of /proc, a second
-_COMMAND_MAX = 4096  # bytes of a command line that viewers are shown
-_COMMAND_LINE = "MEMTOP_COMMAND_LINE"  # in the program's environment: how much of it viewers are shown
+_TICKS = 100  # clock ticks a second in /proc
+_COMMAND_MAX = 4096  # the most bytes of a command line that viewers see
+# an environment variable of the program: how much of the command line viewers see
+_COMMAND_LINE = "MEMTOP_COMMAND_LINE"
 _READINGS = 8
 _loaded_us = time.time_ns() // 1000
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process. Its start, with its pid, names it for good: clock ticks since boot, as in /proc."""
+    """A process. Its pid and its start, in clock ticks since boot as in /proc, identify it for good."""
 
     pid: int
     start: int
@@ -28,20 +29,20 @@ class Process:
     command: str
     user: str
     host: str
-    rank: launcher.Rank | None  # None for one that is alone
+    rank: launcher.Rank | None  # None if it runs alone
 
 
 def this() -> Process:
-    """Return the process that runs this."""
+    """Return this process."""
     start, started_us = _start()
     return Process(os.getpid(), start, started_us, _command(), _user(), socket.gethostname(), launcher.rank())
 
 
 def _start() -> tuple[int, int]:
-    """Return when this process began: for its name, 0 without a /proc, and in microseconds since 1970."""
+    """Return when this process began: in clock ticks since boot, 0 without /proc, and in microseconds since 1970."""
     try:
         with open("/proc/self/stat", "rb") as file:
-            # The second field is the command in parentheses, which may hold anything.
+            # The second field is the command in parentheses; the command may contain any character.
             ticks = int(file.read().rpartition(b")")[2].split()[19])
     except OSError:
         return 0, _loaded_us
@@ -49,9 +50,9 @@ def _start() -> tuple[int, int]:
 
 
 def _boot_ns() -> int:
-    """Return when the machine began, from the clock of the day and the one that counts from the boot.
+    """Return the time of the machine's boot, as the difference between the real-time clock and the boot clock.
 
-    Another thread may run between the two readings, so the pair that was read most quickly counts.
+    Another thread may run between the two readings, so the pair that was read fastest counts.
     """
     readings = []
     for _ in range(_READINGS):
@@ -62,7 +63,7 @@ def _boot_ns() -> int:
 
 
 def _command() -> str:
-    """Return the command line, as it was given; without the arguments if the environment says so."""
+    """Return the command line. If the environment says so, leave out its arguments."""
     if os.environ.get(_COMMAND_LINE, "") not in ("", "full"):
         names = [os.path.basename(path) for path in (sys.executable, *sys.argv[:1])]
         return " ".join(names)[:_COMMAND_MAX]

@@ -1,6 +1,6 @@
 """Values that a rehearsed program reads from the device.
 
-Nothing computed them, and a size or a branch may depend on them. A loop that waits for one
+No device has computed them, but a size or a branch may depend on them. A loop that waits for a value
 may never end.
 """
 
@@ -21,39 +21,39 @@ import torch
 from . import given
 from .elements import put
 
-MOST = 1000  # lines that are told apart
-WAITING = 5_000  # reads of one line within a step, after which the program is taken to wait there
-HOLDS = 64  # one in so many conditions of a line within a step is taken to hold, so that loops end
+MOST = 1000  # the most lines that are counted separately
+WAITING = 5_000  # after so many reads of one line in a step, the program is assumed to wait for a value
+HOLDS = 64  # of so many conditions that a line reads in a step, one is taken as true, so that loops end
 
-SIZE = "size"  # how many rows an operation returns
-INTEGER = "integer"  # it may become a size
+SIZE = "size"  # the number of rows that an operation returns
+INTEGER = "integer"  # may become a size
 CONDITION = "condition"
-NUMBER = "number"  # with a fraction: it may decide a branch
-VALUES = "values"  # several, or of a type that is not known
+NUMBER = "number"  # fractional: may decide a branch
+VALUES = "values"  # several, or of an unknown type
 
 _Line = tuple[str, int]
 
 
 @dataclass
 class Operation:
-    """What reads in this thread now, and what its value is."""
+    """The operation that reads in this thread now, and the value that it should read."""
 
     kind: str
-    answer: int | None = None  # None for what comes from the device
-    most: int | None = None  # that the answer could be
-    at_most: int | None = None  # bytes that the operation returns then
-    type: str | None = None  # as PyTorch names it
+    answer: int | None = None  # None for a value from the device
+    most: int | None = None  # the largest possible answer
+    at_most: int | None = None  # the bytes that the operation returns with that answer
+    type: str | None = None  # PyTorch's name of the type
     noted: bool = True
 
 
 @dataclass
 class _Count:
-    """What is known of a line."""
+    """What is known about a line."""
 
     kind: str
     times: int = 0
-    earlier: int = 0  # of them in earlier steps
-    size: int = 0  # of the largest read, in bytes
+    earlier: int = 0  # those of them in earlier steps
+    size: int = 0  # bytes of the largest read
     at_most: int | None = None
     given: bool = False
 
@@ -62,20 +62,20 @@ class Reads:
     """Counts reads by the line of the program that made them. The imitation calls it in the thread that reads."""
 
     def __init__(self, waits: Callable[[], None]) -> None:
-        self._waits = waits  # is called when the program does
+        self._waits = waits  # is called when the program seems to wait for a value
         self._lines: dict[_Line, _Count] = {}
         self._given = given.values()
         self._thread = threading.local()
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)(self._read)
 
     def begin(self) -> None:
-        """Begin, if the library that imitates the GPU is in this process."""
+        """Begin, if the library that imitates the GPU is loaded in this process."""
         with contextlib.suppress(AttributeError):
             ctypes.CDLL(None).memtop_imitation_on_read(self._callback)
 
     @contextlib.contextmanager
     def during(self, operation: Operation) -> Iterator[None]:
-        """Have what this thread reads be read by an operation. What counts reads its count by others."""
+        """Attribute this thread's reads to an operation. Reads inside an operation that counts belong to that one."""
         outer: Operation | None = getattr(self._thread, "operation", None)
         counted = outer is not None and outer.answer is not None and operation.answer is None
         self._thread.operation = outer if counted else operation
@@ -104,13 +104,13 @@ class Reads:
             put(address, size, 1)
 
     def _count(self, line: _Line, size: int, operation: Operation | None, chosen: bool) -> bool:
-        """Report whether a condition is taken to hold."""
+        """Count a read. Report whether its condition should be taken as true."""
         kind = operation.kind if operation else CONDITION if size == 1 else VALUES
         if line not in self._lines and len(self._lines) >= MOST:
             return False
         count = self._lines.setdefault(line, _Count(kind))
         if kind == SIZE:
-            count.kind = kind  # it matters most
+            count.kind = kind  # a size matters most
             count.at_most = max(count.at_most or 0, operation.at_most or 0) if operation else None
         count.times += 1
         count.size = max(count.size, size)
@@ -121,12 +121,12 @@ class Reads:
         return kind == CONDITION and within % HOLDS == 0
 
     def stepped(self) -> None:
-        """Note that a step has ended, so that nothing has waited for ever."""
+        """Note that a step has ended: no line has waited for ever."""
         for count in self._lines.values():
             count.earlier = count.times
 
     def found(self) -> list[dict[str, Any]]:
-        """Return the lines, those that read most often first."""
+        """Return the lines, those with the most reads first."""
         rows = sorted(self._lines.items(), key=lambda row: -row[1].times)
         return [
             {
@@ -144,7 +144,7 @@ class Reads:
 
 
 def _line(frame: Any) -> _Line:
-    """Return the innermost line that is neither PyTorch's nor the agent's; no line where there is none."""
+    """Return the innermost line outside PyTorch and the agent, or "" and 0 if there is none."""
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, _OWN, "<frozen")):

@@ -1,10 +1,9 @@
-"""The memory that the agent knows: storages, what each is for, and when it ends.
+"""The registry: all storages that the agent knows, what each is for, and when it ends.
 
-PyTorch without a caching allocator keeps no list of its memory. The registry is
-one: hooks and scans show it tensors, it takes each storage once, and it notices
-the end of a storage without holding it. Everything runs under the registry's lock,
-but that a storage has ended is noted at any moment, in any thread: it only goes into
-a queue that the next call takes up.
+PyTorch without a caching allocator keeps no list of its memory. The registry is such a list: hooks and
+scans show it tensors, it adds each storage once, and it notices the end of a storage without
+keeping it alive. Everything runs under the registry's lock, with one exception: a storage may end at
+any moment, in any thread. That only adds to a queue, which the next call empties.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from .threads import touches
 
 OTHER = "other"
 
-WEAK_REFERENCES_SINCE = (2, 5)  # of the versions tried the oldest in which a storage's weak reference can be used
+WEAK_REFERENCES_SINCE = (2, 5)  # the oldest version tried in which weak references to storages work
 
-# A storage keeps the category that says most; one further right gives way to one further left.
+# A storage keeps its strongest category: one further left replaces one further right.
 STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
 
 
 class Sink(Protocol):
-    """Who is told what becomes of memory. Sizes are bytes."""
+    """Receives the new storages, their changes and their ends. Sizes are bytes."""
 
     @property
     def stacks(self) -> bool:
-        """Whether the stacks of new storages are to be captured."""
+        """Whether the registry should capture the stacks of new storages."""
         ...
 
     def wanted(self, device: Any) -> bool: ...
@@ -45,7 +44,7 @@ class Sink(Protocol):
 
 
 class Holding:
-    """A storage that is alive: where, how large, what for."""
+    """A live storage: its place, its size and its purpose."""
 
     __slots__ = (
         "address",
@@ -68,19 +67,19 @@ class Holding:
         self.size = size
         self.device = device
         self.category = OTHER
-        self.counted = OTHER  # the category under which the sink has added it up
+        self.counted = OTHER  # the category under which the sink counts it
         self.layer = ""
         self.role = ""
         self.shape = ""
         self.dtype = ""
         self.stack = 0
-        self.born = 0  # the step
-        self.saved_in = 0  # the step that last saved it for its backward
+        self.born = 0  # the step that made it
+        self.saved_in = 0  # the last step that saved it for a backward pass
         self.reference: Any = None
 
 
 class Registry:
-    """See the module."""
+    """See the module's docstring."""
 
     def __init__(self, sink: Sink, stacks: Stacks) -> None:
         self.lock = threading.RLock()
@@ -88,27 +87,27 @@ class Registry:
         self._sink = sink
         self._stacks = stacks
         self._alive: dict[int, Holding] = {}
-        self._ends: deque[Any] = deque()  # references whose storages have ended
+        self._ends: deque[Any] = deque()  # references to storages that have ended
         self._follow = by_callback if _callbacks_work() else by_asking
         self._asked = 0.0
 
     @property
     def exact(self) -> bool:
-        """Whether the end of a storage is noticed at once, and not a little later."""
+        """Whether the end of a storage is noticed at once."""
         return self._follow is by_callback
 
     def __len__(self) -> int:
         return len(self._alive)
 
     def holdings(self) -> list[Holding]:
-        """Return all that is alive, as far as it has been taken up. They stay the registry's. Any thread may ask."""
+        """Return all live storages that have been seen. They still belong to the registry. Any thread may ask."""
         with self.lock:
             self._take_ends()
             return list(self._alive.values())
 
     @touches
     def find(self, tensor: Any) -> Holding | None:
-        """Return what is known of a tensor's storage."""
+        """Return the entry of a tensor's storage, None if it has none."""
         with self.lock:
             self._take_ends()
             return self._alive.get(storage_of(tensor)[1])
@@ -117,8 +116,8 @@ class Registry:
     def see(
         self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None
     ) -> Holding | None:
-        """Take a tensor's storage as memory of a category; None for one that has none here. A stack of None is taken
-        when the storage is new."""
+        """Add a tensor's storage, or what is newly known about it; None if it is not on a watched device. If `stack` is
+        None, the stack of a new storage is captured."""
         storage, address = storage_of(tensor)
         if address == 0 or not self._sink.wanted(tensor.device):
             return None
@@ -135,7 +134,7 @@ class Registry:
 
     @touches
     def settle(self, pause: float = 0.0) -> None:
-        """Take up what has ended. Where storages have to be asked, they are when `pause` seconds have passed."""
+        """Remove the storages that have ended. Where each one must be checked, check at most every `pause` seconds."""
         with self.lock:
             self._take_ends()
             if self._follow is not by_asking or time.monotonic() - self._asked < pause:
@@ -145,7 +144,7 @@ class Registry:
                 self._forget(holding)
 
     def clear(self, sink: Sink) -> None:
-        """Forget everything, without a word to the sink, and tell this one from here on."""
+        """Forget everything, without reporting it, and report to this sink from now on."""
         with self.lock:
             self._sink = sink
             self._alive.clear()
@@ -169,7 +168,7 @@ class Registry:
 
     @touches
     def _tell(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
-        """Add what is now known. A storage that was resized in place is a new one."""
+        """Add what is newly known about a storage."""
         changed = False
         if STRENGTH[category] > STRENGTH[holding.category]:
             holding.category, holding.role = category, role
@@ -196,11 +195,11 @@ class Registry:
 
 @touches
 def storage_of(tensor: Any) -> tuple[Any, int]:
-    """Return a tensor's storage and its address, 0 where it has no memory of its own that can be named."""
+    """Return a tensor's storage and its address, 0 if it has no memory of its own with an address."""
     try:
         storage = tensor.untyped_storage()
         return storage, storage.data_ptr()
-    except Exception:  # sparse tensors, wrappers, tensors of a trace: each kind raises another
+    except Exception:  # sparse tensors, wrappers, tensors being traced: each kind raises another exception
         return None, 0
 
 
@@ -212,7 +211,7 @@ class _Reference(weakref.ref[Any]):
 
 
 def by_callback(storage: Any, address: int, ends: deque[Any]) -> Any:
-    # Code of Python's as the callback would be interrupted in the program's place, and the interrupt be lost.
+    # Not a Python function: an interrupt raised inside the callback would be lost to the program.
     reference = _Reference(storage, ends.append)
     reference.address = address
     return reference
@@ -223,15 +222,15 @@ def by_asking(storage: Any, address: int, ends: deque[Any]) -> Any:
 
 
 def _callbacks_work() -> bool:
-    """Report whether weak references of storages may be used. In old versions, 2.1 among them, they outlive the storage
-    and crash the interpreter, so this is decided without a try."""
+    """Report whether weak references to storages may be used. In old versions, such as 2.1, they outlive the storage
+    and crash the interpreter, so this goes by the version and does not try."""
     release = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
     return release >= WEAK_REFERENCES_SINCE
 
 
 @touches
 def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
-    """Yield the tensors in a value: itself, or those of its containers and dataclass-like fields."""
+    """Yield the tensors in a value: the value itself, or those in its containers and dataclass fields."""
     if isinstance(value, torch.Tensor):
         yield value
     elif depth == 0:
@@ -251,7 +250,7 @@ _dtypes: dict[Any, str] = {}
 
 @touches
 def dtype_of(tensor: Any) -> str:
-    """Return an element type as the engine's pages call it."""
+    """Return an element type with memtop's name for it, such as fp32."""
     name = _dtypes.get(tensor.dtype)
     if name is None:
         name = str(tensor.dtype).replace("torch.", "").replace("bfloat", "bf")
@@ -268,7 +267,7 @@ def shape_of(tensor: Any) -> str:
     shape = tensor.shape
     text = _shapes.get(shape)
     if text is None:
-        if len(_shapes) > 10_000:  # of sequences of all lengths
+        if len(_shapes) > 10_000:  # of sequences with many lengths
             _shapes.clear()
         text = _shapes[shape] = str(list(shape))
     return text

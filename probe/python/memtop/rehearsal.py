@@ -1,8 +1,7 @@
-"""A program that runs on an imitated GPU: it says how its memory is, step by step, and ends when that is known.
+"""A rehearsal: the program runs on an imitated GPU, reports its memory at each step, and ends when enough is known.
 
-Steps, failed requests and the end are lines in the folder that the command reads; the
-history of the allocator is recorded from its first request on, and written there when
-the program ends.
+Steps, failed requests and the end are lines in the folder that `memtop rehearse` reads. The allocator's
+history is recorded from its first request on, and written there when the program ends.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from .stepping import listen
 from .threads import called_by_pytorch
 from .trial import Trial
 
-STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
+STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it ends when the peak no longer grows
 PAUSE = 0.05  # seconds
-SETTLED = 3  # steps without a higher peak
-MOST_ENTRIES = 4_000_000  # of the history, for each device
+SETTLED = 3  # steps without a higher peak, after which it ends
+MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
 
-Peaks = list[tuple[int, int]]  # by device: of allocated and of reserved bytes
+Peaks = list[tuple[int, int]]  # by device: bytes allocated and bytes reserved
 
 
 class Rehearsal:
-    """Watches one process. Its methods are called in the program's own threads."""
+    """Watches one process. The program's own threads call its methods."""
 
     def __init__(self) -> None:
         self._folder = os.environ[VARIABLE]
@@ -44,18 +43,18 @@ class Rehearsal:
         self._leader = Leader()
         self._reads = Reads(self._wait)
         self._trial = Trial()
-        self._reset: Any = None  # PyTorch's own function that sets a device's peaks back
+        self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._sizes = Sizes(self._reads, given.upper())
         self._step = 0
-        self._settled = 0  # steps since the peak was last higher
+        self._settled = 0  # steps since the peak last grew
         self._peaks: Peaks = []
-        self._snapshots = 0  # written so far
+        self._snapshots = 0  # number of snapshots written so far
         self._native = False  # the allocator is PyTorch's own
-        self._process = 0  # that uses a device: a fork of it says nothing
+        self._process = 0  # the process that uses a device: a fork of it reports nothing
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Begin, now or as soon as the program initialises a device."""
+        """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
         objects.begin(self._reads)
         zero.begin()
@@ -68,14 +67,14 @@ class Rehearsal:
         self._sizes.begin()
         self._keep_peaks()
         listen(self._after_step)
-        if self._native:  # others keep no history
+        if self._native:  # other allocators keep no history
             self._history.on()
             torch._C._cuda_attach_out_of_memory_observer(self._refused)
         atexit.register(self._exit)
-        util.Finalize(None, self._exit, exitpriority=0)  # how a forked child of multiprocessing ends
+        util.Finalize(None, self._exit, exitpriority=0)  # a forked child of multiprocessing ends this way
 
     def _keep_peaks(self) -> None:
-        """Look at the peaks before the program sets them back."""
+        """Note the peaks before the program resets them."""
         reset = self._reset = torch._C._cuda_resetPeakMemoryStats
 
         def noted(device: int) -> Any:
@@ -85,7 +84,7 @@ class Rehearsal:
         torch._C._cuda_resetPeakMemoryStats = noted
 
     def _look(self) -> bool:
-        """Report whether a peak is higher than at the last look."""
+        """Note the peaks. Report whether one of them has grown."""
         now = [(_peak("allocated", n), _peak("reserved", n)) for n in range(torch.cuda.device_count())]
         before = self._peaks or [(0, 0)] * len(now)
         self._peaks = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(before, now)]
@@ -108,7 +107,7 @@ class Rehearsal:
             self.leave("settled")
 
     def _change(self) -> None:
-        """Go on with the changes that were asked for. What the program takes counts from when they hold."""
+        """Go on with the requested changes. Once they are in use, measure from the beginning."""
         watch = agent.watching()
         if watch is None:
             self.leave("no agent")
@@ -117,7 +116,7 @@ class Rehearsal:
             self._note("unchanged", reason=self._trial.refused)
             self.leave("unchanged")
         if not self._trial.pending:
-            torch.cuda.empty_cache()  # else what the steps before have left would be reserved with it
+            torch.cuda.empty_cache()  # otherwise the memory of earlier steps would count as reserved
             for device in range(torch.cuda.device_count()):
                 self._reset(device)
             self._peaks = []
@@ -135,21 +134,22 @@ class Rehearsal:
         note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
 
     def leave(self, reason: str) -> None:
-        """End the process here: nothing that the program would do after its last step happens, such as saving weights
-        that were never computed."""
+        """End the process here. What the program does after its last step, such as saving weights that were never
+        computed, does not happen."""
         self.end(reason)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
     def _exit(self) -> None:
-        """End with the program. PyTorch's own threads get a moment to come to rest, which a device would give them: one
-        that still returns from a backward ends the process when the interpreter goes."""
+        """End with the program. Give PyTorch's own threads a moment to stop, as a real device would: one that is still
+        returning from a backward pass would crash the process when the interpreter ends."""
         if self.end("exit"):
             time.sleep(PAUSE)
 
     def _keep_history(self) -> None:
-        """Write what was recorded so far: the program is about to begin or end its own recording, or the process is."""
+        """Write the history so far. The program is about to start or stop its own recording, or the process is
+        ending."""
         if not self._native:
             return
         self._snapshots += 1
@@ -157,7 +157,7 @@ class Rehearsal:
         torch.cuda.memory._dump_snapshot(path)
 
     def end(self, reason: str) -> bool:
-        """Write what is known, once. Report whether it was this time."""
+        """Write the results, once. Report whether this call did it."""
         if self._process != os.getpid():
             return False
         self._process = 0
@@ -173,7 +173,7 @@ def _peak(of: str, device: int) -> int:
 
 
 def begin() -> None:
-    """Begin the rehearsal of this process. PyTorch has been imported."""
+    """Begin the rehearsal of this process. PyTorch must have been imported."""
     if alone.WORLD in os.environ:
         alone.begin()
     Rehearsal().begin()

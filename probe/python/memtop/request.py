@@ -1,4 +1,4 @@
-"""Requests of HTTP/1.1, read as they come and within bounds."""
+"""HTTP/1.1 requests, read as their bytes arrive, within limits."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ _DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 class Refusal(Exception):
-    """A request that is not done: the status of HTTP, and one line that says what to do."""
+    """A refused request: the HTTP status, and one line that says why or what to do."""
 
     def __init__(self, status: int, text: str, headers: dict[str, str] | None = None, holder: str = "") -> None:
         super().__init__(text)
         self.status = status
         self.headers = headers or {}
-        self.holder = holder  # of the right to change settings
+        self.holder = holder  # the viewer that holds the lease
 
 
 @dataclass
 class Request:
-    """A request that has come whole. Names of headers are in small letters."""
+    """A complete request. The names of its headers are in lower case."""
 
     method: str
     path: str
     query: dict[str, str]
     headers: dict[str, str]
-    minor: int  # of HTTP/1
+    minor: int  # the minor version of HTTP/1
     body: bytes = b""
 
     @property
     def stays(self) -> bool:
-        """Whether the peer may send another request on the connection."""
+        """Whether the peer may send another request on this connection."""
         wish = self.headers.get("connection", "").lower()
         return "close" not in wish and (self.minor >= 1 or "keep-alive" in wish)
 
     def duration(self, name: str, otherwise: float, low: float, high: float) -> float:
-        """Return a parameter in seconds, held between two bounds; without one it is otherwise."""
+        """Return a parameter in seconds, limited to `low` and `high`, or `otherwise` if it is not given."""
         given = self.query.get(name)
         if not given:
             return otherwise
@@ -54,7 +54,7 @@ class Request:
         return min(max(seconds, low), high)
 
     def viewer(self, pid: int) -> str:
-        """Return what the asking viewer calls itself, or else its process."""
+        """Return the name that the viewer gives itself, or else its process."""
         name = self.headers.get("memtop-viewer")
         if not name:
             return f"pid {pid}"
@@ -65,15 +65,15 @@ class Request:
 
 @dataclass
 class Reader:
-    """Makes requests of the bytes of a connection."""
+    """Makes requests from the bytes of a connection."""
 
-    data: bytearray = field(default_factory=bytearray)  # that have come and were not used
-    _head: Request | None = None  # of the request whose body is coming
-    _length: int | None = None  # of that body; None where it comes in chunks
-    _chunks: bytearray = field(default_factory=bytearray)  # of it that have come
+    data: bytearray = field(default_factory=bytearray)  # received, not used yet
+    _head: Request | None = None  # the request whose body is still arriving
+    _length: int | None = None  # of that body, None if it comes in chunks
+    _chunks: bytearray = field(default_factory=bytearray)  # of that body, received so far
 
     def next(self) -> Request | None:
-        """Return the next request, None while it is not there whole."""
+        """Return the next request, None if it is not complete yet."""
         if self._head is None and not self._read_head():
             return None
         assert self._head is not None
@@ -86,16 +86,16 @@ class Reader:
 
     @property
     def begun(self) -> bool:
-        """Whether part of a request has come."""
+        """Whether part of a request has arrived."""
         return bool(self.data) or self._head is not None
 
     @property
     def wants_more(self) -> bool:
-        """Whether the peer waits for a word before it sends the body."""
+        """Whether the peer waits for "100 Continue" before it sends the body."""
         return self._head is not None and self._head.headers.pop("expect", "").lower() == "100-continue"
 
     def _read_head(self) -> bool:
-        while self.data[:2] == b"\r\n":  # some send one after a body
+        while self.data[:2] == b"\r\n":  # some clients send one after a body
             del self.data[:2]
         end = self.data.find(b"\r\n\r\n", 0, HEADER_MAX + 4)
         if end < 0:
@@ -123,12 +123,12 @@ class Reader:
         return body
 
     def _read_chunks(self) -> bytes | None:
-        """Take in the chunks of a body that have come. Return the body with the last one."""
+        """Take in the chunks that have arrived. Return the body once the last chunk is there."""
         while (end := self.data.find(b"\r\n")) >= 0:
             size = _chunk_size(bytes(self.data[:end]))
             if len(self._chunks) + size > BODY_MAX:
                 raise _too_large()
-            after = end + 2 + size  # where the chunk's own line ending is
+            after = end + 2 + size  # the position of the line ending after the chunk
             if size == 0:
                 after = self.data.find(b"\r\n\r\n", end) + 2
             if after < 2 or len(self.data) < after + 2:
@@ -156,7 +156,7 @@ def _target(target: str) -> tuple[str, dict[str, str]]:
         parts = urlsplit(target)
         query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        raise Refusal(400, "the request's address makes no sense") from None
+        raise Refusal(400, "the request's address is not valid") from None
     return unquote(parts.path), {key: values[0] for key, values in query.items()}
 
 
@@ -165,7 +165,7 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
     for line in lines:
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon or not _TOKEN.fullmatch(name) or any(c in value for c in "\r\n\0"):
-            raise Refusal(400, "a header of the request makes no sense")
+            raise Refusal(400, "a header of the request is not valid")
         name, value = name.lower(), value.strip(" \t")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
@@ -187,7 +187,7 @@ def _body_length(headers: dict[str, str]) -> int | None:
 def _chunk_size(line: bytes) -> int:
     size = line.partition(b";")[0].strip()
     if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", size):
-        raise Refusal(400, "a chunk of the body makes no sense")
+        raise Refusal(400, "a chunk of the body is not valid")
     return int(size, 16)
 
 

@@ -1,4 +1,4 @@
-"""What part a process has in a job: which ones are worth an agent."""
+"""The role of a process in its job: only some roles get an agent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import Enum
 
 
 class Role(Enum):
-    """The part of a process."""
+    """The role of a process."""
 
-    PROGRAM = "program"  # runs what the user wrote, perhaps as one rank of several
-    CHILD = "child"  # was made by multiprocessing: a data loader's worker, or a rank
-    LAUNCHER = "launcher"  # starts other processes, or works for PyTorch
+    PROGRAM = "program"  # runs the user's code, perhaps as one rank of several
+    CHILD = "child"  # started by multiprocessing: a data loader's worker, or a rank
+    LAUNCHER = "launcher"  # starts other processes, or compiles for PyTorch
 
 
 _LAUNCHERS = {"torchrun", "accelerate", "deepspeed"}
@@ -22,7 +22,7 @@ _WITH_VALUE = "WX"
 
 
 def role() -> Role:
-    """Return the part of this process."""
+    """Return the role of this process."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return Role.CHILD
@@ -30,7 +30,7 @@ def role() -> Role:
 
 
 def role_of(arguments: list[str]) -> Role:
-    """Return the part of a process with this command line."""
+    """Return the role of a process with this command line."""
     module, script, code = _program(arguments[1:])
     name = os.path.basename(script)
     if module.startswith(_CHILD_MODULES) or code.startswith(tuple(f"from {m}" for m in _CHILD_MODULES)):
@@ -43,7 +43,7 @@ def role_of(arguments: list[str]) -> Role:
 
 
 def command_line() -> list[str]:
-    """Return how the interpreter was called; where that is not known, how the program was."""
+    """Return the interpreter's command line, or the program's if that is not known."""
     arguments: list[str] | None = getattr(sys, "orig_argv", None)  # from 3.10 on
     if arguments:
         return arguments
@@ -55,7 +55,7 @@ def command_line() -> list[str]:
 
 
 def _program(arguments: list[str]) -> tuple[str, str, str]:
-    """Return the module, the script and the code that arguments of Python name: one of them, the others empty."""
+    """Return the module, the script and the code in Python's arguments: one of them, the others empty."""
     rest = iter(arguments)
     for argument in rest:
         if not argument.startswith("-") or argument == "-":

@@ -1,4 +1,4 @@
-"""What each request of docs/protocol.md is answered with."""
+"""The answer to each request of docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .viewers import Viewers
 from .wire import Frames
 
 _SNAPSHOTS_MAX = 2  # at a time
-_SNAPSHOT_WAIT = 5.0  # seconds, for one of these places
+_SNAPSHOT_WAIT = 5.0  # seconds to wait for one of these places
 
 
 Handler = Callable[[Request, Peer], Union[Answer, Later]]
 
 
 class Routes:
-    """Owned by the server's thread, but for what a `Later` calls."""
+    """Owned by the server's thread, except for the functions that a `Later` calls."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Routes:
         }
 
     def admit(self, peer: Peer) -> None:
-        """Refuse peers of other users than the program's and root."""
+        """Refuse peers of other users, except root."""
         if peer.user not in (os.geteuid(), 0):
             raise Refusal(
                 403,
@@ -140,6 +140,6 @@ class Routes:
 
 
 def _checksum(request: Request) -> str:
-    """Return the checksum that the viewer would like, if there is that one."""
+    """Return the checksum that the viewer asks for, or the default if there is no such checksum."""
     wish = request.query.get("checksum", "")
     return wish if wish in CHECKSUMS else "crc32c"

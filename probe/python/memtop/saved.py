@@ -1,13 +1,12 @@
-"""Tensors saved for the backward pass, seen as they are saved.
+"""Tensors saved for the backward pass, seen when they are saved.
 
-PyTorch calls the top one of a stack of hooks for each tensor that it saves. The
-agent's lies at the bottom of that stack or not at all: what the program itself
-pushes comes on top and works as without an agent, and where the program already
-has hooks the agent stays away. `torch.func` refuses to run while there are hooks,
-so the agent's leave for that time.
+PyTorch has a stack of saved-tensor hooks and calls the top one for each tensor that it saves. The
+agent's hooks are at the bottom of that stack, or not there at all: hooks that the program pushes are
+above them and work as they do without an agent, and if the program already has hooks, the agent
+adds none. `torch.func` refuses to run while there are hooks, so the agent removes its own for that time.
 
-With hooks PyTorch no longer notices that a saved tensor was changed in place, so
-the hooks look themselves, and raise what PyTorch would.
+With hooks, PyTorch no longer notices that a saved tensor was changed in place. So the hooks check this
+themselves, and raise PyTorch's error.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ class SavedTensors:
         self._saw = saw
         self._pushed = False
         self._watching = False
-        self.to_host = False  # what is saved on a device waits in the host's memory
-        self._away = False  # while torch.func runs
+        self.to_host = False  # tensors saved on a device are kept in host memory
+        self._away = False  # the hooks are removed while torch.func runs
         self._pair = (self._pack, _unpack)
         self._originals: tuple[Any, Any] | None = None
         self._recomputations = _Recomputations(saw)
 
     def on(self) -> bool:
-        """Begin; False where the program has hooks of its own, or has forbidden them."""
+        """Begin. Return False if the program has its own hooks, or forbids hooks."""
         if not self._watching:
             self._recomputations.on()
         self._watching = True
         return self._push()
 
     def off(self) -> None:
-        """End. Hooks that the program's own lie upon stay, and do nothing, until they can be taken away."""
+        """Stop. If hooks of the program are above these, these stay and do nothing until they can be removed."""
         self._recomputations.off()
         self._watching = False
         if not self.to_host:
             self._pop()
 
     def move(self, to_host: bool) -> None:
-        """Have what is saved from here on wait in the host's memory, or where it is."""
+        """From now on, keep saved tensors in host memory, or where they are."""
         self.to_host = to_host
         if to_host:
             self._push()
@@ -59,7 +58,7 @@ class SavedTensors:
             self._pop()
 
     def free(self) -> bool:
-        """Report whether there are no hooks but these, and there may be some."""
+        """Report whether there are no hooks but these, and hooks are allowed."""
         return self._pushed or bool(_autograd._saved_tensors_hooks_is_enabled() and _top() is None)
 
     def _push(self) -> bool:
@@ -88,11 +87,11 @@ class SavedTensors:
             self._saw(tensor)
         if self.to_host and is_movable(tensor):
             return _Moved(tensor)
-        # The tensor itself would hold its graph, and the graph it.
+        # With its graph the tensor would be in a cycle: the graph holds what is returned here.
         return _Saved(tensor if tensor.grad_fn is None else tensor.detach())
 
     def _step_aside_for_func(self) -> None:
-        """Have torch.func find no hooks. It forbids them for as long as it runs."""
+        """Let torch.func find no hooks. It forbids them while it runs."""
         disable, enable = _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable
         self._originals = (disable, enable)
 
@@ -118,7 +117,7 @@ class SavedTensors:
 
 
 class _Saved:
-    """A saved tensor and which version of it."""
+    """A saved tensor, and its version when it was saved."""
 
     __slots__ = ("tensor", "version")
 
@@ -128,7 +127,7 @@ class _Saved:
 
 
 class _Moved:
-    """A copy of a saved tensor in the host's memory, pinned so that the device fetches it by itself."""
+    """A copy of a saved tensor in pinned host memory, which the device can fetch without waiting."""
 
     __slots__ = ("device", "tensor")
 
@@ -140,14 +139,14 @@ class _Moved:
 
 @touches
 def is_movable(tensor: Any) -> bool:
-    """Report whether a copy in the host's memory would free that of a saved tensor: a device's, and no parameter's."""
+    """Report whether copying a saved tensor to host memory would free it: it is on a device, and is no parameter."""
     base = tensor._base if tensor._is_view() else tensor
     is_parameter = base.grad_fn is None and base.requires_grad
     return tensor.layout is torch.strided and tensor.device.type != "cpu" and not is_parameter
 
 
 class _Recomputations:
-    """Has what a checkpoint computes again be seen as it is saved again. PyTorch's own hooks are on top meanwhile."""
+    """Shows what a checkpoint saves again when it recomputes. PyTorch's own hooks are on top then."""
 
     def __init__(self, saw: Callable[[Any], None]) -> None:
         self._saw = saw
@@ -203,8 +202,8 @@ if hasattr(_autograd, "_top_saved_tensors_default_hooks"):
         return _autograd._top_saved_tensors_default_hooks(True)
 
 else:
-    # Older versions do not say which hooks there are; so those that come and go
-    # through the only door are counted from here on.
+    # Older versions do not tell which hooks there are. So hooks that are pushed and popped from here on are counted in
+    # the functions that push and pop them.
     _stack: list[Any] = []
     _push, _pop = _autograd._push_saved_tensors_default_hooks, _autograd._pop_saved_tensors_default_hooks
 

@@ -1,10 +1,9 @@
-"""The server: viewers and the program's answers, on a thread of its own.
+"""The server: it answers viewers on a thread of its own.
 
-One thread serves all. The program and it take turns by Python's global lock, so each
-further thread would be one more to take turns with; and one that waits in the system
-for a peer, with no time limit while no viewer watches, costs the program nothing.
-Only what may take long, which is changing, predicting and a snapshot, gets a thread
-while it lasts. Nothing that the program calls waits for any of them.
+One thread serves all viewers. It takes turns with the program under Python's global lock, and each further
+thread would take turns too. A thread that waits for a peer in a system call costs the program nothing,
+and without viewers it waits without a time limit. Only requests that may take long, which are changes,
+predictions and snapshots, get a thread each. The program never waits for any of these threads.
 
 Signals are blocked in all of them, so that the program's own threads get them.
 """
@@ -33,19 +32,19 @@ from .session import Meter
 from .viewers import Viewers
 
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
-# Signals by which a thread learns of its own fault: they cannot wait.
+# Signals that report a fault of the thread itself: they cannot be blocked.
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 
 
 class Server:
-    """Serves a program, once it is started, until it is closed or the process ends.
+    """Serves a program from `start` until `close` or the end of the process.
 
     Methods are safe for concurrent use.
     """
 
     def __init__(self, journal: Journal, program: Program, folder: str | None = None) -> None:
-        """Make a server whose socket is in the folder, or where viewers look for it."""
-        self.path = ""  # of the socket, once there is one
+        """Make a server whose socket will be in the folder, by default the one in which viewers look."""
+        self.path = ""  # of the socket, "" before `start`
         self._folder = folder or place.folder()
         self._process = process.this()
         self._journal = journal
@@ -53,13 +52,13 @@ class Server:
         self._changes = Changes(program, journal, self._wake)
         self._viewers = Viewers(program, self._changes)
         self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers)
-        self._done: deque[Callable[[], None]] = deque()  # what other threads have for this one
-        self._connections: dict[int, Connection] = {}  # by file
-        self._end = 0.0  # when the server gives up its viewers, 0 while it does not end
+        self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
+        self._connections: dict[int, Connection] = {}  # by file descriptor
+        self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
         self._thread = threading.Thread(target=self._run, name="memtop", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen. It raises `place.Unsafe` or an OSError where there is no good place for a socket."""
+        """Begin to listen. It raises `place.Unsafe` or an OSError if no socket can be made."""
         listener, self.path = place.listen(self._folder, self._process)
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
@@ -70,12 +69,12 @@ class Server:
         _servers.add(self)
         try:
             self._thread.start()
-        except RuntimeError:  # no thread can be had
+        except RuntimeError:  # no thread can be started
             self._leave()
             raise
 
     def close(self, reason: str = "the program ended") -> None:
-        """Say goodbye to the viewers, with a reason, and remove the socket. It waits two seconds at most."""
+        """Tell the viewers the reason, and remove the socket. This takes two seconds at most."""
         if self not in _servers:
             return
         _servers.discard(self)
@@ -83,12 +82,12 @@ class Server:
         self._meter.reason = reason
         self._meter.ending = True
         self._wake()
-        # An interrupt may have come before the thread had begun: then it cannot be waited for.
+        # An interrupt may have come before the thread began: then joining it would fail.
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2 * _CLOSE_WITHIN)
 
     def refuse(self, reason: str, *keys: str) -> None:
-        """Say that the program could not use the changes of these settings that it had taken."""
+        """Mark accepted changes of these settings as refused: the program could not use them."""
         self._changes.refuse(reason, keys)
 
     def _wake(self) -> None:
@@ -96,13 +95,14 @@ class Server:
             self._waker.send(b"\0")
 
     def _call(self, function: Callable[[], None]) -> None:
-        """Have the server's thread call a function."""
+        """Make the server's thread call a function."""
         self._done.append(function)
         self._wake()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
-        with contextlib.suppress(Exception):  # a fault shows by the socket that is gone, not in the program's output
+        # viewers notice a fault by the missing socket; the program's output stays clean
+        with contextlib.suppress(Exception):
             while not self._over():
                 self._turn()
         self._leave()
@@ -118,7 +118,7 @@ class Server:
         return now >= self._end or not any(c.answering for c in self._connections.values())
 
     def _turn(self) -> None:
-        """Wait for something to happen, and do what there is to do."""
+        """Wait for an event, and handle it."""
         self._door.tend(self._meter.ending)
         due = self._due()
         timeout = None if due is None else max(0.0, due - time.monotonic())
@@ -138,7 +138,7 @@ class Server:
         self._viewers.count()
 
     def _due(self) -> float | None:
-        """Return when there is something to do though nothing happens."""
+        """Return when the server must act even without an event."""
         times = [self._end or None, self._door.due(), self._viewers.next_look()]
         times += [connection.due() for connection in self._connections.values()]
         return min((t for t in times if t is not None), default=None)
@@ -150,7 +150,7 @@ class Server:
             self._selector.register(accepted, selectors.EVENT_READ)
 
     def _look_for(self, connection: Connection) -> None:
-        """Have the selector look for what the connection waits for."""
+        """Make the selector watch for the events that the connection waits for."""
         if connection.closed:
             self._forget(connection)
         elif connection.wants != connection.watched:
@@ -166,7 +166,7 @@ class Server:
         del self._connections[connection.socket.fileno()]
         connection.close()
         with contextlib.suppress(OSError):  # the peer has gone
-            connection.socket.shutdown(socket.SHUT_RDWR)  # a forked child may have it too
+            connection.socket.shutdown(socket.SHUT_RDWR)  # a forked child may have the socket too
         connection.socket.close()
         self._door.left(connection.refusal)
 
@@ -183,15 +183,15 @@ class Server:
             file.close()
 
     def abandon(self) -> None:
-        """Close what a forked child has of the server, which goes on in its parent.
+        """Close a forked child's files of the server, which goes on in the parent.
 
-        The files are only closed: what the selector looks for is shared with the parent.
+        The files are only closed, not unregistered: the selector's state is shared with the parent.
         """
         for connection in self._connections.values():
             connection.socket.close()
         self._connections.clear()
         self._close_files()
-        self._journal.lock = threading.RLock()  # the server's thread, which is no more, may have held it
+        self._journal.lock = threading.RLock()  # the server's thread may have held it, and the child has no such thread
 
 
 def _drain(woken: socket.socket) -> None:
@@ -201,11 +201,11 @@ def _drain(woken: socket.socket) -> None:
 
 
 def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):  # it is gone, or its folder is
+    with contextlib.suppress(OSError):  # it or its folder is gone already
         os.unlink(path)
 
 
-_servers: set[Server] = set()  # that run in this process
+_servers: set[Server] = set()  # the servers of this process
 
 
 def _close_all() -> None:

@@ -1,8 +1,8 @@
-"""A viewer's stream: the state, then what happens, at the viewer's pace.
+"""A viewer's stream: first the state, then the news, at the viewer's pace.
 
-A session reads the journal when its batch is due and all that it sent before was
-taken. A viewer that is too slow finds that entries are gone, learns how many events
-it missed, and begins again from the state of now.
+A session reads the journal when its next batch is due and the viewer has taken everything sent before.
+If a viewer is too slow, the journal has dropped entries: the session then tells it how many events
+it missed, and begins again with the current state.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ from .wire import Frames
 
 INTERVAL, INTERVAL_MIN, INTERVAL_MAX = 0.1, 0.05, 60.0  # seconds
 _HEARTBEAT = 1.0
-_FIRST_LOOK = 2.0  # how long the state may wait for the program's first look; longer steps are shown from their end on
-_LOOK = 0.25  # how often a slow viewer's session looks whether the journal lets go what it has not sent
+# seconds that the state may wait for the first look; if a step takes longer, the viewer sees it when it ends
+_FIRST_LOOK = 2.0
+_LOOK = 0.25  # how often a slow viewer's session checks whether the journal is about to drop unsent entries
 
-_ANOTHER = "it has begun to use a device: attach again to see the memory of that"
+_ANOTHER = "the program has begun to use a device: attach again to see the device's memory"
 
 
 @dataclass
 class Meter:
-    """What viewers cost, and what they missed, since the program began."""
+    """The cost of the viewers, and what they missed, since the program began."""
 
     viewers_ns: int = 0
     dropped_events: int = 0
     dropped_steps: int = 0
-    ending: bool = False  # sessions say goodbye
-    reason: str = "the program ended"  # that they give
+    ending: bool = False  # sessions should end
+    reason: str = "the program ended"  # the reason that they give
 
 
 class Session:
@@ -76,18 +77,18 @@ class Session:
         self._hello = hello
         self._encoder = encoder
         self._interval = interval
-        self._position = 0  # in the journal
-        self._event = 0  # the next to send
-        self._steps = 0  # that were reported before
-        self._uncached = hello["settings"].get("allocator") == "none"  # there is no caching allocator
+        self._position = 0  # of the next entry in the journal
+        self._event = 0  # number of the next event to send
+        self._steps = 0  # number of steps reported before
+        self._uncached = hello["settings"].get("allocator") == "none"  # the program has no caching allocator
         self._sent = 0.0
-        self._outdated = False  # what was said first is true no longer
+        self._outdated = False  # the hello message is no longer true
         self._options: Sequence[Json] | None = None
-        self._known: dict[int, Json] = {}  # changes, as the viewer has them
-        self._version = -1  # of the changes
+        self._known: dict[int, Json] = {}  # changes by id, as the viewer has them
+        self._version = -1  # of the changes that the viewer has
 
     def run(self) -> Iterator[Piece]:
-        """Send until the server ends, or what was said first is true no longer."""
+        """Send until the server ends, or until the hello message is no longer true."""
         yield self._encoder.header()
         yield self._encoder.message(HELLO, self._hello)
         yield from self._first_look()
@@ -102,18 +103,18 @@ class Session:
         yield self._encoder.message(BYE, {"reason": _ANOTHER if self._outdated else self._meter.reason})
 
     def _first_look(self) -> Iterator[Piece]:
-        """Wait until the program has looked at its memory since there is a viewer, but not for long."""
+        """Wait, for a limited time, until the program has measured its memory since the first viewer came."""
         until = time.monotonic() + _FIRST_LOOK
         while not (self._program.looked() or self._meter.ending) and time.monotonic() < until:
             yield time.monotonic() + INTERVAL_MIN
 
     def _next_look(self) -> float:
-        """Return when to look for news: at multiples of the interval, so that viewers are served together."""
+        """Return when to look for news: at multiples of the interval, so that all viewers are served together."""
         every = min(self._interval, _LOOK)
         return (time.monotonic() // every + 1) * every
 
     def _due(self) -> bool:
-        """Report whether a batch is: the interval has passed and something happened, or the journal lets go much."""
+        """Report whether to send: the interval has passed and there is news, or the journal may soon drop entries."""
         since = time.monotonic() - self._sent
         waiting = self._journal.position - self._position
         news = waiting > 0 or self._changes.view()[1] != self._version
@@ -124,7 +125,7 @@ class Session:
         )
 
     def _batch(self, end: int) -> Iterator[Piece]:
-        """Send what the journal has up to a position."""
+        """Send the journal's entries up to a position."""
         batch = self._journal.since(self._position)
         if batch.missed is not None:
             self._compare(self._program.info())
@@ -138,7 +139,7 @@ class Session:
         yield from self._end_batch()
 
     def _state(self, reason: str) -> Iterator[Piece]:
-        """Send the state of now, and how many events the viewer misses by that."""
+        """Send the current state. With a reason, also say how many events the viewer missed."""
         state = self._journal.state()
         missed = state.events - self._event if reason else 0
         self._meter.dropped_events += missed
@@ -161,7 +162,7 @@ class Session:
         self._steps = state.steps
 
     def _entries(self, entries: Sequence[Entry]) -> Iterator[Piece]:
-        """Send entries in their order; events that follow each other share frames."""
+        """Send entries in order. Consecutive events share frames."""
         events: list[Event] = []
         for entry in entries:
             if isinstance(entry, Event):
@@ -211,7 +212,7 @@ class Session:
         self._outdated = any(getattr(info, name) != self._hello[name] for name in ("settings", "notices"))
 
     def _settings(self) -> Iterator[Piece]:
-        """Send the options and the changes that differ from what the viewer has."""
+        """Send the options and the changes if they differ from what the viewer has."""
         changes, version = self._changes.view()
         options = list(self._program.options())
         if options != self._options:

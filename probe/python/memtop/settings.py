@@ -1,4 +1,4 @@
-"""The settings: what they are, who changes them, and what a change would do."""
+"""The requests about settings: read them, change them, predict a change."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .program import Json, Program
 from .request import Refusal, Request
 from .session import Meter
 
-_WAIT_MAX = 60.0  # seconds, for steps to show changes
-_WAIT_LOOK = 0.05
-_KEYS_MAX = 16  # of a request
-_SETTING_MAX = 1024  # bytes of key and value
+_WAIT_MAX = 60.0  # the most seconds that a request waits for steps to report its changes
+_WAIT_LOOK = 0.05  # seconds between two checks
+_KEYS_MAX = 16  # the most settings in a request
+_SETTING_MAX = 1024  # the most bytes of a key and its value
 _READ_ONLY = "this program's settings cannot be changed from outside: its agent is read-only"
 
 
 class Settings:
-    """Owned by the server's thread, but for what a `Later` calls."""
+    """Owned by the server's thread, except for the functions that a `Later` calls."""
 
     def __init__(self, program: Program, changes: Changes, lease: Lease, meter: Meter) -> None:
         self._program = program
@@ -31,11 +31,11 @@ class Settings:
         self._meter = meter
 
     def get(self, request: Request, peer: Peer) -> Answer:
-        """Say what the settings are, and what became of all changes."""
+        """Return the settings, and the state of all changes."""
         return json_answer(self._now(None))
 
     def _now(self, made: Sequence[int] | None) -> Json:
-        """Return the settings with these changes, or with all."""
+        """Return the settings, with these changes or, for None, with all."""
         changes, _ = self._changes.view()
         settings: Json = {"read_only": self._program.info().read_only}
         if holder := self._lease.held():
@@ -62,7 +62,7 @@ class Settings:
         return Later(answer)
 
     def predict(self, request: Request, peer: Peer) -> Later:
-        """Say what a change would do, and make none."""
+        """Predict what a change would do, without making it."""
         self._check()
         key, value = request.query.get("key", ""), request.query.get("value", "")
         return Later(lambda: json_answer({"predicted": self._changes.predict(key, value)}))
@@ -73,7 +73,7 @@ class Settings:
 
 
 def _wanted(body: bytes) -> tuple[dict[str, str], int]:
-    """Read {"set": {"key": "value", …}, "at": STEP}, of which the second may be missing: then it is 0."""
+    """Read {"set": {"key": "value", …}, "at": STEP}. Without "at", the step is 0."""
     try:
         request = json.loads(body)
         wanted, at = request["set"], request.get("at", 0)

@@ -1,8 +1,8 @@
-"""What several viewers are sent is made once.
+"""A cache of encoded frames, so that frames for several viewers are made once.
 
-Numbers of the tables and of events are the journal's, so all streams of one encoding
-have the same frames of events, steps and states. Only the last ones are kept, for
-viewers are served together: what is kept longer is the job's memory.
+The numbers of tables and events are the journal's, so all streams with the same encoding have the same
+frames of events, steps and states. Viewers are served together, so only recent frames are kept: the
+cache takes memory from the job.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Shared:
         self._look, self._end = 0.0, 0
 
     def end(self, look: float, now: int) -> int:
-        """Return up to which position of the journal streams send that look for news at the same time."""
+        """Return the journal's position up to which to send. It is the same for all streams with the same look time."""
         if self._look != look:
             self._look, self._end = look, now
         return self._end
 
     def pieces(self, key: Hashable, source: object, make: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
-        """Return the pieces that were made for the key, or make them. The source, which the key is of, is kept."""
+        """Yield the pieces made for this key before, or make them. Keep `source` alive: the key may contain its id."""
         if known := self._kept.get(key):
             yield from known[-1]
             return
@@ -43,14 +43,14 @@ class Shared:
         self._keep(key, source, made)
 
     def clear(self) -> None:
-        """Let everything go."""
+        """Empty the cache."""
         self._kept.clear()
         self._size = 0
         forget()
 
     def _keep(self, key: Hashable, source: object, made: list[bytes]) -> None:
         if key in self._kept:
-            return  # another stream was quicker
+            return  # another stream made them first
         now = time.monotonic()
         self._kept[key] = (now, source, made)
         self._size += sum(map(len, made))

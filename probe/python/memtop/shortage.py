@@ -1,8 +1,8 @@
-"""What a request that failed is accounted by: who asked for how much, who held the memory, what would have fit.
+"""The report on a failed request: how much was asked for, what held the memory, what would have fit.
 
-It is made of PyTorch's own snapshot and of what the agent knows, right when the request
-fails. What the agent knows is written into the snapshot too, so that memtop, which
-works the answer out again, has it exactly.
+It is made from PyTorch's own snapshot and from what the agent knows, right when the request fails.
+The agent's knowledge is written into the snapshot too, so that memtop, which computes the report again,
+gets the same result.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from .source import amounts
 from .stacks import LIBRARIES, OWN
 
 SCHEMA = "memtop.dead/1"
-DEEPEST = 64  # frames
-MOST_NAMES = 32  # layers, and lines
+DEEPEST = 64  # the most frames of a stack
+MOST_NAMES = 32  # the most layers, and the most lines
 _MIB = 1 << 20
 
 
 class Request(NamedTuple):
-    """A request that failed, in bytes, and what the driver had then."""
+    """A failed request, in bytes, and the driver's memory at that time."""
 
     device: int
     asked: int
     free: int
     total: int
-    frames: list[dict[str, Any]]  # innermost first, as PyTorch has them
+    frames: list[dict[str, Any]]  # innermost first, in PyTorch's form
 
 
 def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
-    """Return the stack of a frame as PyTorch has stacks, without the agent's own."""
+    """Return a frame's stack in PyTorch's form, without the agent's own frames."""
     frames: list[dict[str, Any]] = []
     while frame is not None and len(frames) < DEEPEST:
         code = frame.f_code
@@ -45,7 +45,7 @@ def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
 
 
 def write_request(contents: Mapping[str, Any], request: Request) -> None:
-    """Write the request into a snapshot's history where the allocator has not."""
+    """Add the request to a snapshot's history, if the allocator has not done so."""
     traces = contents["device_traces"]
     while len(traces) <= request.device:
         traces.append([])
@@ -61,9 +61,9 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
 
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
-    """Write what memory is for beside the blocks that are alive, and the events that they came by.
+    """Add the notes of live memory to its blocks, and to the events that allocated them.
 
-    An event has the keys that PyTorch's viewer wants as soon as one of them has a category.
+    If one event has a category, PyTorch's viewer needs these keys in all of them.
     """
     notes = {holding.address: _note(holding) for holding in holdings}
     for block in blocks_of(contents):
@@ -76,7 +76,7 @@ def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> Non
 
 
 def account(contents: Mapping[str, Any], request: Request) -> Json:
-    """Return the answer. Its bytes are those that were asked for, of blocks without their rounding."""
+    """Return the report. It counts requested bytes, without the rounding of blocks."""
     segments = [s for s in contents["segments"] if s["device"] == request.device]
     categories: dict[str, int] = {}
     layers: dict[str, int] = {}
@@ -112,7 +112,7 @@ def account(contents: Mapping[str, Any], request: Request) -> Json:
 
 
 def segment_for(size: int) -> int:
-    """Return how much the allocator asks the driver for when no cached block serves a request."""
+    """Return the size that the allocator asks the driver for if no cached block fits a request."""
     if size <= _MIB:
         return 2 * _MIB
     if size < 10 * _MIB:
@@ -121,7 +121,7 @@ def segment_for(size: int) -> int:
 
 
 def line_of(frames: list[dict[str, Any]]) -> str:
-    """Return the innermost line of a stack that is the program's own, else the innermost of Python, else of any."""
+    """Return the innermost line of a stack that is the program's own, else the innermost Python line, else any."""
     python = [frame for frame in frames if frame["filename"].endswith(".py")]
     own = [frame for frame in python if not any(part in frame["filename"] for part in LIBRARIES)]
     for frame in own or python or frames:

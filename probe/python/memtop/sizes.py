@@ -1,7 +1,7 @@
-"""Operations of PyTorch that return as many rows as the device counts, and that read one value.
+"""Operations of PyTorch whose number of rows the device counts, and the one that reads a single value.
 
-A rehearsed program has them counted by nothing. So each of them is done by a function that
-says, while PyTorch's own runs, what the count is: none, or the most that it can be.
+In a rehearsal no device counts. So each of these operations is replaced by a function that calls PyTorch's
+own and sets the count meanwhile: zero, or the largest possible count.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
 from .threads import called_by_pytorch
 
 Function = Callable[..., Any]
-Counted = tuple[int, int]  # the most rows, and the bytes of what is returned then
-INDEX = 8  # bytes of a place in a tensor
+Counted = tuple[int, int]  # the largest number of rows, and the bytes returned then
+INDEX = 8  # bytes of one index
 
 
 @called_by_pytorch
@@ -26,7 +26,7 @@ def _places(x: Any) -> Counted:
 
 @called_by_pytorch
 def _distinct(x: Any, *_: Any, **__: Any) -> Counted:
-    """Of two values, PyTorch counts one and has the other be the rest: both are there if one place is left."""
+    """Of two possible values, PyTorch counts one and takes the rest as the other: both can occur if one row is left."""
     most = x.numel() - 1 if x.dtype == torch.bool else x.numel()
     return max(most, 0), x.nbytes + INDEX * x.numel()
 
@@ -45,11 +45,11 @@ COUNTED: dict[str, Callable[..., Counted]] = {
     "unique_dim_consecutive": _distinct_rows,
 }
 
-READS = "_local_scalar_dense"  # item() and what becomes a number
+READS = "_local_scalar_dense"  # what item(), float() and int() call
 
 
 class Sizes:
-    """Keeps what it has PyTorch call."""
+    """Keeps the functions that replace PyTorch's."""
 
     def __init__(self, reads: Reads, upper: bool) -> None:
         self._reads = reads
@@ -57,15 +57,15 @@ class Sizes:
         self._library: Any = None
 
     def begin(self) -> None:
-        """Begin. It changes nothing in what PyTorch's own functions ask memory for."""
+        """Replace the operations. PyTorch's own functions still make the same requests for memory."""
         self._library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a function is replaced
+            warnings.simplefilter("ignore")  # of a function being replaced
             if hasattr(torch.library, "get_kernel"):  # since PyTorch 2.9
                 for name, most in COUNTED.items():
                     self._library.impl(name, self._counted(_original(name), most), "CUDA", with_keyset=True)
                 self._library.impl(READS, self._one(_original(READS)), "CUDA", with_keyset=True)
-            else:  # it is the same with a place for what is returned, which nothing replaces
+            else:  # older versions: call the variant with an output argument, which is not replaced
                 self._library.impl("nonzero", self._counted(_hidden(_nonzero), _places, keys=False), "CUDA")
 
     def _counted(self, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
@@ -95,13 +95,13 @@ def _nonzero(x: Any) -> Any:
 
 
 def _kind(dtype: torch.dtype) -> str:
-    if dtype in (torch.bool, torch.uint8):  # as which flags are kept too
+    if dtype in (torch.bool, torch.uint8):  # uint8 tensors are used as flags too
         return CONDITION
     return NUMBER if dtype.is_floating_point or dtype.is_complex else INTEGER
 
 
 def _hidden(function: Any) -> Function:
-    """Have a function be no line of the program's, in stacks that PyTorch keeps of its requests."""
+    """Hide a function from the stacks that PyTorch records for its requests, so that no line of it shows up there."""
     function.__code__ = function.__code__.replace(co_filename="<frozen memtop.sizes>")
     hidden: Function = function
     return hidden

@@ -1,9 +1,8 @@
-"""Snapshots of PyTorch's caching allocator, taken beside the program by a thread of the agent.
+"""Snapshots of PyTorch's caching allocator, taken by a thread of the agent.
 
-PyTorch makes a snapshot in C, and Python's global lock is held meanwhile, so the
-program waits. How long that takes is measured, and paid from a purse that fills with
-time: all of them take no more than a small share of it. One that would tell nothing
-new is not taken.
+PyTorch makes a snapshot in C and holds Python's global lock meanwhile, so the program waits. This
+time is measured and paid from a budget to which time adds, so all snapshots together take only a small
+share of the program's time. No snapshot is taken if nothing has changed since the last one.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ import torch
 from .journal import Journal, Pickled, Tags, now_us
 from .sampling import Sampling
 
-PAUSE = 0.1  # seconds between two, at least
-MOST_BYTES = 64 << 20  # of one, see docs/protocol.md
-MOST_ENTRIES = 200_000  # of one, where the program keeps more
-PROTOCOL = 4  # of pickles: what all readers know
+PAUSE = 0.1  # seconds, at least, from one snapshot to the next
+MOST_BYTES = 64 << 20  # of one snapshot, see docs/protocol.md
+MOST_ENTRIES = 200_000  # history entries of one snapshot, if the program keeps more
+PROTOCOL = 4  # of pickles; all readers know it
 
 
 class Snapshots:
-    """Writes snapshots and tags into the journal. `begin` and `end` may be called by any thread.
+    """Writes snapshots and tags into the journal. Any thread may call `begin` and `end`.
 
-    `tags` returns what memory is for, by device. `activity` returns a value that changes whenever memory does.
+    `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
     """
 
     def __init__(self, journal: Journal, tags: Callable[[], list[Tags]], activity: Callable[[], object]) -> None:
@@ -42,7 +41,7 @@ class Snapshots:
         self.spent_ns = 0  # since the program began
 
     def begin(self) -> None:
-        """Take a snapshot, and have the next ones taken."""
+        """Take a snapshot, and start the thread that takes the next ones."""
         self.end()
         stop = threading.Event()
         with self._lock:
@@ -52,14 +51,14 @@ class Snapshots:
         threading.Thread(target=self._run, args=(stop,), name="memtop snapshots", daemon=True).start()
 
     def end(self) -> None:
-        """Have no more taken. It waits for the one that is being taken."""
+        """Stop taking snapshots. Wait for one that is being taken."""
         with self._lock:
             if self._stop is not None:
                 self._stop.set()
                 self._stop = None
 
     def take(self) -> None:
-        """Take a snapshot unless none is wanted, or the memory is as it was."""
+        """Take a snapshot, unless this has stopped or memory has not changed."""
         with self._lock:
             if self._stop is not None:
                 self._take()
@@ -69,7 +68,7 @@ class Snapshots:
         if activity == self._seen:
             return
         self._seen, start = activity, time.thread_time_ns()
-        tags, data = self._tags(), snapshot()  # what memory is for, right before
+        tags, data = self._tags(), snapshot()  # the tags just before the snapshot
         self._journal.add(Pickled(now_us(), data))
         for entry in tags:
             self._journal.add(entry)
@@ -79,7 +78,7 @@ class Snapshots:
 
     def _run(self, stop: threading.Event) -> None:
         before = time.monotonic_ns()
-        with contextlib.suppress(Exception):  # the program may be ending; what is known stays known
+        with contextlib.suppress(Exception):  # the program may be ending; the last snapshot stays
             while not stop.wait(PAUSE):
                 now = time.monotonic_ns()
                 if self._purse.next(now - before):
@@ -88,12 +87,12 @@ class Snapshots:
 
 
 def snapshot() -> bytes:
-    """Return a snapshot as PyTorch writes it, see `pickled`."""
+    """Return a snapshot in PyTorch's format, shortened as in `pickled`."""
     return pickled(torch.cuda.memory._snapshot())
 
 
 def pickled(contents: dict[str, Any]) -> bytes:
-    """Return a snapshot as bytes, and leave out of it the oldest entries of a history that is too long to be sent."""
+    """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
     entries = MOST_ENTRIES
     while True:
         shorten(contents, entries)
@@ -104,7 +103,7 @@ def pickled(contents: dict[str, Any]) -> bytes:
 
 
 def shorten(contents: dict[str, Any], entries: int) -> None:
-    """Leave only the last entries of each device's history."""
+    """Keep only the last entries of each device's history."""
     traces = contents.get("device_traces") or []
     for device, trace in enumerate(traces):
         if len(trace) > entries:

@@ -1,4 +1,4 @@
-"""Where a program's memory comes from: what watching needs of either kind of it."""
+"""The interface between watching and the program's memory, with or without a caching allocator."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from .registry import Holding, Registry, Sink
 
 
 class Source(Sink, Protocol):
-    """The memory of a program. `begin` and `end` are called without the registry's lock, `devices` and `snapshot` by
-    any thread, the rest under the lock."""
+    """The memory of a program. `begin`, `end`, `devices` and `snapshot` are called without the registry's lock, the
+    last two by any thread. The rest are called under the lock."""
 
     settings: Json  # of the allocator
-    host: bool  # it is the processor's, which the system has gauges of
-    stacks: bool  # whether a storage's stack is to be captured when the registry first sees it
+    host: bool  # it is the processor's memory, which the system has gauges for
+    stacks: bool  # whether the registry should capture the stack of a storage that it sees for the first time
 
     def wanted(self, device: Any) -> bool:
-        """Report whether memory of that device is the registry's."""
+        """Report whether the registry should track memory of this device."""
 
     def clear(self) -> None:
-        """Begin anew, with nothing."""
+        """Forget all counts."""
 
     def begin(self, registry: Registry) -> None:
-        """Watch, from now on. The registry has what is alive."""
+        """Begin to watch. The registry has the live storages."""
 
     def end(self) -> None:
-        """Watch no longer, and leave nothing behind in the program."""
+        """Stop watching, and leave nothing behind in the program."""
 
     def begin_step(self) -> None:
-        """Count the peak from here on."""
+        """Begin to measure the step's peak."""
 
     def measures(self) -> Sequence[Json]:
-        """Return what the messages of a step say of memory, one for each device, the one that trains first."""
+        """Return the memory fields of a step's messages, one for each device, the training device first."""
 
     def devices(self) -> Sequence[Memory]:
-        """Return the devices and their memory now."""
+        """Return the devices and their current memory."""
 
     def snapshot(self) -> bytes:
-        """Return the memory now, as PyTorch's `_dump_snapshot` writes it. It may raise `Refused`."""
+        """Return the current memory, in the format of PyTorch's `_dump_snapshot`. It may raise `Refused`."""
 
 
 class Notes:
-    """The numbers of the notes that say what memory is for. Safe for concurrent use: who comes second finds the number
-    that the tables gave the first."""
+    """The numbers of the notes about memory. Safe for concurrent use: a second caller finds the number that the tables
+    gave the first."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._numbers: dict[tuple[str, ...], int] = {}
 
     def of(self, holding: Holding) -> int:
-        """Return the number of what is known of a storage."""
+        """Return the number of the note about a storage."""
         key = (holding.category, holding.layer, holding.role, holding.shape, holding.dtype)
         number = self._numbers.get(key)
         if number is None:
@@ -62,5 +62,5 @@ class Notes:
 
 
 def amounts(categories: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return bytes by name as the protocol's messages have them."""
+    """Return bytes by name, in the form of the protocol's messages."""
     return [{"name": name, "bytes": size} for name, size in sorted(categories.items()) if size]

@@ -1,4 +1,4 @@
-"""Where something happened: the Python frames of the calling thread, as a number of the tables."""
+"""Python stacks of the calling thread, as numbers of the tables."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from .journal import Journal
 from .tables import EMPTY
 
-DEEPEST = 64  # frames; what calls those is left out
+DEEPEST = 64  # the most frames of a stack; outer frames are left out
 OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Stacks:
-    """Captures stacks. A frame that was seen before costs two look-ups, a stack one more."""
+    """Captures stacks. A known frame costs two look-ups, a known stack one more."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        # By the code's identity, which holds while the code is kept here, and by the instruction in it: to ask for
-        # its line takes the interpreter far longer.
+        # By the id of the code, which stays valid because the code is kept here, and by the instruction in it: asking
+        # the interpreter for its line takes far longer.
         self._codes: dict[int, tuple[CodeType, dict[int, int]]] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
 
@@ -55,7 +55,7 @@ class Stacks:
             return self._journal.tables.stacks.number((frame,))
 
     def _frame(self, frame: FrameType) -> int:
-        """Return the number of a frame that is new here, 0 for one of the agent's."""
+        """Return the number of a frame that is not known yet, 0 for one of the agent's."""
         code, line = frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno
         numbers = self._codes.setdefault(id(code), (code, {}))[1]
         number = numbers[frame.f_lasti] = self._new(code, line)
@@ -69,7 +69,7 @@ class Stacks:
 
 
 def place_of(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame that is the program's own: of no library and not the agent's."""
+    """Return the innermost frame of the program's own code: not of a library, not of the agent."""
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith((OWN, "<")) and not any(part in name for part in LIBRARIES):
@@ -79,22 +79,23 @@ def place_of(frame: FrameType | None) -> FrameType | None:
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:
-    """Return the variables of a frame that runs.
+    """Return the variables of a running frame.
 
-    Before Python 3.13 asking for them has the frame hold them until it is asked again, and with them memory that the
-    program has let go. So that is undone, unless the program holds the same dictionary, as `locals()` returns it.
+    Before Python 3.13, asking a frame for its variables makes it keep them, and the memory that the program has
+    released, until it is asked again. So this undoes it, unless the program has the same dictionary, from `locals()`.
     """
     held = frame.f_locals
     if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return dict(held)
     variables = dict(held)
-    if sys.getrefcount(held) <= 3:  # the frame's, ours and the argument
+    if sys.getrefcount(held) <= 3:  # those of the frame, of `held` and of the argument
         held.clear()
     return variables
 
 
 def named_arguments() -> Any:
-    """Return what a module that is about to run was given by name. Hooks are not told; who calls them has it."""
+    """Return the keyword arguments of the module that is about to run. PyTorch's hooks do not get them, but the
+    function that calls the hooks has them."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back

@@ -1,8 +1,8 @@
-"""Starting the agent, in the processes of a job that may train.
+"""Starting the agent in those processes of a job that may train.
 
-Others get none: launchers, data loaders' workers, compilers. A child of
-multiprocessing may be a rank, so it has one from its first optimizer step on.
-Nothing here imports PyTorch, raises into the program or prints.
+Launchers, data loaders' workers and compilers get none. A child of multiprocessing may be a rank, so it
+gets an agent at its first optimizer step. Nothing here imports PyTorch, raises into the program, or
+prints.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _begun = False
 
 
 def start() -> None:
-    """Have the agent started as soon as PyTorch has been imported. Only the first call does something."""
+    """Start the agent as soon as PyTorch has been imported. Only the first call has an effect."""
     global _asked
     if not _asked:
         _asked = True
@@ -28,7 +28,7 @@ def start() -> None:
 
 
 def begin() -> None:
-    """Start the agent if this process is one that may train. PyTorch has been imported."""
+    """Start the agent if this process may train. PyTorch must have been imported."""
     global _begun
     if _begun:
         return
@@ -42,16 +42,16 @@ def begin() -> None:
         elif part is Role.CHILD:
             _at_first_step()
     except Exception:
-        pass  # an agent that cannot start is no reason for the program not to
+        pass  # the program must run even if its agent cannot start
 
 
 def start_agent() -> None:
-    """Start the agent in this process, whatever its part is. It raises what the agent does."""
+    """Start the agent in this process, whatever its role. It raises the agent's exceptions."""
     importlib.import_module("memtop.agent").start()
 
 
 def _at_first_step() -> None:
-    """Start the agent after the first optimizer step, and watch for no second one."""
+    """Start the agent after the first optimizer step, and stop listening for steps."""
     stepping = importlib.import_module("memtop.stepping")
 
     def stepped(_: Any) -> None:

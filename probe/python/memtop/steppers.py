@@ -1,8 +1,8 @@
-"""Which thread makes the steps of each optimizer.
+"""Which thread steps each optimizer.
 
-The gradients of an optimizer's parameters may be read by that thread alone, outside of a
-backward: it is the one that has just read them itself. Any other thread might read one that
-a backward replaces meanwhile, for which PyTorch takes no lock.
+Outside a backward pass, only that thread may read the gradients of the optimizer's parameters: it has
+just read them itself. Any other thread might read a gradient while a backward pass replaces it,
+and PyTorch takes no lock for that.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 from .threads import is_only_one
 
-MOST = 64  # optimizers, before those that are gone are looked for
+MOST = 64  # optimizers; with more, those that are gone are removed
 
 
 class Steppers:
     """Any thread may note its own steps."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], int]] = {}  # by identity: the optimizer, and its thread
+        self._known: dict[int, tuple[weakref.ref[Any], int]] = {}  # by id: the optimizer, and its thread
 
     def note(self, optimizer: Any) -> None:
-        """Note that this thread has made a step of an optimizer."""
+        """Note that this thread has stepped an optimizer."""
         thread = threading.get_ident()
         known = self._known.get(id(optimizer))
         if known is None or known[1] != thread or known[0]() is not optimizer:
@@ -32,7 +32,7 @@ class Steppers:
             self._known[id(optimizer)] = weakref.ref(optimizer), thread
 
     def is_mine(self, optimizer: Any) -> bool:
-        """Report whether this thread made the last step of an optimizer, or none has and there is no other thread."""
+        """Report whether this thread made the optimizer's last step, or is the only thread while no step was made."""
         known = self._known.get(id(optimizer))
         if known is None or known[0]() is not optimizer:
             return is_only_one()

@@ -1,8 +1,8 @@
-"""The one hook that PyTorch calls after an optimizer's step, and who listens to it.
+"""The one hook that PyTorch calls after an optimizer's step, and its listeners.
 
-The hook stays for good. PyTorch goes through its hooks while it calls them, so one that
-is taken away meanwhile, by itself or by another thread, ends the program's step with an
-error as soon as there is another behind it.
+The hook is never removed. PyTorch iterates over its hooks while it calls them. If one is removed
+meanwhile, by itself or by another thread, and another hook follows it, the program's step fails with an
+error.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .threads import called_by_pytorch
 
-Listener = Callable[[Any], None]  # is called with the optimizer, in the thread that stepped
+Listener = Callable[[Any], None]  # is called with the optimizer, in the thread that stepped it
 
-_listeners: tuple[Listener, ...] = ()  # replaced and never changed: a thread may be going through it
+_listeners: tuple[Listener, ...] = ()  # replaced, never modified: a thread may be iterating over it
 _hooked = False
 _lock = threading.Lock()
 
 
 def listen(listener: Listener) -> None:
-    """Have a listener called after each step from now on."""
+    """Call a listener after each step from now on."""
     global _listeners, _hooked
     with _lock:
         _listeners = (*_listeners, listener)
@@ -32,7 +32,7 @@ def listen(listener: Listener) -> None:
 
 
 def ignore(listener: Listener) -> None:
-    """Have a listener called no more. It takes no lock that a forked child might find held."""
+    """Stop calling a listener. This takes no lock: a forked child might find it held."""
     global _listeners
     _listeners = tuple(one for one in _listeners if one != listener)
 

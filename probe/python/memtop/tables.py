@@ -1,7 +1,7 @@
-"""Names by number: strings, frames, stacks and notes, as docs/protocol.md has them.
+"""Strings, frames, stacks and notes with their numbers, as in docs/protocol.md.
 
-The tables only grow, and a number never changes, so a session sends what came
-since it last sent. They are not safe for concurrent use: `Journal` guards them.
+The tables only grow, and a number never changes, so a session sends the entries that are new since it
+last sent. They are not safe for concurrent use: `Journal` guards them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Hashable)
 ABSENT = 0
 EMPTY = 1
 
-# The types of the tables' frames.
+# The types of frames that carry the tables.
 STRING_TABLE, FRAME_TABLE, STACK_TABLE, NOTE_TABLE = 1, 5, 6, 7
 
 
@@ -27,7 +27,7 @@ class Table(Generic[T]):
         self._numbers: dict[T, int] = {entry: number for number, entry in enumerate(fixed)}
 
     def number(self, entry: T) -> int:
-        """Return the number of an entry, a new one if it has none yet."""
+        """Return the number of an entry. A new entry gets the next number."""
         number = self._numbers.get(entry)
         if number is None:
             number = self._numbers[entry] = len(self.entries)
@@ -39,7 +39,7 @@ class Table(Generic[T]):
 
 
 class Frame(NamedTuple):
-    """A line of a program; file and function are numbers of strings."""
+    """A line of a program. Its file and function are numbers of strings."""
 
     file: int
     function: int
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What memory is for. All but pool and forward are numbers of strings."""
+    """The description of memory. All fields but pool and forward are numbers of strings."""
 
     action: int = 0
     compile_context: int = 0
@@ -95,15 +95,16 @@ class Tables:
 
 
 class New:
-    """What of the tables a stream has not sent. It needs no lock: see `of`."""
+    """The entries of the tables that a stream has not sent yet. It needs no lock: see `of`."""
 
     def __init__(self) -> None:
-        self._sent: dict[int, int] = {}  # entries by type
+        self._sent: dict[int, int] = {}  # number of entries sent, by type of table
 
     def of(self, tables: Tables) -> list[tuple[int, int, list[Any]]]:
-        """Return what is new, to be sent in this order: types, first numbers and entries.
+        """Return the new entries in the order in which to send them: types, first numbers and entries.
 
-        Entries refer to tables before their own. These may grow meanwhile, so they are looked at last.
+        Entries refer to tables that come earlier in this order. Tables may grow meanwhile, so the later ones are read
+        first.
         """
         new: list[tuple[int, int, list[Any]]] = []
         for type, table in (

@@ -1,15 +1,15 @@
-"""Which thread may touch what is the program's: its tensors, modules and optimizers.
+"""Which threads may touch the program's objects: its tensors, modules and optimizers.
 
-PyTorch frees a gradient without Python's global lock. A thread that reads one meanwhile
-ends the program with a segmentation fault, so a lock of Python's is no protection. The
-rule is that only a thread of the program touches such a thing, and only within what
-PyTorch calls there: a hook, or the end of an optimizer's step. All other threads of the
-agent read values that such a call has finished: numbers, texts, tuples of them.
+PyTorch frees a gradient without Python's global lock. If another thread reads the gradient meanwhile, the
+program ends with a segmentation fault, and a Python lock cannot prevent it. So only a thread of the program
+touches such objects, and only inside a call by PyTorch: a hook, or the end of an optimizer's step.
+All other threads of the agent read finished results of such calls: numbers, texts, and tuples of
+them.
 
-`called_by_pytorch` marks what PyTorch calls, `touches` what may run only within that. A
-test finds functions that touch something and have no mark. With MEMTOP_DEBUG_THREADS=1
-in its environment, as in all tests, the agent checks each touch while it runs; without
-it the marks cost nothing.
+`called_by_pytorch` marks functions that PyTorch calls, `touches` marks functions that may run only
+inside those. A test finds functions that touch something and have no mark. With
+MEMTOP_DEBUG_THREADS=1 in its environment, as in all tests, the agent checks each touch while it runs.
+Without it the marks cost nothing.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from typing import Any, Callable, TypeVar
 
 CHECKED = os.environ.get("MEMTOP_DEBUG_THREADS", "") not in ("", "0")
 
-OWN = "memtop"  # begins the names of the agent's threads
+OWN = "memtop"  # the names of the agent's threads begin so
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _here = threading.local()
 
-trespasses: list[str] = []  # one line for each touch that was not allowed
+trespasses: list[str] = []  # one line for each forbidden touch
 
 
 class Trespass(BaseException):
-    """A thread touched what it must not. Nothing that expects an Exception hides it."""
+    """A thread touched what it must not. It is no Exception, so that nothing that catches those hides it."""
 
 
 @contextmanager
 def allowed() -> Iterator[None]:
-    """Have this thread be one of the program's, within a call of PyTorch's."""
+    """Treat this thread as one of the program's, inside a call by PyTorch."""
     before = getattr(_here, "within", False)
     _here.within = True
     try:
@@ -62,7 +62,7 @@ def called_by_pytorch(function: Function) -> Function:
 
 
 def is_only_one() -> bool:
-    """Report whether the program has no thread of Python's but this one; the agent's own do not count."""
+    """Report whether the program has no other Python thread than this one. The agent's own threads do not count."""
     this = threading.current_thread()
     return all(thread is this or thread.name.startswith(OWN) for thread in threading.enumerate())
 

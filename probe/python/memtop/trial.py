@@ -1,7 +1,7 @@
-"""Changes that a rehearsal makes to its program: what would it take with them?
+"""Changes that a rehearsal makes to its program, to measure its memory with them.
 
-They are the agent's own settings, changed at the end of a step as a viewer's key does. So
-a program begins as it is written, and is measured once all of its changes hold.
+They are the agent's own settings, changed at the end of a step, as from a viewer. So the
+program begins unchanged, and is measured once all of its changes are in use.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from typing import Any
 
 from .program import Refused
 
-CHANGES = "MEMTOP_REHEARSAL_CHANGES"  # KEY=VALUE, with spaces between
-PATIENCE = 6  # steps in which a setting may become possible: a look at one comes first
+CHANGES = "MEMTOP_REHEARSAL_CHANGES"  # KEY=VALUE, separated by spaces
+PATIENCE = 6  # steps until a setting must be available: some settings need a measured step first
 
 
 class Trial:
-    """Belongs to the thread that trains."""
+    """Belongs to the training thread."""
 
     def __init__(self) -> None:
         self._open = dict(text.split("=", 1) for text in os.environ.get(CHANGES, "").split())
         self._asked = False
         self._steps = 0
-        self.refused = ""  # why one of them cannot be made
+        self.refused = ""  # why one of the changes cannot be made
 
     @property
     def pending(self) -> bool:
-        """Whether there are changes that do not hold yet."""
+        """Whether some changes are not in use yet."""
         return bool(self._open)
 
     def stepped(self, watch: Any) -> None:
-        """Go on at the end of a step. `watch` is the agent's."""
-        watch.want(True)  # a setting is offered once a step was looked at
+        """Go on with the changes after a step. `watch` is the agent's."""
+        watch.want(True)  # settings are offered only after a measured step
         self._steps += 1
         in_force = dict(watch.settings.values())
         self._open = {key: value for key, value in self._open.items() if in_force.get(key) != value}

@@ -1,12 +1,12 @@
-"""Watching: what happens at the edges of steps, and what is looked at within them.
+"""Watching: what the agent does between two steps, and which steps it measures.
 
-A step ends when an optimizer has stepped. That moment belongs to the thread that
-trains and to no forward or backward, so hooks come and go there. Between two looks
-there is nothing of the agent in the job but one call an optimizer's step. A program
-that makes no steps is looked at when it calls a model, see `calls`.
+A step ends when an optimizer has stepped. At that moment no forward or backward runs in the training
+thread, so hooks are added and removed there. While no step is measured, the agent has only one hook in
+the job, which is called once for each optimizer step. A program without steps is measured when it calls a model,
+see `calls`.
 
-Other threads touch nothing of the program, see `threads`: they ask for values that
-the thread that trains has finished.
+Other threads touch nothing of the program, see `threads`: they read values that the training thread has
+finished.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from .steppers import Steppers
 from .stepping import ignore, listen
 from .threads import called_by_pytorch, touches
 
-PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
+PASSING_NS = 100_000_000  # at least, from one noted step to the next while no viewer watches
 GAUGE_NS = 1_000_000_000
-PATIENCE_NS = 1_000_000_000  # without a step, after which a program is looked at when it calls a model
-SCANNING = 0.001  # of the time of a program without steps that looking at it may take
-MEASURED = 10  # steps after a change that are looked at: two that settle, eight that are compared
+PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
+SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
+MEASURED = 10  # steps to measure after a change: two that settle, eight that are compared
 
 
 class Watch:
-    """Watches while it is wanted. `known` and what begins with an underscore belong to the thread that trains, the rest
-    may be called by any thread."""
+    """Watches while there are viewers. `known` and the private methods belong to the training thread; any thread may
+    call the rest."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -71,26 +71,27 @@ class Watch:
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
         self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), Actions()))
-        self.step = 0  # how many have ended
+        self.step = 0  # number of ended steps
         self._wanted = False
-        self._thread = 0  # the one that trains
+        self._thread = 0  # the training thread
         self._closing = False
         self._began = time.perf_counter_ns()
-        self._gauged = 0  # when the system was last asked
-        self._noted = 0  # when a step was last noted that no viewer watched
+        self._gauged = 0  # when the system's gauges were last read
+        self._noted = 0  # when a step without viewers was last noted
         self._account = Account()
-        self._looked_us = 0  # when memory was last looked at since the viewer came, 0 for not yet
+        self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._calls = Calls(self.guard, self._called)
-        self._called_at = self._began  # when it was last looked at in a call
+        self._called_at = self._began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
-        self._taking = threading.Lock()  # a step or call is taken up by one thread, and not waited for by others
+        self._taking = threading.Lock()  # one thread handles a step or a call; the others do not wait for it
         listen(self._after_step)
 
     def want(self, wanted: bool) -> None:
-        """Begin or end watching. It begins with what is alive when the next step ends, and ends for good then too."""
+        """Begin or end watching. Both take effect when the next step ends; watching begins with the memory alive
+        then."""
         with self._lock:
             if wanted and not self._wanted:
                 self._look_where()
@@ -105,7 +106,7 @@ class Watch:
             self._wanted = wanted
 
     def source(self) -> Source:
-        """Return the memory that is looked at, or that would be if watching began now. Any thread may ask."""
+        """Return the memory that is watched, or that would be if watching began now. Any thread may ask."""
         with self._lock:
             if not self._wanted:
                 self._look_where()
@@ -113,20 +114,20 @@ class Watch:
 
     @property
     def looked(self) -> bool:
-        """Whether the memory was looked at since the viewer came. The allocator of a device needs no look for that."""
+        """Whether memory has been measured since the viewer came. A device's allocator is always up to date."""
         return self._looked_us > 0 or not self.memory.host
 
     def notices(self) -> list[str]:
-        """Return what a viewer should know of the memory that it sees. Any thread may ask."""
+        """Return warnings for viewers about the memory that they see. Any thread may ask."""
         name = cuda.allocator()
         if name in ("", cuda.NATIVE):
             return []
-        return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
+        return [f"only the processor's memory is shown: the allocator {name} does not report the devices' memory"]
 
     @touches
     def known(self, device: int) -> list[Holding]:
-        """Return all that is known now of the memory of devices: what watching knows, and what the interpreter holds.
-        A request of one of the devices has just failed in this thread."""
+        """Return all storages known now: those of watching, and those that the interpreter holds. `device` is the one
+        whose request has just failed in this thread."""
         with self.registry.lock:
             if not self._wanted:
                 self._look_where()
@@ -140,8 +141,8 @@ class Watch:
             return found
 
     def _look_where(self) -> bool:
-        """Choose the memory to look at: a device's from the moment on at which the program has one. Report whether it
-        is another than before."""
+        """Choose the memory to watch: the device's as soon as the program uses one. Report whether the choice has
+        changed."""
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
@@ -149,7 +150,7 @@ class Watch:
         return True
 
     def _go_to_device(self) -> None:
-        """Watch a device's memory from here on, if the program has begun to use one."""
+        """Watch the device's memory from now on, if the program has begun to use one."""
         if isinstance(self.memory, HostMemory) and cuda.present() and self._lock.acquire(blocking=False):
             try:
                 if self._wanted and self._look_where():
@@ -168,19 +169,19 @@ class Watch:
         self.memory.begin(self.registry)
 
     def close(self) -> None:
-        """Leave: at once in the thread that trains, else when it comes to the end of its step."""
+        """Stop: at once in the training thread, otherwise when that thread ends its step."""
         self.want(False)
         if self._thread == threading.get_ident():
             self._leave()
-        elif self._thread == 0:  # there was no step, so nothing is to be taken back
+        elif self._thread == 0:  # there was no step, so there is nothing to undo
             ignore(self._after_step)
         else:
             self._closing = True
 
     @called_by_pytorch
     def abandon(self) -> None:
-        """Have a forked child go on without hooks. It has no thread but the one that forked, which is the program's.
-        It takes no lock: one that another thread held at the fork is held in the child for good."""
+        """Remove the hooks in a forked child, in its only thread. This takes no lock: one that another thread held at
+        the fork is never released in the child."""
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
@@ -197,7 +198,7 @@ class Watch:
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._guarded(optimizer)
         if self.guard.error:
-            with contextlib.suppress(Exception):  # what can be taken away is
+            with contextlib.suppress(Exception):  # remove as much as possible
                 self._leave()
 
     def _step(self, optimizer: Any) -> None:
@@ -219,16 +220,16 @@ class Watch:
             return
         used, changed = self.settings.values(), self.settings.apply(self.step + 1)
         if changed:
-            self.sampling.begin(MEASURED)  # what it did shall be known soon
+            self.sampling.begin(MEASURED)  # so that the effect is known soon
         if not self._wanted and not self.look.on:
             self._pass(optimizer, now, duration)
             return
         self._go_to_device()
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
-        if self.step > 1:  # of the first it is not known when it began
-            data["duration_ns"] = duration - self.look.spent_ns  # so that steps are alike, looked at or not
+        if self.step > 1:  # it is not known when the first step began
+            data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
         loss = loss_of(self.look.layers.losses)
-        if loss is not None and not rehearsed():  # there it is none
+        if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
         data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
         self._pay(data["probe_ns"])
@@ -246,12 +247,12 @@ class Watch:
         paid = spent - self.look.scan_ns
         self.sampling.pay(
             min(paid, CREDIT_NS // 2) if self.look.first else paid
-        )  # much of a first look never comes again
+        )  # part of the cost of a first look occurs only once
 
     def _tell(self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]]) -> None:
-        """Send what is known of the step that has ended, and what changed with it."""
+        """Send a message about the ended step, and the changes made at its end."""
         if not self.memory.host:
-            used.append(("layer_times", "processor"))  # nothing waits for a device
+            used.append(("layer_times", "processor"))  # measured without waiting for the device
         if self.look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
@@ -270,7 +271,7 @@ class Watch:
             self.journal.message(GAUGES, [gauge], key=0)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
-        """Note a step that no viewer watches, at most ten in a second."""
+        """Note a step while no viewer watches, at most ten a second."""
         if now - self._noted >= PASSING_NS:
             if self.memory.host:
                 self._account.stepped(optimizer, now - self._noted)
@@ -279,9 +280,9 @@ class Watch:
             self.journal.forget()
 
     def devices(self) -> Sequence[Memory]:
-        """Return the devices and their memory. On a processor that is all that was known at the last look while there
-        is a viewer, else what the optimizer's parameters had, their gradients and state among it, or the models of a
-        program without steps."""
+        """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look
+        found. Without a viewer, it is the memory of the optimizer's parameters, gradients and state, or of the models
+        if the program makes no steps."""
         source = self.source()
         if not source.host:
             return source.devices()
@@ -291,14 +292,14 @@ class Watch:
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 
     def _await_call(self, last: int) -> None:
-        """Have the program be looked at when it calls a model, if there was no other moment for a while. Any thread
-        may ask."""
+        """Measure the program when it next calls a model, if it has not been measured for a while. Any thread may
+        ask."""
         if self.memory.host and time.perf_counter_ns() - last > PATIENCE_NS:
             self._calls.await_one()
 
     def _called(self, model: Any) -> None:
-        """Look at a program that has made no step for a while: it calls a model. Where another thread is just taking
-        up a step or a call, that is enough."""
+        """Measure a program that has made no step for a while, when it calls a model. Do nothing if another thread is
+        handling a step or a call."""
         if self._taking.acquire(blocking=False):
             try:
                 self._take_up(model)
@@ -320,7 +321,7 @@ class Watch:
             self._scanning.pay(time.perf_counter_ns() - now)
 
     def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
-        """Take up what the step that was looked at made. Return what the look has cost, with all since then."""
+        """Take in the measured step. Return the cost of the look, including the time since `since`."""
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()

@@ -1,7 +1,7 @@
-"""The stream of docs/protocol.md as bytes: its header and frames.
+"""The stream of docs/protocol.md as bytes: its header and its frames.
 
-A `Frames` belongs to one session. Its methods return whole frames, in pieces small
-enough that others get their turn between them.
+A `Frames` belongs to one session. Its methods return whole frames, in pieces small enough to let other
+connections take their turn in between.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, N
 VERSION = 1
 MINOR = 1
 MAGIC = b"\x8fmtr\r\n"
-FRAME_LIMIT = 16 << 20  # bytes of a payload
+FRAME_LIMIT = 16 << 20  # bytes of a frame's payload
 _JSON_LIMIT = 4 << 20
-_TABLE_FRAME = 32 << 10  # after how many bytes another frame of the same table begins
+_TABLE_FRAME = 32 << 10  # bytes after which the table continues in another frame
 _EVENTS_IN_FRAME = 1024
-_PART = 1 << 20  # bytes of a part of a snapshot
+_PART = 1 << 20  # bytes of one part of a snapshot
 
 BASE, EVENTS, SNAPSHOT, TAGS = 8, 9, 18, 19
 
 
 class Frames:
-    """Makes the frames of one stream, and knows how much of the tables it has sent."""
+    """Makes the frames of one stream, and keeps track of the table entries that it has sent."""
 
     content_type = "application/vnd.memtop.stream"
 
     def __init__(self, checksum: str = "crc32c") -> None:
-        self.encoding = checksum  # streams of one encoding have the same frames
+        self.encoding = checksum  # streams with the same encoding have the same frames
         self._checksum = CHECKSUMS[checksum]
         self._new = New()
 
     def header(self) -> bytes:
-        """Return what a stream begins with."""
+        """Return the header of a stream."""
         return MAGIC + bytes((VERSION, MINOR | self._checksum.header))
 
     def message(self, type: int, data: Any) -> bytes:
-        """Return a message. A step that is too long for one comes without its layers."""
+        """Return a message. A step that is too long for one is sent without its layers."""
         payload = json_text(data).encode()
         if len(payload) > _JSON_LIMIT and type == STEP:
             payload = json_text({key: value for key, value in data.items() if key != "layers"}).encode()
         return self._frame(type, payload)
 
     def tables(self, tables: Tables) -> Iterator[bytes]:
-        """Return what is new in the tables. Entries refer to entries before them only."""
+        """Return the new entries of the tables. An entry refers only to earlier ones."""
         for type, _, entries in self._new.of(tables):
             encode = _ENTRIES[type]
             parts, size = [], 0
@@ -73,20 +73,20 @@ class Frames:
         yield self._frame(BASE, b"".join(parts))
 
     def events(self, device: int, first: int, events: Sequence[Event]) -> Iterator[bytes]:
-        """Return events, the first of which has that number in the program's own count."""
+        """Return events. `first` is the number of the first one in the program's own count."""
         for at in range(0, len(events), _EVENTS_IN_FRAME):
             some = events[at : at + _EVENTS_IN_FRAME]
             head = signed(device) + signed(first + at) + unsigned(len(some))
             yield self._frame(EVENTS, head + encode_events(some))
 
     def snapshot(self, pickled: bytes) -> Iterator[bytes]:
-        """Return a snapshot of PyTorch's in parts."""
+        """Return a snapshot of PyTorch in parts."""
         parts = [pickled[at : at + _PART] for at in range(0, len(pickled), _PART)]
         for left, part in zip(range(len(parts) - 1, -1, -1), parts):
             yield self._frame(SNAPSHOT, unsigned(left) + part)
 
     def tags(self, tags: Tags) -> bytes:
-        """Return what memory is for."""
+        """Return the notes of a device's memory."""
         numbers = (number for tag in tags.notes for number in tag)
         return self._frame(TAGS, signed(tags.device) + unsigned(len(tags.notes)) + _numbers(numbers))
 
@@ -116,11 +116,12 @@ _ENTRIES: dict[int, Callable[[Any], bytes]] = {
     NOTE_TABLE: _numbers,
 }
 
-# Fields given, see docs/protocol.md.
+# Bits of the fields that are given, see docs/protocol.md.
 _SEGMENT_GIVEN = unsigned(2 * 0xA0F)  # address, requested, allocated, active, device, size
 _BLOCK_GIVEN = unsigned(0xC03)  # address, requested, state, size
-_NO_STACK_ONE_BLOCK = b"\0\0\0\0\1"  # nor stream, pool and type
-_BLOCK_HEAD = bytes((1 | 0x08 | 0x10 | 0x20,))  # allocated; given, requested, stack and note follow
+_NO_STACK_ONE_BLOCK = b"\0\0\0\0\1"  # no stream, pool or type
+# allocated; the given bits, the requested size, the stack and the note follow
+_BLOCK_HEAD = bytes((1 | 0x08 | 0x10 | 0x20,))
 
 
 def _segment(device: int, address: int, memory: Event) -> bytes:

@@ -1,7 +1,7 @@
-"""DeepSpeed's ZeRO-3 among ranks whose devices compute nothing.
+"""DeepSpeed's ZeRO-3 in a rehearsal, whose devices compute nothing.
 
-It compares lists of numbers with those of the first rank, and ends the program where they
-differ. Every rank is taken to have what this one has.
+It compares lists of numbers with those of the first rank, and ends the program if they differ. Here
+every rank is assumed to have the same lists as this one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ UTILITIES = "deepspeed.runtime.zero.utils"
 
 
 def begin() -> None:
-    """Begin, as soon as the program imports DeepSpeed."""
+    """Begin as soon as the program imports DeepSpeed."""
     when_imported(UTILITIES, _agree)
 
 
@@ -28,7 +28,8 @@ def _agree() -> None:
         return
 
     def same_length(own: list[int]) -> None:
-        with contextlib.suppress(RuntimeError):  # that they differ: it takes memory on the device before it says so
+        # it raises because the lists differ, but only after it has taken memory on the device
+        with contextlib.suppress(RuntimeError):
             lengths(own)
 
     def agreed(own: list[int]) -> list[int]:

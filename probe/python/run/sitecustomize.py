@@ -1,7 +1,7 @@
-"""What memtop run puts in front of PYTHONPATH: an agent for programs that import PyTorch.
+"""The folder that memtop run puts first in PYTHONPATH: it starts the agent in programs that import PyTorch.
 
-It leaves no trace of itself in the interpreter but a watch for PyTorch, and runs
-the sitecustomize that it stands before as if that were the only one.
+It leaves nothing in the interpreter but a watch for the import of PyTorch. Then it runs the
+sitecustomize that comes after it in the path, as if that were the only one.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 
 
 def _run(name):
-    """Run a file of the agent's that stands alone, and return its names."""
+    """Run a file of the agent that needs nothing else of it. Return the names that it defines."""
     path = os.path.join(_root, "memtop", name + ".py")
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec")
@@ -19,7 +19,7 @@ def _run(name):
 
 
 def _begin():
-    """Start the agent, PyTorch being there. Whatever goes wrong is not the program's concern."""
+    """Start the agent once PyTorch has been imported. A failure must not reach the program."""
     try:
         if "memtop" not in sys.modules:
             _run("loading")["load"](_root)

@@ -170,14 +170,14 @@ def flat() -> Any:
         (blocks("custom", "custom"), "DoubledBackward"),
         (blocks("attribute", "attribute"), "changes calls"),
         (blocks("buffer", "buffer"), "changes its buffers"),
-        (blocks("random", "random"), "random numbers of Python"),
-        (blocks("numpy", "numpy"), "random numbers of Python or NumPy"),
-        (blocks("checkpointed", "checkpointed"), "computes it again already"),
-        (blocks("reentrant", "reentrant"), "computes it again already"),
+        (blocks("random", "random"), "random numbers from Python"),
+        (blocks("numpy", "numpy"), "random numbers from Python or NumPy"),
+        (blocks("checkpointed", "checkpointed"), "already recomputes it"),
+        (blocks("reentrant", "reentrant"), "already recomputes it"),
         (blocks("changed", "changed"), "changed in place"),
         (hooked, "has hooks, which would run twice"),
-        (replaced, "forward of its own in its place"),
-        (flat, "no blocks that repeat"),
+        (replaced, "the program has replaced its forward"),
+        (flat, "no repeated blocks"),
     ],
 )
 def test_checkpointing_is_refused_with_the_reason(job: Any, make: Any, why: str) -> None:
@@ -198,13 +198,13 @@ def test_a_block_that_cannot_be_computed_again_is_left_out(job: Any) -> None:
     j.train(2)
     assert [FORWARD in block.__dict__ for block in j.model.blocks] == [True, False, True]
     about = next(option["about"] for option in j.settings.options() if option["key"] == "checkpoint")
-    assert "2 of 3 can be, not blocks.1: its Block changes its buffers" in about
+    assert "possible for 2 of 3, but not for blocks.1: its Block changes its buffers" in about
 
 
 def test_nothing_is_changed_before_a_step_was_looked_at(job: Any) -> None:
     j = job("gpt")
     for key, value in (("checkpoint", "all"), ("amp", "bf16")):
-        with pytest.raises(Refused, match="no step was looked at yet"):
+        with pytest.raises(Refused, match="no step has been measured yet"):
             j.change(key, value)
 
 
@@ -292,7 +292,7 @@ def halved() -> Any:
     ("make", "why"),
     [
         (mixed, "sets mixed precision itself: bfloat16"),
-        (halved, "parameters of bfloat16"),
+        (halved, "bfloat16 parameters"),
         (blocks("custom", "custom"), "DoubledBackward"),
     ],
 )
@@ -354,7 +354,7 @@ def test_garbage_is_collected_once(job: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("saved_tensors", "host", "host's memory already"),
+        ("saved_tensors", "host", "in host memory already"),
         ("action", "empty-cache", "takes collect-garbage"),
         ("amp", "fp16", "takes off, bf16"),
         ("optimizer", "lion", "no setting optimizer"),

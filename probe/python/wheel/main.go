@@ -1,5 +1,5 @@
-// Command wheel packs memtop and its agent into a wheel, so that pip install gives
-// the command and "import memtop.auto". The same inputs give the same bytes.
+// Command wheel packs memtop and its agent into a wheel, so that pip installs the command
+// and makes "import memtop.auto" work. The same inputs give the same bytes.
 package main
 
 import (
@@ -54,10 +54,10 @@ func build(program, folder string) (string, error) {
 	return path, os.WriteFile(path, packed, 0o644) //nolint:gosec // as above
 }
 
-// earliest is the first moment that a zip file can have.
+// earliest is the earliest time that a zip file can store.
 var earliest = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// date returns the time of all files: the seconds that SOURCE_DATE_EPOCH says.
+// date returns the time of all files: the value of SOURCE_DATE_EPOCH, in seconds.
 func date(epoch string) (time.Time, error) {
 	if epoch == "" {
 		return earliest, nil
@@ -73,8 +73,8 @@ func date(epoch string) (time.Time, error) {
 	return when, nil
 }
 
-// platforms are the platform tags of wheels, by Go's names. A static program runs
-// with any C library.
+// platforms are the platform tags of wheels, by Go's names. A static program runs with any
+// C library.
 var platforms = map[string]string{
 	"linux/amd64":  "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
 	"linux/arm64":  "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
@@ -82,7 +82,7 @@ var platforms = map[string]string{
 	"darwin/arm64": "macosx_12_0_arm64",
 }
 
-// tagsOf returns the platform tags that a program is for.
+// tagsOf returns the platform tags for a program.
 func tagsOf(binary []byte) (string, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {

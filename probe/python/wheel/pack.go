@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// wheel is what the names and the times in a wheel are made of.
+// wheel holds what the names and times in a wheel are made from.
 type wheel struct {
 	version, tags string
 	when          time.Time
 }
 
-// name returns the file's name without its ending.
+// name returns the file's name without its extension.
 func (w wheel) name() string { return "memtop-" + w.version + "-py3-none-" + w.tags }
 
-// pack returns the wheel of a program and the files of the package.
+// pack returns the wheel with a program and the files of the package.
 func (w wheel) pack(binary []byte, files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)

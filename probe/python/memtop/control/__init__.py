@@ -1,1 +1,1 @@
-"""The settings of a PyTorch job that a viewer may change, each from the job's next step on."""
+"""The settings of a PyTorch job that a viewer may change. Each change takes effect at a step boundary."""

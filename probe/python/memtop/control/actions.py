@@ -1,4 +1,4 @@
-"""The setting `action`: what is done once, at the end of a step. It goes back by itself."""
+"""The setting `action`: something done once, at the end of a step. The value then returns to none by itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GARBAGE, CACHE, PEAK = "collect-garbage", "empty-cache", "reset-peak"
 
 
 class Actions:
-    """See `setting.Setting`. The value in use is that of the step in which it was done."""
+    """See `setting.Setting`. The value is set during the step in which the action was done."""
 
     key = "action"
     once = True
@@ -25,7 +25,7 @@ class Actions:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What can be done: of a program that uses no CUDA there is neither cache nor peak."""
+        """The actions. A program that does not use CUDA has no cache to empty and no peak to reset."""
         return (GARBAGE, CACHE, PEAK) if torch.cuda.is_initialized() else (GARBAGE,)
 
     def check(self, value: str) -> None:
@@ -34,11 +34,11 @@ class Actions:
             raise Refused("the program uses no device with a caching allocator")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee nothing: what is garbage is known when it is collected."""
+        """Predict nothing: only a collection shows what is garbage."""
         return unknown
 
     def switch(self, value: str) -> None:
-        """Do it."""
+        """Do the action."""
         self.check(value)
         if value == GARBAGE:
             gc.collect()
@@ -50,5 +50,5 @@ class Actions:
         self.value = value
 
     def restore(self) -> None:
-        """Be done with it."""
+        """Return to none."""
         self.value = NONE

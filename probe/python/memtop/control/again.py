@@ -1,4 +1,4 @@
-"""A block's forward of which nothing is kept for the backward but what it is given: it is computed again there."""
+"""A replacement for a block's forward that checkpoints it: only its inputs are kept, and the backward recomputes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .standing import Standing
 
 
 class Again(Standing):
-    """Checkpoints a block while it is trained. It uses PyTorch's own means, with the random state of the first time."""
+    """Checkpoints a block in training with PyTorch's `checkpoint`, which restores the random state for the second
+    run."""
 
     def __init__(self, module: Any, layers: Layers) -> None:
         super().__init__(module)
@@ -25,7 +26,7 @@ class Again(Standing):
 
     @called_by_pytorch
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Compute the forward, so that it can be computed again."""
+        """Compute the forward so that the backward pass can compute it again."""
         if not self.module.training or not torch.is_grad_enabled():
             return super().__call__(*arguments, **named)
         return checkpoint(partial(self._run, **named), *arguments, use_reentrant=False, preserve_rng_state=True)
@@ -42,9 +43,9 @@ class Again(Standing):
 @touches
 @contextmanager
 def kept(module: Any) -> Iterator[None]:
-    """Leave a module's running means as they are, which its forward adds to.
+    """Protect a module's running statistics from a second forward, which would update them again.
 
-    Copies stand in their place meanwhile: their values have no part in what is computed in training.
+    Copies take their place meanwhile. In training their values do not affect the result.
     """
     norms = [part for part in module.modules() if isinstance(part, _NormBase) and part.track_running_stats]
     buffers = [(norm, dict(norm._buffers)) for norm in norms]

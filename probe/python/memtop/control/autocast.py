@@ -1,4 +1,4 @@
-"""Whether autocast is on, asked as each version of PyTorch likes it."""
+"""Whether autocast is on, with the functions that each version of PyTorch has for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 
 def autocast_type() -> str:
-    """Return the type to which autocast turns results now, "" where it is off."""
+    """Return the type that autocast converts to now, "" if it is off."""
     for device in ("cuda", "cpu"):
         if is_autocast(device):
             return autocast_to(device)
@@ -16,20 +16,20 @@ def autocast_type() -> str:
 if hasattr(torch, "get_autocast_dtype"):
 
     def is_autocast(device: str) -> bool:
-        """Report whether autocast is on for a kind of device."""
+        """Report whether autocast is on for this type of device."""
         return bool(torch.is_autocast_enabled(device))
 
     def autocast_to(device: str) -> str:
-        """Return the type that autocast turns results to."""
+        """Return the type that autocast converts to."""
         return str(torch.get_autocast_dtype(device)).replace("torch.", "")
 
 else:
 
     def is_autocast(device: str) -> bool:
-        """Report whether autocast is on for a kind of device."""
+        """Report whether autocast is on for this type of device."""
         return bool(torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled())
 
     def autocast_to(device: str) -> str:
-        """Return the type that autocast turns results to."""
+        """Return the type that autocast converts to."""
         got = torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()
         return str(got).replace("torch.", "")

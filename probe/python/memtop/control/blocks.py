@@ -1,4 +1,4 @@
-"""The blocks of a model: the parts of its containers that it repeats."""
+"""The blocks of a model: modules of the same class that a container repeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTAINERS = (ModuleDict, ModuleList, Sequential)
 
 @dataclass(frozen=True)
 class Block:
-    """A block, and the modules that it is in, the model first."""
+    """A block, and the modules around it, the model first."""
 
     module: Any
     within: tuple[Any, ...]
@@ -24,7 +24,8 @@ class Block:
 
 @touches
 def blocks_of(model: Any) -> Iterator[Block]:
-    """Yield the blocks of a model, the outermost only: of a container with several parts of one class, these parts."""
+    """Yield the outermost blocks of a model: those children of a container that share their class with another
+    child."""
     yield from _inside(model, (model,), set())
 
 
@@ -36,7 +37,7 @@ def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[Bl
         if id(child) in seen:
             continue
         seen.add(id(child))
-        # A part without parts of its own saves little but what it is given.
+        # A module without children saves little beyond its inputs.
         if classes[type(child)] > 1 and child._modules and not isinstance(child, CONTAINERS):
             yield Block(child, within)
         else:

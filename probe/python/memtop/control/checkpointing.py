@@ -1,4 +1,4 @@
-"""The setting `checkpoint`: which blocks are computed again in the backward instead of kept."""
+"""The setting `checkpoint`: which blocks are recomputed in the backward pass instead of keeping what they save."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .obstacles import why_fixed, why_once
 from .setting import unknown
 from .survey import Seen, Survey
 
-Played = tuple[set[int], set[int]]  # calls that are computed again, and those of them that cache nothing any more
+Played = tuple[set[int], set[int]]  # recomputed calls, and those of them that no longer fill a cache
 
 OFF, ALL, HALF = "off", "all", "half"
 
 
 class Checkpointing:
-    """See `setting.Setting`. Which blocks are worth it is measured: those that free bytes when computed again."""
+    """See `setting.Setting`. Only blocks that free bytes when recomputed are chosen, as measured by the survey."""
 
     key = "checkpoint"
     once = False
@@ -32,18 +32,18 @@ class Checkpointing:
         self._models = models
         self._survey = survey
         self._layers = layers
-        self._undo: list[Any] = []  # what takes back the value at hand, by calling
+        self._undo: list[Any] = []  # functions that undo the value in use
         self.value = OFF
 
     @property
     def about(self) -> str:
-        """One line, which says how many blocks can be computed again, once that is known."""
-        text = "compute blocks again in the backward instead of keeping what they save"
+        """One line. Once it is known, it says how many blocks can be recomputed."""
+        text = "recompute blocks in the backward pass instead of keeping what they save"
         able = [seen for seen in self._survey.blocks if not self._why_not(seen)]
         left = next((f"{self._name(s)}: {self._why_not(s)}" for s in self._survey.blocks if self._why_not(s)), "")
         if not left or not able:
             return text
-        return f"{text}; {len(able)} of {len(self._survey.blocks)} can be, not {left}"
+        return f"{text}; possible for {len(able)} of {len(self._survey.blocks)}, but not for {left}"
 
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
@@ -51,21 +51,21 @@ class Checkpointing:
             return
         self._survey.demand()
         if not self._survey.blocks:
-            raise Refused("the model has no blocks that repeat, or none was seen running")
+            raise Refused("the model has no repeated blocks, or none of them has run")
         if not self._able():
             first = self._survey.blocks[0]
             raise Refused(f"{self._name(first)}: {self._why_not(first)}")
         chosen = self._chosen(value)
         if not chosen:
-            raise Refused("the blocks save no more than what they are given, so nothing would be freed")
+            raise Refused("the blocks save only their inputs, so recomputing them would free nothing")
         for model in {id(m): m for seen in chosen if (m := hugging_face.model_of(seen)) is not None}.values():
             if self.value == OFF and hugging_face.is_on(model):
                 raise Refused("the program has gradient checkpointing on already")
             if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
-                raise Refused("the model's own switch is for all of its blocks, or none")
+                raise Refused("the model can checkpoint only all of its blocks, or none")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee what a value would change of what the step that was surveyed needed."""
+        """Predict how a value would change what the surveyed step needed."""
         record = self._survey.record
         if record is None:
             return unknown
@@ -75,7 +75,7 @@ class Checkpointing:
         return partial(_predicted, record, now, then, again)
 
     def switch(self, value: str) -> None:
-        """Use a value from here on."""
+        """Use the value from now on."""
         self.check(value)
         self.restore()
         modules = [module for seen in self._chosen(value) if (module := seen.module()) is not None]
@@ -91,7 +91,7 @@ class Checkpointing:
         self._survey.plain = value == OFF
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         while self._undo:
             self._undo.pop()()
         self.value = OFF
@@ -101,7 +101,7 @@ class Checkpointing:
         return [seen for seen in self._survey.blocks if not self._why_not(seen)]
 
     def _chosen(self, value: str) -> list[Seen]:
-        """Return the blocks that a value has computed again: those that free most for the time it takes come first."""
+        """Return the blocks that a value recomputes; for `half`, those that free the most bytes per second first."""
         record = self._survey.record
         if value == OFF or record is None:
             return []
@@ -112,7 +112,7 @@ class Checkpointing:
         able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
         left, chosen = sum(frees.values()) / 2, []
         for seen in able:
-            if left > frees[id(seen)] / 2:  # half is nearer with it than without
+            if left > frees[id(seen)] / 2:  # with it the sum is nearer to half than without it
                 chosen.append(seen)
                 left -= frees[id(seen)]
         return chosen
@@ -121,7 +121,7 @@ class Checkpointing:
         module = seen.module()
         modules = [m for reference in seen.within if (m := reference()) is not None]
         if module is None:
-            return "it is gone"
+            return "the module no longer exists"
         own = hugging_face.model_of(seen)
         seen_to = hugging_face.why_not(own, seen) if own is not None else seen.why_not
         return why_fixed([*modules, module]) or why_once(module) or seen_to
@@ -131,7 +131,7 @@ class Checkpointing:
 
 
 def _uncached(chosen: Sequence[Seen]) -> list[Seen]:
-    """Return the blocks that keep no cache any more: those of a model whose own switch is used."""
+    """Return the blocks that no longer fill a cache: those of models whose own switch is used."""
     return [seen for seen in chosen if hugging_face.model_of(seen) is not None]
 
 

@@ -1,8 +1,7 @@
-"""The course of memory in one step, and what it would have been with some blocks computed again.
+"""The course of memory in one step, and what it would have been if some blocks had been recomputed.
 
-It lies between the registry and where that tells of memory, so it records the very
-bytes that the agent shows. A step is recorded once and then played as often as
-there is a question.
+A `Course` sits between the registry and the memory that the registry reports to, so it records exactly
+the bytes that the agent shows. A step is recorded once and then replayed for each question.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from ..registry import Holding, Sink
 
 
 class Moment(NamedTuple):
-    """Memory went from one category to another, "" being none; or, of a number, the backward of that call began."""
+    """A storage went from one category to another, "" for none. If `of` is a number, the backward of that call
+    began."""
 
     of: Any
     before: str = ""
@@ -24,7 +24,7 @@ class Moment(NamedTuple):
 
 @dataclass
 class Use:
-    """Who had to do with a holding, by numbers of calls; 0 is what lies outside of all blocks."""
+    """Which calls made, saved or received a storage, by number. 0 stands for the code outside all blocks."""
 
     made_in: int
     saved_in: set[int] = field(default_factory=set)
@@ -39,25 +39,25 @@ class Needs(NamedTuple):
 
 
 class Course:
-    """Records while `recording`. It belongs to the thread that trains, and is the registry's sink."""
+    """Records while `recording`. It is the registry's sink, and belongs to the training thread."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.recording = False
-        self.call = 0  # the number of the block's call whose forward runs
+        self.call = 0  # the number of the block's call whose forward is running
         self.record = Record({})
 
     @property
     def stacks(self) -> bool:
-        """Whether the stacks of new storages are to be captured."""
+        """Whether the registry should capture the stacks of new storages."""
         return self.sink.stacks
 
     def wanted(self, device: Any) -> bool:
-        """Report whether memory of that device is the registry's."""
+        """Report whether the registry should track memory of this device."""
         return self.sink.wanted(device)
 
     def begin(self, holdings: Iterable[Holding]) -> None:
-        """Begin to record, with these alive."""
+        """Begin to record. `holdings` are the storages that are alive now."""
         categories: dict[str, int] = {}
         for holding in holdings:
             categories[holding.counted] = categories.get(holding.counted, 0) + holding.size
@@ -65,37 +65,37 @@ class Course:
         self.recording, self.call = True, 0
 
     def end(self) -> Record:
-        """End, and return what was recorded."""
+        """Stop, and return the record."""
         self.recording = False
         record, self.record = self.record, Record({})
         return record
 
     def born(self, holding: Holding) -> None:
-        """Tell of new memory."""
+        """Pass on a new storage."""
         if self.recording:
             self.record.uses[holding] = Use(self.call)
             self.record.moments.append(Moment(holding, after=holding.category))
         self.sink.born(holding)
 
     def changed(self, holding: Holding) -> None:
-        """Tell that memory is for something else than was known."""
+        """Pass on the new category of a storage."""
         if self.recording:
             self.record.moments.append(Moment(holding, holding.counted, holding.category))
         self.sink.changed(holding)
 
     def died(self, holding: Holding) -> None:
-        """Tell of the end of memory."""
+        """Pass on the end of a storage."""
         if self.recording:
             self.record.moments.append(Moment(holding, before=holding.counted))
         self.sink.died(holding)
 
     def saved(self, holding: Holding | None) -> None:
-        """Note that the forward that runs has saved memory for its backward."""
+        """Note that the running forward has saved a storage for its backward."""
         if self.recording and holding is not None and holding in self.record.uses:
             self.record.uses[holding].saved_in.add(self.call)
 
     def given(self, holding: Holding | None) -> None:
-        """Note that memory is given to the block whose forward begins."""
+        """Note that a storage is an input of the block whose forward begins."""
         if holding is not None and holding in self.record.uses:
             self.record.uses[holding].given_to.add(self.call)
 
@@ -107,14 +107,14 @@ class Course:
 
 @dataclass
 class Record:
-    """One step: what was in use when it began, and what happened then."""
+    """One step: the memory in use when it began, and what happened afterwards."""
 
     categories: dict[str, int]
     moments: list[Moment] = field(default_factory=list)
     uses: dict[Holding, Use] = field(default_factory=dict)
 
     def freed(self, calls: Collection[int]) -> dict[Holding, int]:
-        """Return what need not be kept if these calls are computed again, and in which call each was made."""
+        """Return the storages that are not kept if these calls are recomputed, each with the call that made it."""
         return {
             holding: use.made_in
             for holding, use in self.uses.items()
@@ -122,12 +122,12 @@ class Record:
         }
 
     def cached(self, calls: Collection[int]) -> list[Holding]:
-        """Return what these calls made for others than the backward and the blocks after them."""
+        """Return what these calls made that neither a backward pass nor a later block uses."""
         return [h for h, use in self.uses.items() if use.made_in in calls and not use.saved_in and not use.given_to]
 
     def play(self, calls: Collection[int], uncached: Collection[int] = ()) -> Needs:
-        """Return what the step needs if these calls are computed again when their backward begins; some of them cache
-        nothing."""
+        """Return what the step needs if `calls` are recomputed when their backward begins, and those in `uncached` do
+        not fill a cache."""
         absent = {**dict.fromkeys(self.cached(uncached), 0), **self.freed(calls)}
         memory = _Memory(self.categories)
         for of, before, after in self.moments:
@@ -138,12 +138,12 @@ class Record:
             elif of not in absent:
                 memory.move(of.size, before, after)
             elif not after:
-                del absent[of]  # no backward came for it
+                del absent[of]  # no backward used it
         return Needs(memory.peak, memory.activations_at_peak)
 
 
 class _Memory:
-    """What is in use at a moment."""
+    """The memory in use at one moment of the step."""
 
     def __init__(self, categories: dict[str, int]) -> None:
         self._amounts = dict(categories)
@@ -151,7 +151,7 @@ class _Memory:
         self.activations_at_peak = categories.get("activation", 0)
 
     def move(self, size: int, before: str, after: str) -> None:
-        """Have memory be of another category, "" being none."""
+        """Move memory to another category, "" for none."""
         if before:
             self._amounts[before] = self._amounts.get(before, 0) - size
             self._total -= size

@@ -1,4 +1,4 @@
-"""What a forward does beside its output, which a second one would do again."""
+"""The side effects of a forward: a second forward would repeat them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.
 
 
 class State:
-    """What a forward may change beside its output, and a second one would change again."""
+    """The state that a forward may change besides its output."""
 
     @touches
     def __init__(self, module: Any) -> None:
@@ -26,9 +26,9 @@ class State:
 
     @touches
     def changes(self, module: Any) -> str:
-        """Say what was changed, "" if nothing was."""
+        """Return a description of what has changed, "" if nothing has."""
         if self._random != random.getstate() or self._numpy != _numpy_state():
-            return "it draws random numbers of Python or NumPy, which a second forward would not draw again"
+            return "it draws random numbers from Python or NumPy, and a second forward would draw others"
         for part, attributes, buffers in self._parts:
             now = _attributes(part)
             changed = next((name for name in {**now, **attributes} if now.get(name) is not attributes.get(name)), "")
@@ -58,7 +58,7 @@ def _numpy_state() -> Any:
 
 
 def _values(value: Any, depth: int = 4) -> Iterator[Any]:
-    """Yield what containers hold."""
+    """Yield the values in nested containers."""
     if isinstance(value, (list, tuple, set)) and not isinstance(value, torch.Size) and depth:
         for item in value:
             yield from _values(item, depth - 1)
@@ -70,13 +70,13 @@ def _values(value: Any, depth: int = 4) -> Iterator[Any]:
 
 
 def strange(given: Any) -> str:
-    """Return the class of something among arguments that a forward may change beside tensors, "" if there is none."""
+    """Return the class of an argument, other than a tensor, that a forward may change, "" if there is none."""
     return next((type(value).__name__ for value in _values(given) if not isinstance(value, PLAIN)), "")
 
 
 @touches
 def custom_function(output: Any, entries: set[Any]) -> str:
-    """Return the name of a function of the program's own in the graph between a block's input and output, or ""."""
+    """Return the name of an autograd function that the program defines, between a block's input and output, or ""."""
     stack = [t.grad_fn for t in tensors_in(output) if t.grad_fn is not None]
     known = set(stack) | entries
     while stack:

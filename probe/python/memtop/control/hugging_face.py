@@ -1,4 +1,4 @@
-"""Models of Hugging Face's transformers, which have a switch of their own for checkpointing."""
+"""Models of Hugging Face's transformers, which have their own switch for checkpointing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ..threads import touches
 from .survey import GIVEN, Seen
 
 _FLAG, _FUNCTION = "gradient_checkpointing", "_gradient_checkpointing_func"
-_SWITCH = "_set_gradient_checkpointing"  # what the public ones call, which leave more behind when they are turned off
+# the method behind the public ones; those leave more behind when they are turned off
+_SWITCH = "_set_gradient_checkpointing"
 
 
 @touches
 def model_of(seen: Seen) -> Any | None:
-    """Return the model around a block that has the switch, the outermost; None where there is none."""
+    """Return the outermost model around a block that has the switch, None if there is none."""
     for reference in seen.within:
         module = reference()
         if getattr(module, "supports_gradient_checkpointing", False) and hasattr(module, _SWITCH):
@@ -28,7 +29,7 @@ def model_of(seen: Seen) -> Any | None:
 
 @touches
 def why_not(model: Any, seen: Seen) -> str:
-    """Return why the switch does not do for a block, "" if it does. With the switch on, a block is given no cache."""
+    """Return why the switch cannot be used for a block, "" if it can. With the switch on, a block gets no cache."""
     if "value" in signature(getattr(model, _SWITCH)).parameters:
         return "its switch is of a transformers before 4.35, which checkpoints in another way"
     return "" if seen.why_not.startswith(GIVEN) else seen.why_not
@@ -36,18 +37,18 @@ def why_not(model: Any, seen: Seen) -> str:
 
 @touches
 def is_on(model: Any) -> bool:
-    """Report whether the program has the switch on."""
+    """Report whether the program has turned the switch on."""
     return any(getattr(part, _FLAG, False) for part in model.modules())
 
 
 def is_one_by_one(modules: Sequence[Any]) -> bool:
-    """Report whether each of these blocks has a switch of its own."""
+    """Report whether each of these blocks has its own switch."""
     return all(hasattr(module, _FLAG) for module in modules)
 
 
 @touches
 def enable(model: Any, modules: Sequence[Any]) -> Callable[[], None]:
-    """Turn it on for these blocks, and return what makes all as it was."""
+    """Turn the switch on for these blocks. Return a function that restores the previous state."""
     parts = list(model.modules())
     before = [{name: part.__dict__[name] for name in (_FLAG, _FUNCTION) if name in part.__dict__} for part in parts]
     getattr(model, _SWITCH)(enable=True, gradient_checkpointing_func=partial(checkpoint, use_reentrant=False))

@@ -1,4 +1,4 @@
-"""What in a module's making stands against changing how its forward is computed."""
+"""Reasons in a module's type or hooks why its forward must not be replaced or run twice."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import torch
 from ..threads import touches
 from .standing import is_replaced
 
-_KINDS = {  # by the name of a class or of one that it is made from
-    "OptimizedModule": "it is compiled, and the compiled code would not know of it",
+_KINDS = {  # by the name of the module's class or a base class
+    "OptimizedModule": "it is compiled, and the compiled code would ignore the change",
     "ScriptModule": "it is compiled by TorchScript, which keeps its own forward",
     "FullyShardedDataParallel": "FSDP gathers its parameters for one forward and frees them after it",
     "FSDPModule": "FSDP gathers its parameters for one forward and frees them after it",
-    "DeepSpeedEngine": "DeepSpeed runs it by a plan of its own",
+    "DeepSpeedEngine": "DeepSpeed schedules its forward itself",
     "DataParallel": "DataParallel copies it for each step, and the copies would share one forward",
 }
 
 
 @touches
 def why_fixed(modules: Iterable[Any]) -> str:
-    """Return why the forward of modules, one within the other, cannot be changed, "" if it can."""
+    """Return why the forward of one of these nested modules cannot be replaced, "" if it can."""
     return next((why for module in modules if (why := _why(module))), "")
 
 
@@ -35,20 +35,20 @@ def _why(module: Any) -> str:
     if getattr(module, "_compiled_call_impl", None) is not None:
         return _KINDS["OptimizedModule"]
     if getattr(module, "static_graph", False) and type(module).__name__ == "DistributedDataParallel":
-        return "DistributedDataParallel was promised a static graph"
+        return "DistributedDataParallel has static_graph set"
     return ""
 
 
 @touches
 def why_once(module: Any) -> str:
-    """Return why a module's forward may not run twice, as far as that can be seen without running it, "" if it may."""
+    """Return why a module's forward must not run twice, as far as can be seen without running it, "" if it may."""
     if is_replaced(module):
-        return "the program has put a forward of its own in its place"
+        return "the program has replaced its forward"
     if torch.nn.modules.module._global_forward_hooks and _hooks_of_others():
         return "the program has hooks on all modules, which would run twice"
     for part in module.modules():
         if isinstance(part, torch.nn.SyncBatchNorm):
-            return "its SyncBatchNorm talks to the other ranks, which do not compute it again"
+            return "its SyncBatchNorm communicates with the other ranks, which do not recompute it"
         if part is not module and (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks):
             return f"its {type(part).__name__} has hooks, which would run twice"
         for compiled in ("OptimizedModule", "ScriptModule"):
@@ -58,7 +58,7 @@ def why_once(module: Any) -> str:
 
 
 def _hooks_of_others() -> bool:
-    """Report whether there are hooks on all modules that are not the agent's."""
+    """Report whether there are hooks on all modules besides the agent's."""
     hooks = torch.nn.modules.module
     every = [*hooks._global_forward_hooks.values(), *hooks._global_forward_pre_hooks.values()]
     own = sys.modules[__name__].__name__.partition(".")[0]

@@ -1,4 +1,4 @@
-"""The setting `amp`: mixed precision of a model's forward, by autocast to bfloat16."""
+"""The setting `amp`: mixed precision of a model's forward, with autocast to bfloat16."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OFF, BF16 = "off", "bf16"
 
 
 class Precision:
-    """See `setting.Setting`. What a model returns keeps the types that it has without, so a loss outside of the model
-    is computed as the program wrote it."""
+    """See `setting.Setting`. The results of a model keep the types that they have without autocast, so a loss outside
+    the model is computed as the program wrote it."""
 
     key = "amp"
-    about = "autocast of the model's forward in training: bf16 for matrix products; a loss outside of it stays as it is"
+    about = "autocast the model's forward in training: bf16 for matrix products; a loss outside the model is unchanged"
     once = False
     choices = (OFF, BF16)
 
@@ -40,7 +40,7 @@ class Precision:
         if self._survey.mixed:
             raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
         if self._survey.custom:
-            raise Refused(f"the model uses {self._survey.custom}, whose backward may not bear types that differ")
+            raise Refused(f"the model uses {self._survey.custom}, whose backward may not support mixed types")
         for model in self._survey.trained:
             why = why_fixed(model.modules()) or self._why(model)
             if why:
@@ -49,21 +49,21 @@ class Precision:
     @touches
     def _why(self, model: Any) -> str:
         if is_replaced(model):
-            return "the program has put a forward of its own in its place"
+            return "the program has replaced its forward"
         types = {p.dtype for p in model.parameters() if p.dtype.is_floating_point}
         half = next((t for t in types if t != torch.float32), None)
         if half is not None:
-            return f"it has parameters of {str(half).replace('torch.', '')}: autocast is for those of float32"
+            return f"it has {str(half).replace('torch.', '')} parameters: autocast needs float32 ones"
         if any(p.is_cuda for p in model.parameters()) and not torch.cuda.is_bf16_supported():
-            return "its device computes no bfloat16"
+            return "its device does not support bfloat16"
         return ""
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee nothing: which of the model's results autocast keeps in which type is known when it has run."""
+        """Predict nothing: only a run shows which results autocast keeps in which type."""
         return unknown
 
     def switch(self, value: str) -> None:
-        """Use a value from here on."""
+        """Use the value from now on."""
         self.check(value)
         self.restore()
         if value == BF16:
@@ -74,14 +74,14 @@ class Precision:
         self.value = value
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         while self._standing:
             self._standing.pop().remove()
         self.value = OFF
 
 
 class Mixed(Standing):
-    """Runs a model under autocast while it is trained."""
+    """Runs a model under autocast in training."""
 
     @called_by_pytorch
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -96,7 +96,7 @@ class Mixed(Standing):
 
 @touches
 def full(value: Any) -> Any:
-    """Return a value with float32 where autocast has put bfloat16."""
+    """Return a value with its bfloat16 tensors as float32."""
     return _map(value, lambda tensor: tensor.float() if tensor.dtype is torch.bfloat16 else tensor)
 
 

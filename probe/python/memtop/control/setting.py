@@ -1,4 +1,4 @@
-"""What each setting is to the table of settings."""
+"""The interface of one setting in the table of settings."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Callable, Protocol
 
 from ..program import Json
 
-NONE = "none"  # the value of a setting that is used once, before and after
+NONE = "none"  # the value of a one-time setting, before and after its step
 
 
 def unknown() -> Json | None:
-    """Say that it is not known what a value would change."""
+    """Say that the effect of a value is not known."""
     return None
 
 
 class Setting(Protocol):
-    """A setting. It belongs to the thread that trains, between two steps, but for `key`, `once`, `choices` and `value`,
-    which any thread may ask for."""
+    """A setting. It belongs to the training thread, between two steps. Any thread may read `key`, `once`, `choices` and
+    `value`."""
 
     @property
     def key(self) -> str: ...
 
     @property
     def once(self) -> bool:
-        """Whether a value is used for one step and then goes back by itself."""
+        """Whether a value is used for one step only."""
         ...
 
     @property
     def about(self) -> str:
-        """One line."""
+        """A description in one line."""
         ...
 
     @property
@@ -40,14 +40,14 @@ class Setting(Protocol):
         ...
 
     def check(self, value: str) -> None:
-        """Raise `Refused` where the value cannot be used now."""
+        """Raise `Refused` if the value cannot be used now."""
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Return a function of plain values, for any thread, that says what the value would change, as `predicted` of
-        the message change; None where that is not known."""
+        """Return a function that predicts the effect of the value, as `predicted` in the message change, or returns
+        None if it is not known. Any thread may call it: it uses plain values only."""
 
     def switch(self, value: str) -> None:
-        """Use a value from here on. It may raise `Refused`."""
+        """Use the value from now on. It may raise `Refused`."""
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""

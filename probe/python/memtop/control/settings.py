@@ -1,8 +1,8 @@
-"""The table of settings: what may be changed, what was asked for, and when it is done.
+"""The table of settings: what a viewer may change, what it asked for, and when that is done.
 
-A viewer asks at any time; the thread that trains does it when a step has ended, so
-that no step runs with two values: the next one, or one that the viewer names, so that
-all ranks of a job do it at the same step.
+A viewer asks at any time. The training thread makes the change between two steps, so that no step
+runs with two values: before the next step, or before the step that the viewer names, so that all
+ranks of a job change at the same step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..program import Json, Refused
 from ..threads import allowed
 from .setting import NONE, Setting, unknown
 
-READ_ONLY = "MEMTOP_READ_ONLY"  # in the program's environment, see C3 of docs/protocol.md
+READ_ONLY = "MEMTOP_READ_ONLY"  # an environment variable of the program, see C3 of docs/protocol.md
 
 
 def is_read_only() -> bool:
@@ -25,10 +25,10 @@ def is_read_only() -> bool:
 
 
 class Offer(NamedTuple):
-    """What was found out of a setting, for any thread."""
+    """What is known about a setting, for any thread to read."""
 
     about: str
-    why_not: dict[str, str]  # by value, why it cannot be used, "" where it can
+    why_not: dict[str, str]  # by value, the reason why it cannot be used, "" if it can
     foresee: dict[str, Callable[[], Json | None]]  # by value
 
 
@@ -38,21 +38,22 @@ class Settings:
     def __init__(self, table: Sequence[Setting]) -> None:
         self.read_only = is_read_only()
         self._table = {setting.key: setting for setting in table}
-        self.refused: Callable[[str, str], None] = lambda reason, key: None  # told of what was taken and cannot be done
+        # is called when an accepted change cannot be made
+        self.refused: Callable[[str, str], None] = lambda reason, key: None
         self._once = [setting for setting in table if setting.once]
         self._lock = threading.Lock()
-        self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and its first step
-        self._begun = 1  # the step that has begun last
-        self._offers: dict[str, Offer] = {}  # replaced, never changed
-        with allowed():  # nothing of the program is known yet that could be touched
+        self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and the first step to use it
+        self._begun = 1  # the latest step that has begun
+        self._offers: dict[str, Offer] = {}  # replaced, never modified
+        with allowed():  # nothing of the program can be touched yet
             self.renew()
 
     def renew(self) -> None:
-        """Find out anew what can be used, and what it would do. Until the next time others are told this."""
+        """Find out which values can be used now, and what they would do. Other threads see this until the next call."""
         self._offers = {setting.key: _offer(setting) for setting in self._table.values()}
 
     def options(self) -> Sequence[Json]:
-        """Return what may be changed, with the values of the next step."""
+        """Return the settings that a viewer may change, with their values of the next step."""
         with self._lock:
             soon = {key: value for key, (value, at) in self._asked.items() if at <= self._begun + 1}
         return [
@@ -64,7 +65,7 @@ class Settings:
         ]  # fmt: skip
 
     def change(self, key: str, value: str, at: int = 0) -> None:
-        """Use a value from the next step on, or from step `at`, not what was asked before, or raise `Refused`."""
+        """Use a value from the next step on, or from step `at`; it replaces an earlier request. May raise `Refused`."""
         if why_not := self._find(key, value).why_not.get(value, ""):
             raise Refused(why_not)
         with self._lock:
@@ -74,7 +75,7 @@ class Settings:
             self._asked[key] = value, at
 
     def predict(self, key: str, value: str) -> Json | None:
-        """Say what a value would change; None where it is not known."""
+        """Predict the effect of a value, None if it is not known."""
         return self._find(key, value).foresee.get(value, unknown)()
 
     def _find(self, key: str, value: str) -> Offer:
@@ -88,14 +89,14 @@ class Settings:
         return self._offers[key]
 
     def values(self) -> list[tuple[str, str]]:
-        """Return the values in use, by key, ascending."""
+        """Return the values in use, sorted by key."""
         return sorted((s.key, s.value) for s in self._table.values() if not s.once or s.value != NONE)
 
     def apply(self, step: int) -> list[tuple[str, str]]:
-        """Make the changes that were asked for of the step that begins, and return them."""
+        """Make the changes that are due at the step that begins, and return them."""
         for setting in self._once:
             setting.restore()
-        with self._lock:  # from here on nothing more is asked of this step
+        with self._lock:  # no request for this step is accepted from here on
             self._begun = step
             due = [(key, value) for key, (value, at) in self._asked.items() if at <= step]
             for key, _ in due:
@@ -110,11 +111,11 @@ class Settings:
             self._table[key].switch(value)
             return True
         except Exception as error:
-            self.refused(str(error) if isinstance(error, Refused) else f"it cannot be done: {error!r}", key)
+            self.refused(str(error) if isinstance(error, Refused) else f"the change failed: {error!r}", key)
             return False
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         for setting in self._table.values():
             setting.restore()
 

@@ -1,9 +1,8 @@
-"""A forward that stands in for a module's own.
+"""A replacement for a module's forward.
 
-It lies in the module's `__dict__`, where a call finds it before that of the class,
-and taking it away leaves the module as it was. A copy or a pickle of the module
-that is made meanwhile has its own plain forward there: the method of its class,
-which needs no memtop to be read and is computed without what the stand-in adds.
+It is in the module's `__dict__`, where a call finds it before the forward of the class. Removing
+it leaves the module as it was. A copy or a pickle of the module made meanwhile gets the plain method
+of the class instead: reading it does not need memtop, and it computes without the replacement.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FORWARD = "forward"
 
 
 class Standing:
-    """Stands in for the forward of one module, which it does not hold."""
+    """Replaces the forward of one module. It has only a weak reference to the module."""
 
     def __init__(self, module: Any) -> None:
         self._module = weakref.ref(module)
@@ -30,23 +29,23 @@ class Standing:
 
     @touches
     def put(self) -> None:
-        """Begin to stand in."""
+        """Replace the forward."""
         self.module.__dict__[FORWARD] = self
 
     @touches
     def remove(self) -> None:
-        """End. What the program has put in its place meanwhile stays."""
+        """Remove the replacement. If the program has put another forward there meanwhile, that stays."""
         module = self.module
         if module is not None and module.__dict__.get(FORWARD) is self:
             del module.__dict__[FORWARD]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Do as the module's own forward."""
+        """Compute the module's own forward."""
         return self._plain(self.module, *arguments, **named)
 
     @property
     def __wrapped__(self) -> Any:
-        """The module's own forward, whose signature and name are this one's too."""
+        """The module's own forward, so that this one has its signature and name."""
         return self._plain.__get__(self.module)
 
     def __getattr__(self, name: str) -> Any:
@@ -54,13 +53,13 @@ class Standing:
         return getattr(type(self.module).forward, name)
 
     def __reduce__(self) -> Any:
-        """Be copied and pickled as the method of the module's class. Its module's state comes after it, so the copy of
-        the module finds no stand-in yet."""
+        """Be copied and pickled as the method of the module's class. The module's state is restored after this, so its
+        copy has no replacement yet."""
         return getattr, (self.module, FORWARD)
 
 
 @touches
 def is_replaced(module: Any) -> bool:
-    """Report whether a module's forward is not that of its class, by another's doing."""
+    """Report whether the program, and not the agent, has replaced a module's forward."""
     own = module.__dict__.get(FORWARD)
     return own is not None and not isinstance(own, Standing)

@@ -1,7 +1,6 @@
-"""What the blocks of a model do in one step: what it takes to say what computing them again would save, and whether
-that is safe.
+"""What the blocks of a model do in one step: what recomputing them would save, and whether it is safe.
 
-A survey is made of a step now and then, by hooks that are there for that step only.
+Only some steps are surveyed, with hooks that are there for that step only.
 """
 
 from __future__ import annotations
@@ -24,46 +23,46 @@ from .blocks import Block, blocks_of
 from .course import Course, Record
 from .effects import State, custom_function, strange
 
-FIRST = 2  # looks of a viewer that are surveys; the first may be of a program's first step
-EVERY = 32  # looks between two surveys
-GIVEN = "it is given a "  # so begins why a block must not be computed again that is given more than tensors
+FIRST = 2  # measured steps that are surveyed after a viewer comes; the first may be the program's first step
+EVERY = 32  # measured steps from one survey to the next
+GIVEN = "it is given a "  # the reason begins so if a block takes more than tensors
 
 
 class Seen:
-    """What was seen of a block in one step."""
+    """What the survey found out about a block in one step."""
 
     def __init__(self, block: Block) -> None:
         self.module = weakref.ref(block.module)
         self.within = tuple(weakref.ref(module) for module in block.within)
-        self.calls: list[int] = []  # numbers of its forwards that a backward may follow
+        self.calls: list[int] = []  # the numbers of its forwards that a backward may follow
         self.forward_ns = 0
-        self.why_not = ""  # it must not be computed again, "" if it may
+        self.why_not = ""  # why it must not be recomputed, "" if it may be
 
 
 class Survey:
-    """Watches a step at a time. It belongs to the thread that trains; what it has found is replaced, never changed."""
+    """Watches one step at a time. It belongs to the training thread. Its results are replaced, never modified."""
 
     def __init__(self, models: Models, registry: Registry, course: Course) -> None:
         self._models = models
         self._registry = registry
         self._course = course
         self._handles: list[Any] = []
-        self._seen: dict[int, Seen] = {}  # by identity of the block
-        self._roots: set[int] = set()  # models, by identity
-        self._ran: dict[int, weakref.ref[Any]] = {}  # those of them that were trained
+        self._seen: dict[int, Seen] = {}  # by id of the block
+        self._roots: set[int] = set()  # ids of the models
+        self._ran: dict[int, weakref.ref[Any]] = {}  # by id, the models that ran in training
         self._running: _Call | None = None
         self._calls = 0
         self._thread = 0
         self._mixed = ""
-        self._looks = 0  # since the last viewer came
+        self._looks = 0  # measured steps since the last viewer came
         self.spent_ns = 0
-        self.compiled = False  # then nothing is surveyed
-        self.plain = True  # nothing is computed again by a setting, so a survey sees what could be
+        self.compiled = False  # the program uses torch.compile: nothing is surveyed
+        self.plain = True  # no setting recomputes anything now, so a survey sees what could be saved
         self._custom = ""
-        self.custom = ""  # a function in a model that has a backward of the program's own
-        self.mixed = ""  # the type of which the program has autocast run its model
-        self.blocks: list[Seen] = []  # those whose forward ran
-        self.record: Record | None = None  # the step, None before the first
+        self.custom = ""  # a function in a model whose backward the program defines
+        self.mixed = ""  # the type that the program's own autocast uses for its model
+        self.blocks: list[Seen] = []  # those that ran
+        self.record: Record | None = None  # of the last surveyed step, None before the first
         self._trained: list[weakref.ref[Any]] = []
 
     @property
@@ -72,20 +71,20 @@ class Survey:
         return [model for reference in self._trained if (model := reference()) is not None]
 
     def renew(self) -> None:
-        """Have the next steps that are looked at be surveyed."""
+        """Survey the next measured steps."""
         self._looks = 0
 
     def demand(self) -> None:
-        """Raise `Refused` where no step was surveyed, with the reason."""
+        """Raise `Refused`, with the reason, if no step has been surveyed."""
         if self.record is not None:
             return
         if self.compiled:
-            raise Refused("the program is compiled by torch.compile, and the compiled code would not know of it")
-        raise Refused("no step was looked at yet: try again after the next one")
+            raise Refused("the program uses torch.compile, and the compiled code would ignore the change")
+        raise Refused("no step has been measured yet: try again after the next one")
 
     @touches
     def begin(self) -> None:
-        """Watch the step that begins, if it is time for a survey."""
+        """Watch the step that begins, if a survey is due."""
         self._looks += 1
         if self._handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
             return
@@ -100,7 +99,7 @@ class Survey:
         self._course.begin(self._registry.holdings())
 
     def end(self) -> bool:
-        """Have the step be over, and keep what was seen. Report whether the step was surveyed."""
+        """End the step and keep what was found. Report whether the step was surveyed."""
         if not self._handles:
             return False
         self.leave()
@@ -110,7 +109,7 @@ class Survey:
         return True
 
     def leave(self) -> None:
-        """Take the hooks away."""
+        """Remove the hooks."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -154,7 +153,7 @@ class Survey:
         self.spent_ns += time.perf_counter_ns() - start
 
     def _give_up(self) -> None:
-        """Leave a program alone that does what is not understood here."""
+        """Stop the survey: the program does something that it cannot handle."""
         self.leave()
         self._course.end()
 
@@ -173,21 +172,21 @@ class Survey:
 
     @called_by_pytorch
     def _begin_backward(self, call: _Call) -> None:
-        self._registry.settle()  # what has ended before the backward is no part of it
+        self._registry.settle()  # count as freed what ended before the backward
         self._course.backward(call.number)
         call.check_inputs()
 
     @touches
     def _again(self, module: Any) -> None:
-        """Note that a module is computed again already."""
+        """Note that the program itself already recomputes a module."""
         for seen in self._seen.values():
             own = seen.module()
             if own is not None and any(part is module for part in own.modules()):
-                seen.why_not = "the program computes it again already"
+                seen.why_not = "the program already recomputes it"
 
 
 class _Call:
-    """A forward of a block, and how things were when it began."""
+    """One forward of a block, and the state in which it began."""
 
     @touches
     def __init__(self, seen: Seen, module: Any, given: Any, number: int) -> None:
@@ -202,7 +201,7 @@ class _Call:
 
     @touches
     def end(self, output: Any, now: int) -> None:
-        """Note what the forward did, which was over at a time of the performance counter."""
+        """Note what the forward did. `now` is when it ended, by the performance counter."""
         seen = self._seen
         seen.forward_ns += now - self._began
         seen.calls.append(self.number)
@@ -210,15 +209,15 @@ class _Call:
         if self._strange:
             seen.why_not = f"{GIVEN}{self._strange}, which a second forward might change again"
         elif custom:
-            seen.why_not = f"it uses {custom}, a function with a backward of the program's own"
+            seen.why_not = f"it uses {custom}, an autograd function that the program defines"
         else:
             seen.why_not = seen.why_not or self._before.changes(self.module)
         self.check_inputs()
 
     @touches
     def check_inputs(self) -> None:
-        """Note whether what the block was given is still that."""
+        """Note whether the block's inputs have been changed in place."""
         for reference, version in self._inputs:
-            tensor = reference()  # with it the version is that of the memory, whoever changed it
+            tensor = reference()  # its version counts every change of the memory, by any tensor that shares it
             if tensor is not None and tensor._version != version:
-                self._seen.why_not = "what it is given is changed in place"
+                self._seen.why_not = "its input is changed in place"

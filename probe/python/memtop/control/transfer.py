@@ -1,4 +1,4 @@
-"""The setting `saved_tensors`: where what is saved for the backward waits for it."""
+"""The setting `saved_tensors`: where tensors saved for the backward pass are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Transfer:
     """See `setting.Setting`."""
 
     key = "saved_tensors"
-    about = "where tensors that are saved for the backward wait: host copies them to pinned memory and back"
+    about = "where tensors saved for the backward pass are kept: host copies them to pinned memory and back"
     once = False
     choices = (DEVICE, HOST)
 
@@ -32,19 +32,19 @@ class Transfer:
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
         if value == HOST and not torch.cuda.is_initialized():
-            raise Refused("what this program saves is in the host's memory already: it uses no other device")
+            raise Refused("the program uses no GPU: its saved tensors are in host memory already")
         if value == HOST and not self._saved.free():
-            raise Refused("the program has hooks for saved tensors of its own, or forbids them")
+            raise Refused("the program has its own saved-tensor hooks, or forbids such hooks")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Foresee nothing: when what comes back is needed depends on the device."""
+        """Predict nothing: the device decides when a tensor must be back."""
         return unknown
 
     def switch(self, value: str) -> None:
-        """Use a value from here on."""
+        """Use the value from now on."""
         self.check(value)
         self._saved.move(value == HOST)
 
     def restore(self) -> None:
-        """Have all be as the program made it."""
+        """Put everything back as the program made it."""
         self._saved.move(False)
