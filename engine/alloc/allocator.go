@@ -44,8 +44,8 @@ type Allocator struct {
 	now   int64 // microseconds since the epoch, of the call under way
 }
 
-// Options are what may be said of a new [Allocator]. The zero value is an
-// allocator with PyTorch's defaults and no history.
+// Options configurea new [Allocator]. The zero value is an allocator with
+// PyTorch's defaults and no history.
 type Options struct {
 	// Device is the device's number in traces and statistics.
 	Device int

@@ -41,8 +41,8 @@ type Syncer interface {
 	SyncEvent(e Event)
 }
 
-// Neighbour is a driver that takes memory of the device for itself, too, such as
-// for kernels that it loads.
+// Neighbour is a driver that also takes device memory for itself, for example for
+// the kernels that it loads.
 type Neighbour interface {
 	// SetEmptyCache gives the driver [Allocator.EmptyCache], for when it lacks
 	// memory outside of the allocator's calls.

@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Names holds the tables that the events of one or several allocators refer to:
+// Names holds the tables to which the events of one or several allocators refer:
 // labels, stacks and streams. Tags made by it are good for all of those
 // allocators. It is safe for concurrent use.
 type Names struct {

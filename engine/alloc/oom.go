@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// OOMError says that a request could not be met, what it was, and who holds the
-// memory. It is an [ErrNoMemory].
+// OOMError reports a request that failed for lack of memory: the request, and
+// what holds the memory. It is an [ErrNoMemory].
 type OOMError struct {
 	Device    string
 	Requested int64  // bytes, as asked for

@@ -8,9 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Stacks says which events get the Go stack of the call that caused them. A
-// stack that was seen before costs a fraction of a microsecond on amd64, some
-// microseconds elsewhere.
+// Stacks selects the events that record the Go stack of their cause. A stack that
+// was seen before costs a fraction of a microsecond on amd64, some microseconds
+// elsewhere.
 type Stacks uint8
 
 // The choices. With StacksAlloc, the events of a free have the stack of the

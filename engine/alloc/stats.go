@@ -21,8 +21,8 @@ func (c *Counter) sub(n int64) {
 	c.Freed += n
 }
 
-// PoolCounter follows a quantity in all pools, and in the small and the large
-// ones. A block counts where it lives, whatever its size.
+// PoolCounter follows a quantity in all pools together, in the small pools, and
+// in the large pools. A block counts where it lives, whatever its size.
 type PoolCounter struct {
 	All    Counter
 	byPool [2]Counter // the small and the large one, an array so that choosing is no branch

@@ -2,7 +2,8 @@ package alloc
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Label says in words what a block is for. All but the category may be empty.
+// Label describes the purpose of a block in words. All but the category may be
+// empty.
 type Label struct {
 	Category trace.Category
 	Layer    string // the module, as "blocks.3.attn.qkv"
@@ -11,8 +12,8 @@ type Label struct {
 	DType    string // as "bf16"
 }
 
-// Tag is a [Label] that was interned in [Names]: a small value to be made once
-// and used for many blocks. The zero Tag says nothing, and counts as [Other].
+// Tag is a [Label] interned in [Names]: a small value that the caller makes once
+// and uses for many blocks. The zero Tag says nothing, and counts as [Other].
 type Tag struct {
 	event    trace.NoteID // the note of the block's events
 	block    trace.NoteID // its note in a state

@@ -70,7 +70,7 @@ type AttentionBackward struct {
 	Work Buffer
 }
 
-// Attentions mixes rows by their likeness.
+// Attentions computes attention and its gradients.
 type Attentions interface {
 	// Attention writes O, and Probs or LSE.
 	Attention(p AttentionPlan)

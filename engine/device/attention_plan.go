@@ -9,15 +9,14 @@ import (
 // asked for.
 const defaultChunk = 64
 
-// AttentionPlan is a checked attention with no zeros left that stand for
-// something.
+// AttentionPlan is a checked Attention in which defaults replace the zeros.
 type AttentionPlan struct {
 	Attention
 	Compute  DType // Float64 when Q, K, V and O are, else Float32
 	AllHeads int   // of the whole batch
 }
 
-// AttentionBackwardPlan is the checked gradients of an attention.
+// AttentionBackwardPlan is a checked AttentionBackward.
 type AttentionBackwardPlan struct {
 	AttentionPlan
 	DO, DQ, DK, DV Heads

@@ -13,7 +13,7 @@ import (
 // ConvBandBytes is what a band's unfolded image is kept below.
 const ConvBandBytes = 8 << 20
 
-// ConvPlan is a checked convolution and how it is cut.
+// ConvPlan is a checked Conv2D, and how a backend divides it.
 type ConvPlan struct {
 	Conv2D                    // with no zeros left
 	OutRows, OutColumns int   // of the output
@@ -23,7 +23,7 @@ type ConvPlan struct {
 	Compute             DType // Float64 when every operand is, else Float32
 }
 
-// ConvBackwardPlan is the checked gradients of a convolution.
+// ConvBackwardPlan is a checked Conv2DBackward.
 type ConvBackwardPlan struct {
 	ConvPlan
 	DY, DX, DWeight, DBias Array
@@ -90,7 +90,7 @@ func (c Conv2D) BackwardWorkspace() int64 {
 	return p.backwardWorkspace()
 }
 
-// Band is some output rows of a group of an image.
+// Band is a range of output rows of one group of one image.
 type Band struct{ Image, Group, Row, Rows int }
 
 // Bands goes through the bands of every group of every image.

@@ -65,8 +65,8 @@ const (
 // Check panics unless there is such a function.
 func (op BinaryOp) Check(operation string) { checkNumber(operation, op, binaryCount) }
 
-// Elementwise computes every element by itself. Operands are floating-point;
-// types may differ from operand to operand.
+// Elementwise has the operations that compute each element independently.
+// Operands are floating-point; types may differ from operand to operand.
 type Elementwise interface {
 	// Fill sets every element to value, converted to dst's type. It also takes
 	// the integer types.

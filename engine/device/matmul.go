@@ -65,7 +65,7 @@ func (m MatMul) Normalized() MatMul {
 	return m
 }
 
-// MatMulPlan is a checked product with no zeros left that stand for something.
+// MatMulPlan is a checked MatMul in which defaults replace the zeros.
 type MatMulPlan struct {
 	MatMul
 	Compute DType // Float64 when A, B and C are, else Float32
@@ -115,7 +115,7 @@ func (m *MatMul) check(name string, a Array, transposed bool, rows, cols, stride
 	}
 }
 
-// MatMuls multiplies matrices.
+// MatMuls has the matrix product.
 type MatMuls interface {
 	// MatMul computes a product. Gradients are MatMul again: dA = dC·Bᵀ,
 	// dB = Aᵀ·dC, and the bias's by Reduce over rows or by SumA.

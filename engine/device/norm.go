@@ -28,13 +28,13 @@ type NormBackward struct {
 	Add, Low Array
 }
 
-// NormPlan is a checked normalisation. That of RMSNorm has no Mean and no Bias.
+// NormPlan is a checked Norm. That of RMSNorm has no Mean and no Bias.
 type NormPlan struct {
 	Norm
 	Compute DType // Float64 when X is, else Float32
 }
 
-// NormBackwardPlan is the checked gradient of a normalisation.
+// NormBackwardPlan is a checked NormBackward.
 type NormBackwardPlan struct {
 	NormPlan
 	DY, DX, DWeight, DBias Array
@@ -90,7 +90,7 @@ func (g NormBackward) Plan() NormBackwardPlan {
 // Wide reports whether it is computed in float64.
 func (p *NormPlan) Wide() bool { return p.Compute == Float64 }
 
-// Normalizations normalises rows and undoes it for gradients.
+// Normalizations normalises rows, and computes the gradients of that.
 type Normalizations interface {
 	// Normalize sets, for every row of a LayerNorm, y = (x−mean)·rstd·w + b with
 	// the row's mean and rstd = 1/√(variance + eps), the variance being the biased

@@ -64,8 +64,8 @@ const QuantBlock = 256
 // QuantBlocks returns the scales that n elements have.
 func QuantBlocks(n int) int { return (n + QuantBlock - 1) / QuantBlock }
 
-// Update is one step of a list of parameter arrays, which have the rule and its
-// constants in common.
+// Update is one optimizer step of a list of parameter arrays, all with the same
+// rule and constants.
 type Update struct {
 	Rule Rule
 	List []Parameter
@@ -106,7 +106,7 @@ type Parameter struct {
 	First bool
 }
 
-// UpdatePlan is a checked Update: what the rule does not use is absent.
+// UpdatePlan is a checked Update, without the fields that its rule does not use.
 type UpdatePlan struct{ Update }
 
 // Wide reports whether it is computed in float64.
@@ -177,8 +177,8 @@ type Optimizers interface {
 	AdvanceStep(step, foundInf Array)
 }
 
-// Scaling is what loss scaling needs, without a value reaching the
-// host. All scalars are one float32 element each.
+// Scaling has the operations that loss scaling needs. None of them brings a value
+// to the host. All scalars are one float32 element each.
 type Scaling interface {
 	// Unscale multiplies every gradient by 1/scale in place and sets foundInf
 	// to 1 when any element was infinite or NaN; it never sets it to 0.

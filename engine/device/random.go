@@ -1,8 +1,8 @@
 package device
 
-// Seed places an operation in the random sequence. Element i takes lane i mod 4
-// of Philox4x32-10 with key Seed and counter Offset + i/4 (128 bits wide, high
-// half 0), so equal seeds give equal numbers on every device and with any
+// Seed is the place of an operation in the random sequence. Element i takes lane
+// i mod 4 of Philox4x32-10 with key Seed and counter Offset + i/4 (128 bits wide,
+// high half 0), so equal seeds give equal numbers on every device and with any
 // number of threads. An operation on n elements uses Uses(n) counters.
 type Seed struct {
 	Seed, Offset uint64

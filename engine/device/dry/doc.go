@@ -1,4 +1,4 @@
-// Package dry is a device that computes nothing: its memory is addresses only,
+// Package dry is a device that computes nothing. Its memory is only addresses,
 // and its operations return at once. A training step on it takes the very same
 // path through the engine as on a real device, and asks the allocator for the
 // same bytes in the same order, so it says what the step will need before

@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 )
 
-// Memory is a driver for engine/alloc whose segments are nothing but addresses.
-// It is used by one goroutine at a time.
+// Memory is a driver for engine/alloc whose segments are only addresses. It is
+// used by one goroutine at a time.
 type Memory struct {
 	capacity int64
 	used     int64

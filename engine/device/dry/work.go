@@ -5,8 +5,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Kind is a kind of work, of which a unit takes about the same time wherever it is
-// done on a device.
+// Kind is a kind of work. On one device, every unit of a kind takes about the
+// same time.
 type Kind uint8
 
 // The kinds. Products are counted in multiplications, what is read and written in
@@ -24,7 +24,7 @@ const (
 	Kinds = int(iota)
 )
 
-// Work is how much of each kind was done.
+// Work is an amount of work of each kind.
 type Work [Kinds]float64
 
 // Meter counts the work that it passes on to a backend. It belongs to one
