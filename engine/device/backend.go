@@ -70,8 +70,8 @@ type Fetched interface {
 // Crossing is a copy between a device and its host that runs beside other
 // operations. It belongs to the goroutine of the Backend, and must be waited for.
 type Crossing interface {
-	// Await has the operations that are queued from now on come after the copy,
-	// and does not wait for it.
+	// Await orders all operations queued from now on after the copy. It does not
+	// wait for the copy.
 	Await()
 	// Wait waits for the copy. It returns the first failure of the queue, and is
 	// called once.
@@ -87,7 +87,7 @@ type Shapes interface {
 	CopyStrided(dst, src Strided, shape []int)
 }
 
-// Reduction names what Reduce does to the elements of one group.
+// Reduction names how Reduce combines the elements of one group.
 type Reduction uint8
 
 // The reductions.

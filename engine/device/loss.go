@@ -12,9 +12,9 @@ import "fmt"
 type CrossEntropy struct {
 	Rows, Classes int
 	IgnoreIndex   int64
-	// Stride is how many elements there are from one row of logits to the next, 0
-	// for Classes. What lies between rows counts for nothing; gradients have the same
-	// stride, and 0 there.
+	// Stride is the number of elements from one row of logits to the next, 0 for
+	// Classes. Elements between rows are ignored; gradients have the same stride,
+	// and zeros there.
 	Stride  int
 	Logits  Array
 	Targets Array

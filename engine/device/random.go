@@ -13,7 +13,7 @@ func Uses(n int) uint64 {
 	return uint64(n+3) / 4
 }
 
-// Random draws numbers.
+// Random has the operations that use random numbers.
 type Random interface {
 	// Dropout zeroes every element with probability p and multiplies the rest
 	// by 1/(1−p). Element i is kept when u ≥ p, u = (32 random bits >> 8)·2^-24.
