@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reach returns a name for a socket's path that fits into an address, which
-// has room for 107 bytes: a longer path is reached through its open folder. The
-// name is good until release is called.
+// reach returns a name for a socket's path that fits into a socket address, which
+// has room for 107 bytes. It reaches a longer path through the open folder. The
+// name is valid until the caller calls release.
 func reach(path string) (name string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil

@@ -10,31 +10,31 @@ import (
 
 // Base states
 //
-// Asking the source for a state holds up its allocator, so viewers that come
-// close together share one: a viewer that gets a base that is a little old reads the
-// events since then from the ring. A thousand viewers in a row cost a few
-// states, not a thousand.
+// Asking the source for a state holds up its allocator, so viewers that connect
+// within a short time share one state. A viewer that gets a slightly old base
+// reads the events since then from the ring. A thousand viewers in a row cost a
+// few states, not a thousand.
 
-// baseLifetime is how long a state is good for new viewers.
+// baseLifetime is how long new viewers may share a state.
 const baseLifetime = 250 * time.Millisecond
 
-// base is the state of a device at one moment, with tables that know
-// everything it refers to. Only its past changes, once, when a viewer asks for it.
+// base is the state of a device at one moment, with tables that know everything
+// it refers to. Only its past changes, once, when a viewer first asks for it.
 type base struct {
 	at     int64 // number of the first event after it
 	taken  time.Time
 	state  trace.State
-	sums   blackbox.Sums // of the events before it, where there is a black box
+	sums   blackbox.Sums // of the events before it, with a black box
 	tables *trace.Tables
-	past   past // what led to it, found when a viewer asks
+	past   past // the events before it, found when a viewer asks
 }
 
 type sharedBase struct {
-	mu sync.Mutex // held while the source is asked; never taken by the program
+	mu sync.Mutex // held during a call of the source; the program never takes it
 	b  *base
 }
 
-// base returns a state of the device whose following events are still kept.
+// base returns a state of the device. The ring still has all events after it.
 func (p *Probe) base(device int) *base {
 	s, r := p.bases[device], p.rings[device]
 	s.mu.Lock()
@@ -45,8 +45,8 @@ func (p *Probe) base(device int) *base {
 	return s.b
 }
 
-// good reports whether a viewer can begin with b: it is the state of right now,
-// or young and with only a few events since.
+// good reports whether a viewer can begin with b: it is the current state, or it
+// is young and only a few events followed it.
 func (b *base) good(r *ring) bool {
 	since := r.end() - b.at
 	return since == 0 || since < r.kept()/4 && time.Since(b.taken) < baseLifetime
@@ -65,16 +65,16 @@ func (p *Probe) takeBase(device int) *base {
 	return b
 }
 
-// sharedTables are the newest tables that the source was asked for.
-// Asking takes a lock that the program needs too, if only for a moment, so
-// sessions that have read the same events ask once.
+// sharedTables are the newest tables that the source returned. Asking for them
+// briefly takes a lock that the program needs too, so sessions that have read the
+// same events ask once.
 type sharedTables struct {
 	mu    sync.Mutex
 	known *trace.Tables
-	ends  []int64 // by device: events before these refer to what is known
+	ends  []int64 // by device: the tables cover events before these
 }
 
-// covering returns tables that know all that events before ends refer to.
+// covering returns tables that cover all events before ends.
 func (t *sharedTables) covering(p *Probe, ends []int64) *trace.Tables {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,15 +86,15 @@ func (t *sharedTables) covering(p *Probe, ends []int64) *trace.Tables {
 	return t.known
 }
 
-// fresh returns tables that know all that has happened.
+// fresh returns tables that cover all events so far.
 func (t *sharedTables) fresh(p *Probe) *trace.Tables {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ask(p)
 }
 
-// ask first notes how far the events are, then takes the tables: what those
-// events refer to was interned before they were recorded.
+// ask first notes the ends of the rings, then takes the tables: the program
+// interns a name before it records an event that refers to it.
 func (t *sharedTables) ask(p *Probe) *trace.Tables {
 	ends := make([]int64, len(p.rings))
 	for device, r := range p.rings {

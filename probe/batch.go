@@ -9,10 +9,11 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// batch sends what has happened since the last one. A step must come after its
-// events, so the end of the steps is read before the end of the events; the tables
-// are asked for after that, so that they have all names of the events. The gauges
-// are read first of all, so that the events that led to them are in the batch.
+// batch sends what happened since the last batch. The order of reading matters. A
+// step must come after its events, so batch reads the end of the steps before the
+// end of the events. It asks for the tables after that, so that they have all
+// names of the events. It reads the gauges first, so that the batch has the
+// events that led to them.
 func (s *session) batch() error {
 	began, waited := time.Now(), s.w.waited
 	gauges, looked := s.p.gauges.read(s.p.o.Gauge)
@@ -51,9 +52,9 @@ func (s *session) events(device int, end int64) {
 		at := s.at[device]
 		events, ok := r.read(at)
 		if !ok && lost {
-			return // the program is too quick by far
+			return // the program is far too fast
 		}
-		if !ok { // the state may be a little old: what came after it belongs to the batch
+		if !ok { // the state may be a little old: later events belong to the batch
 			s.lost(device)
 			lost = true
 			continue
@@ -72,7 +73,7 @@ func (s *session) events(device int, end int64) {
 
 func hasSlack(e trace.Event) bool { return e.Slack > 0 }
 
-// withoutSlack returns events as a viewer of minor version 0 reads them.
+// withoutSlack returns events in the form that a viewer of minor version 0 reads.
 func withoutSlack(events []trace.Event) []trace.Event {
 	old := slices.Clone(events)
 	for i := range old {
@@ -81,8 +82,8 @@ func withoutSlack(events []trace.Event) []trace.Event {
 	return old
 }
 
-// lost sends a viewer that was too slow how much it missed, and begins again
-// with the state of now.
+// lost tells a slow viewer how many events it missed, and begins again with the
+// current state.
 func (s *session) lost(device int) {
 	at := s.at[device]
 	missed := s.base(device, at, "the viewer fell behind")
@@ -90,9 +91,9 @@ func (s *session) lost(device int) {
 	s.p.o.Log.Info("viewer fell behind", "device", device, "missed", missed)
 }
 
-// first sends the state to begin with, and before it the past where the viewer
-// asked for that. The state itself comes as well: it has what undoing events cannot
-// recover, such as the requested size of a free block.
+// first sends the first state, and before it the past if the viewer asked for
+// that. It sends the state in both cases: undoing events cannot recover
+// everything in it, such as the requested size of a free block.
 func (s *session) first(device int) {
 	if s.past {
 		b := s.p.base(device)
@@ -105,11 +106,11 @@ func (s *session) first(device int) {
 	s.base(device, 0, "")
 }
 
-// base sends a state of the device, and returns how many events from number at
-// on the viewer misses by it.
+// base sends a state of the device. It returns how many events, from number at
+// on, the viewer skips because of it.
 func (s *session) base(device int, at int64, reason string) (missed int64) {
 	b := s.p.base(device)
-	if b.at < at { // it is shared, and this viewer has had more
+	if b.at < at { // the state is shared, and this viewer is ahead of it
 		b = s.p.takeBase(device)
 	}
 	if reason != "" {
@@ -126,7 +127,7 @@ func (s *session) steps(end int64) {
 	for ; s.step < end; s.step++ {
 		step, lost := s.p.steps.read(s.step)
 		if step == nil && !lost {
-			break // it has its number and is being written
+			break // the step has its number and is still being written
 		}
 		if lost {
 			s.p.meter.droppedSteps.Add(1)
@@ -137,7 +138,7 @@ func (s *session) steps(end int64) {
 	s.tell(steps)
 }
 
-// tell sends steps, in batches to a viewer that reads them.
+// tell sends steps: in batches, to a viewer that reads batches.
 func (s *session) tell(steps []*trace.Step) {
 	if s.minor >= 2 {
 		s.e.Steps(steps)
@@ -169,7 +170,7 @@ func (s *session) settings() {
 	s.changes = known
 }
 
-// hello is what a stream begins with.
+// hello is the first message of a stream.
 func (p *Probe) hello(interval time.Duration) *wire.Hello {
 	h := &wire.Hello{
 		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,

@@ -8,16 +8,17 @@ import (
 
 // # Too many connections
 //
-// A viewer too many must get an answer, or the program would seem to hang. Closing its connection at once would not do: a unix socket that is closed
-// with a request unread gives the other side an error in the place of the answer.
-// So a few more connections are served, in which every request is answered with
-// "busy". How long and how often is bounded: a viewer in a loop gets a few hundred
-// answers a second, and the others wait in the system's queue.
+// A viewer beyond the limit must get an answer, or the program would seem to
+// hang. The server cannot just close its connection: when a unix socket is closed
+// with a request unread, the other side gets an error instead of the answer. So
+// the server accepts a few extra connections and answers every request on them
+// with "busy". It limits how long and how often it does so: a viewer in a loop
+// gets a few hundred answers a second, and the others wait in the system's queue.
 
-// bounded is a listener that has only so many connections open at a time.
+// bounded is a listener that limits how many connections are open at a time.
 type bounded struct {
 	net.Listener
-	slots, away chan struct{} // an item for each open connection, and for each too many; never closed
+	slots, away chan struct{} // an item for each open connection, and for each extra one; never closed
 	closed      chan struct{} // closed by Close
 	once        sync.Once
 }
@@ -29,7 +30,7 @@ func newBounded(l net.Listener) *bounded {
 	}
 }
 
-// Accept returns the next connection, when there is room for it.
+// Accept waits for room, then returns the next connection.
 func (b *bounded) Accept() (net.Conn, error) {
 	accepted, err := b.Listener.Accept()
 	if err != nil {
@@ -54,22 +55,22 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends a call of Accept that waits for room, too.
+// Close also ends a call of Accept that waits for room.
 func (b *bounded) Close() error {
 	b.once.Do(func() { close(b.closed) })
 	return b.Listener.Close()
 }
 
-// boundedConn is a connection that has room, or is one too many.
+// boundedConn is a connection within the limit, or an extra one.
 type boundedConn struct {
 	*net.UnixConn
 	tooMany bool
-	since   time.Time // when it was accepted, if it is one too many
+	since   time.Time // when it was accepted, for an extra one
 	release func()
 	once    sync.Once
 }
 
-// SetReadDeadline leaves a connection too many less time than others.
+// SetReadDeadline gives an extra connection less time than others.
 func (c *boundedConn) SetReadDeadline(t time.Time) error {
 	if last := c.since.Add(turnAwayWithin); c.tooMany && (t.IsZero() || t.After(last)) {
 		t = last

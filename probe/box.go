@@ -17,39 +17,42 @@ import (
 
 // # The black box
 //
-// What a viewer would be told is kept in a file in memory too, so that it can be
-// looked at when the program was killed. Events are stored there by the goroutine that
-// records them, see [blackbox.Ring]. All else is written by a goroutine of the box's
-// own: it is a session whose viewer is the file and that sends no events. A state and
-// all names begin a generation; what comes after it is appended, and before the ring
-// has lost the events since that state, or where there is no room, comes another.
+// The probe also keeps what it sends to viewers in a file in memory, so that a
+// user can read it after the program was killed. The goroutine that records an
+// event stores it there, see [blackbox.Ring]. A goroutine of the box writes all
+// else: it is a session whose viewer is the file, without events. A state and all
+// names begin a generation. The box appends what follows, and begins another
+// generation before the ring loses events since that state, or when the room is
+// used up.
 //
-// The box costs the program a store for each event, and what its goroutine takes of the
-// processor. Asking for a state holds up the allocator: the next one is not asked for
-// until a hundred times as long has passed.
+// The box costs the program a store for each event, and the processor time of its
+// goroutine. Asking for a state holds up the allocator, so the box then waits a
+// hundred times as long before it asks again.
 
 const (
-	// DefaultBox is how many bytes a black box has.
+	// DefaultBox is the usual size of a black box in bytes.
 	DefaultBox = 16 << 20
-	// LeastBox and MostBox are how few and how many it may have.
+	// LeastBox and MostBox are the smallest and the largest size.
 	LeastBox = blackbox.LeastSize
 	MostBox  = blackbox.MostSize
-	// boxPage is what sizes are multiples of.
+	// boxPage divides all sizes.
 	boxPage = 4096
-	// boxPause is between two times of writing to the box, but where a ring runs full
-	// or an event has a new name: these are gathered for boxNames.
+	// boxPause is the pause between two writes to the box, unless a ring runs full
+	// or an event has a new name. New names are collected for boxNames.
 	boxPause = 100 * time.Millisecond
 	boxNames = 10 * time.Millisecond
 	// boxAlive is how often a program that does nothing notes that it runs.
 	boxAlive = time.Minute
-	// boxRest is how many times as long as a state took is at least before the next.
+	// boxRest is how many times longer than a state took the box waits before the
+	// next one.
 	boxRest = 100
-	// boxRetry is how long a state that did not fit into the box is not tried again.
+	// boxRetry is the wait before the box tries again a state that did not fit.
 	boxRetry = 10 * time.Second
 )
 
-// box is a program's black box. Its record is called by those who record; all else
-// belongs to the goroutine of run, and before it and after it to Listen and Close.
+// box is a program's black box. The recording goroutines call record. The
+// goroutine of run owns all else; before it starts and after it ends, Listen and
+// Close do.
 type box struct {
 	p     *Probe
 	file  *boxFile
@@ -60,24 +63,24 @@ type box struct {
 	done  chan struct{} // closed when run has returned
 	half  int64         // of a ring, less one: a mask
 
-	stacks, notes atomic.Uint32 // how many are written
-	cut           atomic.Bool   // the file was cut short by another: nothing is stored any more
+	stacks, notes atomic.Uint32 // how many the box has
+	cut           atomic.Bool   // another program cut the file short: the box stores nothing more
 
-	s      *session // of the generation at hand
+	s      *session // of the current generation
 	ends   []int64
-	states []int64     // by device: the event after the state of the generation
-	rest   time.Time   // no state is asked for before it
+	states []int64     // by device: the first event after the generation's state
+	rest   time.Time   // the box asks for no state before it
 	again  *time.Timer // wakes the goroutine when the rest is over
 }
 
-// boxRing is what a ring needs to keep its events in the box too.
+// boxRing lets a ring keep its events in the box too.
 type boxRing struct {
 	*blackbox.Ring
 	box *box
 }
 
-// record stores an event, and wakes the box's goroutine when it refers to a name that
-// is not written yet, or when half of the ring is full.
+// record stores an event. It wakes the box's goroutine when the event refers to a
+// name that the box does not have yet, or when half of the ring is full.
 func (r *boxRing) record(e *trace.Event) {
 	b, at := r.box, int64(0)
 	if b.cut.Load() {
@@ -96,7 +99,7 @@ func (r *boxRing) record(e *trace.Event) {
 	}
 }
 
-// signal leaves a word in a channel that has room for one, unless there is one.
+// signal puts an item into a channel with room for one, unless it is full.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -104,15 +107,16 @@ func signal(c chan struct{}) {
 	}
 }
 
-// wake has the box's goroutine look what is new. A nil box has none.
+// wake makes the box's goroutine look for news. On a nil box it does nothing.
 func (b *box) wake() {
 	if b != nil {
 		signal(b.woken)
 	}
 }
 
-// openBox makes the program's black box, before anything is observed. A program without
-// one is still watched: the log says why.
+// openBox makes the program's black box, before the probe observes anything. When
+// that fails, viewers can still watch the program, and the log says why there is
+// no box.
 func (p *Probe) openBox() {
 	file, w, err := p.makeBox()
 	if err != nil {
@@ -133,7 +137,8 @@ func (p *Probe) openBox() {
 	p.box = b
 }
 
-// makeBox makes the file, nil where the options or the environment want none.
+// makeBox makes the file. It returns nil when the options or the environment want
+// none.
 func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
 	size, folder, err := p.o.boxPlace()
 	if err != nil || size == 0 {
@@ -185,8 +190,8 @@ func (p *Probe) withoutBox(err error) {
 	p.o.Log.Warn("no black box", "error", err)
 }
 
-// run writes what is new whenever there is something. It sleeps most of the time: what
-// wakes a program costs it more than what is then written.
+// run writes news when there is some. It sleeps most of the time: waking costs
+// the program more than the writing.
 func (b *box) run() {
 	defer close(b.done)
 	alive := time.NewTicker(boxAlive)
@@ -211,8 +216,8 @@ func (b *box) run() {
 	}
 }
 
-// pause sleeps for so long, until half of a ring is full or the program ends; or until
-// something comes from a channel, which it reports.
+// pause sleeps for that long, or until half of a ring is full or the program
+// ends. It also ends, and reports true, when the channel has an item.
 func (b *box) pause(d time.Duration, until <-chan struct{}) (came bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -228,7 +233,7 @@ func (b *box) pause(d time.Duration, until <-chan struct{}) (came bool) {
 	return false
 }
 
-// update writes what is new, as a new generation where that is needed.
+// update writes the news, as a new generation if needed.
 func (b *box) update() error {
 	b.w.Alive(time.Now().UnixMicro())
 	err := b.append()
@@ -261,7 +266,7 @@ func (b *box) begin() error {
 	p, held := b.p, b.p.meter.states.Load()
 	bases, sums := make([]*base, 0, len(p.devices)), make([]blackbox.Sums, 0, len(p.devices))
 	for _, device := range p.devices {
-		base := p.takeBase(device) // and not one that viewers share, which may be old, or would be
+		base := p.takeBase(device) // not one that viewers share: that may be old
 		bases, sums = append(bases, base), append(sums, base.sums)
 	}
 	b.rest = time.Now().Add(boxRest * time.Duration(p.meter.states.Load()-held))
@@ -280,7 +285,7 @@ func (b *box) begin() error {
 	return b.append()
 }
 
-// append writes the names of all events so far, the newest step and the changes.
+// append writes the names in all events so far, the newest step and the changes.
 func (b *box) append() error {
 	p, e := b.p, b.s.e
 	steps := p.steps.end()
@@ -315,8 +320,8 @@ func (b *box) step(end int64) {
 	b.s.step = end
 }
 
-// close removes the box of a program that ended by itself, and leaves that of one that
-// had a request fail for lack of memory.
+// close removes the box of a program that ended normally. It keeps the box when a
+// request failed for lack of memory.
 func (b *box) close() {
 	if b == nil {
 		return
@@ -340,10 +345,10 @@ func (b *box) close() {
 	b.file.leave()
 }
 
-// bye writes what is new and how the program ended.
+// bye writes the last news and how the program ended.
 func (b *box) bye(failed int64) {
 	if b.append() != nil {
-		_ = b.begin() // else the box ends without a goodbye, which is true enough
+		_ = b.begin() // on failure the box ends without a goodbye
 	}
 	b.s.e.Bye(fmt.Sprintf("it ended after %d of its requests had found no memory", failed))
 	if b.s.e.Flush() == nil {
@@ -351,7 +356,8 @@ func (b *box) bye(failed int64) {
 	}
 }
 
-// touch calls do, which writes to the box. When the file was cut short the error says so.
+// touch calls do, which writes to the box. If another program cut the file short,
+// the error says so.
 func (b *box) touch(do func() error) error {
 	err := error(mapped.ErrCut)
 	if !b.cut.Load() && !b.file.isCut() {
@@ -364,17 +370,18 @@ func (b *box) touch(do func() error) error {
 	return err
 }
 
-// lose gives up the box of a program that goes on.
+// lose gives up the box while the program goes on.
 func (b *box) lose(err error) {
 	b.file.remove()
 	b.p.withoutBox(err)
 }
 
-// errNoMemoryFolder says that there is no place for a box.
+// errNoMemoryFolder says that the system has no folder in memory for a box.
 var errNoMemoryFolder = errors.New("there is no folder in memory for it, such as /dev/shm: name one with Options.BoxDir or " + protocol.BlackBoxVariable)
 
-// boxPlace returns the size of the box and its folder, "" for the usual one; the size 0
-// is none. What the options leave open the environment may say.
+// boxPlace returns the size of the box and its folder. The folder "" is the usual
+// one, and the size 0 means no box. The environment decides what the options
+// leave open.
 func (o *Options) boxPlace() (size int, folder string, err error) {
 	size, folder = o.Box, o.BoxDir
 	if text := os.Getenv(protocol.BlackBoxVariable); text != "" && (size == 0 || folder == "") {

@@ -18,13 +18,13 @@ var allocate = unix.Fallocate
 // boxFile is the file of a black box, in the program's memory.
 type boxFile struct {
 	file *os.File
-	path string // its place; it has its name there once it holds a state
+	path string // its final place; the file gets this name once it has a state
 	made string // where it is now
 	data []byte
 }
 
-// boxFolder returns the folder for a box whose program has its socket in another: that
-// one where it is in memory.
+// boxFolder returns the folder for a box, given the folder of the socket: the
+// same one if it is in memory.
 func boxFolder(sockets string, uid int) (string, error) {
 	if inMemory(sockets) {
 		return sockets, nil
@@ -35,19 +35,19 @@ func boxFolder(sockets string, uid int) (string, error) {
 	return "", errNoMemoryFolder
 }
 
-// inMemory reports whether what lies in a folder is kept in memory alone.
+// inMemory reports whether a folder's files are kept only in memory.
 func inMemory(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && (uint32(s.Type) == unix.TMPFS_MAGIC || uint32(s.Type) == unix.RAMFS_MAGIC)
 }
 
-// spare is how many times its size a box of the usual size leaves free beside it: a
-// folder in memory is others' too.
+// spare is how many times its own size a box of the usual size leaves free: other
+// programs use the folder in memory too.
 const spare = 8
 
-// makeBoxFile makes a file of that size and maps it. All of it is there from the begin, so
-// that no store to it can find the folder full. One of the usual size is made smaller
-// where there is little room.
+// makeBoxFile makes a file of that size and maps it. It allocates the whole file
+// at once, so that no later store can find the folder full. A box of the usual
+// size becomes smaller when there is little room.
 func makeBoxFile(path string, size int, usual bool) (*boxFile, error) {
 	var s unix.Statfs_t
 	if usual && unix.Statfs(filepath.Dir(path), &s) == nil {
@@ -90,9 +90,9 @@ func (b *boxFile) isCut() bool {
 	return err == nil && info.Size() < int64(len(b.data))
 }
 
-// name gives the file its name, where viewers see it.
+// name gives the file its final name, so that viewers see it.
 func (b *boxFile) name() error {
-	if err := os.Link(b.made, b.path); err != nil { // and not a rename, which would take another's place
+	if err := os.Link(b.made, b.path); err != nil { // not a rename, which would replace another box
 		return err
 	}
 	_ = os.Remove(b.made)
@@ -106,9 +106,9 @@ func (b *boxFile) remove() {
 	b.leave()
 }
 
-// leave takes the file out of the program's memory, and gives up the lock. Events that
-// are still being recorded must go somewhere, so empty memory takes its place, which
-// is none until it is written to; it stays until the program ends.
+// leave unmaps the file and gives up the lock. Goroutines may still record
+// events, so leave maps empty memory in its place, which takes no pages until
+// something writes to it. It stays mapped until the program ends.
 func (b *boxFile) leave() {
 	_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&b.data[0]), uintptr(len(b.data)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE)

@@ -4,7 +4,7 @@ package probe
 
 import "errors"
 
-// boxFile is the file of a black box, of which there are none on this system.
+// boxFile is the file of a black box. This system has none.
 type boxFile struct {
 	path string
 	data []byte

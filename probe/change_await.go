@@ -8,27 +8,27 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// awaited is a change that a step is to show.
+// awaited is a change that no step has shown yet.
 type awaited struct {
 	id         int64
 	key, value string
 	spelled    atomic.Pointer[string] // the value as the program writes it, nil when that is the same
 	taken      atomic.Bool            // the program has it
-	step       atomic.Int64           // the first that showed it, 0 for none so far
-	without    atomic.Int64           // the first that showed another value, 0 for none so far
-	refused    atomic.Pointer[string] // why no step will; nil when none failed
+	step       atomic.Int64           // the first step that showed it, 0 for none yet
+	without    atomic.Int64           // the first step that showed another value, 0 for none yet
+	refused    atomic.Pointer[string] // why no step will show it; nil unless it failed
 }
 
 // stepsWithout is how many steps may end with another value: the one that ran
-// when the program took it, one whose report was under way then, and one more in
-// programs that prepare steps ahead. A program that goes on without it has
-// dropped it and should have called Refuse.
+// when the program took the change, one whose report was under way then, and one
+// more in programs that prepare steps ahead. A program that goes on longer
+// without the value has dropped the change and should have called Refuse.
 const stepsWithout = 3
 
 var dropped = "the program accepted it and went on without it"
 
-// stepped is called by the program at the end of each step, when the step can
-// be found in the ring.
+// stepped updates the awaited changes. The program calls it at the end of each
+// step, when the ring has the step.
 func (c *changes) stepped(s *trace.Step) {
 	if waiting := c.waiting.Load(); waiting != nil {
 		for _, w := range *waiting {
@@ -37,7 +37,8 @@ func (c *changes) stepped(s *trace.Step) {
 	}
 }
 
-// refused is called by the program when it could not use what it had taken.
+// refused ends the wait for changes that the program took but could not use. The
+// program calls it.
 func (c *changes) refused(reason string, keys []string) {
 	if waiting := c.waiting.Load(); waiting != nil {
 		for _, w := range *waiting {
@@ -48,12 +49,12 @@ func (c *changes) refused(reason string, keys []string) {
 	}
 }
 
-// stepped notes the first step that shows the value. Steps that show another
-// count only when the program has taken it.
+// stepped notes the first step that shows the value. A step that shows another
+// value counts only after the program took the change.
 func (w *awaited) stepped(s *trace.Step) {
 	i := slices.IndexFunc(s.Settings, func(v trace.Value) bool { return v.Key == w.key })
 	switch {
-	case i < 0: // it says nothing of the setting
+	case i < 0: // the step does not report the setting
 	case w.shownBy(s.Settings[i].Value):
 		lower(&w.step, s.Number)
 	case w.taken.Load() && s.Number-lower(&w.without, s.Number) >= stepsWithout:
@@ -66,9 +67,9 @@ func (w *awaited) shownBy(value string) bool {
 	return value == w.value || spelled != nil && value == *spelled
 }
 
-// lower makes first the smaller of itself and number, where 0 is none, and
-// returns it. A step may be seen twice, and not in order: by the program and by
-// who asked for the change.
+// lower makes first the smaller of itself and number, with 0 for none, and
+// returns it. Two goroutines may see the same step, in any order: the program's
+// and that of the viewer's request.
 func lower(first *atomic.Int64, number int64) int64 {
 	for {
 		old := first.Load()
@@ -114,14 +115,14 @@ func (c *changes) expect(waiting []*awaited) {
 	c.waiting.Store(&waiting)
 }
 
-// await adds a change to those that steps are to show.
+// await adds a change to the list of awaited changes.
 func (c *changes) await(w *awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expect(append(c.awaiting(), w))
 }
 
-// awaiting returns a copy of the list of changes that steps are to show.
+// awaiting returns a copy of the list of awaited changes.
 func (c *changes) awaiting() []*awaited {
 	if waiting := c.waiting.Load(); waiting != nil {
 		return slices.Clone(*waiting)

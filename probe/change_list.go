@@ -11,29 +11,29 @@ import (
 
 // Changes
 //
-// A change is noted as pending, then predicted, then handed to the program, in
-// that order and one at a time, all on the asking viewer's goroutine. It is
-// applied at the first step that reports its value; Step notes that with a few
-// comparisons and without a lock. One that was asked for again before a step used
-// it is refused: no step will show it. So is one that the program has taken
-// back, see [Probe.Refuse].
+// The goroutine of the viewer's request notes a change as pending, then asks for
+// its prediction, then hands it to the program. It does so for one change at a
+// time. A change is applied at the first step that reports its value; Step notes
+// that with a few comparisons and without a lock. A change is refused when a
+// viewer changes the same setting again before a step used it: no step will show
+// it. It is also refused when the program takes it back, see [Probe.Refuse].
 
 const (
-	// changesKept bounds the list; the oldest that are settled go first.
+	// changesKept bounds the list. The oldest settled changes are dropped first.
 	changesKept = 512
-	// changesWaiting bounds those that no step has shown yet.
+	// changesWaiting bounds the changes that no step has shown yet.
 	changesWaiting = 64
 	// predictTimeout is how long a prediction may hold up a change.
 	predictTimeout = 5 * time.Second
 )
 
-// changes is the list of the changes that viewers asked for.
+// changes is the list of changes that viewers asked for.
 type changes struct {
 	control  Control
 	readOnly bool
 	steps    *stepRing
 	lease    *lease
-	turn     chan struct{} // one item while a change is being made
+	turn     chan struct{} // one item while a change is under way
 
 	mu      sync.Mutex // never taken by the program
 	list    []trace.Change
@@ -44,7 +44,7 @@ type changes struct {
 
 	asking  sync.Mutex // never taken by the program
 	asked   []trace.Option
-	edition edition // what asked is of
+	edition edition // the edition of asked
 }
 
 // edition changes when the options may have changed.
@@ -55,9 +55,9 @@ func (c *changes) init(o Options, steps *stepRing) {
 	c.turn = make(chan struct{}, 1)
 }
 
-// options returns what may be changed. The list must not be changed. The
-// program is asked once for all viewers, when a change or a step may have made
-// it another.
+// options returns the settings that viewers may change. The caller must not
+// modify the list. The probe asks the program once for all viewers, when a change
+// or a step may have changed the list.
 func (c *changes) options() []trace.Option {
 	if c.control == nil {
 		return nil
@@ -75,8 +75,8 @@ func (c *changes) options() []trace.Option {
 // allowed reports whether viewers may change anything.
 func (c *changes) allowed() bool { return c.control != nil && !c.readOnly }
 
-// view returns the changes and a number that is another whenever they are. The
-// list must not be changed.
+// view returns the changes and their version, which grows with every difference.
+// The caller must not modify the list.
 func (c *changes) view() ([]trace.Change, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +84,8 @@ func (c *changes) view() ([]trace.Change, int64) {
 	return c.list, c.version
 }
 
-// update replaces the list by one in which entry id is another: lists that
-// were handed out never change.
+// update replaces the list by a copy with another entry id. A list that view
+// returned never changes.
 func (c *changes) update(id int64, change func(*trace.Change)) {
 	c.list = slices.Clone(c.list)
 	for i := range c.list {

@@ -11,8 +11,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// set makes one change and returns what has become of it. An error says that
-// ctx was done first.
+// set makes one change and returns its result. An error says that ctx was done
+// first.
 func (c *changes) set(ctx context.Context, key, value string) (trace.Change, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -44,7 +44,7 @@ func (c *changes) set(ctx context.Context, key, value string) (trace.Change, err
 	return c.accepted(w, since), nil
 }
 
-// find returns the option, and why it cannot take the value.
+// find returns the option, and why it cannot take the value, "" if it can.
 func (c *changes) find(key, value string) (o trace.Option, reason string) {
 	options := c.control.Options()
 	i := slices.IndexFunc(options, func(o trace.Option) bool { return o.Key == key })
@@ -57,8 +57,8 @@ func (c *changes) find(key, value string) (o trace.Option, reason string) {
 	return o, ""
 }
 
-// foresee predicts changes that are not made, in turn with those that are. An
-// error says that ctx was done first.
+// foresee predicts changes without making them. It takes turns with changes that
+// are made. An error says that ctx was done first.
 func (c *changes) foresee(ctx context.Context, q question) (answer protocol.Prediction, err error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -102,8 +102,9 @@ func (c *changes) predict(ctx context.Context, wanted []trace.Value) *trace.Pred
 	return p
 }
 
-// accepted notes that the program has taken the value. The program may spell it
-// in another way, and steps from number since on may have shown that.
+// accepted notes that the program has taken the value. The program may spell the
+// value in another way, and steps from number since on may already have shown
+// that spelling.
 func (c *changes) accepted(w *awaited, since int64) trace.Change {
 	option, _ := c.find(w.key, w.value)
 	if spelled := option.Value; spelled != "" && spelled != w.value && !option.IsAction(spelled) {
@@ -119,14 +120,14 @@ func (c *changes) accepted(w *awaited, since int64) trace.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle()
-	c.version++ // the options are others now
+	c.version++ // the options have changed
 	return c.entry(w.id)
 }
 
 // waitPoll is how often a request that waits for its changes looks at them.
 const waitPoll = 20 * time.Millisecond
 
-// wait returns when none of the changes is pending any more, or d has passed.
+// wait returns when no change is pending any more, or after d.
 func (c *changes) wait(ctx context.Context, ids []int64, d time.Duration) {
 	if d <= 0 {
 		return

@@ -7,13 +7,14 @@
 //	socket   HTTP over a unix socket in a folder of the user's own          (socket.go, server.go)
 //	changes  what viewers asked the program to do otherwise                 (change_*.go, lease.go)
 //
-// The rule that carries the weight: nothing that the watched program calls
-// waits for a viewer. Record writes into memory that it alone writes and
-// publishes it with one atomic store; viewers that are too slow lose events,
-// learn how many, and start again from a fresh state.
+// The main rule: nothing that the watched program calls waits for a viewer.
+// Record writes into memory that only it writes, and publishes it with one atomic
+// store. A viewer that is too slow loses events, learns how many, and starts
+// again from a fresh state.
 //
-// What travels is written down in docs/protocol.md; package protocol is what both
-// sides agree on, and package wire is the stream. Viewers find and follow programs
-// by package attach, which a program that is watched does not compile. The package
-// knows no engine: a program's allocator calls a trace.Recorder, which a Probe is.
+// The protocol is in docs/protocol.md. Package protocol has the parts that both
+// sides share, and package wire has the stream. Viewers find and follow programs
+// with package attach, which the watched program does not import. The package
+// knows no engine: a program's allocator calls a trace.Recorder, and a Probe is
+// one.
 package probe

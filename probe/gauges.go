@@ -7,24 +7,25 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// gaugeLifetime is how old a look at the devices may be: drivers answer slowly,
-// and their numbers do not move faster.
+// gaugeLifetime is how old a reading of the gauges may be: drivers answer slowly,
+// and their numbers do not change faster.
 const gaugeLifetime = 250 * time.Millisecond
 
-// firstGauge is how long a caller waits for a look when there was none yet.
+// firstGauge is how long a caller waits for the first reading.
 const firstGauge = 250 * time.Millisecond
 
-// sharedGauges is the newest look at the devices. Looking happens on a
-// goroutine of its own: a driver that does not answer holds up no viewer.
+// sharedGauges is the newest reading of the gauges. A goroutine of its own reads
+// them, so that a driver that does not answer holds up no viewer.
 type sharedGauges struct {
 	mu      sync.Mutex
 	at      time.Time
 	known   []trace.Gauge
-	looking chan struct{} // closed when the look under way is done; nil when none is
+	looking chan struct{} // closed when the current reading is done; nil without one
 }
 
-// read returns the newest look, which must not be changed, and when it was;
-// none without a function to look with. It begins another when that is old.
+// read returns the newest reading and its time; none without a Gauge function.
+// The caller must not modify it. When the reading is old, read begins another
+// one.
 func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time) {
 	if look == nil {
 		return nil, time.Time{}
@@ -37,8 +38,8 @@ func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time
 	return g.newest()
 }
 
-// fresh is read for a caller that asks once: it waits for the look that is under
-// way, and returns none rather than an old one.
+// fresh is read for a caller that asks once. It waits for the current reading,
+// and returns none instead of an old one.
 func (g *sharedGauges) fresh(look func() []trace.Gauge) []trace.Gauge {
 	if look == nil {
 		return nil
@@ -52,8 +53,8 @@ func (g *sharedGauges) fresh(look func() []trace.Gauge) []trace.Gauge {
 	return known
 }
 
-// begin begins another look when the newest is old. The channel is closed when
-// the look under way is done, and nil when none is.
+// begin begins another reading when the newest is old. The channel is closed when
+// the current reading is done; it is nil without one.
 func (g *sharedGauges) begin(look func() []trace.Gauge) ([]trace.Gauge, time.Time, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,7 +79,7 @@ func (g *sharedGauges) look(look func() []trace.Gauge, done chan struct{}) {
 	close(done)
 }
 
-// wait returns when no look is under way, or after d: the driver may never
+// wait returns when no reading is under way, or after d: the driver may never
 // answer.
 func (g *sharedGauges) wait(d time.Duration) {
 	g.mu.Lock()
@@ -87,7 +88,7 @@ func (g *sharedGauges) wait(d time.Duration) {
 	await(looking, d)
 }
 
-// await waits until done is closed, or for d. A nil channel is not waited for.
+// await waits until done is closed, or for d. It does not wait for a nil channel.
 func await(done <-chan struct{}, d time.Duration) {
 	if done == nil {
 		return

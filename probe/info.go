@@ -56,8 +56,9 @@ func (p *Probe) serveInfo(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.info())
 }
 
-// totals returns what a device's memory adds up to. A source that keeps count is not
-// asked for its state, which would hold up its allocator while all blocks are copied.
+// totals returns the totals of a device's memory. It uses a source's own count if
+// it has one: asking for the state would hold up the allocator while all blocks
+// are copied.
 func (p *Probe) totals(device int) Totals {
 	if counted, ok := p.source.(Counted); ok {
 		return counted.Totals(device)
@@ -82,7 +83,7 @@ func totalsOf(s *trace.State) Totals {
 	return n
 }
 
-// userName returns who runs the program.
+// userName returns the name of the user who runs the program.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -90,11 +91,12 @@ func userName() string {
 	return strconv.Itoa(os.Geteuid())
 }
 
-// commandMax bounds what viewers are shown of a command line, in bytes.
+// commandMax bounds the part of a command line that viewers see, in bytes.
 const commandMax = 4096
 
-// commandLine returns what viewers, recordings and black boxes have of a command line:
-// all of it, or the program's name if setting, of [protocol.CommandLineVariable], wants that.
+// commandLine returns the command line that viewers, recordings and black boxes
+// show: all of it, or only the program's name if setting, the value of
+// [protocol.CommandLineVariable], says so.
 func commandLine(args []string, setting string) string {
 	if setting != "" && setting != "full" && len(args) > 0 {
 		args = []string{filepath.Base(args[0])}

@@ -9,11 +9,11 @@ import (
 
 // The lease
 //
-// One viewer at a time may change settings: two that try things at once would
-// each measure the other's change. The first viewer that asks while the
-// lease is free holds it. It ends at once when the holder's last stream does, so that
-// a viewer that is killed blocks no other; and by itself some time after its last
-// change, sooner for a holder without a stream.
+// One viewer at a time may change settings: two viewers that experiment at once
+// would measure each other's changes. The first viewer that asks while the lease
+// is free holds it. The lease ends at once when the holder's last stream ends, so
+// that a killed viewer blocks no other. It also ends some time after the holder's
+// last change, sooner for a holder without a stream.
 
 const (
 	leaseAlone     = 10 * time.Second // without a stream
@@ -68,7 +68,7 @@ func (l *lease) open(viewer string) {
 	l.streams[viewer]++
 }
 
-// close notes that one of them has ended.
+// close notes that one of viewer's streams has ended.
 func (l *lease) close(viewer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// serveMetrics answers with what a collector wants to know, in the format that
-// it likes best.
+// serveMetrics answers with the program's metrics, in the format that the
+// collector prefers.
 func (p *Probe) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	format, ok := exposition.Negotiate(r.Header["Accept"])
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// paced writes an answer of any length to a peer that must keep taking it: one
-// that takes less than a piece for a while is cut off.
+// paced writes an answer of any length to a peer that must keep reading. It cuts
+// off a peer that takes less than a piece within the limit.
 type paced struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -14,8 +14,9 @@ type paced struct {
 	waited  time.Duration // in Write and Flush, so far
 }
 
-// piece is how many bytes a peer must take within the limit. Without pieces one that
-// reads steadily, on a busy machine, would lose a batch of many megabytes.
+// piece is how many bytes a peer must take within the limit. Without pieces, a
+// peer that reads steadily on a busy machine would lose a batch of many
+// megabytes.
 const piece = 64 << 10
 
 func (p *Probe) newPaced(w http.ResponseWriter) *paced {
@@ -46,5 +47,5 @@ func (p *paced) Flush() error {
 	return p.control.Flush()
 }
 
-// extend gives the peer the limit from now on.
+// extend starts the limit again from now.
 func (p *paced) extend() error { return p.control.SetWriteDeadline(time.Now().Add(p.limit)) }

@@ -10,16 +10,16 @@ import (
 
 // The past
 //
-// A viewer that comes late wants to know what grew before it came, and the
-// ring still holds what happened last. Undoing that from a base gives the state
-// before it, so that the viewer may begin there and read on. It is worked out on
-// the viewer's goroutine, once for all viewers that share the base, and only for
-// those who ask.
+// A viewer that attaches late wants to know what grew before, and the ring still
+// has the last events. The probe undoes them from a base and gets the state
+// before them, so that the viewer can begin there and read on. The viewer's
+// goroutine does this, once for all viewers that share the base, and only for
+// viewers that ask.
 
 const (
 	// pastEvents bounds how far back a viewer may begin.
 	pastEvents = 1 << 17
-	// pastSteps is how many steps back is far enough.
+	// pastSteps is how many steps back a viewer begins.
 	pastSteps = 64
 )
 
@@ -32,8 +32,9 @@ type past struct {
 	known  bool
 }
 
-// before returns what led to a base, false where that is not known: the events
-// are not kept, or do not fit the state by the rules of PyTorch's allocator.
+// before returns the past of a base. It returns false when the past is unknown:
+// the ring no longer has the events, or they do not fit the state by the rules of
+// PyTorch's allocator.
 func (p *Probe) before(device int, b *base) (*past, bool) {
 	b.past.once.Do(func() { b.past.find(p, device, b) })
 	return &b.past, b.past.known
@@ -54,9 +55,9 @@ func (a *past) find(p *Probe, device int, b *base) {
 	a.known = r.Problems().Count == 0 && a.leads(p, device, b)
 }
 
-// leads reports whether a viewer that begins with the past arrives at the base:
-// a program whose allocator has other rules than PyTorch's may make it see blocks
-// that are not there. It is tried, in memory.
+// leads reports whether a viewer that begins with the past arrives at the base.
+// If the program's allocator has other rules than PyTorch's, the viewer may see
+// blocks that are not there. So leads replays the events in memory and compares.
 func (a *past) leads(p *Probe, device int, b *base) bool {
 	var bytes bytes.Buffer
 	e := wire.NewEncoder(&bytes)
@@ -99,8 +100,8 @@ func (a *past) begin() int {
 	return from
 }
 
-// last returns a copy of the events before number at that are still kept and
-// will be for a while, and the number of the first.
+// last returns a copy of the events before number at that the ring still has and
+// will keep for a while, and the number of the first.
 func (r *ring) last(at int64) (*trace.EventLog, int64, bool) {
 	log := new(trace.EventLog)
 	first := max(0, at-min(pastEvents, r.kept()/2))

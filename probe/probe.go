@@ -20,12 +20,12 @@ import (
 type Source interface {
 	// Devices returns the numbers of the devices, ascending. They never change.
 	Devices() []int
-	// Tables returns the tables that events and states refer to: at least what
-	// was used before the call. They only grow from one call to the next.
+	// Tables returns the tables that events and states refer to: at least all
+	// entries used before the call. They only grow from one call to the next.
 	Tables() trace.Tables
-	// State returns the device's memory as it is now. It calls at exactly once,
-	// at that very moment: every event before the state was recorded before the
-	// call of at and every later one after it. It records no event itself.
+	// State returns the device's memory as it is now. It calls at exactly once, at
+	// that moment: every earlier event was recorded before the call of at, and every
+	// later one is recorded after it. State itself records no event.
 	State(device int, at func()) trace.State
 	// Settings returns the allocator's settings.
 	Settings() []trace.Setting
@@ -33,38 +33,40 @@ type Source interface {
 	Observe(trace.Recorder)
 }
 
-// Counted is a [Source] that keeps count of what its memory adds up to. Viewers that put
-// many programs side by side ask for that ten times a second.
+// Counted is a [Source] that counts the totals of its memory. Viewers that show
+// many programs side by side ask for them ten times a second.
 type Counted interface {
-	// Totals returns what the device's State would add up to now. It is called by
-	// several goroutines.
+	// Totals returns the totals of the device's current State. Several goroutines
+	// may call it at once.
 	Totals(device int) Totals
 }
 
-// Totals is what the memory of a device adds up to, in bytes.
+// Totals are the sums over the memory of a device, in bytes.
 type Totals struct {
-	Allocated int64 // by blocks that are handed out and not freed
-	Requested int64 // by blocks that are in use, those too that are freed and wait for a stream
+	Allocated int64 // of blocks that are allocated and not freed
+	Requested int64 // of blocks in use, including freed ones that wait for a stream
 	Reserved  int64
 }
 
-// Control is what a program lets viewers change. Its methods are called from
-// the probe's own goroutines: Set by one at a time, the others by several.
+// Control lets viewers change a program's settings. Its methods are called from
+// the probe's own goroutines: Set by one goroutine at a time, the others by
+// several at once.
 type Control interface {
-	// Options returns what may be changed and the values that the next step
-	// will use.
+	// Options returns the settings that viewers may change, with the values that the
+	// next step will use.
 	Options() []trace.Option
-	// Set changes a value from the next step on, or says in one line why not.
-	// It must not wait for the step.
+	// Set changes a value from the next step on. Its error says in one line why it
+	// cannot. It must not wait for the step.
 	Set(key, value string) error
-	// Predict says what changes would do together, or returns nil when it is not
-	// known. It may take long and must not hold up the program.
+	// Predict says what the changes would do together, or returns nil when it does
+	// not know. It may take long and must not hold up the program.
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
-// Roomer is a [Control] that can also say how many samples at a time would fit into
-// so many bytes, 0 for all that the device has, with some changes made. It returns
-// nil when that is not known. It may take long and must not hold up the program.
+// Roomer is a [Control] that can also find the largest batch. It says how many
+// samples at a time would fit into a capacity in bytes, with some changes made;
+// the capacity 0 is the whole device. It returns nil when it does not know. It
+// may take long and must not hold up the program.
 type Roomer interface {
 	Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error)
 }
@@ -72,41 +74,40 @@ type Roomer interface {
 // Options are the details of a probe. The zero value is useful.
 type Options struct {
 	// Dir is the folder of the socket. Empty means $MEMTOP_DIR, else
-	// $XDG_RUNTIME_DIR/memtop, else memtop-UID in the temporary folder, which is
-	// where viewers look.
+	// $XDG_RUNTIME_DIR/memtop, else memtop-UID in the temporary folder. Viewers look
+	// there.
 	Dir string
-	// Path is the socket itself and overrides Dir. Its folder must be private
-	// all the same.
+	// Path is the path of the socket and overrides Dir. Its folder must be private
+	// too.
 	Path string
-	// Control is what viewers may change; nil for nothing.
+	// Control changes settings for viewers; with nil they can change none.
 	Control Control
-	// ReadOnly refuses all changes of all viewers, as the environment variable
+	// ReadOnly makes the probe refuse all changes, as the environment variable
 	// MEMTOP_READ_ONLY does.
 	ReadOnly bool
-	// Gauge looks at the devices from outside of the program; nil when there is
-	// nothing to look with. It is called only while a viewer watches, by one
-	// goroutine at a time, and may take long.
+	// Gauge reads the devices' gauges, for example from the driver; nil for none.
+	// The probe calls it only while a viewer watches, on one goroutine at a time. It
+	// may take long.
 	Gauge func() []trace.Gauge
-	// Ring is how many of the last events of a device are kept for viewers,
-	// 0 for DefaultRing. An event takes 40 bytes, from when it is recorded.
+	// Ring is how many of the last events of a device the probe keeps for viewers, 0
+	// for DefaultRing. Each recorded event takes 40 bytes.
 	Ring int
-	// Program is how viewers see the program; empty means its command line.
+	// Program is the name that viewers show; empty means the command line.
 	Program string
-	// Writer says what records the events, such as "memtop's engine".
+	// Writer names the software that records the events, such as "memtop's engine".
 	Writer string
-	// Rank is the program's place among those that were started with it; nil for one
-	// that is alone.
+	// Rank is the program's place in its distributed job; nil for a single program.
 	Rank *trace.Rank
-	// Box is how many bytes the program's black box has, 0 for what the environment
-	// variable MEMTOP_BLACK_BOX says or else DefaultBox; negative for none. See
-	// docs/blackbox.md.
+	// Box is the size of the program's black box in bytes. 0 means the value of the
+	// environment variable MEMTOP_BLACK_BOX, or else DefaultBox; a negative size
+	// means no box. See docs/blackbox.md.
 	Box int
-	// BoxDir is the folder of the black box. Empty means what the environment
-	// variable says, or else the socket's folder where that is in memory, or else
-	// memtop-UID in /dev/shm. It must be private, as the socket's must.
+	// BoxDir is the folder of the black box. Empty means the one in the environment
+	// variable, or else the socket's folder if that is in memory, or else memtop-UID
+	// in /dev/shm. The folder must be private, as the socket's folder must.
 	BoxDir string
-	// Log gets a line when a viewer comes or goes, when a setting changes and when
-	// something fails; nil for no log.
+	// Log gets a line when a viewer attaches or leaves, when a setting changes and
+	// when something fails; nil for no log.
 	Log *slog.Logger
 
 	limits limits
@@ -115,8 +116,8 @@ type Options struct {
 // DefaultRing is how many events of a device a probe keeps.
 const DefaultRing = 1 << 18
 
-// Probe serves a program's memory until it is closed. All methods are safe for
-// concurrent use; for Record see there.
+// Probe serves a program's memory until it is closed. All methods except Record
+// are safe for concurrent use.
 type Probe struct {
 	o       Options
 	source  Source
@@ -124,7 +125,7 @@ type Probe struct {
 	socket  *socket
 	server  *http.Server
 	devices []int
-	rings   []*ring // by device; nil where there is none
+	rings   []*ring // by device; nil for a number without a device
 	steps   stepRing
 	layered []atomic.Int64 // by device: the time of the last step whose layers were kept
 	meter   meter
@@ -134,8 +135,8 @@ type Probe struct {
 	gauges  sharedGauges
 	viewers viewers
 	saving  chan struct{}         // one item for each snapshot being written
-	box     *box                  // nil without one
-	boxless atomic.Pointer[error] // why there is none, where there should be one
+	box     *box                  // nil without a black box
+	boxless atomic.Pointer[error] // why there is no box although the options want one
 
 	closing chan struct{} // closed by Close: sessions say goodbye
 	once    sync.Once
@@ -154,7 +155,7 @@ func Listen(ctx context.Context, o Options, s Source) (*Probe, error) {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
 	p.openBox()
-	s.Observe(p) // first: what a viewer's state leads to must be recorded
+	s.Observe(p) // first: a viewer's state needs all events after it
 	p.beginBox()
 	p.serve()
 	context.AfterFunc(ctx, func() { _ = p.Close() })
@@ -194,9 +195,9 @@ func newProbe(o Options, s Source) (*Probe, error) {
 // Path returns the socket's path.
 func (p *Probe) Path() string { return p.socket.path }
 
-// BlackBox returns the file of the program's black box, "" where it has none: because
-// none is wanted, or for the reason in the error. A program loses its box when another cuts
-// the file short.
+// BlackBox returns the file of the program's black box. It returns "" when there
+// is none: because the options want none, or for the reason in the error. A
+// program loses its box when another program cuts the file short.
 func (p *Probe) BlackBox() (string, error) {
 	if err := p.boxless.Load(); err != nil {
 		return "", *err
@@ -207,9 +208,10 @@ func (p *Probe) BlackBox() (string, error) {
 	return p.box.file.path, nil
 }
 
-// Close stops observing, sends every viewer its last events and that the program
-// ends, and removes the socket, and the black box too, unless a request failed for
-// lack of memory. It returns within a few seconds whatever viewers do. Later calls return when the first has.
+// Close stops observing, sends every viewer its last events and a goodbye, and
+// removes the socket. It also removes the black box, unless a request failed for
+// lack of memory. It returns within a few seconds whatever viewers do. Later
+// calls return when the first has returned.
 func (p *Probe) Close() error {
 	p.once.Do(func() {
 		p.source.Observe(nil)
@@ -219,7 +221,7 @@ func (p *Probe) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		if p.server.Shutdown(ctx) != nil {
-			_ = p.server.Close() // viewers that do not read are cut off
+			_ = p.server.Close() // cuts off viewers that do not read
 		}
 		p.viewers.wait()
 		p.gauges.wait(closeTimeout)
@@ -232,10 +234,10 @@ func (p *Probe) Close() error {
 	return nil
 }
 
-// closeTimeout is how long Close waits for viewers to take their last events.
+// closeTimeout is how long Close waits for viewers to read their last events.
 const closeTimeout = time.Second
 
-// identity is who the program is.
+// identity identifies the program to viewers.
 type identity struct {
 	pid     int
 	start   uint64 // as in the socket's name
@@ -252,6 +254,6 @@ func self(o Options) identity {
 		who.command = commandLine(os.Args, os.Getenv(protocol.CommandLineVariable))
 	}
 	who.start, who.started = startOfSelf()
-	who.host, _ = os.Hostname() // only shown, and its absence can be seen
+	who.host, _ = os.Hostname() // viewers only display it, so it may be empty
 	return who
 }

@@ -10,9 +10,10 @@ import (
 )
 
 // startOfSelf returns when this process began: in clock ticks since boot, as
-// others read it from /proc, and in microseconds since the epoch. /proc/self is
-// this process also where /proc counts as another PID namespace does. Without a
-// /proc the process counts as begun now, under a name that only it knows.
+// other processes read it from /proc, and in microseconds since the epoch.
+// /proc/self is this process even if /proc belongs to another PID namespace.
+// Without a /proc the process counts as started now, and its socket's name is one
+// that no other process can work out.
 func startOfSelf() (ticks uint64, micros int64) {
 	ticks, err := protocol.StartOf("/proc/self/stat")
 	if err != nil {
@@ -29,11 +30,12 @@ func startOfSelf() (ticks uint64, micros int64) {
 // readings is how often both clocks are read for the time of the boot.
 const readings = 8
 
-// bootTime returns when the machine began, from the clock of the day and the one
-// that counts from the boot. On a busy machine another process may run between the
-// two readings, and a process would look that much older than it is: old enough to
-// be taken for no restart of one that ended before it began. So they are read
-// several times, and the pair that was read most quickly counts.
+// bootTime returns when the machine booted, from the wall clock and the clock
+// that counts from the boot. On a busy machine another process may run between
+// the two readings, and this process would look older than it is. Then a viewer
+// could not see that it is the restart of a program that ended before. So
+// bootTime reads the clocks several times and uses the pair that it read most
+// quickly.
 func bootTime(now func() time.Time, sinceBoot func() (time.Duration, error)) (boot time.Time, err error) {
 	quickest := time.Duration(math.MaxInt64)
 	for range readings {
@@ -49,9 +51,9 @@ func bootTime(now func() time.Time, sinceBoot func() (time.Duration, error)) (bo
 	return boot, nil
 }
 
-// sinceBoot returns how long the machine has run, by the clock in which /proc gives
-// the start of processes. The boot time in /proc/stat is in whole seconds and would
-// make a process look up to a second older.
+// sinceBoot returns how long the machine has run, by the clock that /proc uses
+// for the start of processes. The boot time in /proc/stat is in whole seconds and
+// would make a process look up to a second older.
 func sinceBoot() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Record keeps an event for viewers. It is a [trace.Recorder]: it never waits,
-// and of one device only one goroutine may call it at a time, which a locked
-// allocator sees to. Events of devices that the source did not name are
-// counted as dropped.
+// Record keeps an event for viewers. It is a [trace.Recorder]: it never waits.
+// For each device only one goroutine may call it at a time; a locked allocator
+// ensures that. Events of devices that the source did not name count as dropped.
 func (p *Probe) Record(device int, e trace.Event) {
 	if uint(device) >= uint(len(p.rings)) || p.rings[device] == nil {
 		p.meter.dropped.Add(1)
@@ -23,11 +22,11 @@ func (p *Probe) Record(device int, e trace.Event) {
 	p.rings[device].record(&e)
 }
 
-// Step keeps what a step did for viewers and fills in what reporting cost in
-// it, to which what s says of that already is added: the time it took the
-// program to make s. Its layers are kept if those of a step of the last 50 ms, by
-// the steps' times, were not. It never waits. The slices of s are shared from now
-// on and must not be changed.
+// Step keeps a step for viewers and fills in how long reporting held it up. That
+// is added to the time in s, which the program needed to make s. Step keeps the
+// layers unless it kept those of another step in the last 50 ms, by the steps'
+// times. It never waits. The probe shares the slices of s from now on; the caller
+// must not modify them.
 func (p *Probe) Step(s trace.Step) {
 	began := time.Now()
 	p.meter.steps.Add(s.ProbeNS)
@@ -43,9 +42,9 @@ func (p *Probe) Step(s trace.Step) {
 }
 
 // layersDue reports whether the layers of a step are worth keeping. A small model
-// makes thousands of steps a second, of which a user can look at a few:
-// reading all their tables would take a viewer half a core. Which steps have them
-// is the same for all viewers, and for recordings.
+// makes thousands of steps a second, and a user can look at a few of them:
+// reading all their tables would take a viewer half a core. All viewers and
+// recordings get the layers of the same steps.
 func (p *Probe) layersDue(s *trace.Step) bool {
 	if s.Device < 0 || s.Device >= len(p.layered) || len(s.Layers) == 0 {
 		return true
@@ -57,9 +56,9 @@ func (p *Probe) layersDue(s *trace.Step) bool {
 	return p.layered[s.Device].CompareAndSwap(last, s.Time)
 }
 
-// Refuse says that the program has gone back to what it did before, because it
-// could not do what was asked for: changes of the named settings that no step
-// has shown are refused for the reason, one line. It never waits.
+// Refuse says that the program could not do what a viewer asked for and went back
+// to its earlier settings. Changes of the named settings that no step has shown
+// become refused for the reason, one line. It never waits.
 func (p *Probe) Refuse(reason string, keys ...string) {
 	p.changes.refused(reason, keys)
 }
@@ -71,19 +70,19 @@ func (p *Probe) Cost() (ns, dropped int64) {
 	return p.meter.total(p.rings), p.meter.dropped.Load()
 }
 
-// meter adds up what the probe costs.
+// meter adds up the cost of the probe.
 type meter struct {
 	steps  atomic.Int64 // nanoseconds in Step
-	states atomic.Int64 // nanoseconds in which the source was asked for states: at most this long it held locks
+	states atomic.Int64 // nanoseconds in calls for the source's state: it held its locks at most this long
 	atStep atomic.Int64 // the total when the last step ended
-	// busy is what sessions took, in nanoseconds: on other cores than the
-	// program's if there are any, so not part of its cost.
+	// busy is the processor time of sessions in nanoseconds. They run on other cores
+	// than the program if there are any, so it is no part of the program's cost.
 	busy         atomic.Int64
 	dropped      atomic.Int64 // events
 	droppedSteps atomic.Int64
 }
 
-// total is what the program had to wait for.
+// total is how long the program had to wait for the probe.
 func (m *meter) total(rings []*ring) int64 {
 	total := m.steps.Load() + m.states.Load()
 	for _, r := range rings {

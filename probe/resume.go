@@ -10,19 +10,19 @@ import (
 
 // Coming back
 //
-// A viewer whose connection was lost says how far it came. Its session then begins
-// where that one ended, as that of a viewer that was slow does: what the ring still
-// holds comes as if nothing had happened, and only for what it does not hold any more
-// a state comes instead. The program is asked for nothing.
+// A viewer that lost its connection says how far it had read. Its new session
+// continues there, as the session of a slow viewer does: it sends the events that
+// the ring still has as if nothing had happened, and a state in place of those
+// that the ring has lost. The probe asks the program for nothing.
 
-// place is how far a viewer came.
+// place is how far a viewer has read.
 type place struct {
 	events map[int]int64 // by device: the event that comes next
 	step   int64         // the number of the last step that it has
 }
 
-// placeOf reads from where a viewer wants to go on, nil when it says nothing about
-// that.
+// placeOf returns the place where a viewer wants to continue, nil for a new
+// viewer.
 func placeOf(r *http.Request) (*place, error) {
 	query := r.URL.Query()
 	if !query.Has("from") {
@@ -48,8 +48,8 @@ func placeOf(r *http.Request) (*place, error) {
 	return at, nil
 }
 
-// resume sets the session to where its viewer wants to go on with a device, and
-// reports whether that is a place where this program has been.
+// resume sets the session to the place where its viewer wants to continue with a
+// device. It reports whether this program has reached that place.
 func (s *session) resume(device int) bool {
 	if s.from == nil {
 		return false
@@ -58,12 +58,12 @@ func (s *session) resume(device int) bool {
 	if !known || at > s.p.rings[device].end() {
 		return false
 	}
-	s.at[device] = at // the next batch begins there, with a state if that is not kept
+	s.at[device] = at // the next batch begins there, or with a state if the ring lost it
 	return true
 }
 
-// resumeSteps sets the session to the first step that its viewer does not have, of
-// those kept.
+// resumeSteps sets the session to the first kept step that its viewer does not
+// have.
 func (s *session) resumeSteps() {
 	for at := s.step - 1; at >= max(0, s.step-stepsKept); at-- {
 		var step *trace.Step

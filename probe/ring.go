@@ -10,14 +10,13 @@ import (
 // The ring
 //
 // Events lie in chunks. The recording goroutine fills a chunk in order and
-// publishes how far it has come with one atomic store; what is published is
-// never written again, so a reader takes slices of it and neither copies nor
-// locks. A full chunk stays in its slot of the ring until the ring has gone
-// round, and lives as long as a reader holds it: the garbage collector does
-// what would otherwise be counting references.
+// publishes its length with one atomic store. It never rewrites published events,
+// so a reader takes slices of a chunk and neither copies nor locks. A full chunk
+// stays in its slot until the ring has gone round, and lives as long as a reader
+// holds it: the garbage collector replaces reference counting.
 //
-// Events are numbered from 0 in the order of recording. A reader that asks for
-// a number whose chunk has been replaced learns by that that it missed some.
+// Events are numbered from 0 in the order of recording. A reader that asks for a
+// number whose chunk has been replaced has missed events, and learns so.
 
 const (
 	chunkShift = 9
@@ -37,8 +36,8 @@ type ring struct {
 	newest *chunk
 	spent  atomic.Int64 // nanoseconds that recording took, estimated
 	failed atomic.Int64 // requests for which there was no memory
-	box    *boxRing     // keeps them in the black box too; nil without one
-	_      [64]byte     // readers' words on another cache line than the recorder's
+	box    *boxRing     // keeps events in the black box too; nil without one
+	_      [64]byte     // puts the readers' fields on another cache line than the recorder's
 	latest atomic.Pointer[chunk]
 	slots  []atomic.Pointer[chunk]
 }
@@ -58,7 +57,7 @@ func (r *ring) add(first int64) {
 	r.newest, r.fill = c, 0
 }
 
-// sampled is how many calls of record there are for each that is timed.
+// sampled is the number of calls of record for each one that is timed.
 const sampled = 256
 
 // record adds an event.
@@ -83,12 +82,12 @@ func (r *ring) write(e *trace.Event) {
 	}
 }
 
-// interrupted is how long no call takes, in nanoseconds: another program ran
-// meanwhile. Such a sample stands for itself alone.
+// interrupted is longer than any call takes, in nanoseconds: another program ran
+// meanwhile. Such a sample counts only for itself.
 const interrupted = 5_000
 
-// recordTimed times one call and counts it for all of its kind. Beginning a
-// chunk is rare and dear, and timed each time on its own.
+// recordTimed times one call and counts it for all calls that are not timed.
+// Beginning a chunk is rare and expensive, so it is always timed.
 func (r *ring) recordTimed(e *trace.Event) {
 	began := time.Now()
 	r.write(e)
@@ -105,8 +104,8 @@ func (r *ring) turn() {
 	r.spent.Store(r.spent.Load() + int64(time.Since(began)))
 }
 
-// clockNS is what reading the clock twice takes, in nanoseconds: it would
-// otherwise be counted as cost of every event.
+// clockNS is how long reading the clock twice takes, in nanoseconds. It is
+// subtracted, or every event would seem to cost that much more.
 var clockNS = timeOfClock()
 
 func timeOfClock() int64 {
@@ -127,9 +126,9 @@ func (r *ring) end() int64 {
 // kept is how many events the ring holds for certain.
 func (r *ring) kept() int64 { return int64(len(r.slots)-1) * chunkLen }
 
-// read returns the published events from number at on, as far as they lie
-// together; none when there are none yet. They must not be changed. It reports
-// false when event at is not kept any more.
+// read returns the published events from number at on, up to the end of their
+// chunk; none when there are none yet. The caller must not modify them. It
+// reports false when the ring has lost event at.
 func (r *ring) read(at int64) ([]trace.Event, bool) {
 	c := r.slots[int(at>>chunkShift)%len(r.slots)].Load()
 	switch {

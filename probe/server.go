@@ -22,14 +22,14 @@ import (
 // Limits of what a peer may ask for or hold.
 const (
 	maxConnections  = 128
-	maxTurnedAway   = 16                     // connections too many that are answered at a time
-	turnAwayWithin  = time.Second            // for the request of one of these
-	turnAwayEvery   = 100 * time.Millisecond // at least, for one of these places
+	maxTurnedAway   = 16                     // extra connections that the server answers at a time
+	turnAwayWithin  = time.Second            // for the request on an extra connection
+	turnAwayEvery   = 100 * time.Millisecond // the shortest time that an extra connection keeps its place
 	maxBodyBytes    = 64 << 10
 	maxViewerLength = 64 // of a viewer's name
 )
 
-// limits are how long a peer may take.
+// limits are how long a peer may take for each part.
 type limits struct {
 	request time.Duration // to send one
 	reply   time.Duration // to take what was written
@@ -89,8 +89,8 @@ func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWrit
 	}
 }
 
-// admit refuses peers that are too many, and those of other users. The folder
-// keeps the latter out already, unless its owner has opened it.
+// admit refuses peers beyond the limit, and peers of other users. The folder
+// already keeps other users out, unless its owner has opened it.
 func (p *Probe) admit(r *http.Request) error {
 	who, err := peerFrom(r.Context())
 	switch {
@@ -106,8 +106,8 @@ func (p *Probe) admit(r *http.Request) error {
 	return nil
 }
 
-// trusts reports whether a process of user uid may deal with one of other: its
-// own user's, and root's.
+// trusts reports whether a process of user uid may talk to a process of user
+// other: it may when that is the same user or root.
 func trusts(uid, other int) bool { return other == uid || other == 0 }
 
 func route(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) (handler, error) {
@@ -166,11 +166,11 @@ func (p *Probe) reply(w http.ResponseWriter, status int, v any) error {
 	header.Set("Cache-Control", "no-store")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.o.limits.reply))
 	w.WriteHeader(status)
-	_, _ = trace.PrintableJSON(w).Write(append(text, '\n')) // a peer that has left needs no answer
+	_, _ = trace.PrintableJSON(w).Write(append(text, '\n')) // a failure means that the peer has left
 	return nil
 }
 
-// readBody returns a request's body, which must be small and come at once.
+// readBody returns a request's body, which must be small and arrive at once.
 func (p *Probe) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(p.o.limits.request)); err != nil {
@@ -188,14 +188,15 @@ func (p *Probe) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error)
 
 type peerKey struct{}
 
-// peerResult is what is known of a connection.
+// peerResult is the peer of a connection, or why it is unknown.
 type peerResult struct {
 	protocol.Peer
-	err     error // why nothing is known of the peer
+	err     error // why the peer is unknown
 	tooMany bool
 }
 
-// withPeer asks the kernel once who is at the other end of a connection.
+// withPeer asks the kernel once which process is at the other end of a
+// connection.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	var result peerResult
 	if b, ok := c.(*boundedConn); ok {
@@ -212,7 +213,8 @@ func peerFrom(ctx context.Context) (peerResult, error) {
 	return result, result.err
 }
 
-// viewerName returns what the asking viewer calls itself, or else its process.
+// viewerName returns the name that the viewer gives itself, or else names its
+// process.
 func viewerName(r *http.Request) (string, error) {
 	name := r.Header.Get("Memtop-Viewer")
 	if name == "" {

@@ -18,28 +18,28 @@ const (
 	contentNDJSON = "application/x-ndjson"
 )
 
-// lookAt is how often a slow viewer's session looks whether the ring runs full
-// before the viewer's next batch is due.
+// lookAt is how often a session checks whether the ring will overflow before the
+// viewer's next batch is due.
 const lookAt = 250 * time.Millisecond
 
-// session sends one viewer what happens, at the viewer's pace. It is owned by
-// the goroutine of the viewer's request.
+// session sends events and steps to one viewer, at the viewer's pace. The
+// goroutine of the viewer's request owns it.
 type session struct {
 	p        *Probe
 	w        *paced
 	e        *wire.Encoder
 	interval time.Duration
-	past     bool    // the viewer wants to know what led to the first state
+	past     bool    // the viewer wants the events before the first state
 	from     *place  // where the viewer's last connection ended, nil when it is new
 	minor    int     // the minor version that the viewer reads
 	at       []int64 // by device: the next event to send
-	ends     []int64 // by device: scratch of batch
+	ends     []int64 // by device: scratch space of batch
 	step     int64   // the next step to send
 	sent     time.Time
 	changes  map[int64]trace.Change // as the viewer knows them
-	version  int64                  // of the changes
+	version  int64                  // the version of changes
 	options  []trace.Option
-	looked   time.Time // of the gauges
+	looked   time.Time // the time of the gauges
 }
 
 func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
@@ -76,7 +76,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
 	err = s.run(r.Context())
 	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)
-	return nil // whatever it was, the answer has begun and the viewer is gone
+	return nil // the answer has begun, so a failure means that the viewer has left
 }
 
 // minorOf returns the minor version that a viewer reads.
@@ -132,8 +132,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// begin sends hello, the state of each device and the last steps; to a viewer that
-// comes back what it does not have.
+// begin sends hello, the state of each device and the last steps. A viewer that
+// comes back gets only what it does not have.
 func (s *session) begin() error {
 	s.e.Hello(s.p.hello(s.interval))
 	for _, device := range s.p.devices {
@@ -149,11 +149,11 @@ func (s *session) begin() error {
 	return s.batch()
 }
 
-// stepsBefore is how many steps from before it came a viewer gets.
+// stepsBefore is how many earlier steps a new viewer gets.
 const stepsBefore = 64
 
-// history sends the last steps. Layers, which are long, come only with the newest
-// step of each device that has them, which is sent however old it is.
+// history sends the last steps. Layers are long, so they come only with the
+// newest step of each device that has them. That step is sent however old it is.
 func (s *session) history() {
 	newest, oldest := make(map[int]int64), max(0, s.step-stepsKept)
 	for at := oldest; at < s.step; at++ {
@@ -187,8 +187,7 @@ func (s *session) end() error {
 }
 
 // tick sends a batch when it is due: the interval has passed, or the ring could
-// run full before it has. Nothing is sent while nothing happens, but for the
-// heartbeat.
+// overflow before that. While nothing happens it sends only the heartbeat.
 func (s *session) tick(now time.Time) error {
 	since := now.Sub(s.sent)
 	due := since >= s.interval-protocol.MinInterval/2 && s.news()
@@ -198,7 +197,7 @@ func (s *session) tick(now time.Time) error {
 	return nil
 }
 
-// news reports whether anything has happened that the viewer does not have.
+// news reports whether there is anything that the viewer does not have.
 func (s *session) news() bool {
 	for _, device := range s.p.devices {
 		if s.p.rings[device].end() > s.at[device] {

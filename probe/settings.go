@@ -26,8 +26,8 @@ func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.settings())
 }
 
-// servePrediction says what changes would do and makes none. It costs the program
-// what a change does, so it is for those who may change something.
+// servePrediction says what changes would do, without making them. It costs the
+// program as much as a change, so only viewers that may change settings can ask.
 func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
 	if !p.changes.allowed() {
 		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
@@ -48,11 +48,11 @@ func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
 	return p.reply(w, http.StatusOK, answer)
 }
 
-// question is what a viewer wants to know of changes that are not made.
+// question is a viewer's question about changes that are not made.
 type question struct {
 	changes  []trace.Value
 	room     bool  // how many samples fit
-	capacity int64 // into so many bytes, 0 for all that the device has
+	capacity int64 // in bytes; 0 for the whole device
 }
 
 // readQuestion reads key=…&value=… of one change, or set=key=value of each of
@@ -111,7 +111,7 @@ func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
 	return p.reply(w, http.StatusOK, answer)
 }
 
-// set makes changes one after the other and returns their numbers.
+// set makes the changes one after the other and returns their numbers.
 func (p *Probe) set(ctx context.Context, viewer string, wanted []trace.Value) (made []int64, err error) {
 	for _, v := range wanted {
 		c, err := p.changes.set(ctx, v.Key, v.Value)
@@ -159,8 +159,8 @@ const (
 	maxSettingLength = 1024 // bytes of key and value
 )
 
-// duration returns a parameter of a request, held between two bounds; without
-// one it is otherwise.
+// duration returns a parameter of a request, limited to two bounds. Without the
+// parameter it returns otherwise.
 func duration(r *http.Request, name string, otherwise, low, high time.Duration) (time.Duration, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// snapshotsAtOnce bounds the memory that snapshots being written take: each
+// snapshotsAtOnce bounds the memory of snapshots that are being written: each
 // holds the events of all rings.
 const snapshotsAtOnce = 2
 
-// serveSnapshot answers with the memory as it is now and the events that are
-// kept, in PyTorch's format.
+// serveSnapshot answers with the current memory and the events of the rings, in
+// PyTorch's format.
 func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case p.saving <- struct{}{}:
@@ -33,13 +33,13 @@ func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Cache-Control", "no-store")
 	if err := pytorch.Write(p.newPaced(w), t); err != nil {
 		p.o.Log.Info("snapshot not finished", "error", err)
-		panic(http.ErrAbortHandler) // an answer that just ends would look whole
+		panic(http.ErrAbortHandler) // an answer that just ends would look complete
 	}
 	return nil
 }
 
-// snapshot returns the program's memory as it is now. Devices follow each
-// other; each is true to one moment.
+// snapshot returns the program's current memory. It takes one device after the
+// other; each is exact for one moment.
 func (p *Probe) snapshot() *trace.Trace {
 	t := &trace.Trace{
 		Info:        trace.Info{Kind: "live", PickleProtocol: -1, Writer: p.o.Writer, Control: p.changes.allowed()},
@@ -61,7 +61,7 @@ func (p *Probe) snapshotDevice(device int) trace.Device {
 	for at < b.at {
 		events, ok := r.read(at)
 		if !ok {
-			at, log = at+chunkLen, trace.EventLog{} // overtaken: begin later
+			at, log = at+chunkLen, trace.EventLog{} // the recorder overtook it: begin later
 			continue
 		}
 		for i := range events[:min(int64(len(events)), b.at-at)] {

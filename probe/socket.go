@@ -17,16 +17,16 @@ import (
 // The socket
 //
 // A process that can open the socket can read the program's memory layout and
-// change its settings, so it lies in a folder that is the user's own and closed to
-// all others. The program and its viewers check that with lstat before every use:
-// a folder that another user could have made, or put something into, is refused,
-// not repaired.
+// change its settings. So the socket lies in a folder that belongs to the user
+// and is closed to all others. The program and its viewers check that with lstat
+// before every use. They refuse, and do not repair, a folder that another user
+// could have made or could have put something into.
 //
-// The name says which process it belongs to: its id and when it began, in clock
-// ticks since boot, so that a later process with the same id is not mistaken
-// for it. A socket is made under a hidden name and renamed when it is being
-// listened on; one that refuses connections under its final name has been left
-// behind and may be removed.
+// The name identifies the process: its id and its start, in clock ticks since
+// boot, so that a later process with the same id is not mistaken for it. The
+// probe makes the socket under a hidden name and renames it once it listens. So a
+// socket that refuses connections under its final name is left over, and may be
+// removed.
 
 // makeFolder makes the folder, or accepts one that is safe.
 func makeFolder(path string, uid int) error {
@@ -39,7 +39,7 @@ func makeFolder(path string, uid int) error {
 	return protocol.CheckFolder(path, uid)
 }
 
-// socket is the one a probe listens on.
+// socket is the socket that a probe listens on.
 type socket struct {
 	*net.UnixListener
 	path string
@@ -100,17 +100,18 @@ func listenAt(path string) (*socket, error) {
 	return &socket{l, path}, nil
 }
 
-// maxSocketPath is what every system has room for in a socket's address.
+// maxSocketPath is the longest path that fits into a socket address on every
+// system.
 const maxSocketPath = 103
 
-// remove makes the socket's path free. What has been accepted stays.
+// remove frees the socket's path. Accepted connections stay open.
 func (s *socket) remove() { _ = os.Remove(s.path) }
 
-// removeStale removes the sockets of programs that ended without doing so.
+// removeStale removes sockets that ended programs left behind.
 func removeStale(ctx context.Context, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // the folder is only tidied here; making the socket will say it
+		return // this only tidies the folder; making the socket will report the error
 	}
 	for _, e := range entries {
 		if _, _, ok := protocol.ParseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
@@ -121,7 +122,7 @@ func removeStale(ctx context.Context, dir string) {
 	}
 }
 
-// stale reports whether no process listens on a socket. It asks the socket, not
+// stale reports whether no process listens on a socket. It tries the socket, not
 // the table of processes: the owner may live in another PID namespace.
 func stale(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

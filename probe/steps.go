@@ -6,12 +6,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// stepsKept is how many of the last steps are kept for viewers: a minute of
-// steps that take a twentieth of a second.
+// stepsKept is how many of the last steps the probe keeps for viewers: a minute
+// of steps of 50 ms.
 const stepsKept = 1024
 
-// stepRing keeps the last steps. Writers never wait; each entry is immutable
-// and knows its number.
+// stepRing keeps the last steps. Writers never wait. Each entry is immutable and
+// has its number.
 type stepRing struct {
 	next  atomic.Int64
 	slots [stepsKept]atomic.Pointer[numberedStep]
@@ -34,7 +34,7 @@ func (r *stepRing) add(s trace.Step) {
 
 func (r *stepRing) end() int64 { return r.next.Load() }
 
-// read returns step number at; nil when it is not there yet, or lost.
+// read returns step number at; nil when it is not there yet or is lost.
 func (r *stepRing) read(at int64) (s *trace.Step, lost bool) {
 	n := r.slots[at%stepsKept].Load()
 	switch {

@@ -16,7 +16,7 @@ type viewers struct {
 	all   sync.WaitGroup
 }
 
-// enter makes room for one more, which must leave again.
+// enter counts one more viewer, which must later leave.
 func (v *viewers) enter() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,7 +51,7 @@ func (v *viewers) end() {
 	v.ended = true
 }
 
-// wait returns when all have left, after end.
+// wait, called after end, returns when all viewers have left.
 func (v *viewers) wait() { v.all.Wait() }
 
 var errEnding = statusf(http.StatusServiceUnavailable, "the program is ending")

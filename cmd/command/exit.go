@@ -38,7 +38,7 @@ func ExitCodes() string {
 	return text
 }
 
-// UsageError is a command line that makes no sense.
+// UsageError reports an invalid command line.
 type UsageError struct{ Cause, Remedy string }
 
 // Error returns the cause.
@@ -47,7 +47,7 @@ func (e UsageError) Error() string { return e.Cause }
 // Usage returns a [UsageError].
 func Usage(cause, remedy string) error { return UsageError{cause, remedy} }
 
-// Failure is why a command fails, and its exit code.
+// Failure says why a command failed, and gives the exit code.
 type Failure struct {
 	Code          int
 	Cause, Remedy string // the remedy may be ""
@@ -56,7 +56,7 @@ type Failure struct {
 // Error returns the cause.
 func (e Failure) Error() string { return e.Cause }
 
-// BugError is a panic of the program's own.
+// BugError reports a panic in memtop itself.
 type BugError struct {
 	Program string
 	Value   any

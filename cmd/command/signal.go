@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Ended is a signal that ended a program before it was done.
+// Ended is the error of a program that a signal ended before it finished.
 type Ended struct{ Signal syscall.Signal }
 
 // Endings returns what ends a program in order.

@@ -1,6 +1,6 @@
-// Package output writes the files that a user asks memtop's programs for: whole
-// or not at all, and never over a file that must stay. What is in them is their
-// writer's own.
+// Package output writes the files that a user asks memtop's programs for. It
+// writes a file completely or not at all, and never replaces a file that must
+// stay. What is in them is their writer's own.
 package output
 
 import (
@@ -29,7 +29,7 @@ import (
 // writes to the same place next removes such names of processes that are dead:
 // see temporary.go.
 
-// File is where output goes.
+// File is the destination of an output.
 type File struct {
 	// Path is the file's name. Errors call it by this name.
 	Path string
@@ -57,7 +57,7 @@ func Inputs(paths ...string) []fs.FileInfo {
 	return inputs
 }
 
-// InputError is output that would take the place of the input.
+// InputError reports that the output would overwrite the input.
 type InputError struct{ Path string }
 
 // Error names the file.

@@ -29,14 +29,14 @@ type Allocator struct {
 	streams  []*stream   // by first use
 	unused   []*block
 	lost     []*block // never freed, see Lost
-	serial   uint64   // of the block handed out last
+	serial   uint64   // of the last allocated block
 	stats    Stats
 	pending  int // events outstanding on all streams
 
 	names    *Names
 	stacks   atomic.Uint32 // of type Stacks
 	history  history
-	latest   trace.Event // where an event is made when none are kept
+	latest   trace.Event // where an event is built when the history keeps none
 	recorder trace.Recorder
 	onOOM    []func(*OOMError)
 
@@ -44,12 +44,12 @@ type Allocator struct {
 	now   int64 // microseconds since the epoch, of the call under way
 }
 
-// Options are what may be said of a new [Allocator]. The zero value is an
-// allocator with PyTorch's defaults and no history.
+// Options configure a new [Allocator]. The zero value is an allocator with
+// PyTorch's defaults and no history.
 type Options struct {
 	// Device is the device's number in traces and statistics.
 	Device int
-	// Name is the device in messages, "device 0" when empty.
+	// Name is the device's name in messages, "device 0" when empty.
 	Name string
 	// Config is given to [Allocator.Configure].
 	Config string
@@ -67,8 +67,8 @@ type Options struct {
 	Recorder trace.Recorder
 }
 
-// New returns an allocator for the driver's device, which it has to itself. The
-// only error is a [ConfigError].
+// New returns an allocator for the driver's device, which no other program code
+// may use. The only error is a [ConfigError].
 func New(d Driver, o Options) (*Allocator, error) {
 	a := &Allocator{
 		driver: d, device: o.Device, name: o.Name, config: defaultConfig(),
@@ -100,9 +100,9 @@ func New(d Driver, o Options) (*Allocator, error) {
 // Device returns the device's number.
 func (a *Allocator) Device() int { return a.device }
 
-// Hide leaves out, at the inner end of stacks that were not seen before, the frames
-// of a package with that import path, which allocates for others: a stack begins with
-// who wanted the memory. Safe for concurrent use.
+// Hide removes the frames of the package with that import path from the inner end
+// of new stacks. Use it for a package that allocates for its callers: then a
+// stack begins with the caller that wanted the memory. Safe for concurrent use.
 func (a *Allocator) Hide(packagePath string) { a.names.hide(packagePath + ".") }
 
 // Names returns the tables that the allocator's events refer to.
@@ -117,8 +117,8 @@ func (a *Allocator) SetLimit(bytes int64) {
 	a.limited, a.limit = true, max(0, bytes)
 }
 
-// SetUnlimited lets the allocator reserve all that the driver gives, or the fraction
-// that its settings say. Safe for concurrent use.
+// SetUnlimited lets the allocator reserve all that the driver gives, or the
+// fraction in its settings. Safe for concurrent use.
 func (a *Allocator) SetUnlimited() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,8 +128,7 @@ func (a *Allocator) SetUnlimited() {
 }
 
 // SetFraction limits the allocator to a part of the device's total memory,
-// between 0 and 1; what is outside of that is brought inside. Safe for
-// concurrent use.
+// clamped to between 0 and 1. Safe for concurrent use.
 func (a *Allocator) SetFraction(f float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,17 +148,17 @@ func (a *Allocator) Limit() (bytes int64, limited bool) {
 	return a.limit, a.limited
 }
 
-// NotifyOOM has f called after every request that failed for want of memory,
-// before the request returns its error. f runs on the goroutine that asked and
-// may use the allocator: it is how a snapshot is saved at the moment that
-// matters. Safe for concurrent use.
+// NotifyOOM makes the allocator call f after every request that failed for lack
+// of memory, before the request returns its error. f runs on the goroutine of the
+// request and may use the allocator, for example to save a snapshot at the moment
+// that matters. Safe for concurrent use.
 func (a *Allocator) NotifyOOM(f func(*OOMError)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.onOOM = append(a.onOOM, f)
 }
 
-// stream is what is known of one of the device's streams.
+// stream is the allocator's state of one stream of the device.
 type stream struct {
 	handle  Stream
 	id      trace.StreamID

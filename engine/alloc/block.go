@@ -2,10 +2,11 @@ package alloc
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Allocation is memory that an [Allocator] handed out: a small value that may be
-// copied freely. It is good until it is freed. Using one that was freed panics,
-// even when its memory has been handed out again: whoever does would write into
-// another's memory. The zero Allocation is no memory: what a request of 0 bytes gets.
+// Allocation is memory that an [Allocator] allocated: a small value that may be
+// copied freely. It is valid until it is freed. Using a freed one panics, even
+// when its memory has been allocated again: the caller would write into memory of
+// another owner. The zero Allocation is no memory; a request of 0 bytes returns
+// it.
 type Allocation struct {
 	b      *block
 	serial uint64
@@ -53,19 +54,18 @@ func (b Allocation) Stream() Stream {
 // A block's address, size, stream, requested bytes and serial do not change while
 // it is allocated, so that its owner may read them without the lock.
 //
-// The first eight words, one line of the processor's cache, are all that is
-// looked at in a neighbour.
+// The allocator reads only the first eight words of a neighbour: one cache line.
 type block struct {
 	addr       uint64
 	size       int64
 	prev, next *block
-	slot       **block  // what leads to it among the free blocks
-	after      *block   // the free block that follows there
+	slot       **block  // the link to it in its list of free blocks
+	after      *block   // the next free block in that list
 	set        *freeSet // its pool and stream
-	events     int32    // of other streams, not yet seen to have happened
+	events     int32    // of other streams, not known to have happened yet
 	state      blockState
 	marked     bool // among the free blocks, see freeSet
-	expandable bool // its segment is
+	expandable bool // its segment is expandable
 
 	segment   *segment
 	serial    uint64
@@ -76,7 +76,7 @@ type block struct {
 	uses      *[]*stream    // other streams that used it since it was allocated; nil for none
 }
 
-// blockState is what a block is at the moment.
+// blockState is the current state of a block.
 type blockState uint8
 
 const (
@@ -93,8 +93,8 @@ func (b *block) mapped() bool { return b.state != stateUnmapped }
 
 func (b *block) allocated() bool { return b.state == stateAllocated }
 
-// segment is memory obtained from the driver at once, or the reserved addresses
-// of an expandable segment.
+// segment is memory obtained from the driver in one call, or the reserved
+// addresses of an expandable segment.
 type segment struct {
 	addr       uint64
 	size       int64
@@ -125,8 +125,8 @@ func (b *block) link(prev, next *block) {
 	}
 }
 
-// newBlock returns an unlinked, free block, one that was in use before if there
-// is any: a split and the merge that undoes it cost no garbage.
+// newBlock returns an unlinked, free block. It reuses an old struct if there is
+// one, so that a split and the merge that undoes it make no garbage.
 func (a *Allocator) newBlock(s *segment, set *freeSet, addr uint64, size int64) *block {
 	var b *block
 	if n := len(a.unused); n > 0 {
@@ -139,12 +139,12 @@ func (a *Allocator) newBlock(s *segment, set *freeSet, addr uint64, size int64) 
 	return b
 }
 
-// recycle keeps a block that is in no list any more for newBlock. Its serial is
-// 0 already, so that handles of its former owners are refused.
+// recycle keeps a block that is in no list for reuse by newBlock. Its serial is 0
+// already, so that handles of its former owners are refused.
 func (a *Allocator) recycle(b *block) { a.unused = append(a.unused, b) }
 
-// live returns the block behind a handle. A handle of a freed block is a bug of
-// the caller's.
+// live returns the block behind a handle. A handle of a freed block is a bug in
+// the caller.
 func (b Allocation) live(doing string) *block {
 	if b.serial != b.b.serial {
 		panic("alloc: " + doing + " a block that was freed")

@@ -7,17 +7,17 @@ import "github.com/memtop/memtop/snapshots/trace"
 //	Reserved = Σ Category + Rounding + PendingFree + InactiveSplit + Releasable
 type Breakdown struct {
 	Reserved int64 // all that was obtained from the driver
-	// Category is what was asked for, by [Category], in blocks handed out.
+	// Category is the requested bytes of allocated blocks, by [Category].
 	Category [trace.CategoryCount]int64
-	// Rounding is what those blocks have beyond that.
+	// Rounding is how much larger those blocks are than the requests.
 	Rounding int64
-	// PendingFree is in blocks that were freed while another stream may use them.
+	// PendingFree is the bytes of freed blocks that another stream may still use.
 	PendingFree int64
-	// InactiveSplit is in free blocks that share a segment with others, and so
-	// cannot go back to the driver.
+	// InactiveSplit is the bytes of free blocks that share a segment with other
+	// blocks, and so cannot go back to the driver.
 	InactiveSplit int64
-	// Releasable is free and can go back: segments without a live block. Free
-	// memory of expandable segments is counted here, as PyTorch does, though
+	// Releasable is the free bytes that can go back: segments without a live block.
+	// Free memory of expandable segments is counted here, as PyTorch does, though
 	// only whole pages of it go back.
 	Releasable int64
 }
@@ -31,7 +31,7 @@ func (b *Breakdown) Requested() int64 {
 	return sum
 }
 
-// Breakdown returns where the reserved bytes are at the moment of the stats.
+// Breakdown returns where the reserved bytes were when the stats were taken.
 func (s *Stats) Breakdown() Breakdown {
 	b := Breakdown{Reserved: s.Reserved(), InactiveSplit: s.InactiveSplitBytes.All.Current}
 	for i := range s.Category {

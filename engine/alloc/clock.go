@@ -7,23 +7,23 @@ import (
 
 // # The clock
 //
-// The system's clock takes some 30 ns to read, and a free with an allocation reads it
-// twice. So the processor's own counter says how much time has passed since the system's
-// clock was read, as long as that is little: whatever becomes of the counter, the time is
-// never further off than that. Where the counter cannot be relied on, the system's clock
-// is read each time.
+// Reading the system's clock takes about 30 ns, and a free with an allocation
+// reads it twice. So the processor's own counter measures the time since the last
+// reading of the system's clock, as long as that time is short: a wrong counter
+// can never make a larger error than that. If the counter is not reliable, the
+// allocator reads the system's clock each time.
 
-// clock tells the time of events. It never goes back: only differences of the monotonic
-// clock are used. One goroutine at a time uses it.
+// clock gives the time of events. It never goes back: it uses only differences of
+// the monotonic clock. One goroutine at a time uses it.
 type clock struct {
 	started       time.Time
 	startedMicros int64 // since the epoch
 
-	first   reading // what the counter's rate is measured from
+	first   reading // the start of measuring the counter's rate
 	last    reading
 	rate    uint64 // nanoseconds a count, times 2³²
-	trusted uint64 // counts after last that the counter is relied on, 0 for not at all
-	latest  int64  // the time that was told last, nanoseconds since started
+	trusted uint64 // counts after last for which the counter is trusted, 0 for never
+	latest  int64  // the last time that now returned, nanoseconds since started
 }
 
 // reading is both clocks at one moment.
@@ -33,13 +33,14 @@ type reading struct {
 }
 
 const (
-	// trustedFor is how long the counter is relied on.
+	// trustedFor is how long the counter is trusted.
 	trustedFor = 50 * time.Microsecond
-	// measuredFor is how long its rate is measured at least, and measuredAnew after how
-	// long that begins again: a machine may be moved to another one.
+	// measuredFor is the shortest time for measuring the counter's rate.
+	// measuredAnew is when measuring starts again: a virtual machine may move to
+	// another host.
 	measuredFor, measuredAnew = 10 * time.Millisecond, time.Second
-	// readWithin is how long reading both clocks takes, unless the program was
-	// interrupted there.
+	// readWithin is how long reading both clocks takes at most, unless the program
+	// was interrupted.
 	readWithin = time.Microsecond
 )
 
@@ -52,7 +53,7 @@ func newClock() clock {
 // now returns the time in microseconds since the epoch.
 func (c *clock) now() int64 {
 	var nanos int64
-	// A count that went back is a passed time of centuries.
+	// A counter that went back looks like centuries of passed time.
 	if passed := counter() - c.last.count; passed < c.trusted {
 		nanos = c.last.nanos + int64(passed*c.rate>>32)
 	} else {
@@ -84,9 +85,9 @@ func (c *clock) read() int64 {
 	return at.nanos
 }
 
-// measure sets the rate by so many nanoseconds in which so much was counted, and reports
-// whether it is the same as before but for a hundredth: after a machine slept, that
-// time may have been counted or not.
+// measure sets the rate from a time in nanoseconds and the counts in it. It
+// reports whether the rate is within 1% of the last one: after a machine slept,
+// the counter may or may not have counted that time.
 func (c *clock) measure(nanos int64, counted uint64) (same bool) {
 	before := c.rate
 	high, low := bits.Mul64(uint64(nanos), 1<<32)
@@ -98,7 +99,7 @@ func (c *clock) measure(nanos int64, counted uint64) (same bool) {
 	return c.rate > 0 && max(before, c.rate)-min(before, c.rate) < before/100
 }
 
-// within reports whether a count stands for no more than a time.
+// within reports whether a count is at most a given time.
 func (c *clock) within(counted uint64, limit time.Duration) bool {
 	high, nanos := bits.Mul64(counted, c.rate)
 	return high == 0 && nanos>>32 <= uint64(limit)

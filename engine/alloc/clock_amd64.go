@@ -1,6 +1,6 @@
 package alloc
 
-// counts says that the processor's counter has one rate, whatever the processor does.
+// counts says that the processor's counter has a constant rate.
 var counts = invariantCounter()
 
 // counter reads the processor's counter.

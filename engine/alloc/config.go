@@ -1,10 +1,10 @@
 package alloc
 
-// roundupBuckets is for how many powers of two, from 1 MiB to 32 GiB, the
-// divisions are set apart.
+// roundupBuckets is the number of powers of two, from 1 MiB to 32 GiB, with
+// divisions of their own.
 const roundupBuckets = 16
 
-// config is what PYTORCH_CUDA_ALLOC_CONF sets. Sizes are in bytes.
+// config holds the settings of PYTORCH_CUDA_ALLOC_CONF. Sizes are in bytes.
 type config struct {
 	text             string // as last given
 	maxSplit         int64  // blocks from here on are not split, and kept for requests from here on
@@ -16,7 +16,7 @@ type config struct {
 	largeSegment     int64
 	fraction         float64 // of the device's memory, 0 when not set
 	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
-	pinnedThreads    int64   // the pinned ones are about host memory
+	pinnedThreads    int64   // the pinned settings are about host memory
 	pinnedRegister   bool
 	pinnedBackground bool
 	pinnedReserve    int64

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ConfigError says what is wrong with the allocator's settings.
+// ConfigError says which of the allocator's settings is wrong, and why.
 type ConfigError struct {
-	Key    string // the setting, "" when it is not known which
+	Key    string // the setting, "" when unknown
 	Reason string
 }
 

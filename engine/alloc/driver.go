@@ -9,7 +9,7 @@ type Stream uint64
 // Event is the driver's name for a point in a stream's queue.
 type Event uint64
 
-// ErrNoMemory is what a driver answers, wrapped or not, when the device has no
+// ErrNoMemory is the error of a driver, wrapped or not, when the device has no
 // memory left. It is the only failure that the allocator recovers from; every
 // [OOMError] is one.
 var ErrNoMemory = errors.New("the device has no memory left")
@@ -17,12 +17,12 @@ var ErrNoMemory = errors.New("the device has no memory left")
 // Driver gives and takes a device's memory. All calls are made by one
 // goroutine at a time, with the allocator locked: a driver must not call back.
 //
-// A driver whose work runs on several streams is also a [Syncer], one that can
-// reserve addresses and map memory to them is also a [Mapper].
+// A driver with several streams also implements [Syncer]. A driver that can
+// reserve addresses and map memory to them also implements [Mapper].
 type Driver interface {
 	// Malloc returns the address of size new bytes, never 0, aligned to 512.
 	Malloc(size int64) (addr uint64, err error)
-	// Free takes back what Malloc returned. The device may still be using it:
+	// Free takes back memory that Malloc returned. The device may still be using it:
 	// the driver waits, as cudaFree does.
 	Free(addr uint64)
 	// MemInfo returns the device's free and total bytes.
@@ -41,8 +41,8 @@ type Syncer interface {
 	SyncEvent(e Event)
 }
 
-// Neighbour is a driver that takes memory of the device for itself, too, such as
-// for kernels that it loads.
+// Neighbour is a driver that also takes device memory for itself, for example for
+// the kernels that it loads.
 type Neighbour interface {
 	// SetEmptyCache gives the driver [Allocator.EmptyCache], for when it lacks
 	// memory outside of the allocator's calls.
@@ -54,10 +54,10 @@ type Neighbour interface {
 type Mapper interface {
 	// Reserve returns a range of size addresses without memory.
 	Reserve(size int64) (addr uint64, err error)
-	// Unreserve gives a range back, of which nothing is mapped.
+	// Unreserve gives back a range without mapped memory.
 	Unreserve(addr uint64, size int64)
-	// Map puts memory behind all of a part of a range, or behind none of it.
+	// Map maps memory to a whole part of a range, or to none of it.
 	Map(addr uint64, size int64) error
-	// Unmap takes the memory away from a part of a range.
+	// Unmap removes the memory from a part of a range.
 	Unmap(addr uint64, size int64)
 }

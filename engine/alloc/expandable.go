@@ -17,10 +17,10 @@ import (
 // unmapped addresses follow each other. Pages that lie whole inside free
 // blocks are unmapped when the cache is emptied.
 
-// preferExpandable goes from the first fitting block, which is expandable, to
-// the one to use, nil if there is none. An expandable block counts with the unmapped addresses that
-// follow it, so that the shortest tail is used up first. While the setting is
-// off, expandable blocks are passed over.
+// preferExpandable starts at the first fitting block, which is expandable, and
+// returns the block to use, nil for none. An expandable block counts with the
+// unmapped addresses that follow it, so that the shortest tail is used up first.
+// While the setting is off, expandable blocks are passed over.
 func (a *Allocator) preferExpandable(b *block) *block {
 	if !a.config.expandable {
 		for b != nil && b.expandable {
@@ -63,15 +63,15 @@ func (a *Allocator) growExpandable(q *request) (*block, error) {
 		if ok, err := a.mapFront(next, min(q.rounded-b.size, next.size), q); !ok {
 			return nil, err
 		}
-		b = next // it has taken in the block before it
+		b = next // the block before it is now part of it
 	}
 	b.set.remove(b)
 	return b, nil
 }
 
-// expandableSpace returns the first of a row of free and unmapped blocks with
-// room for the request, at the lowest address there is, or nil when the device has
-// less than that.
+// expandableSpace returns the first block of the lowest sequence of free and
+// unmapped blocks with room for the request, or nil when the device has too
+// little memory.
 func (a *Allocator) expandableSpace(q *request) (*block, error) {
 	for _, b := range q.pool.unmapped {
 		if b.set != q.set {
@@ -91,8 +91,8 @@ func (a *Allocator) expandableSpace(q *request) (*block, error) {
 	return a.reserve(q)
 }
 
-// reserve makes a new expandable segment, all of it unmapped. It returns nil for a
-// request of more than that, and so of more than the device has.
+// reserve makes a new expandable segment, all of it unmapped. It returns nil for
+// a request that is larger than the segment, and so larger than the device.
 func (a *Allocator) reserve(q *request) (*block, error) {
 	page := a.pageOf(q.pool)
 	size := a.rangeSize(page)
@@ -112,7 +112,7 @@ func (a *Allocator) reserve(q *request) (*block, error) {
 	return b, nil
 }
 
-// pageOf returns the unit in which memory is mapped for a pool.
+// pageOf returns the unit in which a pool maps memory.
 func (a *Allocator) pageOf(p *pool) int64 {
 	if p.kind == largePool {
 		return a.config.largeSegment
@@ -126,9 +126,9 @@ func (a *Allocator) rangeSize(page int64) int64 {
 	return (total + total/8 + page - 1) / page * page
 }
 
-// mapFront puts memory behind at least the first size bytes of an unmapped
-// block, which begins at a page, and joins it with its free neighbours. It
-// reports false when the device has none left.
+// mapFront maps memory to at least the first size bytes of an unmapped block,
+// which begins at a page, and joins it with its free neighbours. It reports false
+// when the device has none left.
 func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	s := b.segment
 	size = (size + s.page - 1) / s.page * s.page
@@ -141,7 +141,7 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	b.set.pool.removeUnmapped(b)
 	b.state = stateFree
 	if b.size == s.size {
-		s.stack = q.stack // who reserved it may have got nothing
+		s.stack = q.stack // the request that reserved it may have failed
 	}
 	if size < b.size {
 		rest := a.newBlock(s, b.set, addr+uint64(size), b.size-size)
@@ -161,7 +161,7 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	return true, nil
 }
 
-// unmap takes the memory from the whole pages inside a free block.
+// unmap unmaps the whole pages inside a free block.
 func (a *Allocator) unmap(b *block) {
 	s, page := b.segment, uint64(b.segment.page)
 	from := s.addr + (b.addr-s.addr+page-1)/page*page
@@ -196,7 +196,7 @@ func (a *Allocator) addPiece(b *block, addr uint64, size int64) *block {
 	return piece
 }
 
-// unreserve gives back the addresses of a segment of which nothing is mapped.
+// unreserve gives back the addresses of a segment without mapped memory.
 func (a *Allocator) unreserve(b *block) {
 	b.set.pool.removeUnmapped(b)
 	a.mapper.Unreserve(b.segment.addr, b.segment.size)
@@ -205,7 +205,7 @@ func (a *Allocator) unreserve(b *block) {
 }
 
 // joinAlike joins a block that was just mapped or unmapped, and is in no list,
-// with its neighbours that are as it is. They leave their lists.
+// with its neighbours in the same state. The neighbours leave their lists.
 func (a *Allocator) joinAlike(b *block) {
 	if b.joins(b.prev) {
 		b.prev.leave()

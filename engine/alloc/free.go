@@ -6,11 +6,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Free gives a block back. Its memory is not handed out again before every
-// stream that used it has passed the point of the call: a block that was used
-// by its own stream only is free at once, for that stream; one that others used
-// is pending until their events have happened. The zero Allocation is ignored; a
-// block that was freed before is a bug, and panics. Safe for concurrent use.
+// Free gives a block back. The allocator does not allocate its memory again
+// before every stream that used it has passed the point of the call. A block that
+// only its own stream used is free at once, for that stream. A block that other
+// streams used is pending until their events have happened. The zero Allocation
+// is ignored; a block that was freed before is a bug, and panics. Safe for
+// concurrent use.
 func (a *Allocator) Free(b Allocation) {
 	if b.b == nil {
 		return
@@ -91,9 +92,9 @@ func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.stats.RequestedBytes.sub(k, b.requested)
 }
 
-// joinFree puts a block into its pool, together with those of its neighbours
-// that are free, and returns how that changes the number and the bytes of the
-// pool's other blocks.
+// joinFree joins a block with its free neighbours and puts the result into the
+// pool. It returns how the number and the bytes of the pool's other blocks
+// change.
 func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
 	if prev := b.prev; b.joins(prev) {
 		b.set.remove(prev)
@@ -111,14 +112,13 @@ func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
 	return blocks, bytes
 }
 
-// joins reports whether a neighbour of b, if there is one, is free as b is, or
-// unmapped as b is.
+// joins reports whether b has this neighbour and both are free, or both are
+// unmapped.
 func (b *block) joins(neighbour *block) bool {
 	return neighbour != nil && neighbour.state == b.state
 }
 
-// joinPrev makes the block before b part of b. Its place in the pool is the
-// caller's business.
+// joinPrev makes the block before b part of b. The caller changes the pool.
 func (a *Allocator) joinPrev(b *block) {
 	prev := b.prev
 	b.addr = prev.addr
@@ -127,7 +127,7 @@ func (a *Allocator) joinPrev(b *block) {
 	a.recycle(prev)
 }
 
-// joinNext does so with the block after b.
+// joinNext does the same with the block after b.
 func (a *Allocator) joinNext(b *block) {
 	next := b.next
 	b.size += next.size

@@ -7,12 +7,13 @@ import (
 
 // # Free blocks
 //
-// A pool's free blocks are looked at in PyTorch's order: by stream, then size, then
-// address. A stream has bins by size, so narrow that most hold a block or two, and a bit
-// for each that holds any: the smallest block that is large enough is found by counting
-// bits. The blocks of a bin are a linked list in that order, so that taking one out asks
-// for no search. Most go in near the front, as the front is what is handed out; where
-// many blocks are of one size some are marked, to begin a search from.
+// The allocator searches a pool's free blocks in PyTorch's order: by stream, then
+// size, then address. A stream has bins by size, so narrow that most hold a block
+// or two. A bitmap says which bins are not empty, so counting bits finds the
+// smallest block that is large enough. The blocks of a bin are a linked list in
+// that order, so that removing one needs no search. Most blocks are added near
+// the front, because blocks are taken from the front. If many blocks have the
+// same size, some of them are marked as starting points for a search.
 
 // freeSet holds the free blocks of one stream in one pool.
 type freeSet struct {
@@ -20,13 +21,13 @@ type freeSet struct {
 	stream *stream
 	used   [binCount / perWord]uint64 // a bit for each bin that is not empty
 	bins   [binCount]*block           // the first block of each
-	end    block                      // follows the last block of each bin, comes after every key
+	end    block                      // follows the last block of each bin, and comes after every key
 	marks  map[uint][]*block          // by bin, in order
 }
 
 const (
-	// A bin is for one multiple of minBlock below 1<<binBits of them; from there on
-	// each power of two has that many bins. There are enough for 63 bits.
+	// Each multiple of minBlock below 1<<binBits of them has its own bin; above,
+	// each power of two has that many bins. There are enough bins for 63 bits.
 	binBits  = 5
 	binCount = (63 - 9 + 1 - binBits) << binBits
 	perWord  = 64
@@ -43,8 +44,9 @@ func binOf(size int64) uint {
 	return shift<<binBits + uint(units>>shift)
 }
 
-// before reports whether the block comes before a key. It asks once, not for the size
-// and then for the address: each answer would often be predicted wrongly.
+// before reports whether the block comes before a key. It makes one comparison,
+// not one of the sizes and one of the addresses: the processor would often
+// mispredict both branches.
 func (b *block) before(size int64, addr uint64) bool {
 	_, less := bits.Sub64(b.addr, addr, 0)
 	_, less = bits.Sub64(uint64(b.size), uint64(size), less)
@@ -64,7 +66,7 @@ func newFreeSet(p *pool, s *stream) *freeSet {
 func (f *freeSet) first(size int64) *block {
 	at := binOf(size)
 	b := f.from(at)
-	if b != nil && b.size < size { // so it is of that bin
+	if b != nil && b.size < size { // so b is in the bin of size
 		if b = *f.search(at, size, 0); b == &f.end {
 			return f.from(at + 1)
 		}
@@ -96,8 +98,8 @@ func (f *freeSet) next(b *block) *block {
 	return f.from(binOf(b.size) + 1)
 }
 
-// search returns the link of a bin to its first block that is not before the key, which
-// may be the end.
+// search returns the link of a bin to its first block that is not before the key.
+// That may be the end.
 func (f *freeSet) search(at uint, size int64, addr uint64) **block {
 	link := &f.bins[at]
 	for passed := 0; (*link).before(size, addr); passed++ {
@@ -109,8 +111,9 @@ func (f *freeSet) search(at uint, size int64, addr uint64) **block {
 	return link
 }
 
-// searchFar is search from the last mark before the key. Where that is far away it makes
-// more of them, so that no part of a bin is passed twice without.
+// searchFar is search from the last mark before the key. If that mark is far away
+// it makes more marks, so that no search passes the same part of a bin again
+// without marks.
 func (f *freeSet) searchFar(at uint, size int64, addr uint64) **block {
 	mark, link := f.lastMark(at, size, addr), &f.bins[at]
 	if mark > 0 {
@@ -151,7 +154,7 @@ func (f *freeSet) unmark(at uint, b *block) {
 	f.marks[at] = slices.Delete(f.marks[at], n, n+1)
 }
 
-// add puts a block into the set that is its own, at age 0.
+// add puts a block into its set, at age 0.
 func (f *freeSet) add(b *block) {
 	at := binOf(b.size)
 	link := f.search(at, b.size, b.addr)
@@ -163,8 +166,8 @@ func (f *freeSet) add(b *block) {
 	b.age = f.pool.searches
 }
 
-// remove takes a block out of the set. Until then its size and address are what they
-// were when it was added.
+// remove takes a block out of the set. Its size and address must not have changed
+// since it was added.
 func (f *freeSet) remove(b *block) {
 	at := binOf(b.size)
 	if b.marked {
@@ -180,7 +183,7 @@ func (f *freeSet) remove(b *block) {
 	f.used[at/perWord] &^= empty << (at % perWord)
 }
 
-// largestBelow returns the blocks of less than size bytes, the largest first, in a list
+// largestBelow returns the blocks smaller than size, the largest first, in a list
 // that the caller owns.
 func (f *freeSet) largestBelow(size int64) []*block {
 	var list []*block

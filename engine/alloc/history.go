@@ -38,8 +38,8 @@ func (h *history) all() trace.Events {
 	return log.Events()
 }
 
-// SetHistory keeps the last n events from now on; those kept so far are
-// forgotten. 0 keeps none. An event takes 40 bytes. Safe for concurrent use.
+// SetHistory keeps the last n events from now on, and forgets the events kept so
+// far. 0 keeps none. An event takes 40 bytes. Safe for concurrent use.
 func (a *Allocator) SetHistory(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,8 +69,8 @@ func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, sta
 	}
 }
 
-// write makes e an event of the call under way. It is written where it stays: a copy
-// would wait for each of its fields.
+// write makes e an event of the current call. It writes the event in its final
+// place: a copy would stall on each field.
 func (a *Allocator) write(e *trace.Event, k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
 	e.Addr, e.Size, e.Time = addr, size, a.now
 	e.Stack, e.Stream, e.Kind = stack, s.id, k

@@ -7,11 +7,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// request is one call of Alloc on its way.
+// request is one call of Alloc.
 type request struct {
 	bytes   int64 // as asked for
 	rounded int64
-	segment int64 // what a new segment would have
+	segment int64 // the size of a new segment
 	stream  *stream
 	pool    *pool
 	set     *freeSet // of the pool and the stream
@@ -19,12 +19,12 @@ type request struct {
 	stack   trace.StackID
 }
 
-// Alloc returns n bytes for use on stream s. Zero bytes are the zero Allocation and
-// no event. The error is an [*OOMError], which is an [ErrNoMemory], or else what
-// the driver said. Safe for concurrent use.
+// Alloc returns n bytes for use on stream s. For zero bytes it returns the zero
+// Allocation and records no event. The error is an [*OOMError], which is an
+// [ErrNoMemory], or else the driver's error. Safe for concurrent use.
 //
-// The memory holds what it held before. It may have been freed on this stream
-// only just now: work that was queued on s earlier comes first.
+// The memory keeps its old content. It may have been freed on this stream just
+// now: work that was queued on s earlier still runs first.
 func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Allocation, error) {
 	if n == 0 {
 		return Allocation{}, nil
@@ -79,9 +79,9 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	return a.handOut(b, &q), nil
 }
 
-// newMemory returns a new block that is large enough, in no pool's list. It tries, in
-// this order: a new segment; one after oversize blocks were given back; one after the
-// whole cache was.
+// newMemory returns a new block that is large enough and in no pool's list. It
+// tries a new segment; then another after it has given back oversize blocks; then
+// another after it has given back the whole cache.
 func (a *Allocator) newMemory(q *request) (*block, error) {
 	q.segment = a.config.segmentSize(q.rounded)
 	if a.collecting() {
@@ -137,7 +137,7 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 	q.set = q.pool.freeOf(q.stream)
 	searches := q.pool.searches
 	b := a.bestFree(&q)
-	q.pool.searches = searches // a question is no request
+	q.pool.searches = searches // a question does not count as a request
 	return b != nil
 }
 
@@ -160,8 +160,8 @@ func (a *Allocator) grow(q *request) (*block, error) {
 	return a.newSegment(addr, q), nil
 }
 
-// driverMalloc asks the driver, unlocked if the settings want it. The caller
-// then relies on nothing that it read before.
+// driverMalloc asks the driver, unlocked if the settings want it. After that the
+// caller must not rely on anything that it read before.
 func (a *Allocator) driverMalloc(q *request) (uint64, error) {
 	if a.config.releaseLock && q.pool.owner == nil {
 		a.mu.Unlock()
@@ -173,7 +173,7 @@ func (a *Allocator) driverMalloc(q *request) (uint64, error) {
 	return a.driver.Malloc(q.segment)
 }
 
-// newSegment makes one block of memory that the driver gave.
+// newSegment makes one block of memory from the driver.
 func (a *Allocator) newSegment(addr uint64, q *request) *block {
 	s := &segment{addr: addr, size: q.segment, stack: q.stack}
 	a.addSegment(s)
@@ -192,8 +192,8 @@ func (a *Allocator) newSegment(addr uint64, q *request) *block {
 	return b
 }
 
-// handOut gives the front of a free block to the request and puts back the
-// rest, if it is worth keeping.
+// handOut allocates the front of a free block to the request. It puts the rest
+// back if that is worth keeping.
 func (a *Allocator) handOut(b *block, q *request) *block {
 	wasSplit, k := b.split(), q.pool.kind
 	if a.config.splits(b, q.rounded) {
@@ -238,7 +238,7 @@ func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 	return front
 }
 
-// takeWhole counts a free block that is handed out with all it has.
+// takeWhole counts a free block that is allocated as a whole.
 func (a *Allocator) takeWhole(b *block, k poolKind, wasSplit bool) {
 	if wasSplit && !b.expandable {
 		a.stats.InactiveSplit.sub(k, 1)

@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Names holds the tables that the events of one or several allocators refer to:
+// Names holds the tables to which the events of one or several allocators refer:
 // labels, stacks and streams. Tags made by it are good for all of those
 // allocators. It is safe for concurrent use.
 type Names struct {
@@ -21,7 +21,7 @@ type Names struct {
 	plain  trace.NoteID               // of an event about a block without a label
 }
 
-// NewNames returns tables with nothing in them.
+// NewNames returns empty tables.
 func NewNames() *Names {
 	n := &Names{
 		in:     trace.NewInterner(),
@@ -35,19 +35,19 @@ func NewNames() *Names {
 	return n
 }
 
-// namesBytes bounds what names take, with what is kept here to find them by: a
-// program whose stacks and labels never come again must not grow for that. Names
-// beyond it are reported as not kept, see [trace.Interner].
+// namesBytes bounds the memory of names, including the maps that find them: a
+// program whose stacks and labels never repeat must not grow because of them.
+// Names beyond the bound are reported as not kept, see [trace.Interner].
 const namesBytes = 32 << 20
 
-// Bytes of memory to find an entry by.
+// The bytes that the maps need to find an entry.
 const (
 	labelBytes = 256
 	stackBytes = 2 * 8 * maxFrames // by its program counters, and by where its calls return to
 )
 
-// Tables returns the tables as they are now. They never change: what is
-// interned later is not in them.
+// Tables returns the current tables. They never change: later names are not in
+// them.
 func (n *Names) Tables() trace.Tables {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +72,7 @@ func (n *Names) Tag(l Label) Tag {
 	return t
 }
 
-// Label returns what a tag says.
+// Label returns the label of a tag.
 func (n *Names) Label(t Tag) Label {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *Names) Label(t Tag) Label {
 	}
 }
 
-// eventNote is what PyTorch 2.10 says of every event.
+// eventNote is the note that PyTorch 2.10 gives every event.
 func (n *Names) eventNote() trace.Note {
 	return trace.Note{CompileContext: n.in.String("N/A"), UserMetadata: trace.EmptyString}
 }
@@ -104,7 +104,7 @@ func (n *Names) optional(text string) trace.StringID {
 	return n.in.String(text)
 }
 
-// mark returns the note of an event with a text of the program's.
+// mark returns the note of an event with a text from the program.
 func (n *Names) mark(text string) trace.NoteID {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -3,21 +3,20 @@ package alloc
 import "github.com/memtop/memtop/snapshots/trace"
 
 // Observe makes r the recorder of every event from now on; nil ends recording.
-// [Allocator.State] returns the state that r's events lead on from. Safe for
-// concurrent use.
+// [Allocator.State] returns the state before r's events. Safe for concurrent use.
 func (a *Allocator) Observe(r trace.Recorder) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.recorder = r
-	a.tick() // for a call that is under way while the lock is released
+	a.tick() // for a call that is under way without the lock
 }
 
-// State returns the memory as it is now and calls at, if that is not nil, at
-// this very moment: the events that were recorded before the call of at have led
-// to the state, and those after it lead on from there. State records no event of
-// its own, unlike [Allocator.Snapshot], but a state does not say which blocks are
-// lost: these are recorded again, see [Allocator.Lost]. at must return at once and must not call the allocator. Safe
-// for concurrent use.
+// State returns the current memory and calls at, if that is not nil, at that
+// moment: the events recorded before the call of at led to the state, and the
+// later events follow it. State records no event of its own, unlike
+// [Allocator.Snapshot], but a state cannot say which blocks are lost: State
+// records those again, see [Allocator.Lost]. at must return at once and must not
+// call the allocator. Safe for concurrent use.
 func (a *Allocator) State(at func()) trace.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -34,8 +33,9 @@ func (a *Allocator) State(at func()) trace.State {
 	return a.state()
 }
 
-// Lost says that the program can no longer reach the block, and did not free it:
-// its bytes are gone until the program ends. It records one event. The block stays what it is. Safe for concurrent use.
+// Lost says that the program can no longer reach the block and did not free it:
+// its bytes are unusable until the program ends. It records one event. The
+// block's state does not change. Safe for concurrent use.
 func (a *Allocator) Lost(b Allocation) {
 	if b.b == nil {
 		return

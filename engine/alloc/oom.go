@@ -9,22 +9,22 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// OOMError says that a request could not be met, what it was, and who holds the
-// memory. It is an [ErrNoMemory].
+// OOMError reports a request that failed for lack of memory: the request, and
+// what holds the memory. It is an [ErrNoMemory].
 type OOMError struct {
 	Device    string
 	Requested int64  // bytes, as asked for
-	Rounded   int64  // what a block for it has
-	Segment   int64  // what was asked of the driver
-	Stream    Stream // that it was for
-	For       Label  // what it was for
+	Rounded   int64  // the size of a block for it
+	Segment   int64  // the size of the segment that the driver was asked for
+	Stream    Stream // the stream of the request
+	For       Label  // the purpose of the request
 
-	Free     int64 // bytes that the device had left
+	Free     int64 // free bytes of the device
 	Total    int64 // bytes that the device has
 	Limit    int64 // bytes that the allocator may reserve, −1 when not limited
 	Memory   Breakdown
-	Holders  []Holder // those with the most bytes, the largest first
-	TooLarge bool     // refused unseen: more than any device has
+	Holders  []Holder // the holders with the most bytes, the largest first
+	TooLarge bool     // refused without a try: more than any device has
 }
 
 // Holder is memory that is in use for one purpose, allocated at one place.
@@ -36,7 +36,7 @@ type Holder struct {
 	Blocks int
 }
 
-// holderCount is how many holders an error keeps, holdersTold how many its one
+// holderCount is how many holders an error keeps. holdersTold is how many its one
 // line names.
 const (
 	holderCount = 5
@@ -69,8 +69,8 @@ func (e *OOMError) Error() string {
 	return b.String()
 }
 
-// inUse returns what the memory in use is for, the largest first: " (optimizer
-// 25.11 MiB, parameter 12.55 MiB)".
+// inUse returns the categories of the memory in use, the largest first: "
+// (optimizer 25.11 MiB, parameter 12.55 MiB)".
 func (e *OOMError) inUse() string {
 	var used []trace.Category
 	for c, bytes := range e.Memory.Category {
@@ -90,7 +90,7 @@ func (e *OOMError) inUse() string {
 }
 
 // String returns "activation blocks.3.attn softmax probs: 1.50 GiB in 24 blocks",
-// with the place for what has no layer: "other: 1.50 GiB in 2 blocks (at
+// and adds the place if there is no layer: "other: 1.50 GiB in 2 blocks (at
 // cache.go:12 main.grow)".
 func (h *Holder) String() string {
 	name := h.Label.String()
@@ -104,7 +104,7 @@ func (h *Holder) String() string {
 	return text
 }
 
-// String returns the label's words, "" when it says nothing.
+// String returns the label's words, "" for an empty label.
 func (l Label) String() string {
 	if l == (Label{}) {
 		return ""
@@ -149,7 +149,7 @@ func (a *Allocator) tooLarge(q *request) *OOMError {
 	return &OOMError{Device: a.name, Requested: q.bytes, For: a.names.Label(q.tag), Limit: -1, TooLarge: true}
 }
 
-// holders returns who holds the most of the blocks handed out.
+// holders returns the holders with the most bytes of allocated blocks.
 func (a *Allocator) holders() []Holder {
 	type purpose struct {
 		tag   Tag

@@ -6,8 +6,8 @@ type waiting struct {
 	block *block
 }
 
-// recordEvents marks the present end of every stream that used b, which from
-// now on is pending.
+// recordEvents records an event at the current end of every stream that used b.
+// The block b is pending from now on.
 func (a *Allocator) recordEvents(b *block) {
 	for _, s := range *b.uses {
 		b.events++
@@ -17,7 +17,7 @@ func (a *Allocator) recordEvents(b *block) {
 	*b.uses = (*b.uses)[:0]
 }
 
-// recordDeferred does so for blocks that were freed while requests were
+// recordDeferred does the same for blocks that were freed while requests were
 // diverted.
 func (a *Allocator) recordDeferred() {
 	for i, b := range a.deferred {
@@ -27,10 +27,10 @@ func (a *Allocator) recordDeferred() {
 	a.deferred = a.deferred[:0]
 }
 
-// processEvents frees the pending blocks whose events have happened. Each
-// stream's are looked at in order up to the first that has not; the streams, in
-// the order of their first use. (PyTorch's order of streams is that of a hash
-// table.)
+// processEvents frees the pending blocks whose events have happened. It goes
+// through the streams in the order of their first use, and through each stream's
+// events up to the first that has not happened. (PyTorch's order of streams is
+// that of a hash table.)
 func (a *Allocator) processEvents() {
 	if len(a.deferred) > 0 {
 		a.recordDeferred()

@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// poolKind is which requests a pool serves, and where its statistics go.
+// poolKind says which requests a pool serves, and where its statistics go.
 type poolKind uint8
 
 const (
@@ -23,10 +23,10 @@ type pool struct {
 	owner    *privatePool // nil for the default pools
 	free     []*freeSet   // by stream, ascending handles
 	unmapped []*block     // of expandable segments, by stream and address
-	searches int64        // how often a free block was looked for, while garbage is collected
+	searches int64        // the number of searches for a free block, counted while garbage is collected
 }
 
-// id returns the pool's number as PyTorch gives it.
+// id returns the pool's number in PyTorch's form.
 func (p *pool) id() trace.Pool {
 	if p.owner == nil {
 		return trace.Pool{}
@@ -34,8 +34,8 @@ func (p *pool) id() trace.Pool {
 	return p.owner.id
 }
 
-// mark is the tag of the events of the pool's segments: it says which pool it
-// is, where it is not the default one.
+// mark is the tag of the events of the pool's segments. It names the pool unless
+// that is the default one.
 func (p *pool) mark() Tag {
 	if p.owner == nil {
 		return Tag{}

@@ -9,10 +9,11 @@ import (
 
 // # Private pools
 //
-// Requests on some streams can be diverted for a while to a pool of their own,
-// as CUDA graphs and MemPool do. Its segments serve no other requests, are listed
-// under its number, and stay until the pool is released and empty. While any
-// requests are diverted, no events are looked at and the cache is not emptied.
+// The allocator can divert requests on some streams to a private pool for a
+// while, for CUDA graphs and MemPool. The pool's segments serve no other
+// requests, are listed under its number, and stay until the pool is released and
+// empty. While any requests are diverted, the allocator checks no events and does
+// not empty the cache.
 
 // privatePool is a pair of pools with a number.
 type privatePool struct {
@@ -20,7 +21,7 @@ type privatePool struct {
 	note     trace.NoteID // of the events of its segments
 	pools    poolPair
 	users    int // calls of BeginPool less those of ReleasePool
-	segments int // pieces of memory it has from the driver
+	segments int // pieces of memory from the driver
 }
 
 // diversion sends requests to a private pool.
@@ -29,10 +30,10 @@ type diversion struct {
 	takes func(Stream) bool
 }
 
-// BeginPool sends the requests that follow to the private pool with that
-// number, until EndPool: those on streams for which takes is true, or all if it
-// is nil. The pool is made when there is none yet, and counts one more user.
-// takes is called with the allocator locked. Safe for concurrent use.
+// BeginPool sends later requests to the private pool with that number, until
+// EndPool: requests on streams for which takes returns true, or all requests if
+// takes is nil. It makes the pool if there is none, and counts one more user of
+// it. The allocator holds its lock when it calls takes. Safe for concurrent use.
 func (a *Allocator) BeginPool(id trace.Pool, takes func(Stream) bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,9 +68,8 @@ func (a *Allocator) EndPool(id trace.Pool) error {
 	return nil
 }
 
-// ReleasePool takes back one use of the pool. After the last, what is free of
-// its memory goes back to the driver with the rest of the cache. Safe for
-// concurrent use.
+// ReleasePool removes one user of the pool. After the last one, its free memory
+// goes back to the driver with the rest of the cache. Safe for concurrent use.
 func (a *Allocator) ReleasePool(id trace.Pool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// EmptyCache gives all unused memory back to the driver: segments
-// without a live block, and of expandable ones whole free pages. It first waits
-// for the pending blocks. While requests are diverted to a private pool it does
-// nothing. Safe for concurrent use.
+// EmptyCache gives all unused memory back to the driver: segments without a live
+// block, and the whole free pages of expandable segments. It first waits for the
+// pending blocks. While requests are diverted to a private pool it does nothing.
+// Safe for concurrent use.
 func (a *Allocator) EmptyCache() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,8 +28,8 @@ func (a *Allocator) releaseCached() {
 	a.releasePrivate()
 }
 
-// releasePool gives back the pool's whole segments, then unmaps what is free
-// of its expandable ones.
+// releasePool gives back the pool's whole segments, then unmaps the free pages of
+// its expandable segments.
 func (a *Allocator) releasePool(p *pool) {
 	var expandable []*block
 	for _, b := range p.allFree() {
@@ -93,11 +93,13 @@ func (a *Allocator) releaseOversize(q *request) bool {
 	return released >= want
 }
 
-// collecting reports whether garbage is collected: only under a limit.
+// collecting reports whether the allocator collects garbage: it does so only
+// under a limit.
 func (a *Allocator) collecting() bool { return a.limited && a.config.gcThreshold > 0 }
 
-// collectGarbage gives back whole large segments that have been free for at
-// least the average time, until the reserved bytes are a part of the limit.
+// collectGarbage gives back whole large segments that have been free for at least
+// the average time, until the reserved bytes fall below the set part of the
+// limit.
 func (a *Allocator) collectGarbage() {
 	target := a.stats.Reserved() - int64(a.config.gcThreshold*float64(a.limit))
 	p := &a.pools.large

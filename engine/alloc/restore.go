@@ -6,11 +6,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Restore makes the memory of a new allocator that of a state, as a recording
-// gives it, and returns the blocks handed out by their addresses. The tables are
-// those that the state refers to. A block that is pending waits for an event that
-// is recorded on the stream user now. Nothing is asked of the driver and no event
-// is recorded. Private pools have one user each.
+// Restore gives a new allocator the memory of a recorded state, and returns the
+// allocated blocks by their addresses. The state refers to the tables. For a
+// pending block Restore records a driver event on the stream user, and the block
+// waits for it. It asks the driver for no memory and adds no event to the
+// history. Private pools have one user each.
 //
 // The error is one line: the state contradicts itself. The allocator must not be
 // used then.
@@ -42,7 +42,8 @@ type restorer struct {
 	order  []*openRange // as they were begun
 }
 
-// openRange is an expandable segment that mapped memory may still be added to.
+// openRange is an expandable segment to which restoring may still add mapped
+// memory.
 type openRange struct {
 	set     *freeSet
 	segment *segment
@@ -145,8 +146,8 @@ func (r *restorer) cut(s *trace.Segment, open *openRange) error {
 	return nil
 }
 
-// keepFree puts the free ones of the last segment's blocks into their pool: what
-// a free block counts as depends on its neighbours.
+// keepFree puts the free blocks of the last segment into their pool. It does so
+// last because how a free block counts depends on its neighbours.
 func (r *restorer) keepFree(first *block) {
 	for b := first; b != nil; b = b.next {
 		if b.inUse() {

@@ -3,10 +3,10 @@ package alloc
 // walks says that the chain of frame pointers can be followed.
 const walks = true
 
-// returns writes the addresses that the calls under way return to, innermost
-// first, as far as there is room. Functions that were inlined have none, so they
-// are no stack, but they tell stacks apart, in less than a tenth of the time that
-// runtime.Callers takes.
+// returns writes the return addresses of the current calls, innermost first, as
+// far as there is room. Inlined functions have none, so the addresses are no
+// complete stack, but they tell stacks apart, in less than a tenth of the time of
+// runtime.Callers.
 //
 //go:noescape
 func returns(pcs *stackKey)

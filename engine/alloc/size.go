@@ -10,13 +10,12 @@ const (
 	largeSize  = 20 << 20 // a segment for requests between the small pool's and ownLimit
 	ownLimit   = 10 << 20 // from here on a request gets a segment of its own
 	ownUnit    = 2 << 20  // such segments are multiples of it
-	maxRequest = 1 << 60  // requests from here on are refused unseen
+	maxRequest = 1 << 60  // larger requests are refused without a try
 	unlimited  = 1<<63 - 1
 )
 
 // round returns how many bytes a request of n occupies at least: a multiple of
-// 512 or, where the settings divide the powers of two, the next of those
-// divisions.
+// 512 or, if the settings divide the powers of two, the next such division.
 func (c *config) round(n int64) int64 {
 	if d := c.divisions(n); d > 1 && n > minBlock*d {
 		return roundToDivision(n, d)
@@ -42,8 +41,8 @@ func roundToDivision(n, d int64) int64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// segmentSize returns how many bytes are asked of the driver for a rounded
-// request.
+// segmentSize returns how many bytes the allocator asks of the driver for a
+// rounded request.
 func (c *config) segmentSize(rounded int64) int64 {
 	switch {
 	case rounded <= smallLimit:
@@ -65,9 +64,9 @@ func (c *config) splits(b *block, rounded int64) bool {
 	return b.size-rounded >= least && (rounded < c.maxSplit || c.expandable)
 }
 
-// SegmentFor returns how many bytes are asked of the driver for a rounded request
-// that no free block serves: a new segment, or whole pages of an expandable one.
-// Safe for concurrent use.
+// SegmentFor returns how many bytes the allocator asks of the driver for a
+// rounded request that no free block serves: a new segment, or whole pages of an
+// expandable one. Safe for concurrent use.
 func (a *Allocator) SegmentFor(rounded int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

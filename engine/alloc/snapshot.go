@@ -7,13 +7,12 @@ import (
 )
 
 // Snapshot returns the allocator's memory and history as a trace, in the layout
-// of PyTorch 2.10: what torch.cuda.memory._snapshot() would return, with tags.
-// It holds what was true at one moment and never changes. Safe for concurrent
-// use.
+// of PyTorch 2.10: what torch.cuda.memory._snapshot() would return, with tags. It
+// shows one moment and never changes. Safe for concurrent use.
 func (a *Allocator) Snapshot() *trace.Trace { return Snapshot(a) }
 
 // Snapshot returns one trace of several devices. Their allocators share their
-// [Names]; the moments of different devices follow each other.
+// [Names]. Each device shows a different moment, one after the other.
 func Snapshot(allocators ...*Allocator) *trace.Trace {
 	t := &trace.Trace{
 		Info:        trace.Info{Kind: "live", PickleProtocol: -1, Writer: "memtop's engine", Control: true},
@@ -37,8 +36,8 @@ func Snapshot(allocators ...*Allocator) *trace.Trace {
 	return t
 }
 
-// snapshot returns the device and records that it did. That event is
-// not part of what is returned.
+// snapshot returns the device's trace, then records an event for the snapshot,
+// which the trace does not contain.
 func (a *Allocator) snapshot() trace.Device {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Stacks says which events get the Go stack of the call that caused them. A
-// stack that was seen before costs a fraction of a microsecond on amd64, some
-// microseconds elsewhere.
+// Stacks selects the events that record the Go stack of their cause. A stack that
+// was seen before costs a fraction of a microsecond on amd64, some microseconds
+// elsewhere.
 type Stacks uint8
 
 // The choices. With StacksAlloc, the events of a free have the stack of the
@@ -24,14 +24,14 @@ const (
 // SetStacks says which events get a stack from now on. Safe for concurrent use.
 func (a *Allocator) SetStacks(s Stacks) { a.stacks.Store(uint32(s)) }
 
-// maxFrames is how much of a stack is kept, innermost frames first.
+// maxFrames is how many frames of a stack are kept, the innermost first.
 const maxFrames = 48
 
 type stackKey [maxFrames]uintptr
 
-// callers returns the stack of the call into this package, 0 when stacks are
-// not wanted at that level. Training makes the same calls in every step, so a
-// stack is known by where its calls return to, and unwound only the first time.
+// callers returns the stack of the call into this package, 0 when that level
+// records no stacks. Training makes the same calls in every step, so callers
+// recognises a stack by its return addresses, and unwinds it only the first time.
 func (a *Allocator) callers(level Stacks) trace.StackID {
 	if Stacks(a.stacks.Load()) < level {
 		return 0
@@ -60,8 +60,7 @@ func (a *Allocator) unwind(skip int) trace.StackID {
 	return a.names.stack(&pcs)
 }
 
-// returning returns the stack whose calls return to those addresses, if it is
-// known.
+// returning returns the known stack with those return addresses, if any.
 func (n *Names) returning(at *stackKey) (id trace.StackID, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +78,7 @@ func (n *Names) returns(at *stackKey, id trace.StackID) {
 	}
 }
 
-// stack interns a stack. Known ones cost no garbage.
+// stack interns a stack. A known stack makes no garbage.
 func (n *Names) stack(pcs *stackKey) trace.StackID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,7 +93,7 @@ func (n *Names) stack(pcs *stackKey) trace.StackID {
 	return n.newStack(*pcs)
 }
 
-// newStack looks up the frames of a stack that was not seen before.
+// newStack looks up the frames of a new stack.
 func (n *Names) newStack(pcs stackKey) trace.StackID {
 	used := 0
 	for used < maxFrames && pcs[used] != 0 {
@@ -116,7 +115,8 @@ func (n *Names) newStack(pcs stackKey) trace.StackID {
 	return id
 }
 
-// hide leaves out functions whose names begin so at the inner end of new stacks.
+// hide removes the functions whose names have that prefix from the inner end of
+// new stacks.
 func (n *Names) hide(beginning string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,17 +21,18 @@ func (c *Counter) sub(n int64) {
 	c.Freed += n
 }
 
-// PoolCounter follows a quantity in all pools, and in the small and the large
-// ones. A block counts where it lives, whatever its size.
+// PoolCounter follows a quantity in all pools together, in the small pools, and
+// in the large pools. A block counts in the pool where it lies, whatever its
+// size.
 type PoolCounter struct {
 	All    Counter
-	byPool [2]Counter // the small and the large one, an array so that choosing is no branch
+	byPool [2]Counter // the small and the large one, in an array, so that choosing needs no branch
 }
 
-// Small returns what is in small pools.
+// Small returns the counter of the small pools.
 func (c *PoolCounter) Small() *Counter { return c.of(smallPool) }
 
-// Large returns what is in large pools.
+// Large returns the counter of the large pools.
 func (c *PoolCounter) Large() *Counter { return c.of(largePool) }
 
 func (c *PoolCounter) of(k poolKind) *Counter { return &c.byPool[(k-smallPool)%2] }
@@ -53,7 +54,7 @@ func (c *PoolCounter) change(k poolKind, n int64) {
 }
 
 // Stats is what torch.cuda.memory_stats() returns, with its exact meaning, and
-// the bytes by category. Bytes of blocks are rounded bytes but for
+// the bytes by category. Bytes of blocks are rounded bytes, except in
 // RequestedBytes and Category.
 type Stats struct {
 	Allocation         PoolCounter // blocks handed out and not yet freed
@@ -76,22 +77,22 @@ type Stats struct {
 	DeviceFrees    int64
 	MaxSplitSize   int64 // the setting in bytes, −1 when not set
 
-	// Category holds, by [Category], the requested bytes of the blocks handed
-	// out and not yet freed. It is ours: PyTorch does not know.
+	// Category holds, by [Category], the requested bytes of the blocks handed out
+	// and not yet freed. PyTorch has no such number.
 	Category [trace.CategoryCount]Counter
 	// CategoryAtPeak holds the same at the moment when AllocatedBytes was last as
 	// high as its peak, so that the peak can be explained.
 	CategoryAtPeak [trace.CategoryCount]int64
 }
 
-// Stats returns the present values. Safe for concurrent use.
+// Stats returns the current values. Safe for concurrent use.
 func (a *Allocator) Stats() Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stats
 }
 
-// ResetPeak makes the present values the peaks. Safe for concurrent use.
+// ResetPeak makes the current values the peaks. Safe for concurrent use.
 func (a *Allocator) ResetPeak() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

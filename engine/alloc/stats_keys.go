@@ -58,8 +58,8 @@ func (c *Counter) into(m map[string]int64, key string) {
 	m[key+".allocated"], m[key+".freed"] = c.Allocated, c.Freed
 }
 
-// All yields the keys of torch.cuda.memory_stats() in its order, the
-// alphabet's.
+// All yields the keys of torch.cuda.memory_stats() in its order, which is
+// alphabetical.
 func (s *Stats) All() iter.Seq2[string, int64] {
 	m := s.Map()
 	return func(yield func(string, int64) bool) {

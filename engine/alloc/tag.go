@@ -2,7 +2,8 @@ package alloc
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Label says in words what a block is for. All but the category may be empty.
+// Label describes the purpose of a block in words. All but the category may be
+// empty.
 type Label struct {
 	Category trace.Category
 	Layer    string // the module, as "blocks.3.attn.qkv"
@@ -11,8 +12,8 @@ type Label struct {
 	DType    string // as "bf16"
 }
 
-// Tag is a [Label] that was interned in [Names]: a small value to be made once
-// and used for many blocks. The zero Tag says nothing, and counts as [Other].
+// Tag is a [Label] interned in [Names]: a small value that the caller makes once
+// and uses for many blocks. The zero Tag is empty, and counts as [Other].
 type Tag struct {
 	event    trace.NoteID // the note of the block's events
 	block    trace.NoteID // its note in a state
@@ -25,7 +26,7 @@ func (t Tag) Category() trace.Category { return t.category }
 // Tag interns a label.
 func (a *Allocator) Tag(l Label) Tag { return a.names.Tag(l) }
 
-// TagOf returns the block's present tag. Safe for concurrent use.
+// TagOf returns the block's current tag. Safe for concurrent use.
 func (a *Allocator) TagOf(b Allocation) Tag {
 	if b.b == nil {
 		return Tag{}
@@ -35,10 +36,9 @@ func (a *Allocator) TagOf(b Allocation) Tag {
 	return b.live("TagOf").tag
 }
 
-// Retag says that the block is for something else from now on: a result that
-// was scratch becomes an activation when it is saved. Its bytes move from one
-// category to the other, so sums stay what they were, and it records one
-// event. Safe for concurrent use.
+// Retag changes the purpose of a block from now on: a scratch result becomes an
+// activation when it is saved. Its bytes move from one category to the other, so
+// sums do not change. It records one event. Safe for concurrent use.
 func (a *Allocator) Retag(b Allocation, t Tag) {
 	if b.b == nil {
 		return
@@ -61,9 +61,9 @@ func (a *Allocator) Retag(b Allocation, t Tag) {
 	a.record(trace.Retag, bl.addr, bl.requested, bl.set.stream, site, t)
 }
 
-// Mark puts an event that is not about memory among the others, so that it can
-// be seen which came before and after: the begin or end of a step, or a changed
-// setting. number is a step's; text is free. Safe for concurrent use.
+// Mark records an event that is not about memory, in order with the others: the
+// begin or end of a step, or a changed setting. number is the step's; text is
+// free. Safe for concurrent use.
 func (a *Allocator) Mark(k trace.Kind, number int64, text string) {
 	note := a.names.mark(text)
 	a.mu.Lock()

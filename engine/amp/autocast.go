@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Mode is what precision operations run in.
+// Mode is the precision in which operations run.
 type Mode uint8
 
 // The modes.

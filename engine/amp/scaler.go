@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ScalerOptions are how a loss scale moves. Zero values mean PyTorch's: 65,536
+// ScalerOptions say how a loss scale changes. Zero values mean PyTorch's: 65,536
 // at first, twice as much after 2,000 good steps in a row, half as much after a
 // bad one.
 type ScalerOptions struct {
@@ -109,7 +109,7 @@ func (s *Scaler) Update() {
 	s.foundInf.Fill(0)
 }
 
-// ScalerState is what has to be kept to continue a run.
+// ScalerState is what a checkpoint must keep of a Scaler to continue a run.
 type ScalerState struct {
 	Scale     float64 `json:"scale"`
 	GoodSteps int     `json:"good_steps"` // since the scale last moved

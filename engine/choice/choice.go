@@ -1,5 +1,5 @@
-// Package choice is for values with names: a list of them is what flags, help,
-// messages and viewers offer.
+// Package choice handles values with names. Flags, help, messages and viewers
+// offer lists of them.
 package choice
 
 import (

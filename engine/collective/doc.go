@@ -1,7 +1,8 @@
-// Package collective is what the processes of one run do together: sum, scatter,
-// gather and broadcast arrays, one process for each device. It has no protocol of
-// its own. The processes are started by mpirun, Slurm or torchrun, and meet by a
-// library of the system: MPI for what lies on the host, NCCL for what lies on GPUs.
+// Package collective has the operations that the processes of one run do
+// together: they sum, scatter, gather and broadcast arrays. Each process has one
+// device. It has no protocol of its own. The processes are started by mpirun,
+// Slurm or torchrun, and meet by a library of the system: MPI for what lies on
+// the host, NCCL for what lies on GPUs.
 //
 // It knows nothing of training: which arrays are summed, and when, is for package
 // train to say.

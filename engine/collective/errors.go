@@ -2,8 +2,8 @@ package collective
 
 import "fmt"
 
-// UnavailableError says that a library by which processes meet is not there, and what
-// to do.
+// UnavailableError says that the library that connects the processes is missing,
+// and what to do.
 type UnavailableError struct {
 	Library string // such as "MPI"
 	Err     error  // why it was not loaded
@@ -16,7 +16,7 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// ApartError says that a launcher has started processes that MPI does not bring together.
+// ApartError says that a launcher has started more processes than MPI connects.
 type ApartError struct {
 	Launcher      string
 	Started, Meet int // processes
@@ -35,7 +35,7 @@ func (e *ApartError) Remedy() string {
 	return remedy + ", or train alone with --ranks off"
 }
 
-// LostError says which process has ended while others were to go on with it.
+// LostError names the process that ended while the others still needed it.
 type LostError struct{ Rank, PID int }
 
 func (e *LostError) Error() string {

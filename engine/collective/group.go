@@ -45,7 +45,7 @@ type Pending interface {
 	Wait() error
 }
 
-// Timed is a group that knows what its operations have taken since it began.
+// Timed is a group that measures how long its operations took since it began.
 type Timed interface {
 	// Times returns for how long operations were under way, each from when it began here
 	// to its end, with the wait for processes that come late, and for how much of that
@@ -53,7 +53,7 @@ type Timed interface {
 	Times() Times
 }
 
-// Times are what the operations of a group have taken.
+// Times are how long the operations of a group took.
 type Times struct{ Communicated, Waited time.Duration }
 
 // Since returns what was taken since earlier times.

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/choice"
 )
 
-// Access is how the tokens of a file are read.
+// Access is the way in which a program reads the tokens of a file.
 type Access uint8
 
 // The ways.

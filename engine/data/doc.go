@@ -1,5 +1,6 @@
-// Package data feeds training: token files, data sets that make a sample when it
-// is asked for, and a loader that prepares batches ahead of the training loop.
+// Package data feeds training. It has token files, data sets that make each
+// sample on demand, and a loader that prepares batches ahead of the training
+// loop.
 //
 // # The way of a sample
 //

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// LoaderOptions say how batches are made. Batch is required.
+// LoaderOptions say how a Loader makes batches. Batch is required.
 type LoaderOptions struct {
 	Batch int    // samples in a batch
 	Seed  uint64 // of the order of samples

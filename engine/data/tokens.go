@@ -8,9 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/mapped"
 )
 
-// Tokens is a long row of token numbers that is read only as far as it is used: a
-// file, or a text of the program's own. It is safe for concurrent use, but for
-// Close.
+// Tokens is a long sequence of token numbers, from a file or from the program's
+// own text. Only the parts that are used are read. It is safe for concurrent use,
+// but for Close.
 type Tokens struct {
 	name       string
 	source     source

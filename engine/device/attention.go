@@ -2,8 +2,8 @@ package device
 
 import "fmt"
 
-// AttentionKind names an implementation. All give the same result but for
-// rounding; they differ in the memory they keep.
+// AttentionKind names an implementation. All give the same result except for
+// rounding; they differ in the memory that they keep.
 type AttentionKind uint8
 
 // The implementations, and what each keeps for its backward operation.
@@ -52,8 +52,8 @@ type Attention struct {
 	// Probs is what Naive keeps: contiguous [Batch, Heads, Queries, Keys],
 	// floating-point of any type.
 	Probs Array
-	// LSE is what the others keep, log Σ e^score: contiguous
-	// [Batch, Heads, Queries], float32 (float64 when Q is).
+	// LSE is kept by the other kinds: log Σ e^score: contiguous [Batch, Heads,
+	// Queries], float32 (float64 when Q is).
 	LSE Array
 	// Chunk is the number of queries that Chunked takes at once; 0 means 64.
 	Chunk int
@@ -70,7 +70,7 @@ type AttentionBackward struct {
 	Work Buffer
 }
 
-// Attentions mixes rows by their likeness.
+// Attentions computes attention and its gradients.
 type Attentions interface {
 	// Attention writes O, and Probs or LSE.
 	Attention(p AttentionPlan)

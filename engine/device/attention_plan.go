@@ -5,26 +5,24 @@ import (
 	"math"
 )
 
-// defaultChunk is the queries that Chunked takes at once when nothing else is
-// asked for.
+// defaultChunk is the default number of queries that Chunked takes at once.
 const defaultChunk = 64
 
-// AttentionPlan is a checked attention with no zeros left that stand for
-// something.
+// AttentionPlan is a checked Attention in which defaults replace the zeros.
 type AttentionPlan struct {
 	Attention
 	Compute  DType // Float64 when Q, K, V and O are, else Float32
 	AllHeads int   // of the whole batch
 }
 
-// AttentionBackwardPlan is the checked gradients of an attention.
+// AttentionBackwardPlan is a checked AttentionBackward.
 type AttentionBackwardPlan struct {
 	AttentionPlan
 	DO, DQ, DK, DV Heads
 	Work           Buffer
 }
 
-// Plan checks a and completes it. It panics when there is no such attention.
+// Plan checks a and fills in defaults. It panics when a is invalid.
 func (a Attention) Plan() AttentionPlan {
 	p := a.plan("attention")
 	checkWork("attention", a.Work, a.Workspace())
@@ -52,7 +50,7 @@ func (a Attention) plan(name string) AttentionPlan {
 	return p
 }
 
-// Plan checks g and completes it. It panics when there are no such gradients.
+// Plan checks g and fills in defaults. It panics when g is invalid.
 func (g AttentionBackward) Plan() AttentionBackwardPlan {
 	const name = "attention backward"
 	p := AttentionBackwardPlan{g.A.plan(name), g.DO, g.DQ, g.DK, g.DV, g.Work}
@@ -75,7 +73,7 @@ func (p *AttentionPlan) check(name, operand string, h Heads, rows int) {
 	}
 }
 
-// completed returns a with what zeros stand for.
+// completed returns a with defaults in place of zeros.
 func (a Attention) completed() Attention {
 	if a.Scale == 0 {
 		a.Scale = 1 / math.Sqrt(float64(a.Dim))
@@ -102,9 +100,9 @@ func (p *AttentionPlan) Visible(query int) int {
 	return max(0, min(p.Keys, query+1+p.Keys-p.Queries))
 }
 
-// Workspace returns the bytes of scratch that a needs, whose arrays may be
-// absent but for their types. Every device takes as much, so that a program's
-// memory is the same on all.
+// Workspace returns the bytes of scratch that a needs. It uses only the types of
+// a's arrays, which may be absent. Every device takes the same amount, so that a
+// program's memory is the same on all.
 func (a Attention) Workspace() int64 {
 	if a.Kind != Chunked {
 		return 0
@@ -118,10 +116,10 @@ func (a Attention) BackwardWorkspace() int64 {
 	return int64(a.Batch*a.Heads*a.GradientElements()) * a.compute().Size()
 }
 
-// GradientElements returns the elements of BackwardWorkspace that are one
-// head's: the gradients of scores for Naive; for the others one number per query,
-// and besides for Chunked probabilities and gradients of a chunk and the sums for
-// dK and dV, for Flash the sums for dQ, which a device may hold by 16 rows.
+// GradientElements returns the elements of BackwardWorkspace for one head. Naive
+// has the gradients of scores. The others have one number per query; in addition,
+// Chunked has the probabilities and gradients of a chunk and the sums for dK and
+// dV, and Flash has the sums for dQ, which a device may hold by 16 rows.
 func (a Attention) GradientElements() int {
 	switch a.Kind {
 	case Naive:

@@ -1,8 +1,7 @@
 package device
 
-// Backend is everything a device computes. See the package documentation for
-// the rules that hold for all of it. A Backend belongs to one goroutine at a
-// time.
+// Backend is all operations of a device. See the package documentation for the
+// rules that hold for all of it. A Backend belongs to one goroutine at a time.
 type Backend interface {
 	Transfers
 	Elementwise
@@ -19,12 +18,14 @@ type Backend interface {
 	Scaling
 }
 
-// Steps is what a backend has besides that can queue the work of a step as few
-// pieces. A step computes the same with it and without.
+// Steps is implemented by backends that can queue the work of a step as a few
+// graphs. The results of the step are the same with it and without it.
 type Steps interface {
-	// BeginStep says that a step begins, and whether its work is to be few pieces.
+	// BeginStep says that a step begins, and whether the backend queues its work as
+	// graphs.
 	BeginStep(asGraphs bool)
-	// EndStep queues what is left of the step. It follows every BeginStep.
+	// EndStep queues the rest of the step. The caller calls it after every
+	// BeginStep.
 	EndStep()
 }
 
@@ -66,18 +67,18 @@ type Fetched interface {
 	Wait(dst []byte) error
 }
 
-// Crossing is a copy between a device and its host that operations need not wait
-// for. It belongs to the goroutine of the Backend, and must be waited for.
+// Crossing is a copy between a device and its host that runs beside other
+// operations. It belongs to the goroutine of the Backend, and must be waited for.
 type Crossing interface {
-	// Await has the operations that are queued from now on come after the copy,
-	// and does not wait for it.
+	// Await orders all operations queued from now on after the copy. It does not
+	// wait for the copy.
 	Await()
 	// Wait waits for the copy. It returns the first failure of the queue, and is
 	// called once.
 	Wait() error
 }
 
-// Shapes rearranges elements.
+// Shapes has the operations that rearrange elements.
 type Shapes interface {
 	// CopyStrided copies the elements of src to dst for every index of shape
 	// (at most eight dimensions). Both have the same type. It makes views
@@ -86,7 +87,7 @@ type Shapes interface {
 	CopyStrided(dst, src Strided, shape []int)
 }
 
-// Reduction names what Reduce does to the elements of one group.
+// Reduction names how Reduce combines the elements of one group.
 type Reduction uint8
 
 // The reductions.
@@ -100,8 +101,8 @@ const (
 // Check panics unless there is such a reduction.
 func (r Reduction) Check(operation string) { checkNumber(operation, r, reductionCount) }
 
-// Reductions makes fewer numbers of many, in an order that is fixed by the
-// sizes alone.
+// Reductions has the operations that reduce many numbers to fewer. The sizes
+// alone fix their order.
 type Reductions interface {
 	// Reduce treats src as [outer, n, inner] and reduces the middle:
 	// dst[o,i] = r(src[o,0,i] … src[o,n-1,i]). outer·inner = dst.Len. With

@@ -2,7 +2,8 @@ package device
 
 import "fmt"
 
-// The checks that operations share. Each panics with what it was given.
+// The checks that operations share. A failed check panics with the values that it
+// was given.
 
 // CheckLen wants a of n elements.
 func CheckLen(operation, name string, a Array, n int) {
@@ -34,7 +35,7 @@ func CheckFloat(operation string, kinds ...DType) {
 	}
 }
 
-// CheckIndex wants a type that rows are numbered in.
+// CheckIndex wants a type for row numbers.
 func CheckIndex(operation string, kind DType) {
 	if kind != Int32 && kind != Int64 {
 		panic(fmt.Sprintf("device: %s: indexes of type %v, want int32 or int64", operation, kind))

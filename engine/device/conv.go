@@ -50,7 +50,7 @@ type Conv2DBackward struct {
 	Work Buffer
 }
 
-// Convolutions slides kernels over images.
+// Convolutions computes convolutions and their gradients.
 type Convolutions interface {
 	// Conv2D computes y[n,o] = bias[o] + Σ x[n,i] ⋆ weight[o,i].
 	Conv2D(p ConvPlan)

@@ -5,17 +5,18 @@ import (
 	"iter"
 )
 
-// A convolution is the product of the weights and the unfolded image, in which
-// every column has what one element of the output sees. Unfolded whole it would
-// be as many times larger as the kernel has elements, so it is made in bands of
-// output rows. Every device cuts alike, and thus asks its allocator for the same.
+// A convolution is the product of the weights and the unfolded image, whose
+// columns have the inputs of one output element each. A whole unfolded image
+// would be larger by the number of kernel elements, so it is made in bands of
+// output rows. Every device makes the same bands, and so asks its allocator for
+// the same memory.
 
-// ConvBandBytes is what a band's unfolded image is kept below.
+// ConvBandBytes bounds the unfolded image of a band.
 const ConvBandBytes = 8 << 20
 
-// ConvPlan is a checked convolution and how it is cut.
+// ConvPlan is a checked Conv2D, and how a backend divides it.
 type ConvPlan struct {
-	Conv2D                    // with no zeros left
+	Conv2D                    // with defaults in place of zeros
 	OutRows, OutColumns int   // of the output
 	InGroup, OutGroup   int   // channels of one group
 	Unfolded            int   // rows of the unfolded matrix
@@ -23,14 +24,14 @@ type ConvPlan struct {
 	Compute             DType // Float64 when every operand is, else Float32
 }
 
-// ConvBackwardPlan is the checked gradients of a convolution.
+// ConvBackwardPlan is a checked Conv2DBackward.
 type ConvBackwardPlan struct {
 	ConvPlan
 	DY, DX, DWeight, DBias Array
 	Work                   Buffer
 }
 
-// Plan checks c and cuts it. It panics when there is no such convolution.
+// Plan checks c and divides it into bands. It panics when c is invalid.
 func (c Conv2D) Plan() ConvPlan {
 	const name = "conv2d"
 	p := c.cut(name)
@@ -40,7 +41,7 @@ func (c Conv2D) Plan() ConvPlan {
 	return p
 }
 
-// Plan checks g and cuts it. It panics when there are no such gradients.
+// Plan checks g and divides it into bands. It panics when g is invalid.
 func (g Conv2DBackward) Plan() ConvBackwardPlan {
 	const name = "conv2d backward"
 	p := ConvBackwardPlan{g.C.cut(name), g.DY, g.DX, g.DWeight, g.DBias, g.Work}
@@ -52,7 +53,8 @@ func (g Conv2DBackward) Plan() ConvBackwardPlan {
 	return p
 }
 
-// cut checks the sizes of c, whose arrays may be absent but for their types.
+// cut checks the sizes of c and divides it. It uses only the types of c's arrays,
+// which may be absent.
 func (c Conv2D) cut(name string) ConvPlan {
 	c = c.Normalized()
 	p := ConvPlan{
@@ -77,8 +79,9 @@ func (p *ConvPlan) check(name string, y Array) {
 	CheckLen(name, "y", y, p.Batch*p.OutChannels*p.OutRows*p.OutColumns)
 }
 
-// Workspace returns the bytes of scratch for c, whose arrays may be absent but
-// for their types. They are bounded: the unfolded image is made in bands.
+// Workspace returns the bytes of scratch for c. It uses only the types of c's
+// arrays, which may be absent. The size is bounded: the unfolded image is made in
+// bands.
 func (c Conv2D) Workspace() int64 {
 	p := c.cut("conv2d")
 	return p.workspace()
@@ -90,10 +93,10 @@ func (c Conv2D) BackwardWorkspace() int64 {
 	return p.backwardWorkspace()
 }
 
-// Band is some output rows of a group of an image.
+// Band is a range of output rows of one group of one image.
 type Band struct{ Image, Group, Row, Rows int }
 
-// Bands goes through the bands of every group of every image.
+// Bands yields the bands of every group of every image.
 func (p *ConvPlan) Bands() iter.Seq[Band] {
 	return func(yield func(Band) bool) {
 		for image := range p.Batch {
@@ -127,7 +130,7 @@ func (p *ConvPlan) Input(x Array, b Band) Array {
 	return x.Slice((b.Image*p.InChannels+b.Group*p.InGroup)*p.InHeight*p.InWidth, p.ImageElements())
 }
 
-// Scratch cuts Work into what BackwardWorkspace counts.
+// Scratch divides Work into the parts that BackwardWorkspace counts.
 func (p *ConvBackwardPlan) Scratch() (unfolded, image, sums Array) {
 	all := ArrayOf(p.Work, p.Compute, p.BandElements()+p.ImageElements()+p.SumElements())
 	return all.Slice(0, p.BandElements()), all.Slice(p.BandElements(), p.ImageElements()),

@@ -2,10 +2,10 @@
 // that computes: element types, places in device memory, and the operations
 // that a device offers.
 //
-// It is not a tensor library. Nothing here knows shapes beyond what one
-// operation needs, owns memory, counts references or records gradients; that
-// is above. Memory comes from engine/alloc, which asks the device for
-// segments; the device's operations are handed addresses inside them.
+// It is not a tensor library. It knows shapes only as far as one operation needs
+// them. It owns no memory, counts no references and records no gradients:
+// packages above do that. Memory comes from engine/alloc, which asks the device
+// for segments. Operations get addresses inside them.
 //
 // # The rules every operation keeps
 //
@@ -20,23 +20,23 @@
 // Types. Arithmetic is done in float64 when every floating-point operand of the
 // operation is float64, and in float32 otherwise, whatever the storage types;
 // sums over many elements may be carried in more. Results are rounded once, to
-// nearest even, when stored. An operation that is pickier says so.
+// nearest even, when stored. An operation with stricter rules says so.
 //
-// Aliasing. An output may be the same Array as an input where the operation is
-// element by element; any other overlap is the caller's bug.
+// Aliasing. An output may be the same Array as an input if the operation works
+// element by element; any other overlap is a bug in the caller.
 //
 // Plans. Products, attention, normalisation, convolution and optimizer steps are
 // described, then planned: Plan checks the description against its operands and
-// fills in what zeros stand for. A Backend takes plans only, and checks nothing
+// replaces zeros by defaults. A Backend takes only plans, and does not check them
 // again.
 //
-// Errors. Wrong sizes and types are bugs of the caller: the call panics with
-// what it was given. Failures of the machine are kept and reported by the next
-// Synchronize or Download.
+// Errors. Wrong sizes and types are bugs in the caller: the call panics with the
+// values that it was given. The backend keeps failures of the machine and reports
+// them in the next Synchronize or Download.
 //
 // Determinism. On one device and one build, equal inputs give equal bits,
 // whatever the number of threads.
 //
-// Ownership. Argument values and the slices in them are read before the call
-// returns, never kept.
+// Ownership. An operation reads its arguments and their slices before the call
+// returns, and never keeps them.
 package device

@@ -23,7 +23,8 @@ const (
 	unaryCount
 )
 
-// unaryOps are the functions' names, and whether a product may end with one.
+// unaryOps has the functions' names, and whether a product may end with the
+// function.
 var unaryOps = [unaryCount]struct {
 	name string
 	ends bool
@@ -65,14 +66,14 @@ const (
 // Check panics unless there is such a function.
 func (op BinaryOp) Check(operation string) { checkNumber(operation, op, binaryCount) }
 
-// Elementwise computes every element by itself. Operands are floating-point;
-// types may differ from operand to operand.
+// Elementwise has the operations that compute each element independently.
+// Operands are floating-point; types may differ from operand to operand.
 type Elementwise interface {
 	// Fill sets every element to value, converted to dst's type. It also takes
 	// the integer types.
 	Fill(dst Array, value float64)
-	// Cast converts src to dst's type, any type to any. Floats become integers
-	// by truncation toward zero; what does not fit is clamped, NaN becomes 0.
+	// Cast converts src to dst's type, any type to any. Floats become integers by
+	// truncation toward zero; values out of range are clamped, NaN becomes 0.
 	Cast(dst, src Array)
 	// Unary sets dst = f(x).
 	Unary(op UnaryOp, dst, x Array)

@@ -12,9 +12,9 @@ import "fmt"
 type CrossEntropy struct {
 	Rows, Classes int
 	IgnoreIndex   int64
-	// Stride is how many elements there are from one row of logits to the next, 0
-	// for Classes. What lies between rows counts for nothing; gradients have the same
-	// stride, and 0 there.
+	// Stride is the number of elements from one row of logits to the next, 0 for
+	// Classes. Elements between rows are ignored; gradients have the same stride,
+	// and zeros there.
 	Stride  int
 	Logits  Array
 	Targets Array
@@ -35,7 +35,7 @@ func (c *CrossEntropy) RowStride() int {
 	return c.Stride
 }
 
-// Losses turns predictions into one number.
+// Losses has the operations that turn predictions into one number.
 type Losses interface {
 	// CrossEntropy sets Loss to the mean over counted rows of lse − logit of
 	// the target: 0/0 = NaN when every row is ignored, as PyTorch's is. A
@@ -47,7 +47,7 @@ type Losses interface {
 	CrossEntropyBackward(dlogits Array, c CrossEntropy, dloss Array)
 }
 
-// Lookups reads and writes rows by number.
+// Lookups has the operations that read and write rows by number.
 type Lookups interface {
 	// Gather sets row i of dst to row ids[i] of table: dst is [ids.Len, cols],
 	// table [rows, cols], ids Int32 or Int64. dst and table are of one type. An

@@ -20,16 +20,17 @@ type MatMul struct {
 	// StrideC 0 means M rows.
 	Batch                     int
 	StrideA, StrideB, StrideC int
-	// Alpha scales the product; 0 means 1. Beta scales what C held, which is
-	// not read when Beta is 0.
+	// Alpha scales the product; 0 means 1. Beta scales the old C, which is not read
+	// when Beta is 0.
 	Alpha, Beta float64
 	// Bias, when given, has N elements, added to every row.
 	Bias Array
-	// Activation, applied last when Activate is set, is one of which EndsProduct
-	// says yes. Pre, when given, gets the value before it, laid out as C is, and the
-	// activation is that of what it got: the bits are those of Unary on Pre. With Slope
-	// Pre is read, and what C would be, rounded, is multiplied by the activation's
-	// derivative there: the bits are those of UnaryBackward on Pre and such a C.
+	// Activation is applied last when Activate is set; its EndsProduct must be true.
+	// Pre, when given, gets the rounded value before the activation, laid out as C
+	// is, and the activation uses that value: the bits are those of Unary on Pre.
+	// With Slope the operation reads Pre, and multiplies the rounded product by the
+	// activation's derivative at Pre: the bits are those of UnaryBackward on Pre and
+	// the product.
 	Activate   bool
 	Activation UnaryOp
 	Slope      bool
@@ -39,8 +40,8 @@ type MatMul struct {
 	SumA Array
 }
 
-// Normalized returns m with its zero batch, factor and strides made what they
-// stand for; StrideA and StrideB are 0 where they are meant to be.
+// Normalized returns m with defaults in place of a zero batch, factor and
+// strides. StrideA and StrideB stay 0 if one matrix serves the whole batch.
 func (m MatMul) Normalized() MatMul {
 	rows := func(stride *int, transposed bool, rows, cols int) {
 		if *stride == 0 {
@@ -65,7 +66,7 @@ func (m MatMul) Normalized() MatMul {
 	return m
 }
 
-// MatMulPlan is a checked product with no zeros left that stand for something.
+// MatMulPlan is a checked MatMul in which defaults replace the zeros.
 type MatMulPlan struct {
 	MatMul
 	Compute DType // Float64 when A, B and C are, else Float32
@@ -74,8 +75,8 @@ type MatMulPlan struct {
 // Wide reports whether it is computed in float64.
 func (p *MatMulPlan) Wide() bool { return p.Compute == Float64 }
 
-// Plan checks that every operand holds what the product reaches, and panics when
-// one does not.
+// Plan checks that every operand is large enough for the product, and panics
+// otherwise.
 func (m MatMul) Plan() MatMulPlan {
 	const name = "matmul"
 	CheckFloat(name, m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType, m.SumA.DType)
@@ -115,7 +116,7 @@ func (m *MatMul) check(name string, a Array, transposed bool, rows, cols, stride
 	}
 }
 
-// MatMuls multiplies matrices.
+// MatMuls has the matrix product.
 type MatMuls interface {
 	// MatMul computes a product. Gradients are MatMul again: dA = dC·Bᵀ,
 	// dB = Aᵀ·dC, and the bias's by Reduce over rows or by SumA.

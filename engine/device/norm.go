@@ -13,7 +13,7 @@ type Norm struct {
 	X, Y, Weight, Bias Array
 	Mean, RStd         Array
 	// Residual, when given, is added to X first: Sum gets X + Residual, rounded to
-	// its type, and is what is normalised. Both are [Rows, Cols], and Sum may be X.
+	// its type, and Sum is then normalised. Both are [Rows, Cols], and Sum may be X.
 	Residual, Sum Array
 }
 
@@ -23,18 +23,18 @@ type Norm struct {
 type NormBackward struct {
 	N                      Norm
 	DY, DX, DWeight, DBias Array
-	// Add, when given, is a gradient that x has from elsewhere, [Rows, Cols], added
-	// to dx before it is stored; it may be DX. Low gets DX again, in its own type.
+	// Add, when given, is another gradient of x, [Rows, Cols], which is added to dx
+	// before dx is stored; it may be DX. Low gets DX again, in its own type.
 	Add, Low Array
 }
 
-// NormPlan is a checked normalisation. That of RMSNorm has no Mean and no Bias.
+// NormPlan is a checked Norm. That of RMSNorm has no Mean and no Bias.
 type NormPlan struct {
 	Norm
 	Compute DType // Float64 when X is, else Float32
 }
 
-// NormBackwardPlan is the checked gradient of a normalisation.
+// NormBackwardPlan is a checked NormBackward.
 type NormBackwardPlan struct {
 	NormPlan
 	DY, DX, DWeight, DBias Array
@@ -56,7 +56,7 @@ func (n Norm) Plan() NormPlan {
 	return p
 }
 
-// plan checks what forward and backward share.
+// plan makes the checks that forward and backward share.
 func (n Norm) plan(name string) NormPlan {
 	if n.RMS {
 		n.Mean, n.Bias = Array{}, Array{}
@@ -90,7 +90,7 @@ func (g NormBackward) Plan() NormBackwardPlan {
 // Wide reports whether it is computed in float64.
 func (p *NormPlan) Wide() bool { return p.Compute == Float64 }
 
-// Normalizations normalises rows and undoes it for gradients.
+// Normalizations normalises rows, and computes the gradients of that.
 type Normalizations interface {
 	// Normalize sets, for every row of a LayerNorm, y = (x−mean)·rstd·w + b with
 	// the row's mean and rstd = 1/√(variance + eps), the variance being the biased

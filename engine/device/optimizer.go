@@ -26,8 +26,8 @@ const (
 	ruleCount
 )
 
-// rules are the rules' names, what they keep, and whether they correct by the
-// number of steps.
+// rules has the rules' names, the state that they keep, and whether they correct
+// by the number of steps.
 var rules = [ruleCount]struct {
 	name      string
 	moments   int
@@ -55,7 +55,7 @@ func Rules() []Rule { return allOf(ruleCount) }
 // Moments returns how many arrays a rule keeps: M, or M and V.
 func (r Rule) Moments() int { return rules[r].moments }
 
-// InBytes reports whether the moments are bytes with scales.
+// InBytes reports whether the moments are stored in bytes with scales.
 func (r Rule) InBytes() bool { return rules[r].bytes }
 
 // QuantBlock is the number of elements that share one scale in AdamW8.
@@ -64,8 +64,8 @@ const QuantBlock = 256
 // QuantBlocks returns the scales that n elements have.
 func QuantBlocks(n int) int { return (n + QuantBlock - 1) / QuantBlock }
 
-// Update is one step of a list of parameter arrays, which have the rule and its
-// constants in common.
+// Update is one optimizer step of a list of parameter arrays, all with the same
+// rule and constants.
 type Update struct {
 	Rule Rule
 	List []Parameter
@@ -80,8 +80,8 @@ type Update struct {
 	// Step, one float32 element, counts the steps taken, this one included; see
 	// AdvanceStep. Only the Adam family reads it, for its bias corrections.
 	Step Array
-	// Norm, one float32 element, may be absent. Else gradients count as multiplied by
-	// min(1, Limit/(Norm + 1e-6)), as PyTorch's clip_grad_norm_ leaves them.
+	// Norm, one float32 element, may be absent. If given, the operation multiplies
+	// gradients by min(1, Limit/(Norm + 1e-6)), as PyTorch's clip_grad_norm_ does.
 	Norm  Array
 	Limit float64
 	// FoundInf, one float32 element, may be absent. When it is not 0 the whole
@@ -106,14 +106,14 @@ type Parameter struct {
 	First bool
 }
 
-// UpdatePlan is a checked Update: what the rule does not use is absent.
+// UpdatePlan is a checked Update, without the fields that its rule does not use.
 type UpdatePlan struct{ Update }
 
 // Wide reports whether it is computed in float64.
 func (p *UpdatePlan) Wide() bool { return len(p.List) > 0 && p.List[0].P.DType == Float64 }
 
-// Plan checks u and panics when an operand does not fit its rule. It takes what
-// the rule does not use out of u's list, in place.
+// Plan checks u and panics when an operand does not fit its rule. It clears, in
+// place, the fields of u's list that the rule does not use.
 func (u Update) Plan() UpdatePlan {
 	checkNumber("update", u.Rule, ruleCount)
 	name, rule := u.Rule.String(), &rules[u.Rule]
@@ -134,7 +134,8 @@ func (u Update) Plan() UpdatePlan {
 	return UpdatePlan{u}
 }
 
-// check wants operands that fit; kind is the type of the list's parameters.
+// check panics unless the operands fit; kind is the type of the list's
+// parameters.
 func (x *Parameter) check(name string, bytes bool, kind DType) {
 	if x.P.DType != kind || kind != Float32 && (kind != Float64 || bytes) {
 		panic(fmt.Sprintf("device: %s: parameters of type %v, want float32", name, x.P.DType))
@@ -144,7 +145,7 @@ func (x *Parameter) check(name string, bytes bool, kind DType) {
 	CheckOptional(name, "low precision copy", x.Low, x.P.Len)
 }
 
-// settleState checks the state that a rule uses, and takes the rest away.
+// settleState checks the state that a rule uses, and clears the rest.
 func (x *Parameter) settleState(name string, moments int, bytes, first bool) {
 	moment := x.P.DType
 	if bytes {
@@ -177,8 +178,8 @@ type Optimizers interface {
 	AdvanceStep(step, foundInf Array)
 }
 
-// Scaling is what loss scaling needs, without a value reaching the
-// host. All scalars are one float32 element each.
+// Scaling has the operations that loss scaling needs. None of them brings a value
+// to the host. All scalars are one float32 element each.
 type Scaling interface {
 	// Unscale multiplies every gradient by 1/scale in place and sets foundInf
 	// to 1 when any element was infinite or NaN; it never sets it to 0.

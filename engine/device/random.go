@@ -1,8 +1,8 @@
 package device
 
-// Seed places an operation in the random sequence. Element i takes lane i mod 4
-// of Philox4x32-10 with key Seed and counter Offset + i/4 (128 bits wide, high
-// half 0), so equal seeds give equal numbers on every device and with any
+// Seed is the place of an operation in the random sequence. Element i takes lane
+// i mod 4 of Philox4x32-10 with key Seed and counter Offset + i/4 (128 bits wide,
+// high half 0), so equal seeds give equal numbers on every device and with any
 // number of threads. An operation on n elements uses Uses(n) counters.
 type Seed struct {
 	Seed, Offset uint64
@@ -13,7 +13,7 @@ func Uses(n int) uint64 {
 	return uint64(n+3) / 4
 }
 
-// Random draws numbers.
+// Random has the operations that use random numbers.
 type Random interface {
 	// Dropout zeroes every element with probability p and multiplies the rest
 	// by 1/(1−p). Element i is kept when u ≥ p, u = (32 random bits >> 8)·2^-24.

@@ -7,16 +7,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Clipping is how long all gradients together are, as a vector, and how long they may
-// be. Whoever made it releases it.
+// Clipping holds the norm of all gradients together, and the largest norm that
+// they may have. The caller of Clip releases it.
 type Clipping struct {
 	norm  *tensor.Tensor
 	limit float64
 }
 
-// Clip has a step take gradients as if they were together no longer than limit, as
-// PyTorch's clip_grad_norm_ leaves them. It adds up where the gradients are, all on
-// one device, and on d when there are none. It does not wait for the device.
+// Clip makes a step use the gradients scaled so that their norm is at most limit,
+// as PyTorch's clip_grad_norm_ does. All gradients are on one device, which adds
+// up their norm; d does when there are none. It does not wait for the device.
 func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) *Clipping {
 	var list []device.Array
 	for _, v := range parameters {

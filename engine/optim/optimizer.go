@@ -147,25 +147,26 @@ func (o *Optimizer) Restore(steps int64) {
 	}
 }
 
-// Overflow is who knows whether the gradients of a step can be used: a loss
-// scaler.
+// Overflow reports whether a step's gradients overflowed. A loss scaler
+// implements it.
 type Overflow interface {
-	// FoundInf is one float32 element, not 0 when they cannot.
+	// FoundInf is one float32 element, 0 unless a gradient overflowed.
 	FoundInf() *tensor.Tensor
-	// Overflowed reads that element, and does not wait for it.
+	// Overflowed reads that element without waiting for it.
 	Overflowed() *tensor.Pending
 }
 
-// Copies is who keeps the parameters in half precision, too: an [autograd.Tape]
-// that casts.
+// Copies keeps a second copy of the parameters in half precision. An
+// [autograd.Tape] that casts implements it.
 type Copies interface {
-	// Renew counts a write to a variable's tensor, and returns the copy that is to
-	// be written with it, or nil.
+	// Renew notes a write to a variable's tensor. It returns the copy that the
+	// writer must update too, or nil.
 	Renew(v *autograd.Variable) *tensor.Tensor
 }
 
-// Renews reports whether Step writes the copy of a parameter: where neither the
-// parameter nor its gradient is brought from elsewhere for the step.
+// Renews reports whether Step also writes a parameter's half-precision copy. It
+// does so when the parameter and its gradient are both on the optimizer's device,
+// and the parameter is not itself in half precision.
 func (o *Optimizer) Renews(v *autograd.Variable) bool {
 	return !isLow(v.Data()) && v.Data().Device() == o.device && (v.Grad() == nil || v.Grad().Device() == o.device)
 }

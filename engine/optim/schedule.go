@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/engine/choice"
 )
 
-// Schedule is how the learning rate moves in the course of training. The zero
-// value keeps it as it is.
+// Schedule says how the learning rate changes during training. The zero value
+// keeps it as it is.
 type Schedule struct {
 	// Warmup is the number of steps in which the rate grows evenly; the last of
 	// them has the full rate.
@@ -22,7 +22,7 @@ type Schedule struct {
 	Floor float64
 }
 
-// Shape is the course of the learning rate after its warmup.
+// Shape is the shape of the learning-rate curve after warmup.
 type Shape uint8
 
 // The shapes.

@@ -1,7 +1,7 @@
-// Package recompute chooses what a training step computes again instead of
-// keeping it, so that the step stays within a limit of bytes and takes the least
-// time. It is arithmetic only: who measures a step, and who then runs it, is not
-// known here.
+// Package recompute chooses the activations that a training step computes again
+// instead of keeping them, so that the step stays within a limit of bytes and
+// takes the least time. It is arithmetic only: who measures a step, and who then
+// runs it, is not known here.
 //
 // # The model
 //

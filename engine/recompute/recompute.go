@@ -15,7 +15,7 @@ type Choice struct {
 	Cost int64 // time
 }
 
-// Problem is a step.
+// Problem is a training step: its blocks and its limit.
 type Problem struct {
 	Blocks [][]Choice // the choices of each, at least one
 	// End is the highest level while no block works, without what they keep.

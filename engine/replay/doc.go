@@ -1,4 +1,4 @@
-// Package replay gives the requests of a recorded trace to our own allocator again.
+// Package replay repeats the requests of a recorded trace on our own allocator.
 //
 // There are two ways. The first follows a recording: the driver answers with the
 // recorded addresses, has no memory where the recording got none, and every event

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Tag says what memory is for; the tensor adds its shape and type.
+// Tag describes the purpose of memory; the tensor adds its shape and type.
 type Tag struct {
 	Category trace.Category
 	Layer    string // path of the module, such as "h.0.mlp"

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Options change how a [Device] behaves. The zero value is what training uses.
+// Options configure a [Device]. The zero value is what training uses.
 type Options struct {
 	// Stream is the queue that memory is allocated for.
 	Stream alloc.Stream

@@ -1,5 +1,5 @@
-// Package tensor is memory with a shape: counted storages over the caching
-// allocator's blocks, and views of them.
+// Package tensor is memory with a shape: reference-counted storages on blocks of
+// the caching allocator, and views of them.
 //
 // It knows no gradients and computes nothing but copies; that is package
 // autograd, above, which calls the device's [device.Backend] on what this

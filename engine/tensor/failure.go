@@ -2,9 +2,9 @@ package tensor
 
 import "fmt"
 
-// Failure is what an operation panics with when the machine, not the caller, is
-// at fault: Err is an *alloc.OOMError when there was no memory, or what the
-// device reported. Only [Try] should recover it.
+// Failure is the panic value of an operation that failed because of the machine,
+// not the caller. Err is an *alloc.OOMError when there was no memory, or the
+// error that the device reported. Only [Try] should recover it.
 type Failure struct {
 	Doing string // such as "allocate float32 [8, 128]"
 	Err   error

@@ -17,7 +17,8 @@ import (
 // step; so they are kept in a list, which costs nothing, and only those that
 // still live when a stretch of the program has ended are watched.
 
-// Leak is a storage that was lost: see [Device.OnLeak].
+// Leak is a storage that the program lost without releasing it: see
+// [Device.OnLeak].
 type Leak struct {
 	Allocation alloc.Allocation
 	Bytes      int64 // that were requested

@@ -18,8 +18,8 @@ func (s *scope) grow(n int64) {
 	s.peak = max(s.peak, s.live)
 }
 
-// Usage is what a stretch of the program did to the device's memory, in
-// requested bytes.
+// Usage is how a stretch of the program changed the device's memory, in requested
+// bytes.
 type Usage struct {
 	Before, After, Peak int64
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Number is what host slices are made of.
+// Number is the element type of host slices.
 type Number interface {
 	~float32 | ~float64 | ~int32 | ~int64 | ~int | ~uint8 | ~int8
 }
@@ -101,8 +101,8 @@ func (t *Tensor) Item() float64 {
 	return t.Floats()[0]
 }
 
-// Pending is the only element of a tensor, on its way to the host. It belongs to
-// the goroutine of the device.
+// Pending is the value of a one-element tensor, on its way to the host. It
+// belongs to the goroutine of the device.
 type Pending struct {
 	tensor  string // in words, for failures
 	dtype   device.DType

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// FormatError says that a file is damaged, or holds what plain weights do not
-// hold.
+// FormatError says that a file is damaged, or contains something other than plain
+// weights.
 type FormatError struct {
 	Path, Reason string
 }

@@ -10,29 +10,29 @@ import (
 
 // # Waiting for an answer
 //
-// A program may be stopped, overloaded, broken or hostile. So everything that is
-// awaited of it has an end: an answer in JSON must be complete within the asker's
-// patience. A longer one must begin within it and go on arriving, which its reader
-// acknowledges by heard. Only the time in which we wait counts: a disk that takes
-// long to write what has come down is not the program's silence.
+// A program may be stopped, overloaded, broken or hostile. So every wait for it
+// has a limit. An answer in JSON must be complete within the asker's patience. A
+// longer answer must begin within it and keep arriving; its reader confirms that
+// by calling heard. Only the time in which the client waits counts: a slow disk
+// that stores the answer is not the program's silence.
 
-// answer is what a program answers, as it arrives. It is read by one goroutine.
+// answer is a program's answer, as it arrives. One goroutine reads it.
 type answer struct {
 	from    *asker
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
-	doing   string      // names what is arriving, "" before it does
+	doing   string      // names what is arriving, "" before it arrives
 	silence *time.Timer // gives up when it fires
 	limit   time.Duration
-	left    time.Duration // of the limit, for the next waits together
-	err     error         // of the last Read, io.EOF aside
+	left    time.Duration // the rest of the limit, for all further waits together
+	err     error         // of the last Read, except io.EOF
 }
 
-// errSilent is why an answer that did not come in time was given up.
+// errSilent is the reason for giving up an answer that did not arrive in time.
 var errSilent = errors.New("it took too long")
 
-// newAnswer returns an answer that may come until ctx is done or it takes too
+// newAnswer returns an answer that may arrive until ctx is done or it takes too
 // long. The wait has not begun yet.
 func (a *asker) newAnswer(ctx context.Context) *answer {
 	from := &answer{from: a, limit: a.patience, left: a.patience}
@@ -42,7 +42,8 @@ func (a *asker) newAnswer(ctx context.Context) *answer {
 	return from
 }
 
-// wait begins to wait for the program, until the function it returns is called.
+// wait begins to wait for the program, and returns the function that ends the
+// wait.
 func (a *answer) wait() (waited func()) {
 	began := time.Now()
 	a.silence.Reset(a.left)
@@ -52,11 +53,11 @@ func (a *answer) wait() (waited func()) {
 	}
 }
 
-// heard notes that the program has sent something worth waiting longer for.
+// heard notes progress of the answer: the wait starts again.
 func (a *answer) heard() { a.left = a.limit }
 
-// Read reads what has arrived. An answer that breaks off is an
-// io.ErrUnexpectedEOF.
+// Read reads the bytes that have arrived. It returns io.ErrUnexpectedEOF for an
+// answer that breaks off.
 func (a *answer) Read(p []byte) (int, error) {
 	waited := a.wait()
 	n, err := a.body.Read(p)
@@ -68,7 +69,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection up, unless all of the answer was read.
+// Close closes the connection, unless the whole answer was read.
 func (a *answer) Close() error {
 	a.stop()
 	return a.body.Close()
@@ -79,17 +80,17 @@ func (a *answer) stop() {
 	a.cancel(nil)
 }
 
-// dialError is why there is no connection, and means what it says.
+// dialError is a failure to connect whose error needs no translation.
 type dialError struct{ error }
 
-// Why net/http cannot read an answer.
+// Reasons why net/http cannot read an answer.
 var (
 	errHeader = errors.New("its HTTP header cannot be read")
 	errChunks = errors.New("its HTTP chunks cannot be read")
 )
 
-// meant makes an error of the transport one that says what it means here: who
-// called the request off, or what became of the connection.
+// meant turns an error of the transport into one for the user: it says what ended
+// the request or the connection.
 func (a *answer) meant(err error) error {
 	var dial dialError
 	reason := context.Cause(a.ctx)
@@ -117,8 +118,8 @@ func closed(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// unreadable returns the error for an answer that arrived and cannot be read. The
-// reason for which an answer was called off is passed on as it is.
+// unreadable returns the error for an answer that arrived but cannot be read. If
+// the client itself ended the answer, the error is the client's reason.
 func (a *answer) unreadable(what string, err error) error {
 	if a.err != nil && !errors.Is(a.err, io.ErrUnexpectedEOF) {
 		return a.err

@@ -11,13 +11,14 @@ import (
 
 // # Programs without an agent
 //
-// A PyTorch job is many processes, few of which are worth an agent: launchers start
-// others, and data loaders fork workers that look like the program itself. So of
-// the Python processes that have PyTorch mapped, or use a GPU, those are left out that only
-// help, and copies of their parents; a copy that uses a GPU is a rank.
+// A PyTorch job has many processes, and few of them are worth an agent: launchers
+// start other processes, and data loaders fork workers that look like the program
+// itself. So Bare takes the Python processes that have mapped PyTorch or use a
+// GPU. It leaves out launchers and other helpers, and copies of their parents. A
+// copy that uses a GPU is a rank.
 
-// Bare returns the Python programs, among those that this user may attach to, that
-// have PyTorch or are in onCards, the processes that use a GPU. It does not look
+// Bare returns Python programs to which this user may attach and which have
+// PyTorch or are in onCards, the processes that use a GPU. It does not check
 // whether they have an agent. All have a [*NoProbeError].
 func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 	if !procIsOurs() {
@@ -36,7 +37,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 		}
 		p, err := own(pid)
 		if err != nil {
-			continue // it has ended, or is nothing to this user
+			continue // it has ended, or this user may not attach to it
 		}
 		onCard := slices.Contains(onCards, pid)
 		arguments := argumentsOf(pid)
@@ -45,7 +46,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 		}
 		programs[pid] = arguments
 		if parent := parentOf(pid); !onCard && slices.Equal(programs[parent], arguments) {
-			continue // the parent's pid is lower, but where pids have begun anew
+			continue // the parent's pid is lower, unless pids have wrapped around
 		}
 		found = append(found, Process{PID: pid, User: userOf(p.uid), Command: commandOf(pid), Problem: &NoProbeError{PID: pid}})
 	}
@@ -53,14 +54,15 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 	return found, ctx.Err()
 }
 
-// runsPython reports whether the program of a process is an interpreter, by its name.
+// runsPython reports whether a process runs a Python interpreter, by the
+// program's name.
 func runsPython(pid int) bool {
 	program, err := os.Readlink(inProc(pid, "exe"))
 	return err == nil && strings.HasPrefix(path.Base(program), "python")
 }
 
-// isHelper reports whether a command line of Python is of a process that starts
-// programs or works for one.
+// isHelper reports whether a Python command line is that of a launcher or of a
+// worker.
 func isHelper(arguments []string) bool {
 	return launchesTorch(arguments) || slices.ContainsFunc(arguments[1:], func(a string) bool {
 		return a == "--multiprocessing-fork" || strings.HasPrefix(a, "from multiprocessing.") || strings.Contains(a, "compile_worker") ||

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Carried is an error of this package on its way from another machine: one of its
-// fields is set.
+// Carried is an error of this package, encoded for transport from another
+// machine. One of its fields is set.
 type Carried struct {
 	Missing   *NotFoundError     `json:"missing,omitempty"`
 	Forbidden *PermissionError   `json:"forbidden,omitempty"`
@@ -23,7 +23,7 @@ type Carried struct {
 	Other     string             `json:"other,omitempty"`
 }
 
-// Carry makes an error ready for the way; nil for none.
+// Carry encodes an error for transport; nil for none.
 func Carry(err error) *Carried {
 	c := new(Carried)
 	switch {
@@ -41,8 +41,8 @@ func Carry(err error) *Carried {
 	return c
 }
 
-// From returns the error as one that a machine sent, which names the machine. Nothing
-// that it says is believed to be printable.
+// From decodes the error and names the machine that sent it. It makes all texts
+// printable.
 func (c *Carried) From(host string) error {
 	on, at := " on "+host, host+": "
 	switch text := trace.Printable; {
@@ -69,7 +69,7 @@ func (c *Carried) From(host string) error {
 	}
 }
 
-// why returns the cause that a machine gives, which may be none.
+// why returns the cause that the machine gives, or a text in its place.
 func why(cause string) string {
 	return trace.Printable(cmp.Or(cause, "something went wrong there, and its memtop does not say what"))
 }

@@ -21,13 +21,12 @@ func (c *Client) Set(ctx context.Context, key, value string) (trace.Change, erro
 	return made[0], nil
 }
 
-// errUnknownChange is the fault of an answer about other changes.
+// errUnknownChange is the error of an answer about other changes.
 var errUnknownChange = errors.New("it does not say what became of the change")
 
-// Change asks for other values of several settings, all at one step's begin,
-// and returns the changes as the program noted them. The error is a
-// [*HeldError] while another viewer is changing settings. A read-only client
-// sends nothing.
+// Change changes several settings, all at the begin of one step, and returns the
+// changes as the program recorded them. The error is a [*HeldError] while another
+// viewer is changing settings. A read-only client sends nothing.
 func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Change, error) {
 	if c.o.ReadOnly {
 		return nil, errReadOnly
@@ -35,7 +34,7 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	return c.now.Load().asker.change(ctx, wanted, 0)
 }
 
-// change asks for values from a step on, 0 for the next one.
+// change asks for values from a step on; 0 is the next step.
 func (a *asker) change(ctx context.Context, wanted []trace.Value, step int64) ([]trace.Change, error) {
 	request := struct {
 		Set map[string]string `json:"set"`
@@ -62,8 +61,9 @@ func (a *asker) change(ctx context.Context, wanted []trace.Value, step int64) ([
 	return answer.Changes, nil
 }
 
-// Predict asks what changes would do together and changes nothing. It returns nil
-// where the program cannot say; one that does not know the question is an error.
+// Predict asks what the changes would do together, without making them. It
+// returns nil when the program cannot say. A program that does not know this
+// request is an error.
 func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	answer, err := c.foresee(ctx, question(changes))
 	return answer.Predicted, err
@@ -72,7 +72,7 @@ func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Pre
 // question asks what changes would do together.
 func question(changes []trace.Value) url.Values {
 	query := make(url.Values)
-	if len(changes) == 1 { // which programs of all versions understand
+	if len(changes) == 1 { // programs of all versions understand this form
 		query.Set("key", changes[0].Key)
 		query.Set("value", changes[0].Value)
 		return query
@@ -83,9 +83,10 @@ func question(changes []trace.Value) url.Values {
 	return query
 }
 
-// Headroom asks how many samples at a time would fit into so many bytes, 0 for all that
-// the device has, with some changes made, and changes nothing. It returns nil where
-// the program cannot say; one that does not know the question is an error.
+// Headroom asks how many samples at a time would fit into a capacity in bytes,
+// with some changes made; the capacity 0 is the whole device. It changes nothing.
+// It returns nil when the program cannot say. A program that does not know this
+// request is an error.
 func (c *Client) Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
 	query := url.Values{"capacity": {strconv.FormatInt(capacity, 10)}}
 	for _, v := range changes {

@@ -16,11 +16,11 @@ func (p Process) Target() string {
 	return strconv.Itoa(p.PID)
 }
 
-// Same reports whether two processes are one.
+// Same reports whether two values describe the same process.
 func (p Process) Same(q Process) bool { return p.Host == q.Host && p.Socket == q.Socket }
 
-// OfJob reports whether a process belongs to the job that the user means: by what its
-// launcher calls the job, or by its program's name, or that of the script that it runs.
+// OfJob reports whether a process belongs to the job that the user named: by the
+// launcher's name of the job, the program's name, or the name of its script.
 func (p Process) OfJob(job string) bool {
 	if job == "" {
 		return true
@@ -32,12 +32,13 @@ func (p Process) OfJob(job string) bool {
 	return slices.ContainsFunc(words[:min(len(words), nameWords)], func(word string) bool { return path.Base(word) == job })
 }
 
-// nameWords is in how many words at the begin of a command line a name is looked for:
-// an interpreter, its options and the script.
+// nameWords is how many words of a command line may contain the name: the
+// interpreter, its options and the script.
 const nameWords = 4
 
-// Choices returns the processes that there is a choice of: of a job of several ranks
-// one, which stands for all, those too that do not answer now.
+// Choices returns the processes that the user can choose from. A job of several
+// ranks is one choice: one rank stands for all, also for those that do not answer
+// now.
 func Choices(all []Process) []Process {
 	var list, others []Process
 	for _, p := range all {
@@ -60,8 +61,8 @@ func contains(list []Process, p Process) bool {
 	return slices.ContainsFunc(list, func(q Process) bool { return p.Same(q) })
 }
 
-// Attachable returns the processes that there is a choice of, and those that
-// there may be: they do not answer now.
+// Attachable returns the processes that the user can choose from, and those that
+// may be attachable but do not answer now.
 func Attachable(all []Process) (good, silent []Process) {
 	for _, p := range all {
 		switch {
@@ -74,8 +75,8 @@ func Attachable(all []Process) (good, silent []Process) {
 	return good, silent
 }
 
-// NothingAttachable says what is wrong with the only process that there is, or
-// that there is none.
+// NothingAttachable returns the error of the only process there is, or an error
+// that says that there is none.
 func NothingAttachable(all []Process) error {
 	var err error = &NotFoundError{Target: "process that can be attached to"}
 	for _, p := range all {

@@ -16,46 +16,45 @@ import (
 
 // DialOptions say how to follow a program. The zero value is usable.
 type DialOptions struct {
-	// Interval is how often the program sends what is new, 0 for 100 ms.
+	// Interval is how often the program sends news, 0 for 100 ms.
 	Interval time.Duration
-	// ReadOnly refuses every change here, so that none is ever sent.
+	// ReadOnly makes the client refuse every change, so that it never sends one.
 	ReadOnly bool
-	// Viewer is the name that other viewers see when this one changes settings, up
-	// to 64 printable ASCII characters; empty is a name with this process's pid.
+	// Viewer is the name that other viewers see when this one changes settings: up
+	// to 64 printable ASCII characters. Empty means a name with this process's pid.
 	Viewer string
-	// Gauge looks at the program's devices from outside, every second, on a
-	// goroutine of the client's, which Close does not wait for longer than a
-	// second; nil when there is nothing to look with. The error says why there is
-	// nothing to see.
+	// Gauge reads the gauges of the program's devices, for example from the driver;
+	// nil for none. The client calls it every second on a goroutine of its own.
+	// Close waits for that goroutine a second at most. The error says why there are
+	// no gauges.
 	Gauge func(p Process, devices []int) ([]trace.Gauge, error)
-	// Memory is how many bytes may be kept of the program, 0 for what suits a
-	// screen.
+	// Memory bounds the bytes that the client keeps of the program, 0 for a bound
+	// that suits a screen.
 	Memory int64
-	// NoRestart says that the program's restart is another program: the client
-	// stays with what it dialled.
+	// NoRestart makes the client stay with the program that it dialled, and not
+	// follow a restart.
 	NoRestart bool
 
-	quiet time.Duration // for how long a program may say nothing, 0 for maxQuiet
+	quiet time.Duration // how long a program may be silent, 0 for maxQuiet
 }
 
 // Client follows a running program. It is a [trace.Growing] and a
 // [trace.Controller], and safe for concurrent use.
 //
-// When the connection is lost while the program runs, the client comes back by
-// itself, and a [trace.Gap] shows what it missed. When the program ends, the
-// last trace stays, its Live.Note says so, and Ended is closed. Should one other
-// process then begin that is its restart, the client follows that one unless
-// NoRestart says otherwise: its trace
-// is another, with a Live.PID of its own and a gap at its begin that says which
-// process it follows on.
+// When the connection is lost while the program runs, the client reconnects by
+// itself, and a [trace.Gap] shows what it missed. When the program ends, the last
+// trace stays, its Live.Note says so, and Ended is closed. If exactly one process
+// then starts that is its restart, the client follows it, unless NoRestart is
+// set. That process has a new trace, with its own Live.PID and a gap at its begin
+// that names the process before it.
 type Client struct {
 	o         DialOptions
-	now       atomic.Pointer[target] // the one that is followed
+	now       atomic.Pointer[target] // the program that the client follows
 	latest    atomic.Pointer[trace.Trace]
-	changed   chan struct{} // closed by run when nothing more will come
+	changed   chan struct{} // closed by run when no more traces will come
 	published time.Time     // when latest was made; run's own
 	ended     chan struct{} // closed by run when the first program has ended
-	looked    chan struct{} // closed when look has returned, which it may never do
+	looked    chan struct{} // closed when look has returned; that may never happen
 	cancel    context.CancelFunc
 	all       sync.WaitGroup // run
 	parted    sync.Once      // from look
@@ -65,13 +64,13 @@ type Client struct {
 type target struct {
 	process  Process
 	asker    *asker
-	runs     func() bool // whether the process still does
+	runs     func() bool // reports whether the process still runs
 	interval time.Duration
-	minor    int           // the minor version that its stream is asked for
-	quiet    time.Duration // for how long it may say nothing
+	minor    int           // the minor version that the client asks for
+	quiet    time.Duration // how long it may be silent
 	gauges   gaugeLog
-	after    string    // which program it is a restart of, "" when it is of none
-	since    time.Time // when it began to be followed
+	after    string    // names the program that it restarts, "" if none
+	since    time.Time // when the client began to follow it
 }
 
 func (e endpoint) target(o DialOptions) *target {
@@ -84,10 +83,10 @@ func (e endpoint) target(o DialOptions) *target {
 }
 
 // Dial attaches to a program: a pid, the path of a socket, or "" for the only
-// one there is. It returns when the first state has come. The error is a
+// attachable one. It returns when the first state has arrived. The error is a
 // [*NotFoundError], a [*PermissionError], a [*NoProbeError], a [*RefusedError], a
 // [*SilentError], an [*EndlessError], a [*MalformedError] or a *wire.VersionError
-// where it is one of these; ctx is for dialling only.
+// or another error; ctx is for dialling only.
 func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	return Here.Dial(ctx, target, o)
 }
@@ -111,8 +110,7 @@ func (m site) Dial(ctx context.Context, target string, o DialOptions) (*Client, 
 	return c, nil
 }
 
-// locate finds the socket that a target means, and makes sure that its process
-// listens there.
+// locate finds the socket of a target, and checks that its process listens there.
 func locate(ctx context.Context, target string) (endpoint, error) {
 	e, err := resolve(ctx, target)
 	if err != nil {
@@ -156,7 +154,7 @@ func resolve(ctx context.Context, target string) (endpoint, error) {
 	return endpoint{}, fmt.Errorf("%d processes can be attached to: name one", len(alive))
 }
 
-// process describes the process without asking the program.
+// process describes the process, without a request to the program.
 func (e endpoint) process() Process {
 	if e.far != nil {
 		return e.there
@@ -166,7 +164,8 @@ func (e endpoint) process() Process {
 	}
 }
 
-// Process returns what the client is attached to now. Its Info is nil.
+// Process returns the process to which the client is attached now. Its Info is
+// nil.
 func (c *Client) Process() Process { return c.now.Load().process }
 
 // Trace returns the newest trace. It never waits.
@@ -175,13 +174,13 @@ func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
 // Changed is described at [trace.Growing].
 func (c *Client) Changed() <-chan struct{} { return c.changed }
 
-// Ended returns a channel that is closed when the program that was dialled has
-// ended: nothing more will be known of it, but perhaps of its restart.
+// Ended returns a channel that is closed when the dialled program has ended.
+// Later traces can only be of its restart.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
-// Close lets go of the program and waits until nothing of the client runs any
-// more, but for a Gauge that does not return within a second. Traces stay valid.
-// It may be called again.
+// Close detaches from the program and waits for all goroutines of the client,
+// except for a Gauge that does not return within a second. Traces stay valid.
+// Close may be called again.
 func (c *Client) Close() error {
 	c.cancel()
 	c.all.Wait()
@@ -190,5 +189,5 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// errReadOnly is what a read-only client answers to every change.
+// errReadOnly is the error of every change on a read-only client.
 var errReadOnly = &PermissionError{"this view is read-only", "attach without --read-only to change settings"}

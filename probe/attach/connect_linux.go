@@ -18,13 +18,13 @@ import (
 
 // # What is checked before a byte is sent
 //
-// The folder is opened once and everything after goes through that handle, so
-// nothing can be put in its place in between; links on the way are followed
-// within the process's own root, as the process would. It must be a real
-// folder of the process's user and closed to others. The socket must be that
-// user's too. Who listens is asked of the kernel: it must be that very process,
-// and the process must have begun when the name says, or else the pid has been
-// given to another.
+// The client opens the folder once, and all later steps use that handle, so that
+// no one can replace the folder in between. It follows links on the way inside
+// the process's own root, as the process would. The folder must be a real folder,
+// must belong to the process's user, and must be closed to others. The socket
+// must belong to that user too. The kernel says which process listens. It must be
+// the expected process, and its start must be the one in the socket's name:
+// otherwise another process has the pid now.
 
 // openFolder opens and checks the folder of the socket. The caller closes it.
 func (e endpoint) openFolder() (*os.File, error) {
@@ -46,7 +46,7 @@ func (e endpoint) openFolder() (*os.File, error) {
 	}
 	folder := os.NewFile(uintptr(fd), path)
 	if err := e.checkFolder(folder); err != nil {
-		_ = folder.Close() // it was only looked at
+		_ = folder.Close() // it was only inspected
 		return nil, err
 	}
 	return folder, nil
@@ -74,7 +74,7 @@ func (e endpoint) checkFolder(folder *os.File) error {
 	return nil
 }
 
-// check reports whether the socket is there, in a folder that can be trusted.
+// check reports whether the socket exists, in a folder that can be trusted.
 func (e endpoint) check() error {
 	folder, err := e.openFolder()
 	if err != nil {
@@ -126,8 +126,8 @@ func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// checkPeer reports whether the process at the other end is the one that the
-// socket is of.
+// checkPeer reports whether the process at the other end is the owner of the
+// socket.
 func (e endpoint) checkPeer(conn *net.UnixConn) error {
 	who, err := protocol.PeerOf(conn)
 	if err != nil {
@@ -146,12 +146,12 @@ func (e endpoint) checkPeer(conn *net.UnixConn) error {
 	return e.checkName(who.PID)
 }
 
-// checkName reports whether the socket has the name of the process that
-// listens. It has another one's when the pid was given away in between.
+// checkName reports whether the socket's name fits the process that listens. It
+// does not when another process has got the pid in between.
 func (e endpoint) checkName(pid int) error {
 	inside, start, named := protocol.ParseSocketName(e.name)
 	if !named || pid == 0 || !procIsOurs() {
-		return nil // nothing to compare, or nothing to compare with
+		return nil // one of the two starts is unknown
 	}
 	switch p, err := readProcess(pid); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -162,7 +162,7 @@ func (e endpoint) checkName(pid int) error {
 	return nil
 }
 
-// endpointAt returns the socket that the user named by its path.
+// endpointAt returns the socket at a path that the user gave.
 func endpointAt(path string) (endpoint, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

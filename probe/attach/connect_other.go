@@ -14,8 +14,8 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// sightings returns the sockets in this user's folder: no other place is known
-// here.
+// sightings returns the sockets in this user's folder, the only place to look on
+// this system.
 func sightings(context.Context) ([]sighting, error) {
 	return append(listFolder(), foreignFolders()...), nil
 }
@@ -30,7 +30,7 @@ func find(_ context.Context, pid int) (endpoint, error) {
 	return endpoint{}, &NoProbeError{PID: pid}
 }
 
-// endpointAt returns the socket that the user named by its path.
+// endpointAt returns the socket at a path that the user gave.
 func endpointAt(path string) (endpoint, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -41,27 +41,28 @@ func endpointAt(path string) (endpoint, error) {
 	return e, e.check()
 }
 
-// commandOf is left to what the program says of itself.
+// commandOf returns nothing here: the program itself reports its command line.
 func commandOf(int) string { return "" }
 
-// watch is not known here, so a program that cannot be reached counts as ended.
+// watch cannot be implemented here, so a program that cannot be reached counts as
+// ended.
 func watch(int) func() bool { return func() bool { return false } }
 
-// began is not known here, as watch.
+// began cannot be implemented here, like watch.
 func began(int, uint64) bool { return false }
 
-// hasEnded is not known here: a process counts as running.
+// hasEnded cannot be implemented here: a process counts as running.
 func hasEnded(int) bool { return false }
 
-// EnvironmentOf is not known here: a process seems to have had no variables.
+// EnvironmentOf cannot be implemented here: a process seems to have no variables.
 func EnvironmentOf(int) func(name string) string {
 	return func(string) string { return "" }
 }
 
-// isStopped is not known here.
+// isStopped cannot be implemented here.
 func isStopped(int) bool { return false }
 
-// check reports whether the socket is there, in a folder that can be trusted.
+// check reports whether the socket exists, in a folder that can be trusted.
 func (e endpoint) check() error {
 	if !e.given {
 		if err := protocol.CheckFolder(filepath.Dir(e.path()), e.uid); err != nil {
@@ -78,8 +79,8 @@ func (e endpoint) check() error {
 	return nil
 }
 
-// connect opens a connection and checks who is at the other end, where the
-// system says.
+// connect opens a connection and checks who is at the other end, if the system
+// says it.
 func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 	if err := e.check(); err != nil {
 		return nil, err

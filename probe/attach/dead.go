@@ -17,12 +17,12 @@ import (
 // deadSchema is the version of the answers that this program reads.
 const deadSchema = "memtop.dead/1"
 
-// mostAnswer bounds the bytes of an answer; the agent's have some ten thousand.
+// mostAnswer bounds the bytes of an answer; the agent writes about ten thousand.
 const mostAnswer = 1 << 20
 
-// Dead is a device of a program that ended and left something to open, in the JSON of
-// ls --dead; or a file that is no such thing, with its problem. What is not known is
-// null.
+// Dead is one device of an ended program that left a snapshot or a black box, in
+// the JSON of ls --dead; or an unusable file, with its problem. Unknown values
+// are null.
 type Dead struct {
 	PID       int    `json:"pid"`
 	Command   string `json:"command"`
@@ -33,13 +33,13 @@ type Dead struct {
 	Ended     string `json:"ended"` // how
 	Allocated *int64 `json:"allocated_bytes"`
 	Reserved  *int64 `json:"reserved_bytes"`
-	Asked     *int64 `json:"asked_bytes"` // by the request that found no memory
-	Short     *int64 `json:"short_bytes"` // of what the driver was asked for
+	Asked     *int64 `json:"asked_bytes"` // by the request that failed
+	Short     *int64 `json:"short_bytes"` // how much the driver lacked
 	File      string `json:"file"`        // its path
 	Problem   string `json:"problem,omitempty"`
 }
 
-// ReadDead reads the answers in a folder. One that is not there has none.
+// ReadDead reads the answers in a folder. A missing folder has none.
 func ReadDead(folder string) ([]Dead, error) {
 	rows := []Dead{} // not null in JSON
 	entries, err := os.ReadDir(folder)
@@ -58,13 +58,13 @@ func ReadDead(folder string) ([]Dead, error) {
 	return rows, nil
 }
 
-// readDied reads an answer, and looks whether its snapshot is there.
+// readDied reads an answer, and checks that its snapshot exists.
 func readDied(path string) (Dead, error) {
 	file, err := openRegular(path)
 	if err != nil {
 		return Dead{}, err
 	}
-	defer file.Close() // only read from, so there is nothing to lose
+	defer file.Close() // it was only read
 	data, err := io.ReadAll(io.LimitReader(file, mostAnswer))
 	if err != nil {
 		return Dead{}, err
@@ -89,7 +89,7 @@ func readDied(path string) (Dead, error) {
 	return d, nil
 }
 
-// openRegular opens a file that reading does not wait for.
+// openRegular opens a regular file: reading any other kind may block.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -101,8 +101,8 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// OfBox returns what the black box of an ended program says of the device of an event,
-// its last there.
+// OfBox returns what the black box of an ended program says about one device. The
+// event is the last one of that device.
 func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 	d := Dead{
 		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
@@ -120,7 +120,7 @@ func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 	return d
 }
 
-// handedOut adds up the blocks that are handed out and not freed.
+// handedOut adds up the blocks that are allocated and not freed.
 func handedOut(s *trace.State) (bytes int64) {
 	for i := range s.Segments {
 		for j := range s.Segments[i].Blocks {

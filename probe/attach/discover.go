@@ -17,32 +17,32 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Process is a program that can be attached to, or a socket that is there and
-// cannot be. Its texts are printable.
+// Process is a program to which the user can attach, or a socket that cannot be
+// used. Its texts are printable.
 type Process struct {
-	Host    string // the machine that it is on, "" for this one
-	PID     int    // as the machine counts; 0 for a socket of no process that runs
-	Socket  string // the path that leads there from here
+	Host    string // its machine, "" for this one
+	PID     int    // in the machine's namespace; 0 for a socket without a running process
+	Socket  string // the path as seen from this process
 	User    string
 	Command string
-	Info    *protocol.Info // what the program says of itself; nil when Problem is not
-	Problem error          // why it cannot be attached to
+	Info    *protocol.Info // the program's own description; nil if Problem is set
+	Problem error          // why the user cannot attach to it
 }
 
-// Patience is how long programs may take to say what they are, all together.
-// One that is stopped never does.
+// Patience is how long all programs together may take to describe themselves. A
+// stopped program never answers.
 const Patience = 3 * time.Second
 
-// asking is how many programs are asked at a time.
+// asking is how many programs discovery asks at a time.
 const asking = 256
 
-// Discover returns the programs of this user that have a probe, those of all
-// users for root, ordered by process. Programs in other PID and mount
-// namespaces are found where /proc leads to them. Those that do not answer
-// within [Patience], or until ctx is done, or that must not be trusted, are
-// in the list with their problem; and so are sockets that ended programs left
-// behind, each with a [*NoProbeError], and folders of users that this one may
-// not look into, each with a [*ForeignError].
+// Discover returns this user's programs that have a probe, or for root those of
+// all users, ordered by process. It finds programs in other PID and mount
+// namespaces through /proc. Programs that do not answer within [Patience], or
+// until ctx is done, and programs that must not be trusted, are in the list with
+// their problem. So are sockets that ended programs left behind, each with a
+// [*NoProbeError], and folders of other users that this user may not read, each
+// with a [*ForeignError].
 func Discover(ctx context.Context) ([]Process, error) { return Here.Discover(ctx) }
 
 func discover(ctx context.Context) ([]Process, error) {
@@ -57,7 +57,7 @@ func discover(ctx context.Context) ([]Process, error) {
 	return processes, nil
 }
 
-// finding is a socket and what came of asking there.
+// finding is a socket and the result of asking its program.
 type finding struct {
 	endpoint endpoint
 	process  Process
@@ -79,14 +79,14 @@ func survey(ctx context.Context) ([]finding, error) {
 	return found, nil
 }
 
-// sighting is a socket, and why it cannot be used if so.
+// sighting is a socket, and the reason if it cannot be used.
 type sighting struct {
 	endpoint
 	problem error
 }
 
-// askAll finds out what listens at each. Sockets that have gone meanwhile are
-// left out.
+// askAll asks the program at each socket. It leaves out sockets that have gone
+// meanwhile.
 func askAll(ctx context.Context, all []sighting) []finding {
 	found := make([]finding, len(all))
 	slots := make(chan struct{}, asking) // never closed
@@ -106,7 +106,7 @@ func askAll(ctx context.Context, all []sighting) []finding {
 	return slices.DeleteFunc(found, func(f finding) bool { return errors.As(f.process.Problem, new(*NotFoundError)) })
 }
 
-// ask has the program say what it is, when there is a slot for it.
+// ask waits for a slot, then asks the program to describe itself.
 func (s sighting) ask(ctx context.Context, slots chan struct{}) (*protocol.Info, error) {
 	if s.problem != nil {
 		return nil, s.problem
@@ -122,18 +122,18 @@ func (s sighting) ask(ctx context.Context, slots chan struct{}) (*protocol.Info,
 
 // endpoint is a socket, and the process that should be listening on it.
 type endpoint struct {
-	pid    int    // as this process counts; 0 when nothing says
-	uid    int    // of the process, or else of the socket
-	root   string // what is / for the process
-	folder string // where it is, from there
-	name   string // the file in it
-	given  bool   // the user named it, so others may see into the folder
+	pid    int    // in this process's namespace; 0 when unknown
+	uid    int    // the user of the process, or else of the socket
+	root   string // the root directory of the process
+	folder string // its folder, as seen from root
+	name   string // the file name in folder
+	given  bool   // the user gave its path, so others may read the folder
 
-	far   Far     // leads to its machine, nil when that is this one
-	there Process // what far says that it is
+	far   Far     // leads to its machine, nil for this machine
+	there Process // the process as far describes it
 }
 
-// String names the process, or the socket where only that is known.
+// String names the process, or the socket if only that is known.
 func (e endpoint) String() string {
 	if e.pid == 0 {
 		return "the program at " + trace.Printable(e.path())
@@ -141,7 +141,7 @@ func (e endpoint) String() string {
 	return "process " + strconv.Itoa(e.pid) + e.onHost()
 }
 
-// path returns where the socket is for this process.
+// path returns the socket's path as seen from this process.
 func (e endpoint) path() string {
 	if e.far != nil {
 		return e.there.Socket
@@ -149,11 +149,11 @@ func (e endpoint) path() string {
 	return filepath.Join(e.root, e.folder, e.name)
 }
 
-// mayAttach reports whether this process may attach to those of a user.
+// mayAttach reports whether this process may attach to processes of a user.
 func mayAttach(uid int) bool { return os.Geteuid() <= 0 || uid == os.Geteuid() }
 
-// foldersFor returns where a program with that environment and user may have
-// its socket, the most likely first.
+// foldersFor returns the folders in which a program with that environment and
+// user may have its socket, the most likely first.
 func foldersFor(getenv func(string) string, uid int) []string {
 	temporary := getenv("TMPDIR")
 	if temporary == "" {
@@ -190,8 +190,8 @@ func listFolder() []sighting {
 	return found
 }
 
-// foreignFolders returns where programs of other users may have their sockets,
-// as far as it can be seen from here.
+// foreignFolders returns the folders in which other users' programs may have
+// their sockets, as far as this user can see them.
 func foreignFolders() []sighting {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
@@ -209,7 +209,7 @@ func foreignFolders() []sighting {
 	return found
 }
 
-// userOf returns the name of a user, or else the number.
+// userOf returns the name of a user, or the number if the name is unknown.
 func userOf(uid int) string {
 	id := strconv.Itoa(uid)
 	if u, err := user.LookupId(id); err == nil {

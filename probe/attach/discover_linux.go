@@ -14,15 +14,15 @@ import (
 
 // # Finding sockets
 //
-// A program puts its socket into a folder that its environment names, under the
-// pid that it takes itself to have. Both may differ from what this process sees: it
-// may run in a container with a root and a count of its own. So the processes
-// of /proc are gone through, and each is looked for where it would have put the
-// socket: /proc/PID/environ says the folder, NSpid the name, /proc/PID/root the
-// way there. Nothing that is found so is trusted before connect has checked it.
+// A program puts its socket into a folder that its environment names, under its
+// own pid. Folder and pid may differ from what this process sees: the program may
+// run in a container with its own root and PID namespace. So discovery goes
+// through the processes of /proc and looks where each would have put its socket:
+// /proc/PID/environ gives the folder, NSpid the name, and /proc/PID/root the path
+// to it. It trusts no socket before connect has checked it.
 
-// sightings returns all sockets that may be of programs that this user may
-// attach to, and what else is where such sockets lie.
+// sightings returns all sockets that may belong to programs to which this user
+// may attach, and everything else in their folders.
 func sightings(ctx context.Context) ([]sighting, error) {
 	if !procIsOurs() {
 		return append(listFolder(), foreignFolders()...), nil
@@ -42,7 +42,7 @@ func sightings(ctx context.Context) ([]sighting, error) {
 		}
 		p, err := readProcess(pid)
 		if err != nil || !mayAttach(p.uid) {
-			continue // it has ended, or is nothing to this user
+			continue // it has ended, or this user may not attach to it
 		}
 		if e, err := p.endpoint(); err == nil || e.exists() {
 			found = append(found, sighting{e, err})
@@ -51,15 +51,15 @@ func sightings(ctx context.Context) ([]sighting, error) {
 	return slices.Concat(found, strays(found), foreignFolders()), nil
 }
 
-// exists reports whether there is a socket, as far as it can be seen from here.
+// exists reports whether this process can see a socket there.
 func (e endpoint) exists() bool {
 	info, err := os.Lstat(e.path())
 	return err == nil && info.Mode().Type() == fs.ModeSocket
 }
 
-// strays returns the sockets in this user's own folder that are of none of the
-// processes found: a process that has ended left them behind, or begins just
-// now, or another program has put them there.
+// strays returns the sockets in this user's own folder that belong to none of the
+// processes found. A process that has ended left them behind, or their process is
+// just starting, or another program put them there.
 func strays(found []sighting) []sighting {
 	named := make(map[string]bool, len(found))
 	for _, s := range found {
@@ -72,7 +72,7 @@ func strays(found []sighting) []sighting {
 		}
 		inside, start, _ := protocol.ParseSocketName(s.name)
 		if p, err := readProcess(inside); err != nil || p.inside != inside || p.start != start {
-			s.pid = 0 // whose socket it was has ended
+			s.pid = 0 // the socket's process has ended
 		}
 		rest = append(rest, s)
 	}
@@ -80,15 +80,15 @@ func strays(found []sighting) []sighting {
 }
 
 // endpoint returns the socket of a process. The error is a [*NoProbeError] when
-// it has none. It says what is wrong with a folder if that is the reason, and
-// the socket is then the one that would be there.
+// it has none. If a folder is the reason, the error says what is wrong with it,
+// and the socket is the one that would be there.
 func (p process) endpoint() (endpoint, error) {
-	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" where it may not be read, and then relative paths lead nowhere
+	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" if it may not be read; then relative paths lead nowhere
 	ours, _ := os.Getwd()
 	folders := foldersFor(from(theirs, EnvironmentOf(p.pid)), p.ownUID())
 	for _, folder := range foldersFor(from(ours, os.Getenv), p.uid) {
 		if !slices.Contains(folders, folder) {
-			folders = append(folders, folder) // its environment may be closed to us
+			folders = append(folders, folder) // this process may not be allowed to read its environment
 		}
 	}
 	if _, err := os.Stat(p.root()); errors.Is(err, fs.ErrPermission) {
@@ -108,7 +108,7 @@ func (p process) endpoint() (endpoint, error) {
 	return at, failed
 }
 
-// from returns an environment whose paths are seen from a folder.
+// from returns an environment with its paths relative to a folder.
 func from(folder string, getenv func(string) string) func(string) string {
 	return func(name string) string {
 		value := getenv(name)
@@ -119,7 +119,7 @@ func from(folder string, getenv func(string) string) func(string) string {
 	}
 }
 
-// find returns the socket of a process that the user named.
+// find returns the socket of a process that the user gave.
 func find(_ context.Context, pid int) (endpoint, error) {
 	p, err := own(pid)
 	if err != nil {
@@ -130,7 +130,7 @@ func find(_ context.Context, pid int) (endpoint, error) {
 	return e, err
 }
 
-// own returns a process that this user may attach to.
+// own returns a process if this user may attach to it.
 func own(pid int) (process, error) {
 	p, err := readProcess(pid)
 	switch {

@@ -7,10 +7,10 @@
 //	recording  a stream that becomes a file                          (recording.go)
 //	job        which processes are ranks of one job                  (job.go)
 //
-// It reads what the system knows of a process and never touches the process itself.
-// A program may be broken or hostile: whatever it sends costs bounded memory and
-// time, and ends in one line that says what is wrong.
+// It reads what the system knows about a process and never touches the process
+// itself. A program may be broken or hostile: whatever it sends costs bounded
+// memory and time, and a fault ends in one line that says what is wrong.
 //
-// The other side is package probe, which this one does not import: package protocol
-// is what both agree on.
+// The other side is package probe. This package does not import it: both share
+// package protocol.
 package attach

@@ -13,33 +13,33 @@ import (
 	"github.com/memtop/memtop/snapshots/cause"
 )
 
-// NotFoundError says that there is nothing to attach to.
+// NotFoundError says that the thing to attach to does not exist.
 type NotFoundError struct{ Target string }
 
 // Error names the missing target.
 func (e *NotFoundError) Error() string { return "there is no " + e.Target }
 
-// Is reports whether target is fs.ErrNotExist, which this is a case of.
+// Is reports whether target is fs.ErrNotExist: this error is a case of it.
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// PermissionError says that this user may not attach, or should not: another
-// user could be at the other end.
+// PermissionError says that this user may not attach, or should not because
+// another user could be at the other end.
 type PermissionError struct{ Cause, Remedy string }
 
 // Error returns the cause.
 func (e *PermissionError) Error() string { return e.Cause }
 
-// Is reports whether target is fs.ErrPermission, which this is a case of.
+// Is reports whether target is fs.ErrPermission: this error is a case of it.
 func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermission }
 
-// NoProbeError says that a process is there and does not listen. [KindOf] says
-// what it is instead.
+// NoProbeError says that a process exists but has no probe that listens. [KindOf]
+// says what it is instead.
 type NoProbeError struct {
 	PID    int    // 0 when only the socket is known
-	Socket string // that was left behind; "" when there is none
-	Hidden bool   // the system does not let this user see whether there is one
-	Host   string // the machine that it is on, "" for this one
-	Is     Kind   // what it is there, when Host is not this machine
+	Socket string // a socket left behind; "" if none
+	Hidden bool   // this user may not see whether there is one
+	Host   string // its machine, "" for this one
+	Is     Kind   // the process's kind, when Host is another machine
 }
 
 // Process names the process.
@@ -58,7 +58,7 @@ func (e *NoProbeError) Kind() Kind {
 	return KindOf(e.PID)
 }
 
-// Error says which process it is.
+// Error names the process and the missing probe.
 func (e *NoProbeError) Error() string {
 	switch {
 	case e.PID == 0:
@@ -73,10 +73,10 @@ func (e *NoProbeError) Error() string {
 	return text
 }
 
-// SilentError says that a program has a probe and does not answer in time.
+// SilentError says that a program has a probe but does not answer in time.
 type SilentError struct {
 	Who     string
-	Doing   string // what it stopped in the middle of, "" when it does not answer at all
+	Doing   string // what it was sending when it fell silent, "" if it sent nothing
 	Stopped int    // the pid of a process that a signal has stopped, 0 otherwise
 }
 
@@ -89,7 +89,7 @@ func (e endpoint) silent(doing string) error {
 	return silent
 }
 
-// Error says who it is and, where that is known, why.
+// Error names the program and, if known, the reason.
 func (e *SilentError) Error() string {
 	text := e.Who + " does not answer"
 	if e.Doing != "" {
@@ -101,7 +101,7 @@ func (e *SilentError) Error() string {
 	return text
 }
 
-// EndlessError says that a program sends more than a viewer bears.
+// EndlessError says that a program sends more than a viewer accepts.
 type EndlessError struct{ Cause, Remedy string }
 
 // Error returns the cause.
@@ -112,7 +112,7 @@ func (e *EndlessError) Error() string { return e.Cause }
 type MalformedError struct {
 	Who    string
 	What   string // "stream", "snapshot" or "answer"
-	Reason string // a clause, "" when it only ends early
+	Reason string // a clause, "" if it only ended early
 }
 
 // Error says which program sent what, and why it is malformed.
@@ -131,8 +131,8 @@ func (e endpoint) malformed(what string, err error) error {
 	return &MalformedError{e.String(), what, cause.Of(err)}
 }
 
-// orEnded returns the error that a process gave cause for, or else, when the process
-// has ended, that it is not there: what it left undone means no more than that.
+// orEnded returns err, or, if the process has ended, an error that says so: the
+// end explains whatever else went wrong.
 func (e endpoint) orEnded(err error) error {
 	if e.pid == 0 || !e.hasEnded() {
 		return err
@@ -140,8 +140,9 @@ func (e endpoint) orEnded(err error) error {
 	return &NotFoundError{Target: e.String()}
 }
 
-// orLeft returns the error of a process whose socket was found and then was gone: its
-// probe has left. A socket that the user named is what is missing.
+// orLeft returns the error for a socket that was found and then disappeared: the
+// process has no probe any more. If the user gave the socket's path, the error
+// says that the socket is missing.
 func (e endpoint) orLeft(err error) error {
 	var missing *NotFoundError
 	if e.given || e.pid == 0 || !errors.As(err, &missing) || missing.Target != "socket "+e.path() {
@@ -150,25 +151,25 @@ func (e endpoint) orLeft(err error) error {
 	return &NoProbeError{PID: e.pid}
 }
 
-// RefusedError says that a program did not answer what it was asked.
+// RefusedError says that a program refused a request.
 type RefusedError struct {
-	Cause, Remedy string // Remedy is empty when the program named one
+	Cause, Remedy string // Remedy is empty when Cause has one from the program
 	Busy          bool   // it may answer later
 }
 
 // Error returns the cause.
 func (e *RefusedError) Error() string { return e.Cause }
 
-// ForeignError says that a folder is another user's: what programs are in it
-// can only be seen by that user and root.
+// ForeignError says that a folder belongs to another user: only that user and
+// root can see the programs in it.
 type ForeignError struct{ User string }
 
-// Error says whose it is.
+// Error names the owner.
 func (e *ForeignError) Error() string {
 	return "it belongs to user " + e.User + ": ask as that user, or as root"
 }
 
-// meant returns the error that an error of the system means here.
+// meant translates an error of the system into an error of this package.
 func (e endpoint) meant(err error) error {
 	var folder *protocol.FolderError
 	var forbidden *PermissionError
@@ -182,7 +183,7 @@ func (e endpoint) meant(err error) error {
 		return &NoProbeError{PID: e.pid, Socket: e.path()}
 	case errors.Is(err, fs.ErrNotExist):
 		return &NotFoundError{Target: "socket " + e.path()}
-	case errors.Is(err, syscall.EAGAIN): // more are waiting for it than the system lets wait
+	case errors.Is(err, syscall.EAGAIN): // the system's queue of waiting connections is full
 		return &RefusedError{e.String() + " is busy: more connections wait for it than the system allows", "close some of its viewers", true}
 	case errors.Is(err, fs.ErrPermission):
 		return &PermissionError{e.path() + ": permission denied", "attach as the user that the program runs as, or as root"}

@@ -6,33 +6,36 @@ import (
 	"time"
 )
 
-// Far leads to the programs of another machine. What makes a program there worth
-// trusting is checked there, by this same package. Its errors are those that this
-// package has here, or a [*HostError] when the machine is not reached. Safe for
+// Far reaches the programs of another machine. This same package runs on that
+// machine and checks there whether a program can be trusted. The errors are those
+// of this package, or a [*HostError] when the machine cannot be reached. Safe for
 // concurrent use.
 type Far interface {
-	// Name is how the user calls the machine.
+	// Name is the user's name of the machine.
 	Name() string
-	// Discover is [Discover] there.
+	// Discover is [Discover] on that machine.
 	Discover(ctx context.Context) ([]Process, error)
-	// Locate returns the program that a target of [Dial] means there, without its Info.
+	// Locate returns the program that a target of [Dial] names on that machine,
+	// without its Info.
 	Locate(ctx context.Context, target string) (Process, error)
-	// Connect connects to that very program.
+	// Connect connects to exactly this program.
 	Connect(ctx context.Context, p Process) (net.Conn, error)
-	// Condition says how that very program does, as far as the system there knows.
+	// Condition returns the condition of exactly this program, as far as that system
+	// knows.
 	Condition(ctx context.Context, p Process) (Condition, error)
 }
 
-// Condition is how a process does.
+// Condition says whether a process runs, and whether it is stopped.
 type Condition struct {
 	Runs    bool `json:"runs"`
 	Stopped bool `json:"stopped"` // by a signal
 }
 
-// HostError says that a machine is not reached, or does not lead to its programs.
+// HostError says that a machine cannot be reached, or does not give access to its
+// programs.
 type HostError struct {
-	Host, Cause, Remedy string // Host is empty where it is not known which machine it would be
-	Because             error  // fs.ErrNotExist, fs.ErrPermission or a *wire.VersionError where it is one of these
+	Host, Cause, Remedy string // Host is empty if the machine is unknown
+	Because             error  // fs.ErrNotExist, fs.ErrPermission, a *wire.VersionError or nil
 }
 
 // Error names the machine and the cause.
@@ -43,15 +46,15 @@ func (e *HostError) Error() string {
 	return "host " + e.Host + ": " + e.Cause
 }
 
-// Unwrap returns what it is a case of, nil for nothing.
+// Unwrap returns Because.
 func (e *HostError) Unwrap() error { return e.Because }
 
-// conditionWithin is how long a machine may take to say how a process does. It is
-// asked when something went wrong already.
+// conditionWithin is how long a machine may take to report a process's condition.
+// The client asks only after something went wrong.
 const conditionWithin = 3 * time.Second
 
-// condition asks the other machine how the process does. One that does not say is no
-// reason to take the process for ended.
+// condition asks the other machine for the process's condition. If the machine
+// does not answer, the process counts as running.
 func (e endpoint) condition() Condition {
 	ctx, cancel := context.WithTimeout(context.Background(), conditionWithin)
 	defer cancel()
@@ -98,7 +101,7 @@ func (e endpoint) open(ctx context.Context) (net.Conn, error) {
 // site returns the machine that the program runs on.
 func (e endpoint) site() site { return site{e.far} }
 
-// onHost names the machine after the process, where it is not this one.
+// onHost names the machine after the process, if it is another machine.
 func (e endpoint) onHost() string {
 	if e.far == nil {
 		return ""

@@ -6,21 +6,21 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// faultError is a panic on a goroutine of this package's: a bug, which must not
-// end the viewer while it has the terminal.
+// faultError is a panic on a goroutine of this package: a bug. It must not end
+// the viewer while the viewer owns the terminal.
 type faultError struct{ value any }
 
-// Error says whose bug it is.
+// Error says that memtop has a bug.
 func (e faultError) Error() string { return fmt.Sprintf("a bug in memtop: %v", e.value) }
 
-// caught makes a panic an error. It is deferred.
+// caught turns a panic into an error. Callers defer it.
 func caught(err *error) {
 	if r := recover(); r != nil {
 		*err = faultError{r}
 	}
 }
 
-// fail leaves the last trace, with a note that nothing more will come.
+// fail publishes the last trace again, with a note that it is the last.
 func (c *Client) fail(fault error) {
 	t := *c.Trace()
 	live := *t.Live

@@ -18,31 +18,31 @@ import (
 
 // # Staying attached
 //
-// A connection can end though the program goes on: the viewer was stopped for
-// so long that the program gave it up, or the other way round. Then the client
-// connects again, less and less often, for as long as the process runs, which is
-// recognised by its pid and by when it began. When that has ended, its restart is
-// looked for, see successor.
+// A connection can end while the program goes on: the viewer was stopped for so
+// long that the program dropped it, or the other way round. Then the client
+// connects again, less and less often, as long as the process runs. It recognises
+// the process by its pid and its start. When the process has ended, the client
+// looks for its restart, see successor.
 
-// How a client comes back.
+// How a client reconnects.
 const (
-	maxQuiet = 10 * time.Second // a program that says nothing for so long is not heard any more
+	maxQuiet = 10 * time.Second // a program that is silent this long counts as lost
 	backOff  = 100 * time.Millisecond
 	maxDelay = 5 * time.Second
 )
 
-// batchQuiets is how many times as long as it may say nothing a program may take
-// for what belongs together.
+// batchQuiets is how many times longer than its silence limit a program may take
+// for one batch.
 const batchQuiets = 3
 
 // connection is one connection to the program's stream.
 type connection struct {
 	*answer
-	late *time.Timer // gives up when what belongs together has no end
+	late *time.Timer // gives up when a batch does not end
 }
 
-// open connects to the program's stream. A client that comes for the first time
-// asks for the past too, and one that comes back for what it missed.
+// open connects to the program's stream. A new client asks for the past too, and
+// a client that reconnects asks for what it missed.
 func (p *target) open(ctx context.Context, begin string) (*connection, error) {
 	from, err := p.asker.get(ctx, p.streamPath()+begin)
 	if err != nil {
@@ -55,29 +55,31 @@ func (p *target) open(ctx context.Context, begin string) (*connection, error) {
 	return c, nil
 }
 
-// streamPath returns where a stream is asked for. The checksum is one that every
-// language has at hand; Castagnoli's costs a program in Python as much as the rest.
+// streamPath returns the path of the request for a stream. The checksum is one
+// that every language has built in; Castagnoli's would cost a Python program as
+// much as all the rest.
 func (p *target) streamPath() string {
 	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", protocol.Duration(p.interval), p.minor)
 }
 
-// endless says that what belongs together did not end in time.
+// endless returns the error for a batch that did not end in time.
 func (e endpoint) endless(within time.Duration) error {
 	return &EndlessError{
-		fmt.Sprintf("%s sends without end: nothing of it was complete within %v", e, within),
-		"try again; if it stays so, its probe is broken",
+		fmt.Sprintf("%s sends without end: no batch was complete within %v", e, within),
+		"try again; if this happens again, its probe is broken",
 	}
 }
 
-// tooLarge says that a program holds more than a viewer does.
+// tooLarge returns the error for a program with more memory blocks than a viewer
+// keeps.
 func (e endpoint) tooLarge(reason string) error {
 	return &EndlessError{
 		fmt.Sprintf("%s has more than memtop shows of a running program: %s", e, reason),
-		fmt.Sprintf("memtop snapshot %d -o FILE writes its memory of now, which memtop open shows", e.pid),
+		fmt.Sprintf("write its current memory with memtop snapshot %d -o FILE, then use memtop open FILE", e.pid),
 	}
 }
 
-// heard notes that a frame has come.
+// heard notes that a frame has arrived.
 func (c *connection) heard(frame wire.Type) {
 	c.answer.heard()
 	if frame == wire.CountersFrame {
@@ -85,18 +87,18 @@ func (c *connection) heard(frame wire.Type) {
 	}
 }
 
-// Close gives the connection up.
+// Close closes the connection.
 func (c *connection) Close() error {
 	c.late.Stop()
 	return c.answer.Close()
 }
 
-// begin attaches for the first time and waits for the first state. What goes on
+// begin attaches for the first time and waits for the first state. What runs
 // after that belongs to the client.
 func (c *Client) begin(dialling context.Context, p *target) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
-	defer context.AfterFunc(dialling, cancel)() // until there is a state, dialling can be called off
+	defer context.AfterFunc(dialling, cancel)() // the caller can cancel dialling until the first state arrives
 	f, err := c.attach(ctx, p)
 	if err != nil {
 		cancel()
@@ -104,7 +106,7 @@ func (c *Client) begin(dialling context.Context, p *target) error {
 	}
 	c.all.Go(func() { c.run(ctx, f) })
 	if c.o.Gauge != nil {
-		go func() { // ends with the client, as soon as the driver answers
+		go func() { // ends with the client, once the driver answers
 			defer close(c.looked)
 			c.look(ctx)
 		}()
@@ -112,7 +114,7 @@ func (c *Client) begin(dialling context.Context, p *target) error {
 	return nil
 }
 
-// following is a program that is followed, by its stream.
+// following is a program that the client follows, with its stream.
 type following struct {
 	*target
 	from   *connection
@@ -141,7 +143,7 @@ func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
 	return f, nil
 }
 
-// errUngreeted is the fault of a stream that does not begin with hello.
+// errUngreeted is the error of a stream that does not begin with hello.
 var errUngreeted = errors.New("it does not begin with hello")
 
 // damaged returns the error for a stream that cannot be read.
@@ -159,7 +161,7 @@ func (p *target) damaged(from *connection, err error) error {
 	return from.unreadable("stream", err)
 }
 
-// batch reads until what belongs together is there.
+// batch reads until the end of a batch.
 func (c *Client) batch(from *connection, s *wire.Stream) error {
 	for {
 		frame, err := s.Advance()
@@ -176,8 +178,8 @@ func (c *Client) batch(from *connection, s *wire.Stream) error {
 	}
 }
 
-// run follows programs, each the restart of the one before, until the client is
-// closed or none comes any more.
+// run follows a program and then its restarts, until the client is closed or
+// there is no restart.
 func (c *Client) run(ctx context.Context, f *following) {
 	defer close(c.changed)
 	over := sync.OnceFunc(func() { close(c.ended) })
@@ -187,7 +189,8 @@ func (c *Client) run(ctx context.Context, f *following) {
 	}
 }
 
-// followAll calls over when the first program has ended. The error is a fault.
+// followAll calls over when the first program has ended. Its error is a
+// faultError.
 func (c *Client) followAll(ctx context.Context, f *following, over func()) (err error) {
 	defer caught(&err)
 	for f != nil {
@@ -203,7 +206,7 @@ func (c *Client) followAll(ctx context.Context, f *following, over func()) (err 
 	return nil
 }
 
-// toTheEnd follows a program until nothing more will come of it, and returns why.
+// toTheEnd follows a program to its end, and returns why it ended.
 func (c *Client) toTheEnd(ctx context.Context, f *following) (note string) {
 	for {
 		err := c.follow(ctx, f)
@@ -221,10 +224,10 @@ func (c *Client) toTheEnd(ctx context.Context, f *following) (note string) {
 	}
 }
 
-// ended is the note of a program that is no more.
+// ended is the note of a program that has ended.
 const ended = "the process has ended; this is its last state"
 
-// follow publishes what comes until an error or a goodbye.
+// follow publishes what arrives until an error or a goodbye.
 func (c *Client) follow(ctx context.Context, f *following) error {
 	for {
 		if err := c.batch(f.from, f.stream); err != nil {
@@ -242,16 +245,16 @@ func (c *Client) follow(ctx context.Context, f *following) error {
 	}
 }
 
-// tooOld is how old the newest trace may become while no reader takes it.
+// tooOld is the greatest age of the newest trace while no reader takes it.
 const tooOld = time.Second
 
-// wanted reports whether another trace is worth making: the last one was taken,
-// or has become old. A screen that is frozen takes none.
+// wanted reports whether to make another trace: the last one was taken, or is too
+// old. A frozen screen takes none.
 func (c *Client) wanted() bool {
 	return len(c.changed) == 0 || time.Since(c.published) >= tooOld
 }
 
-// ending returns why nothing more will come, "" when more may.
+// ending returns why no more will arrive, "" when more may.
 func (f *following) ending(err error) string {
 	reason, bye := f.stream.Ended()
 	switch {
@@ -265,7 +268,7 @@ func (f *following) ending(err error) string {
 	return ""
 }
 
-// place asks a stream to begin where this one ended.
+// place returns the request parameters for a stream that continues this one.
 func (f *following) place() string {
 	events, step := f.stream.Place()
 	query := make(url.Values)
@@ -279,8 +282,8 @@ func (f *following) place() string {
 	return "&" + query.Encode()
 }
 
-// lost shows that the connection was lost, and returns what shows why it has not come
-// back so far.
+// lost shows that the connection was lost. The function it returns shows why the
+// client could not reconnect yet.
 func (f *following) lost(c *Client) func(error) {
 	since := time.Now()
 	show := func(err error) {
@@ -298,11 +301,12 @@ func (f *following) lost(c *Client) func(error) {
 	return show
 }
 
-// reconnect tries to come back until it has, or the program has ended. It asks for a
-// place to begin, and hands each reason why it has not come back to failed.
+// reconnect tries until it has a connection, or the program has ended. It asks
+// for a place to begin, and passes the reason of each failure to failed.
 func (p *target) reconnect(ctx context.Context, place string, failed func(error)) (*connection, error) {
 	for delay := backOff; ; delay = min(2*delay, maxDelay) {
-		// Viewers that were lost together do not come back together.
+		// The pause is random, so that viewers that were lost together do not all
+		// reconnect at once.
 		wait := time.NewTimer(delay/2 + rand.N(delay/2))
 		select {
 		case <-wait.C:
@@ -322,7 +326,7 @@ func (p *target) reconnect(ctx context.Context, place string, failed func(error)
 	}
 }
 
-// publish hands out a trace of now.
+// publish makes the current trace available.
 func (c *Client) publish(f *following) {
 	t := f.stream.Trace()
 	t.Info.Path = f.process.Socket
@@ -331,15 +335,15 @@ func (c *Client) publish(f *following) {
 	}
 	gauges, none := f.gauges.merge(t.Live.Gauges)
 	t.Live.Gauges = gauges
-	t.Live.PID, t.Live.Host = f.process.PID, f.process.Host // as we see it
+	t.Live.PID, t.Live.Host = f.process.PID, f.process.Host // as this process sees it
 	f.follows(t)
 	if none != nil {
-		t.Notices = append(t.Notices, "the device is not looked at from outside: "+none.Error())
+		t.Notices = append(t.Notices, "no readings from the driver: "+none.Error())
 	}
 	c.latest.Store(t)
 	c.published = time.Now()
 	select {
 	case c.changed <- struct{}{}:
-	default: // the last one has not been taken yet, and will find this trace
+	default: // a signal is waiting already, and its receiver will find this trace
 	}
 }

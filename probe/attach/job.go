@@ -8,22 +8,24 @@ import (
 
 // # Processes of one job
 //
-// A launcher's own name for the job, which every process has from its environment,
-// says which belong together. Two jobs may have the same name at different times, and
-// at the same time in two containers, so of several processes with one rank the one
-// counts that began closest to the one that was asked about.
+// Every process has the launcher's name of its job in its environment, and that
+// name says which processes belong together. Two jobs may have the same name at
+// different times, or at the same time in two containers. So among several
+// processes with one rank, JobOf takes the one that began closest to the given
+// process.
 //
-// Where the launcher gives no name, processes belong together that run the same
-// command on the same machine, have the same world and began within [nameless]. Two
-// such jobs beside each other cannot be told apart: then a process is a job of its own.
+// If the launcher gives no name, processes belong together when they run the same
+// command on the same machine, have the same world size and began within
+// [nameless]. Two such jobs at the same time cannot be told apart: then each
+// process is a job of its own.
 
-// nameless is within which time, in microseconds, a launcher starts all processes of a
-// job that has no name.
+// nameless is the time, in microseconds, within which a launcher starts all
+// processes of a job without a name.
 const nameless = 60_000_000
 
-// JobOf returns the processes that are ranks of the same job as one of them, ordered
-// by rank, and that one among them; nil when it is alone. Last come those that do not
-// answer now and may be ranks that are missing: of the same user, command and machine.
+// JobOf returns the processes of the same job as one of them, ordered by rank and
+// with that one; nil when it is alone. Processes that do not answer now and may
+// be the missing ranks come last: they have the same user, command and machine.
 func JobOf(all []Process, one Process) []Process {
 	if one.Problem != nil || one.Info.Rank == nil {
 		return nil
@@ -59,12 +61,12 @@ func together(a, b *Process) bool {
 	return x.Job != "" || similar(a, b)
 }
 
-// identical reports whether two processes are one.
+// identical reports whether two values describe the same process.
 func identical(a, b *Process) bool {
 	return a.Socket == b.Socket && a.PID == b.PID && a.Info.Host == b.Info.Host
 }
 
-// similar reports whether two processes may be of one job that has no name.
+// similar reports whether two processes may belong to one job without a name.
 func similar(a, b *Process) bool {
 	return a.Command == b.Command && a.Info.Host == b.Info.Host &&
 		a.Info.Rank.Launcher == b.Info.Rank.Launcher && apart(a, b) <= nameless
@@ -75,8 +77,8 @@ func apart(a, b *Process) int64 {
 	return max(a.Info.Started-b.Info.Started, b.Info.Started-a.Info.Started)
 }
 
-// silentOf returns at most so many processes that may be ranks of a job and do not
-// answer now.
+// silentOf returns processes that do not answer now and may be ranks of the job,
+// up to a limit.
 func silentOf(all []Process, one Process, most int) []Process {
 	var found []Process
 	for _, p := range all {

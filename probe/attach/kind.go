@@ -1,9 +1,9 @@
 package attach
 
-// Kind is what a process without a probe is, as far as the system says.
+// Kind is the kind of a process without a probe, as far as the system says.
 type Kind uint8
 
-// The kinds of processes, by what one can do about a missing probe.
+// The kinds of processes. They differ in the remedy for a missing probe.
 const (
 	UnknownKind  Kind = iota // it has ended, or the system does not say
 	OtherKind                // none of those below

@@ -17,18 +17,18 @@ import (
 
 // # What a process is
 //
-// It is recognised by the program that runs, by its arguments and by the files that
-// it has mapped; names of files are compared without their folders, which may
-// be those of a container. Of each only so much is read: a process may have any
-// number of mappings, and its program may be made to mislead.
+// KindOf looks at the program's file, its arguments and the files that it has
+// mapped. It compares file names without their folders, which may be those of a
+// container. It reads a bounded part of each: a process may have any number of
+// mappings, and a hostile program may have a misleading file.
 const (
 	maxArguments = 64 << 10 // bytes of a command line
 	maxMappings  = 16 << 20 // bytes of the list of mapped files
-	maxProgram   = 64 << 20 // bytes of a program that are looked at for how it was built
+	maxProgram   = 64 << 20 // bytes of a program that are searched for its build information
 )
 
-// KindOf returns what a process is. It reads what the system knows of the process
-// and never touches the process itself.
+// KindOf returns the kind of a process. It reads what the system knows about the
+// process and never touches the process itself.
 func KindOf(pid int) Kind {
 	began, err := startOf(pid)
 	if err != nil {
@@ -51,7 +51,7 @@ func recognise(pid int) Kind {
 	}
 	program, err := os.Open(inProc(pid, "exe"))
 	if err != nil {
-		return UnknownKind // it is closed to us
+		return UnknownKind // this user may not read it
 	}
 	defer program.Close() // it was only read
 	if kind := goKind(program, arguments); kind != OtherKind {
@@ -79,31 +79,31 @@ func isKernel(pid int) bool {
 	return err == nil && n&kernelThread != 0
 }
 
-// argumentsOf returns a process's command line, as much of it as is looked at: one
-// argument at least, which is empty where nothing is known.
+// argumentsOf returns the first maxArguments bytes of a process's command line.
+// It has at least one argument, which is empty if nothing is known.
 func argumentsOf(pid int) []string {
 	f, err := os.Open(inProc(pid, "cmdline"))
 	if err != nil {
 		return []string{""}
 	}
 	defer f.Close()                                        // it was only read
-	text, _ := io.ReadAll(io.LimitReader(f, maxArguments)) // what could be read is enough
+	text, _ := io.ReadAll(io.LimitReader(f, maxArguments)) // a part is enough
 	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
-// firstArguments is how many words of a command line can be the interpreter's: what
-// follows is the program's own.
+// firstArguments is how many words of a command line may belong to the
+// interpreter: later words belong to the program.
 const firstArguments = 5
 
-// What starts PyTorch programs: commands, and how the names of modules begin. The
-// agent has the same in probe/python/memtop/role.py.
+// The commands, and the prefixes of module names, that start PyTorch programs.
+// The agent has the same list in probe/python/memtop/role.py.
 var (
 	launchers        = []string{"accelerate", "deepspeed", "torchrun"}
 	launcherPackages = []string{"torch.", "accelerate.commands.", "deepspeed.launcher."}
 )
 
-// launchesTorch reports whether a command line is Python's with PyTorch's
-// launcher, a script or a module.
+// launchesTorch reports whether a Python command line runs PyTorch's launcher, as
+// a script or a module.
 func launchesTorch(arguments []string) bool {
 	if !strings.HasPrefix(path.Base(arguments[0]), "python") {
 		return false
@@ -117,11 +117,11 @@ func launchesTorch(arguments []string) bool {
 	return false
 }
 
-// module is what our own programs are built from.
+// module is the Go module of memtop's own programs.
 const module = "github.com/memtop/memtop"
 
-// goKind returns whether a program is written in Go, and whether it is memtrain,
-// which memtop is too under that name.
+// goKind tells a Go program from others, and memtrain from other Go programs.
+// memtop started under the name memtrain is memtrain too.
 func goKind(program io.ReaderAt, arguments []string) Kind {
 	built, err := buildinfo.Read(&boundedFile{program, maxProgram})
 	switch {
@@ -135,7 +135,7 @@ func goKind(program io.ReaderAt, arguments []string) Kind {
 	return GoKind
 }
 
-// boundedFile is a file of which only so many bytes may be read.
+// boundedFile is a file with a limit on the bytes read from it.
 type boundedFile struct {
 	io.ReaderAt
 	left int64
@@ -151,7 +151,7 @@ func (b *boundedFile) ReadAt(p []byte, at int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, at)
 }
 
-// mapsPyTorch reports whether a list of mappings has a library of PyTorch's for
+// mapsPyTorch reports whether a list of mappings has PyTorch's library for
 // Python.
 func mapsPyTorch(mappings io.Reader) bool {
 	lines := bufio.NewScanner(io.LimitReader(mappings, maxMappings))

@@ -2,5 +2,5 @@
 
 package attach
 
-// KindOf is not known here.
+// KindOf cannot be implemented here.
 func KindOf(int) Kind { return UnknownKind }

@@ -13,26 +13,27 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// line is a connection to a program over which one request at a time goes, on the
-// goroutine that makes it. It is an http.RoundTripper for who asks many programs ten
-// times a second: http.Transport has two goroutines for each connection, and to wake
-// them takes longer than the question. Safe for concurrent use.
+// line is a connection to a program that carries one request at a time, on the
+// goroutine of the request. It is an http.RoundTripper for callers that ask many
+// programs ten times a second: http.Transport has two goroutines for each
+// connection, and waking them takes longer than the request. Safe for concurrent
+// use.
 type line struct {
 	endpoint endpoint
 	busy     sync.Mutex // held from a request to the end of its answer; guards what follows
 	conn     net.Conn   // nil when there is none
 	in       *bufio.Reader
-	head     io.LimitedReader // what in reads from: an answer's header has a bound
-	used     bool             // a request was answered over the connection
+	head     io.LimitedReader // the reader under in: it bounds an answer's header
+	used     bool             // the connection has carried an answer
 }
 
-// RoundTrip sends a request and reads the answer's header. Its context holds until the
-// answer was read or closed.
+// RoundTrip sends a request and reads the answer's header. The request's context
+// applies until the answer was read or closed.
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.busy.Lock()
 	response, err := l.exchange(r)
 	if err != nil && l.used && r.Method == http.MethodGet && r.Context().Err() == nil {
-		l.drop() // the program had ended a connection that was idle for long
+		l.drop() // the program had closed the idle connection
 		response, err = l.exchange(r)
 	}
 	if err != nil {
@@ -47,7 +48,7 @@ func (l *line) exchange(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	conn := l.conn
-	called := context.AfterFunc(r.Context(), func() { _ = conn.Close() }) // which ends every wait
+	called := context.AfterFunc(r.Context(), func() { _ = conn.Close() }) // this ends every wait
 	response, err := l.send(r)
 	if err != nil {
 		called()
@@ -80,15 +81,15 @@ func (l *line) send(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// drop gives the connection up.
+// drop closes the connection.
 func (l *line) drop() {
 	if l.conn != nil {
-		_ = l.conn.Close() // whatever it is, it is over
+		_ = l.conn.Close() // an error changes nothing
 	}
 	l.conn = nil
 }
 
-// CloseIdleConnections gives the connection up when no request is under way.
+// CloseIdleConnections closes the connection when no request is under way.
 func (l *line) CloseIdleConnections() {
 	if l.busy.TryLock() {
 		l.drop()
@@ -100,12 +101,12 @@ func (l *line) CloseIdleConnections() {
 type lineBody struct {
 	io.ReadCloser
 	line   *line
-	called func() bool // the request's context does nothing more
+	called func() bool // stops watching the request's context
 	last   bool        // the program closes the connection after it
 	over   bool
 }
 
-// Read reads what has arrived.
+// Read reads the bytes that have arrived.
 func (b *lineBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -114,7 +115,7 @@ func (b *lineBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection up, unless all of the answer was read.
+// Close closes the connection, unless the whole answer was read.
 func (b *lineBody) Close() error {
 	b.end(false)
 	return nil

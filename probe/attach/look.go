@@ -10,25 +10,24 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// lookEvery is how often the devices are looked at from outside.
+// lookEvery is how often the client reads the devices' gauges.
 const lookEvery = time.Second
 
-// looksKept is how many looks are kept, ten minutes of one device.
+// looksKept is how many readings the client keeps: ten minutes of one device.
 const looksKept = 600
 
-// patienceForLook is how long closing a client waits for the look under way.
+// patienceForLook is how long closing a client waits for the current reading.
 const patienceForLook = time.Second
 
-// gaugeLog is what was seen of the devices from outside. Safe for concurrent
-// use.
+// gaugeLog holds the readings of the devices' gauges. Safe for concurrent use.
 type gaugeLog struct {
 	mu     sync.Mutex
 	list   []trace.Gauge
-	reason error // why there is nothing to see
+	reason error // why there are no readings
 }
 
-// look looks at the devices until ctx is done. No goroutine waits for it: a driver
-// that does not answer keeps its goroutine for good, and nothing else.
+// look reads the gauges until ctx is done. No goroutine waits for it: a driver
+// that does not answer blocks only this one, for ever.
 func (c *Client) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -47,8 +46,7 @@ func (c *Client) gauges(p Process) (seen []trace.Gauge, err error) {
 	return c.o.Gauge(p, devicesOf(c.Trace()))
 }
 
-// letGo waits for the look under way, but not for long: the driver may never
-// answer.
+// letGo waits a short time for the current reading: the driver may never answer.
 func (c *Client) letGo() {
 	if c.o.Gauge == nil {
 		return
@@ -72,13 +70,13 @@ func (l *gaugeLog) add(seen []trace.Gauge, reason error) {
 	defer l.mu.Unlock()
 	l.reason = reason
 	if len(l.list) >= 2*looksKept {
-		l.list = slices.Clone(l.list[len(l.list)-looksKept:]) // what was handed out stays
+		l.list = slices.Clone(l.list[len(l.list)-looksKept:]) // slices that were handed out stay valid
 	}
 	l.list = append(l.list, seen...)
 }
 
-// merge returns the program's own looks and these, by time, and why there are
-// none if so.
+// merge returns the program's own readings and these, by time. If there are none
+// it returns why.
 func (l *gaugeLog) merge(own []trace.Gauge) ([]trace.Gauge, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,36 +10,37 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Machine is where programs run and can be attached to: this one, [Here], or one that
-// something leads to, see [Through]. Safe for concurrent use.
+// Machine is a machine with programs to attach to: this one, [Here], or another
+// one, see [Through]. Safe for concurrent use.
 type Machine interface {
-	// Name is how the user calls it, "" for this one.
+	// Name is the user's name of the machine, "" for this one.
 	Name() string
-	// Discover is [Discover] there.
+	// Discover is [Discover] on that machine.
 	Discover(ctx context.Context) ([]Process, error)
-	// Dial is [Dial] there.
+	// Dial is [Dial] on that machine.
 	Dial(ctx context.Context, target string, o DialOptions) (*Client, error)
-	// Teller finds the program that a target of [Dial] means there. The caller closes it.
+	// Teller finds the program that a target of [Dial] names on that machine. The
+	// caller closes the Teller.
 	Teller(ctx context.Context, target string) (*Teller, error)
-	// Record finds a program there that is to be recorded. Its target and errors are
-	// those of [Dial].
+	// Record finds a program on that machine and prepares a recording of it. Its
+	// target and errors are those of [Dial].
 	Record(ctx context.Context, target string, o RecordOptions) (*Recording, error)
-	// Snapshot has a program there write its memory in PyTorch's format, copies it to w
-	// and returns what it says. What arrives is decoded on the way: without an error, all
-	// of it came and is a snapshot; with one, w has some of it at most. The target and
-	// the errors are those of [Dial], and besides a [*MalformedError] and an
-	// [*EndlessError]. Errors of w are returned as they are.
+	// Snapshot asks a program on that machine for its memory in PyTorch's format,
+	// copies it to w and returns it decoded. It decodes while it copies: without an
+	// error, w has a complete and valid snapshot; with an error, w has at most a
+	// part of it. The target and the errors are those of [Dial], and also a
+	// [*MalformedError] and an [*EndlessError]. It returns errors of w unchanged.
 	Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error)
 }
 
 // Here is the machine that this program runs on.
 var Here Machine = site{}
 
-// Through returns the machine that far leads to.
+// Through returns the machine that far reaches.
 func Through(far Far) Machine { return site{far} }
 
-// site is a machine.
-type site struct{ far Far } // nil here
+// site implements Machine.
+type site struct{ far Far } // nil for this machine
 
 // Name is described at [Machine].
 func (m site) Name() string {
@@ -57,8 +58,7 @@ func (m site) Discover(ctx context.Context) ([]Process, error) {
 	return m.far.Discover(ctx)
 }
 
-// locate finds the socket that a target means, and makes sure that its process
-// listens there.
+// locate finds the socket of a target, and checks that its process listens there.
 func (m site) locate(ctx context.Context, target string) (endpoint, error) {
 	if m.far == nil {
 		return locate(ctx, target)
@@ -78,11 +78,11 @@ func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
 	return &Teller{a}, nil
 }
 
-// Teller asks one program how it is, again and again over the same connection, which
+// Teller sends one program many requests for its state over one connection. That
 // costs the program less than a stream. Safe for concurrent use.
 type Teller struct{ asker *asker }
 
-// Info asks the program how it is now. Errors are those of [Dial].
+// Info asks the program for its current state. Errors are those of [Dial].
 func (t *Teller) Info(ctx context.Context) (_ *protocol.Info, err error) {
 	defer caught(&err)
 	return t.asker.info(ctx)
@@ -94,9 +94,9 @@ func (t *Teller) Settings(ctx context.Context) (_ *protocol.Settings, err error)
 	return t.asker.settings(ctx)
 }
 
-// Change is [Client.Change], under the name that a client has without another. The
-// values hold from a step on, 0 for the next one; others are for programs that are
-// capable of [protocol.CapabilityAt].
+// Change is [Client.Change], under the client's default name. The values hold
+// from a step on; 0 is the next step. Any other step needs a program with
+// [protocol.CapabilityAt].
 func (t *Teller) Change(ctx context.Context, wanted []trace.Value, step int64) (_ []trace.Change, err error) {
 	defer caught(&err)
 	return t.asker.change(ctx, wanted, step)
@@ -109,8 +109,9 @@ func (t *Teller) Predict(ctx context.Context, changes []trace.Value) (_ *trace.P
 	return answer.Predicted, err
 }
 
-// Watch has the program take this for a viewer that watches, until ctx is done: one that
-// measures its memory only then does so. What it sends is not kept.
+// Watch makes the program count this as a viewer that watches, until ctx is done:
+// some programs measure their memory only then. Watch discards what the program
+// sends.
 func (t *Teller) Watch(ctx context.Context) (err error) {
 	defer caught(&err)
 	from, err := t.asker.get(ctx, "/v1/stream?checksum=none&minor="+strconv.Itoa(wire.Minor))
@@ -124,5 +125,5 @@ func (t *Teller) Watch(ctx context.Context) (err error) {
 	return err
 }
 
-// Close gives up the connection.
+// Close closes the connection.
 func (t *Teller) Close() { t.asker.close() }

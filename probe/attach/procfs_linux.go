@@ -15,15 +15,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// process is what /proc says of a running process.
+// process is what /proc says about a running process.
 type process struct {
 	pid    int
-	uid    int    // effective, as this process counts users
-	inside int    // the pid in the innermost namespace, which is how the process sees itself
+	uid    int    // effective, in this process's namespace
+	inside int    // the pid in the innermost namespace, the one that the process itself sees
 	start  uint64 // in clock ticks, as the process itself reads it
 }
 
-// inProc returns the path of a file of a process.
+// inProc returns the path of a process's file in /proc.
 func inProc(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
@@ -54,9 +54,9 @@ func readProcess(pid int) (process, error) {
 	return p, err
 }
 
-// bootOffset returns by how much a time namespace moves the machine's start away,
-// 0 where there are no time namespaces. What a process reads of itself in /proc is
-// moved by it.
+// bootOffset returns by how much a time namespace shifts the time of the boot, 0
+// without time namespaces. The times that a process reads about itself in /proc
+// are shifted by it.
 func bootOffset(path string) time.Duration {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func bootOffset(path string) time.Duration {
 	return 0
 }
 
-// startOf returns when a process began, in clock ticks since the machine did.
+// startOf returns when a process began, in clock ticks since boot.
 func startOf(pid int) (uint64, error) { return protocol.StartOf(inProc(pid, "stat")) }
 
 // isStopped reports whether a signal has stopped a process.
@@ -90,13 +90,13 @@ func hasEnded(pid int) bool {
 	if err != nil {
 		return errors.Is(err, unix.ESRCH)
 	}
-	defer func() { _ = unix.Close(fd) }()                                                    // it was only waited for
-	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, endingTime) //nolint:gosec // files have small numbers
+	defer func() { _ = unix.Close(fd) }()                                                    // it was only polled
+	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, endingTime) //nolint:gosec // file descriptors are small numbers
 	return err == nil && ended > 0
 }
 
-// EnvironmentOf returns the variables that a process began with, "" for those
-// that it had not. Where they may not be read it had none.
+// EnvironmentOf returns the variables with which a process began, "" for one that
+// it does not have. If this user may not read them, all are "".
 func EnvironmentOf(pid int) func(name string) string {
 	data, err := os.ReadFile(inProc(pid, "environ"))
 	if err != nil {
@@ -110,7 +110,7 @@ func EnvironmentOf(pid int) func(name string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// ownUID returns what the process takes its user to be, which is another number
+// ownUID returns the user id that the process itself sees; it is another number
 // in a user namespace.
 func (p process) ownUID() int {
 	data, err := os.ReadFile(inProc(p.pid, "uid_map"))
@@ -126,7 +126,7 @@ func (p process) ownUID() int {
 	return p.uid
 }
 
-// root returns the path that leads from here to what is / for the process.
+// root returns the path of the process's root directory as seen from here.
 func (p process) root() string {
 	theirs, err := os.Readlink(inProc(p.pid, "ns/mnt"))
 	ours, err2 := os.Readlink("/proc/self/ns/mnt")
@@ -148,8 +148,8 @@ func commandOf(pid int) string {
 	return trace.Printable(strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " ")))
 }
 
-// procIsOurs reports whether /proc counts processes as this one does. It does
-// not after unshare --pid without a /proc of one's own.
+// procIsOurs reports whether /proc belongs to this process's PID namespace. It
+// does not after unshare --pid without a new /proc.
 func procIsOurs() bool {
 	self, err := os.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(os.Getpid())
@@ -165,8 +165,8 @@ func watch(pid int) func() bool {
 	}
 }
 
-// began reports whether the process with that pid runs and reads of itself that it
-// began then.
+// began reports whether the process with that pid runs, and itself reads that
+// start from /proc.
 func began(pid int, start uint64) bool {
 	p, err := readProcess(pid)
 	return err == nil && p.start == start

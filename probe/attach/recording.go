@@ -10,23 +10,23 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// RecordOptions say what is recorded of a program. The zero value records until
-// the program ends.
+// RecordOptions say what to record of a program. The zero value records until the
+// program ends.
 type RecordOptions struct {
-	Interval time.Duration // how often the program sends what is new, 0 for 100 ms
+	Interval time.Duration // how often the program sends news, 0 for 100 ms
 	For      time.Duration // how long, 0 for any
 	Steps    int64         // how many steps from now on, 0 for any
 
-	quiet time.Duration // for how long a program may say nothing, 0 for maxQuiet
+	quiet time.Duration // how long a program may be silent, 0 for maxQuiet
 }
 
-// Recorded is how much was recorded.
+// Recorded says how much a recording contains.
 type Recorded struct {
 	Steps, Bytes int64
-	Events       int64  // that the program sent one by one
-	Snapshots    bool   // it sends what its allocator kept instead, with any number of events
-	Gaps         int    // how often the connection was lost and made again
-	Reason       string // why it ended
+	Events       int64  // events that the program sent one by one
+	Snapshots    bool   // the program sends its allocator's own snapshots instead of single events
+	Gaps         int    // how often the connection was lost and restored
+	Reason       string // why the recording ended
 }
 
 // Recording saves a program's stream.
@@ -34,11 +34,11 @@ type Recording struct {
 	target *target
 	o      RecordOptions
 	done   Recorded
-	begun  bool // the state at the begin is there: steps count from now on
+	begun  bool // the first state has arrived: steps count from now on
 	bye    bool // the program said goodbye, and the recording has it
 }
 
-// NewRecording is [Machine]'s Record here.
+// NewRecording is [Machine]'s Record on this machine.
 func NewRecording(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
 	return Here.Record(ctx, target, o)
 }
@@ -57,15 +57,15 @@ func (m site) Record(ctx context.Context, target string, o RecordOptions) (*Reco
 	}
 	r := &Recording{target: e.target(DialOptions{Interval: o.Interval, quiet: o.quiet}), o: o}
 	if o.Steps > 0 {
-		r.target.minor = 1 // whose readers get step by step: a batch may have more than were asked for
+		r.target.minor = 1 // with 1, steps come one by one: a batch may have more than were asked for
 	}
 	return r, nil
 }
 
-// Run writes the recording to w until the program ends, enough is recorded or
-// ctx is done, which is no error. At any time w holds a recording.
-// When the connection is lost, the recording goes on with another stream, which
-// shows as a gap. It is called once.
+// Run writes the recording to w until the program ends, the recording has enough
+// or ctx is done; none of these is an error. At any time w holds a valid
+// recording. When the connection is lost, the recording continues with another
+// stream, and shows a gap. The caller calls Run once.
 func (r *Recording) Run(ctx context.Context, w io.Writer) (Recorded, error) {
 	defer r.target.asker.close()
 	if r.o.For > 0 {
@@ -105,17 +105,18 @@ func (r *Recording) run(ctx context.Context, w *countingWriter) error {
 		from, err = r.target.reconnect(ctx, "", func(error) {})
 	}
 	if ctx.Err() != nil {
-		return nil // it ended between two connections
+		return nil // the program ended between two connections
 	}
 	return err
 }
 
-// malformed reports whether a stream is such that coming back does not help.
+// malformed reports whether a stream is so wrong that reconnecting does not help.
 func malformed(err error) bool {
 	return errors.As(err, new(*wire.CorruptError)) || errors.As(err, new(*wire.VersionError))
 }
 
-// copy copies one connection's stream; over says that it was enough.
+// copy copies the stream of one connection. It returns over when the recording
+// has enough.
 func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Copier) (over bool, err error) {
 	for {
 		frame, err := copier.Next()
@@ -130,7 +131,7 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		events, snapshot := copier.Events()
 		r.done.Events += events
 		r.done.Snapshots = r.done.Snapshots || snapshot
-		if r.begun { // the others are of before
+		if r.begun { // earlier steps are from before the recording
 			r.done.Steps += copier.Steps()
 		}
 		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps {
@@ -138,17 +139,17 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 			return true, nil
 		}
 		switch frame {
-		case wire.CountersFrame: // the end of what belongs together
+		case wire.CountersFrame: // the end of a batch
 			r.begun = true
 		case wire.ByeFrame:
 			r.done.Reason, r.bye = ended, true
 			return true, nil
-		default: // it is copied, and means nothing here
+		default: // copied, without a meaning here
 		}
 	}
 }
 
-// countingWriter counts what is written.
+// countingWriter counts the bytes written.
 type countingWriter struct {
 	w      io.Writer
 	n      int64

@@ -20,7 +20,7 @@ import (
 // What a viewer accepts from a program.
 const (
 	maxAnswer    = 4 << 20          // bytes of an answer in JSON
-	maxInfo      = 64 << 10         // bytes of what a program says of itself: room for 500 devices
+	maxInfo      = 64 << 10         // bytes of a program's description: room for 500 devices
 	answerWithin = 10 * time.Second // from a request to the end of an answer in JSON, or the begin of a longer one
 )
 
@@ -28,7 +28,7 @@ const (
 type asker struct {
 	endpoint endpoint
 	viewer   string
-	patience time.Duration // how long the program may say nothing
+	patience time.Duration // how long the program may be silent
 	http     *http.Client
 }
 
@@ -39,9 +39,9 @@ func (e endpoint) asker(viewer string) *asker {
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: protocol.MaxHeaderBytes,
 			MaxIdleConns:           1,
-			IdleConnTimeout:        protocol.IdleTimeout / 2, // before the program ends it
+			IdleConnTimeout:        protocol.IdleTimeout / 2, // before the program closes it
 		},
-		// A program has no reason to send its viewers elsewhere.
+		// A program has no reason to redirect its viewers.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -55,7 +55,7 @@ func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return conn, nil
 }
 
-// close gives up connections that are not in use.
+// close closes connections that are not in use.
 func (a *asker) close() { a.http.CloseIdleConnections() }
 
 // get begins to read the answer of a path; the caller closes it.
@@ -77,7 +77,7 @@ func (a *asker) do(ctx context.Context, method, path string, body []byte) (*answ
 	if response.StatusCode == http.StatusOK {
 		return from, nil
 	}
-	defer func() { _ = from.Close() }() // what matters of it has been read
+	defer func() { _ = from.Close() }() // the needed part has been read
 	return nil, from.refused(response)
 }
 
@@ -121,7 +121,7 @@ func (a *answer) refused(response *http.Response) error {
 	return &RefusedError{Cause: fmt.Sprintf("%s refuses: %s", a.from.endpoint, reply.Error)}
 }
 
-// readJSON reads an answer in full, which may have so many bytes, and closes it.
+// readJSON reads a whole answer of at most limit bytes, and closes it.
 func (a *answer) readJSON(limit int64, value any) error {
 	defer func() { _ = a.Close() }() // it was only read
 	text, err := a.readAll(limit)
@@ -142,7 +142,8 @@ func (a *answer) readAll(limit int64) ([]byte, error) {
 	return text, err
 }
 
-// viewerName is how other viewers see this program when it changes settings.
+// viewerName is the name that other viewers see when this program changes
+// settings.
 func viewerName() string { return "memtop-" + strconv.Itoa(os.Getpid()) }
 
 // settings asks the program for its settings and all changes of them.
@@ -157,13 +158,14 @@ func (a *asker) settings(ctx context.Context) (*protocol.Settings, error) {
 
 // info asks the program who it is.
 func (e endpoint) info(ctx context.Context) (_ *protocol.Info, err error) {
-	defer caught(&err) // others ask many at a time, each on a goroutine
+	defer caught(&err) // callers ask many programs at a time, each on a goroutine
 	a := e.asker("")
 	defer a.close()
 	return a.info(ctx)
 }
 
-// info asks the program who it is. Another protocol is an error.
+// info asks the program for its description. Another protocol version is an
+// error.
 func (a *asker) info(ctx context.Context) (*protocol.Info, error) {
 	from, err := a.get(ctx, "/v1/info")
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Look returns what the system says of a process. The error is that of an attach
-// to it where this user may not, or there is none.
+// Look describes a process from what the system knows. Its error is that of an
+// attach: this user may not attach, or there is no such process.
 func Look(pid int) (*Running, error) {
 	runs := watch(pid)
 	p, err := own(pid)
 	if err != nil {
 		return nil, err
 	}
-	cwd, _ := os.Readlink(inProc(pid, "cwd")) // "" where it may not be read
+	cwd, _ := os.Readlink(inProc(pid, "cwd")) // "" if it may not be read
 	r := &Running{
 		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: commandOf(pid), Root: p.root(), Arguments: argumentsOf(pid), Maps: mappedFiles(pid),
 		Folders: foldersFor(from(cwd, EnvironmentOf(pid)), p.ownUID()), Stopped: isStopped(pid),
 	}
-	status, _ := os.ReadFile(inProc(pid, "status")) // what it cannot say now it could above
+	status, _ := os.ReadFile(inProc(pid, "status")) // the process was readable a moment ago; if not, the numbers are 0
 	r.Tracer = number(status, "TracerPid", 0)
 	r.Executable, _ = os.Readlink(inProc(pid, "exe"))
 	if root, err := os.Readlink(inProc(pid, "root")); err == nil && root != "/" {
@@ -45,15 +45,15 @@ func number(status []byte, name string, field int) int {
 	return 0
 }
 
-// mappedFiles returns the names of the files that a process has mapped, as far as
-// they are looked at.
+// mappedFiles returns the names of the files that a process has mapped, within
+// the bound.
 func mappedFiles(pid int) string {
 	f, err := os.Open(inProc(pid, "maps"))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()                                       // it was only read
-	maps, _ := io.ReadAll(io.LimitReader(f, maxMappings)) // what could be read is enough
+	maps, _ := io.ReadAll(io.LimitReader(f, maxMappings)) // a part is enough
 	var names strings.Builder
 	last := ""
 	for line := range strings.Lines(string(maps)) {

@@ -8,7 +8,9 @@ import (
 )
 
 // Look is not possible here.
-func Look(int) (*Running, error) { return nil, errors.New("memtop knows of processes on Linux only") }
+func Look(int) (*Running, error) {
+	return nil, errors.New("memtop can inspect processes only on Linux")
+}
 
-// Bare finds none here.
+// Bare finds no program on this system.
 func Bare(context.Context, []int) ([]Process, error) { return nil, nil }

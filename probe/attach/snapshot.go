@@ -14,18 +14,18 @@ import (
 
 // SnapshotOptions bound a snapshot. The zero value is useful.
 type SnapshotOptions struct {
-	// MaxMemory bounds the snapshot in bytes, as it is sent and, beyond
-	// trace.DefaultBound, as it is decoded; 0 means MaxSnapshot.
+	// MaxMemory bounds the snapshot in bytes as it is sent, and also as it is
+	// decoded if it exceeds trace.DefaultBound; 0 means MaxSnapshot.
 	MaxMemory int64
 
-	quiet time.Duration // for how long a program may say nothing, 0 for answerWithin
+	quiet time.Duration // how long a program may be silent, 0 for answerWithin
 }
 
-// MaxSnapshot is the bound of a snapshot that none is given for: a hundred times
-// what a probe with the default ring writes.
+// MaxSnapshot is the default bound of a snapshot: a hundred times the size that a
+// probe with the default ring writes.
 const MaxSnapshot = 4 << 30
 
-// Snapshot is [Machine]'s Snapshot here.
+// Snapshot is [Machine]'s Snapshot on this machine.
 func Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
 	return Here.Snapshot(ctx, target, w, o)
 }
@@ -59,14 +59,14 @@ type saved struct {
 	from       *answer
 	to         io.Writer
 	most, read int64 // bytes
-	failed     error // of Read, and nothing that the program sent
+	failed     error // of Read; the program is not at fault
 }
 
 // worthWaiting is how many bytes of a snapshot a program must send within the
-// asker's patience, so that one that sends byte by byte is given up.
+// asker's patience, so that the client gives up on one that sends byte by byte.
 const worthWaiting = 64 << 10
 
-// Read hands out what arrives, and writes it to the file.
+// Read returns the bytes that arrive, and writes them to the file.
 func (s *saved) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	if before := s.read; n > 0 {
@@ -97,7 +97,7 @@ func (s *saved) tooMuch(reason string) error {
 	}
 }
 
-// errMore is the fault of a snapshot that is followed by more bytes.
+// errMore is the error of a snapshot with more bytes after its end.
 var errMore = errors.New("it goes on after its end")
 
 // decode reads the snapshot to its end and the end of the answer.

@@ -13,25 +13,25 @@ import (
 
 // # Following a restart
 //
-// A job that is started again is another process, and has another trace. It is
-// taken for a restart when it is of the same user and command line and began
-// after the old one was last heard of, which has ended. Several that are, as the
-// ranks of one job would be, are named and left to the user to choose from.
+// A restarted job is another process with another trace. The client takes a
+// process for the restart when it has the same user and command line, and began
+// after the old one was last heard and has ended. If there are several, such as
+// the ranks of one job, the client names them and the user chooses.
 
-// How a restart is looked for. A look goes through all processes, so there are
-// few, and not for ever.
+// How the client looks for a restart. Each look goes through all processes, so it
+// looks a few times only.
 const (
 	firstSuccessor = 500 * time.Millisecond
 	everySuccessor = 5 * time.Second
 	lastSuccessor  = 10 * time.Minute
 )
 
-// startSlack is how much earlier than it did a process may say that it began:
-// Linux counts in ticks.
+// startSlack is by how much a process may seem to begin too early: Linux counts
+// in ticks.
 const startSlack = 10 * time.Millisecond
 
-// restartTold is how long the screen's note says that a restart is followed. The
-// gap says so for good.
+// restartTold is how long the screen's note says that the client follows a
+// restart. The gap says so permanently.
 const restartTold = time.Minute
 
 // restart waits for the restart of a program that has ended, and attaches to it;
@@ -54,8 +54,8 @@ func (c *Client) restart(ctx context.Context, f *following) *following {
 	return nil
 }
 
-// restarts waits until something is a restart of f, and returns it. It looks
-// twice: others may be on their way.
+// restarts waits for restarts of f, and returns them. It looks twice: more ranks
+// may be starting.
 func (f *following) restarts(ctx context.Context) []int {
 	ctx, cancel := context.WithTimeout(ctx, lastSuccessor)
 	defer cancel()
@@ -63,7 +63,7 @@ func (f *following) restarts(ctx context.Context) []int {
 	var last []int
 	for delay := firstSuccessor; pause(ctx, delay); delay = min(2*delay, everySuccessor) {
 		if f.runs() {
-			continue // it has said goodbye and is about to end
+			continue // it has said goodbye and will end
 		}
 		found := f.successors(ctx, alive)
 		if len(found) > 0 && slices.Equal(found, last) {
@@ -76,7 +76,7 @@ func (f *following) restarts(ctx context.Context) []int {
 	return nil
 }
 
-// pause waits, and reports whether there is reason to go on.
+// pause waits, and reports whether to go on.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -88,8 +88,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// successors returns the processes that may be a restart of p, which was last
-// heard of at a moment, ascending.
+// successors returns the processes that may be a restart of p, ascending. The
+// time says when p was last heard.
 func (p *target) successors(ctx context.Context, alive time.Time) []int {
 	all, err := p.asker.endpoint.site().Discover(ctx)
 	if err != nil || p.process.Command == "" {
@@ -105,7 +105,7 @@ func (p *target) successors(ctx context.Context, alive time.Time) []int {
 	return found
 }
 
-// attachTo follows a process in the place of f; nil when it has gone already.
+// attachTo follows a process in place of f; nil when it has already ended.
 func (c *Client) attachTo(ctx context.Context, f *following, pid int) *following {
 	e, err := f.asker.endpoint.site().locate(ctx, strconv.Itoa(pid))
 	if err != nil {
@@ -124,8 +124,9 @@ func (c *Client) attachTo(ctx context.Context, f *following, pid int) *following
 	return next
 }
 
-// follows says in a trace which program it follows on: a gap of no events at the
-// begin of each device, for as long as the begin is kept, and a note for a while.
+// follows notes in a trace which program came before: with a gap of no events at
+// the begin of each device, as long as the begin is kept, and with a note for a
+// while.
 func (p *target) follows(t *trace.Trace) {
 	if p.after == "" {
 		return
@@ -143,7 +144,7 @@ func (p *target) follows(t *trace.Trace) {
 	}
 }
 
-// listed writes numbers as people do.
+// listed writes a list of numbers in words.
 func listed(numbers []int) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {

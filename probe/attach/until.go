@@ -9,26 +9,26 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Followed is a process that is followed: a [*Client], or a test's.
+// Followed is a process that a client follows: a [*Client], or one of a test.
 type Followed interface {
 	Trace() *trace.Trace
 	Changed() <-chan struct{}
 	Ended() <-chan struct{}
 }
 
-// ErrEnded says that the process ended before what was awaited.
+// ErrEnded says that the process ended before the awaited condition.
 var ErrEnded = errors.New("the process has ended")
 
-// StuckError says that no step of a process has ended for so long.
+// StuckError says for how long no step of a process has ended.
 type StuckError struct{ Since time.Duration }
 
-// Error says for how long.
+// Error gives the time.
 func (e StuckError) Error() string {
 	return fmt.Sprintf("no step has ended for %v", e.Since.Round(time.Second))
 }
 
-// Until waits until done reports true of what is known of a process. The error is
-// ErrEnded when the process ends before, and a StuckError when steps do not end.
+// Until waits until done reports true of a process's trace. The error is ErrEnded
+// when the process ends first, and a StuckError when steps do not end.
 func Until(ctx context.Context, c Followed, done func(*trace.Trace) bool) (*trace.Trace, error) {
 	t := c.Trace()
 	step, patience := LastStep(t), patienceWith(t)
@@ -61,8 +61,8 @@ func LastStep(t *trace.Trace) int64 {
 	return 0
 }
 
-// How long a step is waited for: as long as many of those that are known took, and
-// at any rate so long.
+// How long to wait for a step: many times as long as the known steps took, and at
+// least this long.
 const (
 	leastPatience = 2 * time.Minute
 	patienceSteps = 10
@@ -76,15 +76,17 @@ func patienceWith(t *trace.Trace) time.Duration {
 	return patience
 }
 
-// The first state of a program that measures its memory only while it is watched has no
-// step yet. One is waited for as long as a few steps take, within bounds.
+// If a program measures its memory only while a viewer watches, its first state
+// has no step yet. AfterStep waits for one as long as a few steps take, within
+// bounds.
 const (
 	stepsAwaited  = 3
 	longestWaited = 30 * time.Second
 )
 
-// AfterStep returns the trace of a program as soon as it has a step whose memory was
-// measured, or the newest when that takes too long or the program counts no steps.
+// AfterStep returns the trace of a program once it has a step with measured
+// memory. It returns the newest trace when that takes too long or the program
+// counts no steps.
 func AfterStep(ctx context.Context, c *Client, p Process) *trace.Trace {
 	if p.Info.LastStep == nil {
 		return c.Trace()

@@ -19,29 +19,32 @@ import (
 
 // # Black boxes
 //
-// A program's black box lies beside its socket, under the same name but for its end,
-// where that folder is in memory; else in [BoxFolder]. Whether its program still runs is
-// asked of the file, see [blackbox.Held], so a box tells of processes in other PID
-// namespaces too, and a later process with the same pid is not taken for it.
+// A program's black box lies beside its socket, with the same name and another
+// suffix, if that folder is in memory; else in [BoxFolder]. The file itself says
+// whether its program still runs, see [blackbox.Held]. So this also works for
+// processes in other PID namespaces, and a later process with the same pid is not
+// mistaken for the program.
 
 // boxSuffix ends the name of every black box.
 const boxSuffix = ".box"
 
-// How long boxes of ended programs are kept, and how many of a folder at most.
+// How long boxes of ended programs are kept, and how many of them in a folder.
 const (
 	BoxLifetime = 24 * time.Hour
 	BoxesKept   = 8
 )
 
-// BlackBoxVariable is the environment variable that says whether programs have a black
-// box: off, its size, or the folder that it lies in.
+// BlackBoxVariable is the environment variable for black boxes: off, a size, or a
+// folder.
 const BlackBoxVariable = "MEMTOP_BLACK_BOX"
 
-// CommandLineVariable is the environment variable that says how much of its command line
-// a program hands out: "full", as it does without, or with any other value its name only.
+// CommandLineVariable is the environment variable that says how much of its
+// command line a program shows: all of it with "full", or when not set; only its
+// name with any other value.
 const CommandLineVariable = "MEMTOP_COMMAND_LINE"
 
-// ParseBlackBox reads what the variable says, or a flag: a size, -1 for off, or a folder.
+// ParseBlackBox reads the variable's value, or a flag: a size, -1 for off, or a
+// folder.
 func ParseBlackBox(text string) (size int, folder string, err error) {
 	switch {
 	case text == "off":
@@ -61,12 +64,12 @@ func BoxName(pid int, start uint64) string {
 	return strings.TrimSuffix(SocketName(pid, start), socketSuffix) + boxSuffix
 }
 
-// BoxFolder returns the folder in memory for the boxes of a user whose sockets lie on a
-// disk: a mapped file there could make the program wait for the disk.
+// BoxFolder returns the folder in memory for the boxes of a user whose sockets
+// lie on a disk: a mapped file on the disk could make the program wait.
 func BoxFolder(uid int) string { return "/dev/shm/" + TemporaryFolder + strconv.Itoa(uid) }
 
-// BoxFolders returns where the black boxes of programs of this user and environment may
-// lie.
+// BoxFolders returns the folders in which programs of this user and environment
+// may have black boxes.
 func BoxFolders() []string {
 	if own := os.Getenv(BlackBoxVariable); filepath.IsAbs(own) {
 		return []string{own}
@@ -77,25 +80,26 @@ func BoxFolders() []string {
 // Box is the file of a black box.
 type Box struct {
 	Path  string
-	Bytes int64 // that it takes of its folder
-	Own   bool  // a file of this user's, which may be removed
-	// Alive is when its program last noted that it runs, or made the file.
+	Bytes int64 // that the file takes of its folder
+	Own   bool  // the file belongs to this user, who may remove it
+	// Alive is when its program last noted that it runs, or when it made the file.
 	Alive   time.Time
-	Held    bool  // by its program, which runs
+	Held    bool  // its program holds it, and so runs
 	Problem error // why it cannot be read, or must not be trusted; nil for none
 }
 
-// making is longer than a program takes to make a box.
+// making is longer than any program takes to make a box.
 const making = time.Minute
 
-// hiddenBefore begins the name of a box that is being made.
+// hiddenBefore is the prefix of the name of a box that is being made.
 const hiddenBefore = "."
 
-// Boxes returns the black boxes in a folder of this user's, the newest first. A folder
-// that is not there has none; one that is not the user's own or is open to others is
-// an error.
+// Boxes returns the black boxes in a folder of this user, the newest first. A
+// missing folder has none. A folder that belongs to another user, or is open to
+// others, is an error.
 //
-// except is a box that is not looked at: to open its own costs a process its lock.
+// It does not open the box except: a process that opens and closes its own box
+// loses its lock.
 func Boxes(folder, except string) ([]Box, error) {
 	if err := CheckFolder(folder, os.Geteuid()); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +122,8 @@ func Boxes(folder, except string) ([]Box, error) {
 	return boxes, nil
 }
 
-// look reads what a list shows of a box. Opening it must not wait, whatever it is.
+// look reads the facts about a box for a list. Opening must not block, whatever
+// kind of file it is.
 func look(path string) Box {
 	b := Box{Path: path}
 	info, err := os.Lstat(path)
@@ -144,7 +149,7 @@ func look(path string) Box {
 		b.Problem = err
 		return b
 	}
-	defer f.Close() // only read from, so there is nothing to lose
+	defer f.Close() // it was only read
 	head, _ := io.ReadAll(io.LimitReader(f, blackbox.HeaderBytes))
 	if alive, ok := blackbox.AliveAt(head); ok && alive.After(b.Alive) && alive.Before(time.Now().Add(time.Minute)) {
 		b.Alive = alive
@@ -156,13 +161,13 @@ func look(path string) Box {
 // Hidden reports whether the box was not finished: its program ended while it made it.
 func (b *Box) Hidden() bool { return strings.HasPrefix(filepath.Base(b.Path), hiddenBefore) }
 
-// TidyBoxes removes black boxes of ended programs from a folder of this user's: those
-// older than a day, and of the others all but the newest few. except is one that stays
-// and is not looked at, "" for none.
+// TidyBoxes removes black boxes of ended programs from a folder of this user:
+// those older than a day, and of the others all but the newest few. It keeps the
+// box except and does not open it; "" for none.
 func TidyBoxes(folder, except string) {
 	boxes, err := Boxes(folder, except)
 	if err != nil {
-		return // the folder is only tidied here; who uses it says it
+		return // this only tidies the folder; the user of the folder reports the error
 	}
 	kept := 0
 	for _, b := range boxes {
@@ -176,7 +181,7 @@ func TidyBoxes(folder, except string) {
 			kept++
 		}
 		if kept > BoxesKept || time.Since(b.Alive) > lifetime {
-			_ = os.Remove(b.Path) // another may have been quicker
+			_ = os.Remove(b.Path) // another program may have removed it
 		}
 	}
 }

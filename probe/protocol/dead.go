@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// DeadFolder returns where an agent of this user leaves what held the memory of a
-// program that ran out of it, and where viewers look for that: a folder that
-// outlives the session. It is "" where the home folder is not known.
+// DeadFolder returns the folder in which an agent of this user leaves the
+// snapshots of programs that ran out of memory. Viewers look there. The folder
+// outlives the session. It is "" if the home folder is unknown.
 func DeadFolder() string {
-	home, _ := os.UserHomeDir() // "" where it is not known
+	home, _ := os.UserHomeDir() // "" if unknown
 	return DeadFolderOf(os.Getenv("MEMTOP_DIR"), os.Getenv("XDG_STATE_HOME"), home)
 }
 

@@ -12,46 +12,46 @@ import (
 type Info struct {
 	Version      int          `json:"version"` // of the protocol
 	Capabilities []string     `json:"capabilities"`
-	PID          int          `json:"pid"` // as the program counts
+	PID          int          `json:"pid"` // in the program's own namespace
 	Command      string       `json:"command"`
 	User         string       `json:"user"`
 	Host         string       `json:"host"`
 	Writer       string       `json:"writer,omitempty"`
 	Started      int64        `json:"started_us"` // microseconds since the epoch
 	ReadOnly     bool         `json:"read_only"`  // settings cannot be changed
-	Step         int64        `json:"step"`       // the last that ended, 0 for none so far
+	Step         int64        `json:"step"`       // the last that ended, 0 for none yet
 	Devices      []DeviceInfo `json:"devices"`
 	Viewers      int          `json:"viewers"` // with an open stream
 	Changing     string       `json:"changing,omitempty"`
 	ProbeNS      int64        `json:"probe_ns"`
-	ViewersNS    int64        `json:"viewers_ns"` // spent on viewers, beside the program
+	ViewersNS    int64        `json:"viewers_ns"` // spent on viewers, on other goroutines than the program's
 	Dropped      int64        `json:"dropped_events"`
 	DroppedSteps int64        `json:"dropped_steps"`
 
-	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a program that is alone
+	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a single program
 	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first
-	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // of the program's own, where it has any
+	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // the program's own gauges, if it has any
 }
 
-// DeviceInfo is the memory of one device, as of now where Known says nothing else.
+// DeviceInfo is the memory of one device, at the time of Known, or now.
 type DeviceInfo struct {
 	Device    int    `json:"device"`
 	Allocated int64  `json:"allocated_bytes"`
 	Requested *int64 `json:"requested_bytes,omitempty"` // nil when the program does not say
 	Reserved  int64  `json:"reserved_bytes"`
 	Events    int64  `json:"events"` // recorded since the probe began
-	// OutOfMemory is how many requests there was no memory for since the probe began,
-	// nil when the program does not say.
+	// OutOfMemory is how many requests failed for lack of memory since the probe
+	// began, nil when the program does not say.
 	OutOfMemory *int64 `json:"out_of_memory,omitempty"`
-	// Known is when the bytes were so, in microseconds since the epoch: 0 where the
-	// program does not know them yet, nil for now.
+	// Known is when the program measured the bytes, in microseconds since the epoch:
+	// 0 when it has not measured them yet, nil for now.
 	Known *int64 `json:"known_us,omitempty"`
 }
 
-// IsKnown reports whether the bytes mean anything.
+// IsKnown reports whether the program knows the bytes.
 func (d *DeviceInfo) IsKnown() bool { return d.Known == nil || *d.Known > 0 }
 
-// Age is for how long the bytes have been known, 0 where they are those of now.
+// Age is how old the bytes are, 0 for current ones.
 func (d *DeviceInfo) Age(now time.Time) time.Duration {
 	if known := known(d.Known); known > 0 {
 		return max(0, now.Sub(time.UnixMicro(known)))
@@ -59,11 +59,11 @@ func (d *DeviceInfo) Age(now time.Time) time.Duration {
 	return 0
 }
 
-// LastStep is the last step that ended, as [trace.Step] has it.
+// LastStep is the last step that ended, in the form of [trace.Step].
 type LastStep struct {
 	Duration      int64          `json:"duration_ns"`
 	Loss          wire.Float     `json:"loss"`
-	Device        int            `json:"device"`          // whose memory the following is about
+	Device        int            `json:"device"`          // the device of the following numbers
 	Allocated     int64          `json:"allocated_bytes"` // 0 when the program does not say
 	PeakAllocated int64          `json:"peak_allocated_bytes"`
 	PeakReserved  int64          `json:"peak_reserved_bytes"`
@@ -78,11 +78,11 @@ const (
 	CapabilitySnapshot = "snapshot" // /v1/snapshot
 	CapabilityMetrics  = "metrics"  // /metrics
 	CapabilityControl  = "control"  // settings may be changed
-	CapabilityGauges   = "gauges"   // the device is looked at from outside
-	CapabilityAt       = "at"       // settings may be changed from a step on that is named
+	CapabilityGauges   = "gauges"   // the driver's gauges are available
+	CapabilityAt       = "at"       // viewers may name the step from which a change holds
 )
 
-// Malformed says why an answer is not one of a probe, "" when it is.
+// Malformed says why an answer is not one of a probe, "" when it is valid.
 func (i *Info) Malformed() string {
 	if len(i.Devices) == 0 {
 		return "it has no device"
@@ -108,7 +108,7 @@ func (i *Info) Malformed() string {
 	return ""
 }
 
-// known returns a number that a program need not say, 0 where it does not.
+// known returns an optional number of a program, 0 when it is missing.
 func known(n *int64) int64 {
 	if n == nil {
 		return 0

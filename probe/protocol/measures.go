@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// measure is a family and where its samples come from.
+// measure is a family of metrics and the source of its samples.
 type measure struct {
 	name string
 	kind exposition.Kind
@@ -18,7 +18,7 @@ type measure struct {
 	of   samples
 }
 
-// measures are all metrics of a program, in the order in which they are written.
+// measures are all metrics of a program, in the order of output.
 var measures = []measure{
 	{
 		"memtop_allocated_bytes", exposition.Gauge, "bytes", "Bytes of blocks in use.",
@@ -106,8 +106,8 @@ var measures = []measure{
 	},
 }
 
-// samples gives each sample of a family to a function. A number that is not known
-// has none.
+// samples passes each sample of a family to a function. An unknown number has
+// none.
 type samples = func(*Info, func(value float64, labels ...string))
 
 func ofProgram(value func(*Info) float64) samples {
@@ -122,7 +122,7 @@ func ofRank(value func(*trace.Rank) float64) samples {
 	}
 }
 
-// ofMemory samples bytes of the devices that the program knows the memory of.
+// ofMemory samples bytes of the devices whose memory the program knows.
 func ofMemory(value func(*DeviceInfo) *int64) samples {
 	return ofDevices(func(d *DeviceInfo) *int64 {
 		if !d.IsKnown() {
@@ -158,7 +158,8 @@ func ofStepsDevice(value func(*LastStep) int64) samples {
 	}
 }
 
-// ofStepsEnd gives what was allocated after a step, which older programs do not say.
+// ofStepsEnd samples the bytes allocated after a step. Older programs do not send
+// them.
 func ofStepsEnd(i *Info, sample func(float64, ...string)) {
 	if s := i.LastStep; s != nil && s.Allocated > 0 {
 		sample(float64(s.Allocated), "device", strconv.Itoa(s.Device))
@@ -185,8 +186,8 @@ func ofGauges(value func(*trace.Gauge) int64) samples {
 
 func seconds(ns int64) float64 { return float64(ns) / float64(time.Second) }
 
-// Measured is a program with the labels, names and values in turn, that each of
-// its metrics has before its own.
+// Measured is a program with labels for each of its metrics: names and values in
+// turn, before the metric's own labels.
 type Measured struct {
 	Labels []string
 	Info   *Info

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// stranger says whose a file or folder is that is not uid's own, "" of uid's own.
+// stranger says who owns a file or folder if that is not uid, "" if it is uid.
 func stranger(info fs.FileInfo, uid int) string {
 	switch stat, ok := info.Sys().(*syscall.Stat_t); {
 	case !ok:
@@ -19,7 +19,7 @@ func stranger(info fs.FileInfo, uid int) string {
 	return ""
 }
 
-// unlocked says how a file or folder is open to others, "" where it is not.
+// unlocked says how a file or folder is open to others, "" if it is not.
 func unlocked(info fs.FileInfo) string {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return fmt.Sprintf("has mode %04o, which lets others in", mode)
@@ -27,8 +27,8 @@ func unlocked(info fs.FileInfo) string {
 	return ""
 }
 
-// takes returns how many bytes a file takes of its file system: of one with holes, less
-// than it is long.
+// takes returns how many bytes a file takes of its file system: a file with holes
+// takes less than its length.
 func takes(info fs.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Blocks * 512

@@ -4,5 +4,5 @@ package protocol
 
 import "net"
 
-// PeerOf is not known here.
+// PeerOf cannot be implemented here.
 func PeerOf(*net.UnixConn) (Peer, error) { return Peer{}, ErrNoPeer }

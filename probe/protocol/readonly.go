@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// ReadOnlyVariable is the environment variable by which whoever starts a program forbids
-// every change of it from outside.
+// ReadOnlyVariable is the environment variable with which the user who starts a
+// program forbids all changes by viewers.
 const ReadOnlyVariable = "MEMTOP_READ_ONLY"
 
-// ReadOnly reports whether this program's environment forbids changes. What is no clear
-// permission forbids them.
+// ReadOnly reports whether this program's environment forbids changes. An unclear
+// value forbids them.
 func ReadOnly() bool {
 	switch strings.ToLower(os.Getenv(ReadOnlyVariable)) {
 	case "", "0", "false":

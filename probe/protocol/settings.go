@@ -11,14 +11,14 @@ type Settings struct {
 	ReadOnly bool           `json:"read_only"`
 	Holder   string         `json:"holder,omitempty"` // the viewer that is changing settings
 	Options  []trace.Option `json:"options"`
-	Changes  []trace.Change `json:"changes"` // of a POST those it asked for, else all
+	Changes  []trace.Change `json:"changes"` // after a POST the changes that it asked for, else all
 }
 
 // Prediction is the answer of /v1/prediction.
 type Prediction struct {
 	Predicted *trace.Prediction `json:"predicted"` // null when the program cannot say
-	// Headroom is there when the question has a capacity, null when the program
-	// cannot say.
+	// Headroom is present when the question has a capacity; it is null when the
+	// program cannot say.
 	Headroom *trace.Headroom `json:"headroom,omitempty"`
 }
 

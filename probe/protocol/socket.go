@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// socketSuffix ends the name of every socket.
+// socketSuffix is the suffix of every socket's name.
 const socketSuffix = ".sock"
 
 // SocketName returns the name of the socket of a process that began at start, in
@@ -19,7 +19,8 @@ func SocketName(pid int, start uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
 }
 
-// ParseSocketName returns what a socket's name says, false where it is no such name.
+// ParseSocketName returns the pid and the start in a socket's name, false for any
+// other name.
 func ParseSocketName(name string) (pid int, start uint64, ok bool) {
 	name, ok = strings.CutSuffix(name, socketSuffix)
 	before, after, cut := strings.Cut(name, "-")
@@ -34,8 +35,8 @@ func ParseSocketName(name string) (pid int, start uint64, ok bool) {
 	return pid, start, err == nil && SocketName(pid, start) == name+socketSuffix
 }
 
-// Folder returns where a probe of this process puts its socket by default, and
-// where viewers look for programs of this user first.
+// Folder returns the folder in which a probe of this process puts its socket by
+// default, and in which viewers first look for programs of this user.
 func Folder() string {
 	return FolderOf(os.Getenv("MEMTOP_DIR"), os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Geteuid())
 }
@@ -54,8 +55,8 @@ func FolderOf(own, runtime, temporary string, uid int) string {
 	}
 }
 
-// TemporaryFolder begins the name of a folder in the temporary one; the number
-// of its user follows.
+// TemporaryFolder is the prefix of a folder's name in the temporary folder; the
+// user's number follows.
 const TemporaryFolder = "memtop-"
 
 // FolderError says why a folder may not hold sockets.
@@ -69,9 +70,9 @@ func (e *FolderError) Error() string {
 	return fmt.Sprintf("folder %s %s: remove it or set MEMTOP_DIR to a folder of your own with mode 0700", e.Path, e.Reason)
 }
 
-// CheckFolder reports whether a folder is uid's own and closed to others. What
-// does not exist is an fs.ErrNotExist, everything else that is wrong a
-// *FolderError.
+// CheckFolder reports whether a folder belongs to uid and is closed to others.
+// The error is fs.ErrNotExist for a missing folder, and a *FolderError for every
+// other fault.
 func CheckFolder(path string, uid int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -86,8 +87,8 @@ func CheckFolder(path string, uid int) error {
 	return CheckOwner(path, info, uid)
 }
 
-// CheckOwner reports with a *FolderError that a folder is not uid's own, or not closed
-// to others.
+// CheckOwner returns a *FolderError when a folder does not belong to uid, or is
+// open to others.
 func CheckOwner(path string, info fs.FileInfo, uid int) error {
 	if reason := cmp.Or(stranger(info, uid), unlocked(info)); reason != "" {
 		return &FolderError{path, reason}

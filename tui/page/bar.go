@@ -6,15 +6,15 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// mix is what one cell of a bar covers, in bytes.
+// mix is the memory that one cell of a bar covers, in bytes.
 type mix struct {
 	live, pending, free int64
 	largest             int64 // of the live blocks in the cell
 	block               *analysis.MapBlock
 }
 
-// DrawBar draws a segment's blocks into w cells. A cell with anything live in
-// it never looks free: what pins a segment is often smaller than a cell.
+// DrawBar draws a segment's blocks into w cells. A cell with live memory in it
+// never looks free: the block that pins a segment is often smaller than a cell.
 func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.MapSegment) {
 	if w <= 0 || s.Size <= 0 {
 		return
@@ -25,8 +25,9 @@ func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.MapSegment)
 	}
 }
 
-// mixes splits the segment's blocks over w cells. A file may give blocks any size:
-// one below zero has none here, and one that goes on behind the segment ends there.
+// mixes splits the segment's blocks over w cells. A file may give a block any
+// size: a negative size counts as 0, and a block that is larger than its segment
+// ends with it.
 func mixes(s *analysis.MapSegment, w int) []mix {
 	cells := make([]mix, w)
 	scale := float64(w) / float64(s.Size)
@@ -61,9 +62,9 @@ func (m *mix) add(b *analysis.MapBlock, bytes int64) {
 	}
 }
 
-// look returns how a cell is drawn. Shading says how much of it is live, a
-// letter that something waits to be freed, colour what the memory is used for, or
-// where colours cannot the letter of that.
+// look returns how to draw a cell. Its shading shows how much is live, and a
+// letter shows memory that waits to be freed. Its colour shows the category of
+// the memory; without colours a letter does.
 func (m *mix) look(scene *Scene, letters bool) (rune, screen.Style) {
 	total := m.live + m.pending + m.free
 	switch {
@@ -86,7 +87,7 @@ func (m *mix) look(scene *Scene, letters bool) (rune, screen.Style) {
 	}
 }
 
-// blockUse is the colour of what a block is used for, and its letter.
+// blockUse returns the colour and the letter of a block's category.
 func blockUse(scene *Scene, b *analysis.MapBlock) (screen.Role, rune) {
 	if !b.Known {
 		return screen.Held, HeldLetter

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Rows is a list that takes the keys and the mouse: a [Table] of any rows.
+// Rows is a list that takes the keys and the mouse: a [Table] of any row type.
 type Rows interface {
 	Press(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool)
 	Wheel(msg tea.MouseWheelMsg)
@@ -18,37 +18,37 @@ type Rows interface {
 	Back() bool
 }
 
-// Body is what every page embeds: the scene, the keys, the rows, the detail of the
-// selected row, and the answers to the mouse, to keys and to the model that pages have
-// in common. A page fills it in once and writes what it does otherwise as a method of
-// its own.
+// Body is embedded by every page. It has the scene, the keys, the rows, the
+// detail of the selected row, and the answers to the mouse, to keys and to the
+// model that all pages share. A page fills it in once, and writes a method of its
+// own for whatever it does differently.
 type Body struct {
 	Prompts
-	Scene *Scene // nil on the page of ranks, which is the job's
+	Scene *Scene // nil on the page of ranks, which shows a job
 	Title string // of the page's keys in help
 	Keys  Keys
 
 	Terms   []keys.Term // words and signs, below the keys in help
-	Signs   []keys.Term // the same in a group of their own
-	Letters bool        // which begins with the letters of categories
+	Signs   []keys.Term // likewise, in a separate group
+	Letters bool        // the group begins with the letters of categories
 
-	Rows   func() Rows // that have the keys and the mouse; nil where Detail is all there is
+	Rows   func() Rows // the list that takes keys and the mouse; nil on a page with only Detail
 	Detail Reader      // of the selected row
 	Aside  screen.Rect // where the wheel scrolls the detail
-	Alone  bool        // the rows are maximised
+	Alone  bool        // the rows fill the page
 	Frames bool        // the detail shows all frames of a stack
-	// CellPace is how much time a cell adds to [Page].Pace.
+	// CellPace is how much time each cell adds to [Page].Pace.
 	CellPace time.Duration
 
-	// First answers a key after those of the page alone, before those that pages share.
+	// First answers a key, after the page's own keys and before the shared ones.
 	First    func(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool)
 	Copy     func() tea.Cmd
-	Expand   func() tea.Cmd      // nil turns Frames
+	Expand   func() tea.Cmd      // nil toggles Frames
 	Sideways func(direction int) // nil scrolls the detail
 }
 
-// NewBody returns the body of a page of a scene, whose rows are those of a table that
-// cannot be zoomed into, with a detail.
+// NewBody returns the body of a page of a scene, with the rows of a table and a
+// detail, and without a zoom.
 func NewBody(s *Scene, title string) Body {
 	b := Body{Scene: s, Title: title, Keys: Keys{Motion: keys.NewMotion(), Pane: keys.NewPane()}}
 	if s != nil && s.Live() != nil {
@@ -59,7 +59,7 @@ func NewBody(s *Scene, title string) Body {
 	return b
 }
 
-// Update takes keys and the mouse.
+// Update handles keys and the mouse.
 func (b *Body) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
@@ -112,16 +112,17 @@ func (b *Body) press(msg tea.KeyPressMsg) tea.Cmd {
 // Back clears the filter of the rows, then their order, then the search.
 func (b *Body) Back() bool { return b.Rows != nil && b.Rows().Back() }
 
-// Maximise shows the rows alone, or with the detail again.
+// Maximise shows only the rows, or the detail again too.
 func (b *Body) Maximise() { b.Alone = !b.Alone }
 
-// Pace keeps a page that moves as a whole readable, and its bytes few.
+// Pace limits how often a page is redrawn, so that a page that changes everywhere
+// stays readable and sends few bytes.
 func (b *Body) Pace(w, h int) time.Duration { return time.Duration(w*h) * b.CellPace }
 
-// Lacks is for a page that has something of every file.
+// Lacks is the answer of a page that can show every file.
 func (b *Body) Lacks() string { return "" }
 
-// Rebase is for a page that keeps no numbers of events.
+// Rebase is the answer of a page that keeps no event numbers.
 func (b *Body) Rebase(int) {}
 
 // Help returns the page's keys, its own first.
@@ -140,8 +141,8 @@ func (b *Body) Help() []keys.Group {
 	return groups
 }
 
-// PlaceDetail says where on the page the detail lies, its heading included, and what
-// it is.
+// PlaceDetail sets where the detail lies on the page, with its heading, and its
+// lines.
 func (b *Body) PlaceDetail(at screen.Rect, lines []Line) {
 	b.Aside = at
 	b.Detail.Resize(len(lines), at.H-1)

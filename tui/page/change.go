@@ -6,27 +6,27 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ChangeSettings is the message that asks for other values of settings of the
-// running program, from its next step on. The model asks the reader first when
-// that is due, once for all of them, and shows what became of the last.
+// ChangeSettings is the message that asks to change settings of the running
+// program from its next step on. The model asks the user for confirmation if
+// needed, once for all settings, and shows the result of the last one.
 type ChangeSettings struct{ Values []trace.Value }
 
-// Undo is the message that asks for the last change to be undone.
+// Undo is the message that asks to undo the last change.
 type Undo struct{}
 
-// Set returns a command that asks for another value of a setting.
+// Set returns a command that asks to change a setting.
 func Set(key, value string) tea.Cmd { return SetAll([]trace.Value{{Key: key, Value: value}}) }
 
-// SetAll returns a command that asks for other values of settings.
+// SetAll returns a command that asks to change several settings.
 func SetAll(values []trace.Value) tea.Cmd {
 	return func() tea.Msg { return ChangeSettings{values} }
 }
 
-// Checkpointer is a page whose rows stand for layers. On one of them the key for
-// checkpointing changes that layer alone, where the program takes layers by name.
+// Checkpointer is a page whose rows stand for layers. On such a row the key for
+// checkpointing changes only that layer, if the program accepts layer names.
 type Checkpointer interface {
-	// Checkpoint returns the value of the setting that has the selected layer
-	// computed again if it is kept and kept if it is computed again. now is the
-	// value before. It is false when no layer is selected.
+	// Checkpoint toggles checkpointing of the selected layer: it returns the new
+	// value of the setting, given the value now. It is false when no layer is
+	// selected.
 	Checkpoint(now string) (value string, ok bool)
 }

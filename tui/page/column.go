@@ -9,37 +9,38 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Column is one column of a table of rows R: what stands in it, where it has
-// room, what sorts by it, and whether search and filter look at it. A column
-// with neither Width nor Rest is never shown.
+// Column is one column of a table of rows R: its content, its width, how it sorts
+// the rows, and whether search and filter look at it. A column with neither Width
+// nor Rest is never shown.
 //
-// Where a command arranges the rows, the Text that is searched, Value and Compare
-// read nothing but the row and what is behind the scene's gate.
+// If a command arranges the rows, then Text, Value and Compare may read only the
+// row and data behind the scene's gate.
 type Column[R any] struct {
-	Head  string          // stands above it and names it in an [Order]
-	Width func(w int) int // its cells in a table of w, 0 where it has no room; see Cells, From and Below
-	Rest  int             // takes what the others leave too, up to so many cells
+	Head  string          // the heading; it also names the column in an [Order]
+	Width func(w int) int // its width in a table of w cells, 0 to hide it; see Cells, From and Below
+	Rest  int             // it also takes the cells that other columns leave, up to this many
 	Gap   int             // cells after it, 0 for one
 	Left  bool            // text begins at the left; a number ends at the right
 
 	Text  func(r R) string
-	Style func(r R) screen.Style     // nil for the table's
-	Draw  func(c screen.Canvas, r R) // instead of Text, into the column's cells of the row
-	Over  func(r R) string           // where not empty it stands in place of this column and all after it
-	Still bool                       // a picture: it does not show that the row is selected
-	Total func() string              // what stands in the row of totals; nil where nothing adds up
-	Under bool                       // belongs to the column before it, by which a click on its head sorts
+	Style func(r R) screen.Style     // nil for the table's style
+	Draw  func(c screen.Canvas, r R) // used instead of Text, draws into the column's cells of the row
+	Over  func(r R) string           // if not empty, replaces this column and all columns after it
+	Still bool                       // a picture: the selection does not change how it looks
+	Total func() string              // the text in the row of totals; nil for none
+	Under bool                       // belongs to the column before it: a click on its head sorts by that one
 
 	Searched bool             // search and filter look at Text
-	Natural  bool             // rows come in its order
+	Natural  bool             // rows arrive in its order
 	Value    func(r R) int64  // sorts by this number, the largest first
 	Compare  func(a, b R) int // or sorts by this
 }
 
-// Cells is the width rule of a column that always has n cells.
+// Cells is the width rule of a column with always n cells.
 func Cells(n int) func(int) int { return From(0, n) }
 
-// From is the width rule of a column that has n cells in a table of least or more.
+// From is the width rule of a column with n cells in a table of at least that
+// width.
 func From(least, n int) func(int) int {
 	return func(w int) int {
 		if w < least {
@@ -49,23 +50,23 @@ func From(least, n int) func(int) int {
 	}
 }
 
-// Below is the width rule of a column that has n cells in a table of less than
-// most.
+// Below is the width rule of a column with n cells in a table narrower than most.
 func Below(most, n int) func(int) int { return func(w int) int { return n - From(most, n)(w) } }
 
-// All is for a column that takes the whole rest.
+// All is the Rest of a column that takes all cells that others leave.
 const All = 1 << 30
 
-// leastRest is the least that a column of the rest has.
+// leastRest is the smallest width of a column with Rest.
 const leastRest = 4
 
-// Order is how rows are sorted: by the column of that head, or as they come.
+// Order says how rows are sorted: by the column with that head, or as they
+// arrive.
 type Order struct {
 	By      string
 	Inverse bool
 }
 
-// order is what an Order names the column by.
+// order is the name of the column in an Order.
 func (col *Column[R]) order() string {
 	if col.Natural {
 		return ""
@@ -93,7 +94,7 @@ func (col *Column[R]) compare(a, b R) int {
 	return cmp.Compare(col.Value(b), col.Value(a))
 }
 
-// Sort puts rows into an order. Equal rows stay as they come.
+// Sort puts rows into an order. The sort is stable.
 func Sort[R any](rows []R, columns []Column[R], o Order) {
 	at := slices.IndexFunc(columns, func(col Column[R]) bool { return col.sorts() && col.order() == o.By })
 	switch {
@@ -106,7 +107,7 @@ func Sort[R any](rows []R, columns []Column[R], o Order) {
 	}
 }
 
-// Matches reports whether the searched columns of a row have every word of a
+// Matches reports whether the searched columns of a row contain every word of a
 // query.
 func Matches[R any](columns []Column[R], r R, query string) bool {
 	var text strings.Builder
@@ -119,8 +120,8 @@ func Matches[R any](columns []Column[R], r R, query string) bool {
 	return find.Text(text.String(), query)
 }
 
-// Arrange returns those of the rows that match a query, all if it is empty, in
-// an order. It is for commands, and keeps what it returns in the place of rows.
+// Arrange returns the rows that match a query, all if it is empty, in an order.
+// Commands call it. It reuses the memory of rows for its result.
 func Arrange[R any](rows []R, columns []Column[R], o Order, query string) []R {
 	if query != "" {
 		rows = slices.DeleteFunc(rows, func(r R) bool { return !Matches(columns, r, query) })
@@ -129,14 +130,13 @@ func Arrange[R any](rows []R, columns []Column[R], o Order, query string) []R {
 	return rows
 }
 
-// placed is a column where it stands in a table of some width.
+// placed is a column with its place in a table.
 type placed[R any] struct {
 	*Column[R]
 	x, w int
 }
 
-// place lays the columns out that fit into w cells, the last of which stays
-// empty.
+// place lays out the columns that fit into w cells. The last cell stays empty.
 func place[R any](columns []Column[R], w int) []placed[R] {
 	shown := make([]placed[R], 0, len(columns))
 	end, next := 1, 1

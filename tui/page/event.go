@@ -11,8 +11,8 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// EventLines returns everything that is known of an event. Unless all of its
-// frames are wanted the most telling ones stand for its stack.
+// EventLines returns all details of an event. It shows all frames of the stack,
+// or only the most telling ones.
 func EventLines(s *Scene, i int, all bool) []Line {
 	if i < 0 || i > s.Last() {
 		return startLines(s)
@@ -48,8 +48,8 @@ func EventLines(s *Scene, i int, all bool) []Line {
 	return append(lines, StackPart(s, e.Stack, all)...)
 }
 
-// IsStep reports whether an event only says where a step begins or ends. Its
-// size is the number of the step then.
+// IsStep reports whether an event only marks the begin or end of a step. Its size
+// is then the step's number.
 func IsStep(e *trace.Event) bool { return e.Kind == trace.StepBegin || e.Kind == trace.StepEnd }
 
 // stepText names the program's step that event i lies in.
@@ -72,7 +72,7 @@ func openText(s *Scene, i int) string {
 	return strings.Join(names, " > ")
 }
 
-// oomLines says why memory ran out and who held it.
+// oomLines says why memory ran out and what held it.
 func oomLines(s *Scene, i int, e *trace.Event) []Line {
 	lines := []Line{Pair("asked for", exactBytes(e.Size)+"; "+screen.Bytes(int64(e.Addr))+" free on the device")}
 	for k := range s.OOMs {
@@ -122,7 +122,7 @@ func placeText(t *trace.Tables, e *trace.Event) string {
 	return text
 }
 
-// AllocationLines returns everything that is known of an allocation.
+// AllocationLines returns all details of an allocation.
 func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
 	lines := []Line{
 		{Text: "allocation  " + exactBytes(a.Size), Style: screen.Strong},
@@ -138,7 +138,7 @@ func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
 }
 
 // useLines says what an allocation is used for, whether that is a guess, and
-// what tensor it is if the file knows.
+// which tensor it is if the file says so.
 func useLines(s *Scene, a trace.Allocation) []Line {
 	t := s.Tables()
 	category, rule := s.Index.Category(a)
@@ -171,7 +171,7 @@ func startLines(s *Scene) []Line {
 
 func exactBytes(n int64) string { return screen.Bytes(n) + "  (" + screen.Count(int(n)) + " bytes)" }
 
-// LifeText says from where to where an allocation lives.
+// LifeText says from which event to which an allocation lives.
 func LifeText(s *Scene, a trace.Allocation) string {
 	from, to := "before recording", "the end: never freed"
 	if s.Growing() {
@@ -207,7 +207,8 @@ func AllocationOf(s *Scene, i int) (trace.Allocation, bool) {
 	return s.Index.Lifetimes().About(i)
 }
 
-// ToEvent goes to the event that made an allocation, or else ended it.
+// ToEvent goes to the event that made an allocation, or else to the one that
+// ended it.
 func ToEvent(s *Scene, a trace.Allocation) tea.Cmd {
 	switch {
 	case a.Open >= 0:

@@ -10,27 +10,27 @@ import (
 	"github.com/memtop/memtop/tui/keys"
 )
 
-// Keys are those that a page answers to.
+// Keys are the keys that a page answers.
 type Keys struct {
 	Motion keys.Motion
 	Pane   keys.Pane
 	own    []Key
-	acting []key.Binding // its own, then those of Pane
+	acting []key.Binding // the page's own keys, then those of Pane
 	moving []key.Binding
 }
 
-// Key is a key of one page alone, and what it does.
+// Key is a key of one page, with its action.
 type Key struct {
 	key.Binding
 	Do func() tea.Cmd
 }
 
-// NewKey returns a key of a page, for which others may stand too.
+// NewKey returns a key of a page. Other keys may do the same.
 func NewKey(name, does string, do func() tea.Cmd, others ...string) Key {
 	return Key{keys.New(name, does, append([]string{name}, others...)...), do}
 }
 
-// Act is what a key does that asks for nothing.
+// Act makes the action of a key that returns no command.
 func Act(act func()) func() tea.Cmd {
 	return func() tea.Cmd {
 		act()
@@ -38,10 +38,11 @@ func Act(act func()) func() tea.Cmd {
 	}
 }
 
-// Turn is what a key does that turns something on or off.
+// Turn makes the action of a key that toggles a value.
 func Turn(on *bool) func() tea.Cmd { return Act(func() { *on = !*on }) }
 
-// Bind gives a page its own keys. What the shared ones do there is said before.
+// Bind gives a page its own keys. The page describes the shared keys before it
+// calls Bind.
 func (k *Keys) Bind(own ...Key) {
 	k.own, k.moving = own, k.Motion.Bindings()
 	for i := range own {
@@ -72,9 +73,9 @@ func (k *Keys) named(name string) key.Binding {
 	panic("page: a hint for a key that the page does not have: " + name)
 }
 
-// pressed returns the key of the page alone that a message is of, nil when it is none.
+// pressed returns the page's own key for a message, nil for none.
 func (k *Keys) pressed(msg tea.KeyPressMsg) *Key {
-	name := msg.String() // once: it is put together anew each time
+	name := msg.String() // called once: each call builds a new string
 	at := slices.IndexFunc(k.own, func(own Key) bool { return own.Enabled() && slices.Contains(own.Keys(), name) })
 	if at < 0 {
 		return nil

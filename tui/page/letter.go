@@ -11,8 +11,8 @@ import (
 // HeldLetter stands for memory older than the recording, use unknown.
 const HeldLetter = 'H'
 
-// letters are what stands for categories where colours do not: of each the first
-// letter of its name that none before it has.
+// letters stand for categories on terminals without colours. Each is the first
+// letter of the name that no earlier category has.
 var letters = makeLetters()
 
 // Letter returns the letter of a category.
@@ -35,7 +35,8 @@ func makeLetters() (all [trace.CategoryCount]rune) {
 	return all
 }
 
-// CategoryTerms says which letter stands for which category, where letters do.
+// CategoryTerms explains the letters of categories, if the terminal shows
+// letters.
 func CategoryTerms(t *screen.Theme) []keys.Term {
 	if !t.Letters() {
 		return nil

@@ -21,8 +21,8 @@ type Line struct {
 // Pair returns a line with a label and a value.
 func Pair(label, text string) Line { return Line{Label: label, Text: text} }
 
-// sentenceWidth is where sentences break: what a detail has in a terminal of 80
-// columns.
+// sentenceWidth is the width at which sentences wrap: that of a detail in a
+// terminal of 80 columns.
 const sentenceWidth = 64
 
 // continued is the label of the further lines of a sentence.
@@ -68,7 +68,7 @@ func CopyLines(lines []Line) string {
 // labelWidth is the width of the left column of pairs.
 const labelWidth = 11
 
-// Reader is a pane of lines that scrolls.
+// Reader is a scrolling pane of lines.
 type Reader struct {
 	Offset int
 	count  int
@@ -81,7 +81,7 @@ func (r *Reader) Resize(count, height int) {
 	r.Offset = min(max(r.Offset, 0), max(r.count-r.height, 0))
 }
 
-// Scroll moves by so many lines.
+// Scroll moves by a number of lines.
 func (r *Reader) Scroll(by int) {
 	r.Offset += by
 	r.Resize(r.count, r.height)
@@ -97,8 +97,8 @@ func (r *Reader) Wheel(msg tea.MouseWheelMsg) {
 	}
 }
 
-// Sideways scrolls by the keys to the left and the right, which are free where
-// the others move through a list, and reports whether msg was one.
+// Sideways scrolls by the left and right keys, and reports whether msg was one.
+// Those are free on a page whose other keys move through a list.
 func (r *Reader) Sideways(msg tea.KeyPressMsg, m keys.Motion) bool {
 	switch {
 	case key.Matches(msg, m.Left):
@@ -111,7 +111,7 @@ func (r *Reader) Sideways(msg tea.KeyPressMsg, m keys.Motion) bool {
 	return true
 }
 
-// More reports whether there are lines below the h that show.
+// More reports whether there are lines below the h visible ones.
 func (r *Reader) More(h int) bool { return r.Offset+h < r.count }
 
 // Key scrolls and reports whether msg was a key for that.
@@ -135,8 +135,8 @@ func (r *Reader) Draw(c screen.Canvas, y int, lines []Line) {
 	}
 }
 
-// Aside returns what is left of a pane beside another after a line between the
-// two; a pane below another is whole.
+// Aside returns the space of a pane beside another one, without the line between
+// the two; a pane below another keeps all its space.
 func Aside(c screen.Canvas, beside bool) screen.Canvas {
 	if !beside {
 		return c
@@ -160,8 +160,8 @@ func (l Line) draw(c screen.Canvas, y int) {
 	}
 }
 
-// drawFrame draws a function and, after it, as much of the end of where it
-// stands as fits.
+// drawFrame draws a function and then as much as fits of the end of its file and
+// line.
 func drawFrame(c screen.Canvas, x, y, w int, name, where string, style screen.Style) {
 	if where == noSource {
 		c.Fit(x, y, w, name, style)

@@ -8,9 +8,9 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// List is the cursor and the scroll position of rows that its owner draws.
-// It knows how many rows there are and how many fit, nothing else, so it is
-// the same for ten rows and for ten million.
+// List is the cursor and the scroll position of rows that its owner draws. It
+// only knows how many rows there are and how many fit, so it costs the same for
+// ten rows and for ten million.
 type List struct {
 	Cursor int
 	Offset int
@@ -18,8 +18,8 @@ type List struct {
 	Height int
 }
 
-// Resize sets how many rows there are and how many fit, and keeps the cursor
-// in view. Without rows it waits where it is: they may not be known yet.
+// Resize sets how many rows there are and how many fit, and keeps the cursor in
+// view. Without rows the cursor stays where it is: the rows may not be known yet.
 func (l *List) Resize(count, height int) {
 	l.Count, l.Height = count, max(height, 1)
 	l.clamp()
@@ -86,7 +86,7 @@ func (l *List) page(direction int) {
 	l.To(l.Cursor + step)
 }
 
-// Wheel scrolls by the mouse wheel: the cursor goes along.
+// Wheel scrolls by the mouse wheel. The cursor moves along.
 func (l *List) Wheel(msg tea.MouseWheelMsg) {
 	switch msg.Button {
 	case tea.MouseWheelUp:
@@ -112,7 +112,8 @@ func (l *List) Visible() (from, to int) {
 	return min(l.Offset, l.Count), min(l.Offset+l.Height, l.Count)
 }
 
-// Scrollbar draws where the visible rows lie among all, in column x from row y.
+// Scrollbar draws the position of the visible rows among all rows, in column x
+// from row y.
 func (l *List) Scrollbar(c screen.Canvas, x, y int) {
 	if l.Count <= l.Height || l.Height < 3 {
 		return

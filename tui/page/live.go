@@ -10,28 +10,29 @@ import (
 
 // Growth
 //
-// A running program's trace is replaced by a longer one many times a second.
-// The index reads only what is new, on the screen's goroutine, while no
-// question reads it. A trace that does not begin where the last one did, or
-// that is shorter, is not a continuation: it needs an index of its own, which a
-// command makes, and the scene goes over to it with its cursor on the same
-// event if that is still there.
+// A running program's trace is replaced by a longer one many times a second. The
+// index reads only the new part, on the screen's goroutine, while no question
+// reads the index. A trace that is shorter, or begins elsewhere than the last
+// one, is not a continuation and needs a new index. A command makes that index,
+// and the scene switches to it with its cursor on the same event if that is still
+// there.
 
-// Came is what became of a newer trace.
+// Came is the result of taking a newer trace.
 type Came uint8
 
-// A newer trace was taken, or a question is in the way, or it needs a new index.
+// The newer trace was taken, or a question is reading the index, or the trace
+// needs a new index.
 const (
 	Taken Came = iota
 	Busy
 	Broken
 )
 
-// Live returns what is known of the running program, or nil for a snapshot.
+// Live returns the data about the running program, or nil for a snapshot.
 // Recordings have it too.
 func (s *Scene) Live() *trace.Live { return s.Trace().Live }
 
-// Growing reports whether more may come.
+// Growing reports whether the trace may still grow.
 func (s *Scene) Growing() bool { return s.Trace().Info.Growing }
 
 // Advance takes a newer trace of the same device.
@@ -48,8 +49,8 @@ func (s *Scene) Advance(t *trace.Trace) Came {
 	return Taken
 }
 
-// Replace goes over to another index, of a trace that does not continue the
-// last one, and returns how many events earlier each event is found in it.
+// Replace switches to another index, of a trace that does not continue the last
+// one. It returns by how many places each event's number is lower in it.
 func (s *Scene) Replace(x *analysis.Index) (earlier int) {
 	if sameProgram(x.Trace(), s.Trace()) {
 		earlier = int(x.Device().First - s.Index.Device().First)
@@ -64,7 +65,7 @@ func (s *Scene) Replace(x *analysis.Index) (earlier int) {
 	return earlier
 }
 
-// sameProgram reports whether two traces are of one process.
+// sameProgram reports whether two traces are of the same process.
 func sameProgram(a, b *trace.Trace) bool {
 	if a.Live == nil || b.Live == nil {
 		return a.Live == b.Live
@@ -72,9 +73,9 @@ func sameProgram(a, b *trace.Trace) bool {
 	return a.Live.PID == b.Live.PID && a.Live.Started == b.Live.Started
 }
 
-// Clock returns the time of the newest thing that is known, in microseconds
-// since the epoch, 0 when nothing carries a time. It is the clock by which a
-// page does something less often than in every frame.
+// Clock returns the newest time in the trace, in microseconds since the epoch, 0
+// when nothing has a time. Pages use it to do something less often than in every
+// frame.
 func (s *Scene) Clock() int64 {
 	now := int64(0)
 	if n := s.Last(); n >= 0 {
@@ -86,8 +87,8 @@ func (s *Scene) Clock() int64 {
 	return now
 }
 
-// StepsTo returns what the program reported of the steps that had ended right
-// after an event.
+// StepsTo returns the program's reports of the steps that had ended right after
+// an event.
 func (s *Scene) StepsTo(event int) []trace.Step {
 	steps := s.Trace().Steps
 	if event >= s.Last() {
@@ -119,7 +120,7 @@ func (s *Scene) MeasuredStepAt(event int) *trace.Step {
 }
 
 // endedAt returns the number of the last step that had ended right after an
-// event, 0 when none had.
+// event, 0 for none.
 func (s *Scene) endedAt(event int) int64 {
 	k := sort.Search(len(s.Steps), func(k int) bool { return s.Steps[k].To > event+1 }) - 1
 	for ; k >= 0; k-- {
@@ -130,9 +131,8 @@ func (s *Scene) endedAt(event int) int64 {
 	return 0
 }
 
-// StepEnd returns the event with which the program ended a step, −1 where there
-// is none: a step that was annotated ends between events, and perhaps before
-// the first one that was kept.
+// StepEnd returns the event with which the program ended a step, −1 for none: an
+// annotated step ends between events, and may end before the first kept event.
 func (s *Scene) StepEnd(k int) int {
 	last := s.Steps[k].To - 1
 	if last < 0 || last >= s.Events().Len() || s.Events().At(last).Kind != trace.StepEnd {
@@ -156,7 +156,7 @@ func (s *Scene) Gaps() []trace.Gap {
 	return gaps
 }
 
-// GapAt returns the gap that an event was made up for, nil when it was not.
+// GapAt returns the gap for which an event was made up, nil for a recorded event.
 func (s *Scene) GapAt(event int) *trace.Gap {
 	gaps := s.Gaps()
 	for i := range gaps {
@@ -167,7 +167,7 @@ func (s *Scene) GapAt(event int) *trace.Gap {
 	return nil
 }
 
-// GapText says in a few words what is missing.
+// GapText describes a gap in a few words.
 func GapText(g *trace.Gap) string {
 	if g.Missed < 0 {
 		return "gap: events missing"
@@ -175,7 +175,7 @@ func GapText(g *trace.Gap) string {
 	return "gap: " + screen.Plural(int(g.Missed), "event") + " missing"
 }
 
-// GapLines says what an event that was made up for a gap means.
+// GapLines explains an event that was made up for a gap.
 func GapLines(g *trace.Gap) []Line {
 	missed := "events that are missing"
 	if g.Missed >= 0 {
@@ -184,5 +184,5 @@ func GapLines(g *trace.Gap) []Line {
 	if g.Reason != "" {
 		missed += " (" + g.Reason + ")"
 	}
-	return Sentence("made up", "it stands for "+missed+": it says what is different after them, not how or when that came to be")
+	return Sentence("made up", "it stands for "+missed+": it shows what changed in total, not how or when")
 }

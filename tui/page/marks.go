@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 )
 
-// Mark is a line between events: a range that the program named begins or
-// ends there, or the program began to use another value of a setting.
+// Mark is a line between events: a named range begins or ends there, or a setting
+// has a new value from there on.
 type Mark struct {
 	Event   int // stands before this event
 	Name    string
@@ -16,8 +16,8 @@ type Mark struct {
 	Setting bool // Name is "key=value"
 }
 
-// marksOf returns the ends of all ranges, and the changes, in the order of
-// events. Where one ends and another begins the end comes first.
+// marksOf returns the begins and ends of all ranges, and the changes, in the
+// order of events. If one range ends where another begins, the end comes first.
 func marksOf(ranges []analysis.Mark, changes []Mark) []Mark {
 	if len(ranges) == 0 {
 		return changes[:len(changes):len(changes)]
@@ -37,7 +37,7 @@ func marksOf(ranges []analysis.Mark, changes []Mark) []Mark {
 	return marks
 }
 
-// changesOf returns the settings that changed in the events from one on.
+// changesOf returns the settings that changed in the events from a given one on.
 func changesOf(x *analysis.Index, from int) []Mark {
 	var changes []Mark
 	t := x.Trace().Tables

@@ -2,8 +2,8 @@ package page
 
 import "github.com/memtop/memtop/tui/screen"
 
-// DrawNeeds draws the title of a page that has nothing to show and, in the
-// middle, a sentence that says what it would need.
+// DrawNeeds draws the title of a page that has nothing to show, and in the middle
+// a sentence that says what the page would need.
 func DrawNeeds(c screen.Canvas, title, sentence string) {
 	c.Rule(0, title, "", true)
 	lines := screen.Wrap(sentence, min(c.Width()-8, 72))

@@ -10,56 +10,57 @@ import (
 	"github.com/memtop/memtop/tui/keys"
 )
 
-// Page is one page of the screen. Pages are pointers, owned by the goroutine
-// that updates the screen. Each embeds a [Body], which answers for it unless the page
-// has a method of its own.
+// Page is one page of the screen. Pages are pointers. The goroutine that updates
+// the screen owns them. Each embeds a [Body], whose methods apply unless the page
+// has its own.
 type Page interface {
-	// Update takes a key, a mouse message with coordinates within the page, or
-	// a message that the page sent itself.
+	// Update handles a key, a mouse message with coordinates within the page, or a
+	// message that the page sent to itself.
 	Update(msg tea.Msg) tea.Cmd
-	// Refresh asks for whatever the page shows at its size and has not been
-	// computed. It is called after every message while the page is visible,
-	// and never while it is not.
+	// Refresh asks for all data that the page shows at its size and that is not
+	// computed yet. The model calls it after every message while the page is
+	// visible, and never otherwise.
 	Refresh(w, h int) tea.Cmd
 	// View draws the page into exactly w×h cells. It changes nothing and
 	// computes nothing over events.
 	View(w, h int) string
 	// Help returns the page's keys.
 	Help() []keys.Group
-	// Short returns the few keys that the bottom line shows.
+	// Short returns the few keys for the bottom line.
 	Short() []key.Binding
 	// Prompting returns the open prompt, nil when there is none.
 	Prompting() *Prompt
 	// EndPrompt closes it.
 	EndPrompt()
-	// Back leaves something before the page is left, and reports whether there was
-	// something.
+	// Back undoes one step inside the page, such as a filter, and reports whether
+	// there was one. Without one the user leaves the page.
 	Back() bool
-	// Maximise shows the focused pane alone, or all panes again.
+	// Maximise shows only the focused pane, or all panes again.
 	Maximise()
-	// Pace returns how much time is between two drawings of what is new on w×h
-	// cells, at least, of a page of which nearly everything moves then: faster than it
-	// can be read it need not be drawn. It grows with the cells, so that the bytes do not.
+	// Pace returns the shortest time between two redraws for new data on w×h cells,
+	// for a page on which new data changes nearly everything: it need not redraw
+	// faster than a user can read. The time grows with the number of cells, so that
+	// the bytes per second do not.
 	Pace(w, h int) time.Duration
-	// Lacks says what the page would need and will never get, "" when it has it
-	// or may yet. It depends on the scene alone. A page that lacks something is never
-	// visible.
+	// Lacks says what the page needs and will never get, "" when it has it or may
+	// still get it. It depends only on the scene. A page that lacks something is
+	// never visible.
 	Lacks() string
-	// Rebase follows the scene to another index, in which each event is found so
-	// many earlier: the numbers of a running program's events move down when the
-	// oldest of them are let go. Nothing that was made of them may be held any more, not by
-	// a hidden page either. What the page asked was forgotten.
+	// Rebase follows the scene to another index, in which each event's number is
+	// lower by earlier: the numbers of a running program's events move down when the
+	// oldest events are dropped. The page must drop everything that it made from the
+	// old index, even a hidden page. Its open questions are already forgotten.
 	Rebase(earlier int)
 }
 
-// Go is the message that asks for another page.
+// Go is the message that asks to show another page.
 type Go struct{ Page string }
 
 // Note is the message that shows a line at the bottom until the next key.
 type Note struct{ Text string }
 
-// Copied returns a command that puts text on the clipboard of the terminal
-// (OSC 52) and says so.
+// Copied returns a command that puts text on the terminal's clipboard (OSC 52)
+// and says so.
 func Copied(text, what string) tea.Cmd {
 	return tea.Batch(tea.SetClipboard(trace.PrintableLines(text)), Say("copied "+what))
 }
@@ -70,7 +71,7 @@ func Say(text string) tea.Cmd { return func() tea.Msg { return Note{text} } }
 // Open returns a command that goes to a page.
 func Open(name string) tea.Cmd { return func() tea.Msg { return Go{name} } }
 
-// The names of the pages that others lead to.
+// The names of pages to which other pages lead.
 const (
 	Overview = "overview"
 	Tensors  = "tensors"

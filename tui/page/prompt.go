@@ -14,8 +14,8 @@ type Prompt struct {
 	done  func(string) tea.Cmd
 }
 
-// NewPrompt returns a prompt that begins with text and calls done with what
-// stands there at Enter.
+// NewPrompt returns a prompt that begins with text, and calls done with the typed
+// text at Enter.
 func NewPrompt(label, text, hint string, done func(string) tea.Cmd) *Prompt {
 	return &Prompt{Label: label, Hint: hint, text: []rune(text), done: done}
 }
@@ -32,7 +32,7 @@ func (p *Prompt) Paste(text string) {
 	}
 }
 
-// Key takes a key and reports whether the prompt is finished.
+// Key handles a key and reports whether the prompt is finished.
 func (p *Prompt) Key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch msg.String() {
 	case "enter":
@@ -77,7 +77,7 @@ func (p *Prompt) Draw(c screen.Canvas, y int) {
 	}
 }
 
-// Prompts is the prompt that a page has open, if any.
+// Prompts holds the open prompt of a page, if any.
 type Prompts struct{ open *Prompt }
 
 // Prompting returns the open prompt, nil when there is none.
@@ -86,8 +86,8 @@ func (p *Prompts) Prompting() *Prompt { return p.open }
 // EndPrompt closes it.
 func (p *Prompts) EndPrompt() { p.open = nil }
 
-// Ask opens a prompt that begins with text and calls done with what stands there
-// at Enter.
+// Ask opens a prompt that begins with text, and calls done with the typed text at
+// Enter.
 func (p *Prompts) Ask(label, text, hint string, done func(string) tea.Cmd) {
 	p.open = NewPrompt(label, text, hint, done)
 }

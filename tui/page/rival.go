@@ -1,13 +1,13 @@
 package page
 
-// Rival is another file that is open, to be compared with.
+// Rival is the other open file, for comparison with this one.
 type Rival struct {
 	Name  string
-	Own   string // the name of the file that is compared with it
-	Scene *Scene // nil while it is not there
-	First bool   // it stands before this file in the list
-	Why   string // it is not there: "" while it is read
+	Own   string // the name of this file
+	Scene *Scene // nil while it is not read
+	First bool   // it is before this file in the list
+	Why   string // why there is no Scene; "" while the file is being read
 }
 
-// ReadRival is the message that asks for the rival to be read.
+// ReadRival is the message that asks to read the rival.
 type ReadRival struct{}

@@ -1,6 +1,6 @@
-// Package page is what a page of the screen is and what all pages share: the
-// scene they show, the messages by which they ask for something outside of
-// themselves, and the widgets they are made of.
+// Package page defines a page of the screen and has what all pages share: the
+// scene that they show, the messages with which they ask the model for something,
+// and the widgets that they are made of.
 package page
 
 import (
@@ -12,52 +12,52 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Scene is what is being looked at: one device of one file or process, and the
-// one cursor that all pages share. It is owned by the goroutine that updates
-// the screen. Commands take an [Edition] out of it and read it behind Gate:
-// while none of them does, the index of a running program grows.
+// Scene is one device of one file or process, with the cursor that all pages
+// share. The goroutine that updates the screen owns it. Commands take an
+// [Edition] of it and read that behind Gate. The index of a running program grows
+// only while no command reads it.
 type Scene struct {
 	Theme   *screen.Theme
 	Index   *analysis.Index
-	Gate    *ask.Gate // what every question about Index is asked behind
+	Gate    *ask.Gate // guards Index against growing while a question reads it
 	Summary analysis.Summary
 	OOMs    []analysis.OOM
-	Marks   []Mark // the ends of Ranges, and settings that changed, in the order of events
+	Marks   []Mark // begins and ends of Ranges, and changed settings, in the order of events
 	Ranges  []analysis.Mark
 	Steps   []analysis.Step
-	// LastStep is the last step of a program that ended, nil when none is known.
+	// LastStep is the last step of a program that has ended, nil when unknown.
 	LastStep *analysis.LastStep
-	// Following says that the cursor goes along with the last event.
+	// Following says that the cursor stays on the last event.
 	Following bool
-	ReadOnly  bool // the reader may change nothing of the program
-	// Program can be asked what changes of its settings would do; nil where there is
-	// none, or it lets nothing be changed.
+	ReadOnly  bool // the user may not change the program's settings
+	// Program predicts what changes of its settings would do; nil without a program,
+	// or if its settings cannot be changed.
 	Program proposals.Program
-	// WhatIf replays requests under other settings of the allocator; nil where that
-	// is not to be had.
+	// WhatIf replays requests under other settings of the allocator; nil if that is
+	// not available.
 	WhatIf whatif.Ask
-	// Past returns what became of past predictions.
+	// Past returns the results of past predictions.
 	Past func(t *trace.Trace, device int) proposals.Ledger
-	// Rival returns what another open file has to compare with; nil when none is open.
+	// Rival returns the other open file for comparison; nil when none is open.
 	Rival   func() *Rival
 	cursor  int
-	home    int // where the cursor was at first
+	home    int // the first place of the cursor
 	version int
-	changes []Mark // settings that changed, among the events read so far
-	read    int    // how many events changes are of
+	changes []Mark // settings that changed in the events read so far
+	read    int    // how many events changes covers
 }
 
-// Edition is an index as far as it had come at one time. It is part of every
-// question about the index, so that a longer trace is a new question.
+// Edition is the version of an index at one time. It is part of every question
+// about the index, so that a longer trace makes a new question.
 type Edition struct {
 	*analysis.Index
 	version int
 }
 
-// NewScene returns a scene with the cursor where a reader in a hurry wants it:
-// of a running program now; else at the last event that ran out of memory, see
-// [analysis.Shortage]; else of a recording at the end, where it shows what was
-// seen last; else at the peak.
+// NewScene returns a scene with the cursor where a user in a hurry wants it: for
+// a running program at the current end; else at the last event that ran out of
+// memory, see [analysis.Shortage]; else for a recording at its end; else at the
+// peak.
 func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
 	s := &Scene{Theme: t, Index: x, Gate: new(ask.Gate)}
 	s.update()
@@ -75,10 +75,10 @@ func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
 	return s
 }
 
-// Moved reports whether the cursor is elsewhere than at first.
+// Moved reports whether the cursor has left its first place.
 func (s *Scene) Moved() bool { return s.cursor != s.home }
 
-// update takes from the index what pages want to know at once.
+// update copies from the index the values that pages need without a question.
 func (s *Scene) update() {
 	x := s.Index
 	s.version++
@@ -94,7 +94,7 @@ func (s *Scene) update() {
 	}
 }
 
-// LacksHistory says what a file without events lacks, "" when there are or may yet be
+// LacksHistory says that a file has no events, "" when it has or may still get
 // some.
 func (s *Scene) LacksHistory() string {
 	if s.Index.History() || s.Live() != nil {
@@ -103,14 +103,14 @@ func (s *Scene) LacksHistory() string {
 	return "The file holds one state and no history: 5 shows segments, 6 stacks"
 }
 
-// Uncached is what stands where segments would be on a device without a caching
+// Uncached is the text in place of segments for a device without a caching
 // allocator.
 const Uncached = "this device has no caching allocator: it has no segments, and nothing is cached or fragmented"
 
-// Edition returns the index as it is now.
+// Edition returns the current version of the index.
 func (s *Scene) Edition() Edition { return Edition{s.Index, s.version} }
 
-// Trace returns the trace that is shown.
+// Trace returns the shown trace.
 func (s *Scene) Trace() *trace.Trace { return s.Index.Trace() }
 
 // Tables returns the trace's tables.
@@ -126,20 +126,21 @@ func (s *Scene) Last() int { return s.Events().Len() - 1 }
 // the first.
 func (s *Scene) Cursor() int { return s.cursor }
 
-// Move puts the cursor at an event, or as near to it as there is one. At the
-// end of what still grows it begins to follow, anywhere else it stops.
+// Move puts the cursor at an event, or at the nearest one that exists. At the end
+// of a growing trace the cursor begins to follow; anywhere else it stops
+// following.
 func (s *Scene) Move(event int) {
 	s.cursor = min(max(event, -1), s.Last())
 	s.Following = s.Growing() && s.cursor == s.Last()
 }
 
-// AtEnd reports whether the cursor is where nothing comes after it.
+// AtEnd reports whether the cursor is on the last event.
 func (s *Scene) AtEnd() bool { return s.cursor == s.Last() }
 
-// Follow puts the cursor at the end and keeps it there while more comes.
+// Follow puts the cursor at the end and keeps it there while the trace grows.
 func (s *Scene) Follow() { s.Move(s.Last()) }
 
-// Since returns the time of an event in microseconds after the first, and
+// Since returns the time of an event in microseconds after the first event, and
 // whether the events have times.
 func (s *Scene) Since(event int) (int64, bool) {
 	events := s.Events()

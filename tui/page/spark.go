@@ -10,8 +10,8 @@ import (
 var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
 
 // Spark draws the last values that fit into w cells as a small chart between
-// the least and the most of them, the newest at the right. What never moves is
-// a line.
+// their least and their most, the newest at the right. Values that never change
+// make a line.
 func Spark(c screen.Canvas, x, y, w int, values []int64, style screen.Style) {
 	values = values[max(len(values)-max(w, 0), 0):]
 	if len(values) > 0 {
@@ -19,11 +19,12 @@ func Spark(c screen.Canvas, x, y, w int, values []int64, style screen.Style) {
 	}
 }
 
-// SparkWithin is Spark between a least and a most that several charts share.
+// SparkWithin is Spark with a given least and most, which several charts can
+// share.
 func SparkWithin(c screen.Canvas, x, y, w int, values []int64, least, most int64, style screen.Style) {
 	values = values[max(len(values)-max(w, 0), 0):]
 	x += w - len(values)
-	rise := func(to int64) float64 { return float64(uint64(to) - uint64(least)) } // may be beyond what is signed
+	rise := func(to int64) float64 { return float64(uint64(to) - uint64(least)) } // the difference may overflow int64
 	for i, v := range values {
 		if least == most {
 			c.Set(x+i, y, '─', screen.Dim)

@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// noSource stands where a frame's file would, so that a line is still known as
-// a frame's. It is not drawn.
+// noSource is in place of a frame's unknown file, so that the line still counts
+// as a frame. It is not drawn.
 const noSource = "??"
 
 // FrameLine returns a frame as a line of a detail pane. The path of a Go function's
@@ -68,7 +68,7 @@ func fxLines(t *trace.Tables, id trace.FrameID) []Line {
 	return lines
 }
 
-// NoteLines returns what else an event or block knows of itself.
+// NoteLines returns the other metadata of an event or a block.
 func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 	if id == 0 {
 		return nil
@@ -101,9 +101,9 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 // known reports whether a word of the file is more than a placeholder.
 func known(s string) bool { return s != "" && s != "N/A" }
 
-// Names name stacks that stand together in one list, so that different ones have
-// different names; see [analysis.NamesOf]. Without any, each is named as if it
-// stood alone.
+// Names names the stacks in one list, so that different stacks have different
+// names; see [analysis.NamesOf]. If it is empty, each stack is named as if it
+// were alone.
 type Names map[trace.StackID]string
 
 // Allocation names an allocation in one line: what it is, if the file knows that,
@@ -119,8 +119,8 @@ func (n Names) Allocation(x *analysis.Index, a trace.Allocation) string {
 	return name
 }
 
-// Stack names a stack, and says so where memory that was held from before
-// recording is only known by the stack that freed it.
+// Stack names a stack. If memory from before recording is only known by the stack
+// that freed it, the name says so.
 func (n Names) Stack(x *analysis.Index, stack trace.StackID, freed bool) string {
 	name, listed := n[stack]
 	if !listed {
@@ -132,8 +132,8 @@ func (n Names) Stack(x *analysis.Index, stack trace.StackID, freed bool) string 
 	return name
 }
 
-// tensorLines returns the tensor that a note describes, in as few lines as it
-// can be read in: a detail is short on a small terminal.
+// tensorLines describes the tensor of a note in as few lines as are readable: a
+// detail is short on a small terminal.
 func tensorLines(t *trace.Tables, id trace.NoteID) []Line {
 	n := t.Notes[id]
 	var lines []Line

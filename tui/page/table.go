@@ -7,43 +7,43 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Table is a list of rows R with columns: it answers the keys and the mouse that
-// move, sort, filter, search and open, and draws itself. A page says what its
-// columns are and gives it rows. K names a row, also among rows made later: the
-// selected one stays selected.
+// Table is a list of rows R with columns. It handles the keys and the mouse for
+// moving, sorting, filtering, searching and opening, and draws itself. A page
+// gives it columns and rows. K identifies a row, also among rows made later, so
+// that the selected row stays selected.
 type Table[R any, K comparable] struct {
 	List
 	Columns []Column[R]
-	Noun    string // what a row is
-	Order   Order  // that the reader wants
-	Shown   Order  // that the rows are in
+	Noun    string // what to call a row
+	Order   Order  // the order that the user wants
+	Shown   Order  // the order of the rows now
 	Filter  string
 	Search  string
-	// Unfocused says that the keys move something else.
+	// Unfocused says that the keys go to another pane.
 	Unfocused bool
-	// SearchHint and FilterHint say what can be looked for.
+	// SearchHint and FilterHint say what the user can look for.
 	SearchHint, FilterHint string
 
-	Body *Body // of the page, which has the keys, the prompt and the detail
+	Body *Body // the page's body, with the keys, the prompt and the detail
 
 	At    func(i int) R                                // row i; Show sets it
-	Key   func(r R) K                                  // nil where the cursor stays on its row
-	Style func(r R) screen.Style                       // of cells whose column has none; nil is plain
-	Whole func(c screen.Canvas, y int, r R) (all bool) // draws what is in no column, or all of a row
+	Key   func(r R) K                                  // nil when the cursor stays on its row number
+	Style func(r R) screen.Style                       // for columns without a Style; nil is plain
+	Whole func(c screen.Canvas, y int, r R) (all bool) // draws the parts outside of columns, or the whole row
 
-	Open     func() tea.Cmd           // the selected row; nil where nothing can be opened
-	Moved    func()                   // the reader chose a row
-	Arranged func()                   // order, filter or search are others
+	Open     func() tea.Cmd           // opens the selected row; nil if rows cannot be opened
+	Moved    func()                   // called when the user chose a row
+	Arranged func()                   // called when order, filter or search changed
 	Seek     func(direction int) bool // goes to the next match; nil looks through the rows
 
-	first    Order // what Esc goes back to
+	first    Order // the order that Esc restores
 	rect     screen.Rect
 	selected K
-	chosen   bool // selected is a row's
+	chosen   bool // selected is the key of a row
 }
 
-// Start sets the order that Esc goes back to, and takes it unless the reader
-// chose another.
+// Start sets the order that Esc restores, and uses it unless the user chose
+// another.
 func (t *Table[R, K]) Start(o Order) {
 	if t.Order == t.first {
 		t.Order = o
@@ -51,14 +51,14 @@ func (t *Table[R, K]) Start(o Order) {
 	t.first = o
 }
 
-// Place says where on the page the table lies, its heads included.
+// Place sets where the table lies on the page, with its heads.
 func (t *Table[R, K]) Place(r screen.Rect) {
 	t.rect = r
 	t.Resize(t.Count, r.H-1)
 }
 
-// Show gives the table its rows, which are in the order o, and keeps what was
-// selected under the cursor.
+// Show gives the table its rows, which are in the order o. The cursor stays on
+// the selected row.
 func (t *Table[R, K]) Show(rows []R, o Order) {
 	t.At, t.Shown = func(i int) R { return rows[i] }, o
 	t.Resize(len(rows), t.Height)
@@ -80,10 +80,10 @@ func (t *Table[R, K]) Select(k K) bool {
 	return false
 }
 
-// Forget lets the rows go. What is selected is known by its key.
+// Forget drops the rows. The table keeps the key of the selected row.
 func (t *Table[R, K]) Forget() { t.At, t.Count = nil, 0 }
 
-// Unselect forgets which row is selected: the next rows are others.
+// Unselect forgets the selected row, because the next rows are different ones.
 func (t *Table[R, K]) Unselect() { t.chosen = false }
 
 // Current returns the row under the cursor and whether there is one.
@@ -119,7 +119,7 @@ func call(f func()) {
 	}
 }
 
-// Press answers a key and reports whether it was one of the table's.
+// Press handles a key and reports whether it was one of the table's keys.
 func (t *Table[R, K]) Press(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
 	k := &t.Body.Keys.Pane
 	switch {

@@ -23,7 +23,7 @@ func (t *Table[R, K]) Draw(c screen.Canvas) {
 	t.Scrollbar(c, c.Width()-1, 1)
 }
 
-// Empty says in the middle that there are no rows, or that none match.
+// Empty draws, in the middle, that there are no rows or that none match.
 func (t *Table[R, K]) Empty(c screen.Canvas, why string) {
 	if t.Filter != "" {
 		why = "no " + t.Noun + " matches the filter"
@@ -31,8 +31,8 @@ func (t *Table[R, K]) Empty(c screen.Canvas, why string) {
 	c.Middle(0, c.Height()/2, c.Width(), why, screen.Dim)
 }
 
-// drawHead marks the column that rows are sorted by. A head may reach into the
-// gap beside it.
+// drawHead draws a head, and marks the column by which rows are sorted. A head
+// may reach into the gap beside it.
 func (t *Table[R, K]) drawHead(c screen.Canvas, col *placed[R]) {
 	head, more := col.Head, max(col.Gap, 1)-1
 	switch {
@@ -78,7 +78,7 @@ func (t *Table[R, K]) drawRow(c screen.Canvas, y int, r R, columns []placed[R]) 
 	}
 }
 
-// DrawTotal draws a line with a title and what the columns add up to.
+// DrawTotal draws a line with a title and the totals of the columns.
 func (t *Table[R, K]) DrawTotal(c screen.Canvas, y int, title string) {
 	for x := range c.Width() {
 		c.Set(x, y, '─', screen.Dim)
@@ -91,8 +91,8 @@ func (t *Table[R, K]) DrawTotal(c screen.Canvas, y int, title string) {
 	}
 }
 
-// selectRow marks the row under the cursor. Where a picture must stay readable
-// only what stands beside it is marked.
+// selectRow marks the row under the cursor. It leaves out a picture that must
+// stay readable.
 func selectRow[R any](c screen.Canvas, y int, columns []placed[R]) {
 	still := false
 	for i := range columns {

@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Back clears the filter, then the reader's order, then the search, and reports
-// whether there was one.
+// Back clears the filter, then the user's order, then the search, one at a time.
+// It reports whether there was one.
 func (t *Table[R, K]) Back() bool {
 	switch {
 	case t.Filter != "":
@@ -41,7 +41,7 @@ func (t *Table[R, K]) search(text string) tea.Cmd {
 // next goes to the next row that matches the search, around the ends.
 func (t *Table[R, K]) next(direction int) tea.Cmd {
 	if t.Search == "" {
-		return Say("nothing searched for yet: / searches")
+		return Say("no search yet: press / to search")
 	}
 	seek := t.seek
 	if t.Seek != nil {
@@ -62,8 +62,8 @@ func (t *Table[R, K]) seek(direction int) bool {
 	return ok
 }
 
-// Around returns the nearest of n rows that matches after one, or before it,
-// around the ends; the one itself is the last.
+// Around returns the nearest matching row after a row, or before it, among n
+// rows. It wraps around the ends, and tries the row itself last.
 func Around(n, from, direction int, matches func(i int) bool) (int, bool) {
 	for step := 1; step <= n; step++ {
 		if i := ((from+direction*step)%n + n) % n; matches(i) {
@@ -73,8 +73,8 @@ func Around(n, from, direction int, matches func(i int) bool) (int, bool) {
 	return 0, false
 }
 
-// turn sorts by the column so many to the right, around the ends: of those that
-// are shown, and of those that never are.
+// turn sorts by another column: it moves right by a number of columns, around the
+// ends, through the visible columns and those that are never shown.
 func (t *Table[R, K]) turn(step int) {
 	var names []string
 	for i := range t.Columns {
@@ -93,7 +93,7 @@ func (t *Table[R, K]) sort(o Order) {
 	call(t.Arranged)
 }
 
-// clickHead sorts by the column at x; once more inverts the order.
+// clickHead sorts by the column at x. A second click inverts the order.
 func (t *Table[R, K]) clickHead(x int) {
 	var hit *Column[R]
 	for _, col := range place(t.Columns, t.rect.W-1) {

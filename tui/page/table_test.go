@@ -129,7 +129,7 @@ func TestKeysOfATable(t *testing.T) {
 		"and back around the start":                {[]string{"/", "p", "l", "enter", "N"}, "", "plum", ""},
 		"and to itself where nothing else matches": {[]string{"/", "p", "l", "u", "enter", "n"}, "", "plum", ""},
 		"what is not there is said":                {[]string{"/", "k", "enter"}, "", "pear", "no fruit matches k"},
-		"nothing was searched for":                 {[]string{"n"}, "", "pear", "nothing searched for yet: / searches"},
+		"nothing was searched for":                 {[]string{"n"}, "", "pear", "no search yet: press / to search"},
 		"a number column is not searched":          {[]string{"/", "3", "enter"}, "", "pear", "no fruit matches 3"},
 	}
 	for name, test := range tests {

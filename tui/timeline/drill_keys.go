@@ -98,7 +98,7 @@ func (d *drill) startSearch(text string) tea.Cmd {
 // next moves to the next row of the current list that matches the search.
 func (d *drill) next(direction int) tea.Cmd {
 	if d.search == "" {
-		return page.Say("nothing searched for yet: / searches")
+		return page.Say("no search yet: press / to search")
 	}
 	l := d.list()
 	i, ok := page.Around(l.Count, l.Cursor, direction, func(i int) bool { return find.Text(d.rowText(i), d.search) })

@@ -30,7 +30,7 @@ func Times(t *testing.T) int {
 	return n
 }
 
-// Moments counts in what a program was killed.
+// Moments counts what a program was doing when the test killed it.
 type Moments struct {
 	Idle    int // no file was being written
 	Writing int // there was one that had no name in its folder
@@ -96,7 +96,7 @@ func writing(pid int, folder string) string {
 	return ""
 }
 
-// Leftovers are files that a killed program has left beside its output.
+// Leftovers are the files that a killed program left beside its output.
 type Leftovers []string
 
 // Look returns what is in a folder beside the named files, once the program is

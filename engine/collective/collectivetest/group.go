@@ -1,5 +1,5 @@
-// Package collectivetest has groups whose members are goroutines of one process, for
-// tests of what is done with a group.
+// Package collectivetest has groups whose members are goroutines of one process,
+// for tests of code that uses a group.
 package collectivetest
 
 import (

@@ -1,6 +1,7 @@
-// Package mpi has the processes of a run meet by MPI: Open MPI, or MPICH and those that
-// share its interface, through purego. A program that trains links it; one that only
-// looks does not, since what loads libraries cannot be static.
+// Package mpi connects the processes of a run through MPI: Open MPI, or MPICH and
+// the libraries that share its interface. It calls them through purego. A program
+// that trains links it; one that only looks does not, since what loads libraries
+// cannot be static.
 package mpi
 
 import "github.com/memtop/memtop/engine/collective"

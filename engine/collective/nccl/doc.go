@@ -1,5 +1,6 @@
-// Package nccl has the processes of a run meet by NCCL, NVIDIA's library of operations
-// over several GPUs, loaded through purego: one process for each device.
+// Package nccl connects the processes of a run through NCCL, NVIDIA's library of
+// operations over several GPUs. It loads the library through purego; each process
+// has one device.
 //
 // # Order
 //

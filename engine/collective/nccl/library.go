@@ -8,7 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Symbol is a function of the library that takes and returns words.
+// Symbol is a function of the library. Its arguments and its result are machine
+// words.
 type Symbol int
 
 // The functions that are used.
@@ -41,8 +42,8 @@ const (
 // String returns the function's name in the library.
 func (s Symbol) String() string { return symbolNames[s] }
 
-// UniqueID is what the processes of a communicator know it by, ncclUniqueId: 128 bytes
-// that the first of them makes.
+// UniqueID is NCCL's ncclUniqueId: 128 bytes that identify a communicator. The
+// first process makes it.
 type UniqueID struct{ words [16]uint64 }
 
 // Bytes returns the id's memory.
@@ -58,8 +59,8 @@ const (
 	InProgress  Result = 7
 )
 
-// Library is the library, or a stand-in of the tests. Memory that an argument points to
-// does not move until the call returns.
+// Library is NCCL, or a stand-in in tests. Memory that an argument points to does
+// not move until the call returns.
 type Library interface {
 	// Call calls a function with its arguments as words.
 	Call(s Symbol, args ...uintptr) Result
@@ -87,7 +88,7 @@ func dataType(a device.Array) uintptr {
 	return t
 }
 
-// Error is a call that failed, or that the library said later had failed.
+// Error is a call that failed, at once or as the library reported later.
 type Error struct {
 	Call   string
 	Result Result

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
-// Options say who meets.
+// Options name the processes of a communicator.
 type Options struct {
 	Device     *cuda.Device // of this process, and of no other
 	Rank, Size int

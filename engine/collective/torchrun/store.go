@@ -1,5 +1,5 @@
-// Package torchrun has processes that torchrun has started share a few bytes, by the
-// store that its agent keeps for them: a client of PyTorch's TCPStore, at MASTER_ADDR
+// Package torchrun lets processes that torchrun started share a few bytes. It is
+// a client of PyTorch's TCPStore, which torchrun's agent serves at MASTER_ADDR
 // and MASTER_PORT.
 //
 // The store's requests are as they have been since PyTorch 2.1: a byte that says what

@@ -9,7 +9,7 @@ import (
 // DefaultCapacity is the device's memory when Options say nothing: 2 GiB.
 const DefaultCapacity = 2 << 30
 
-// Options say what kind of device to open. The zero value is usable.
+// Options configure the device. The zero value is usable.
 type Options struct {
 	// Capacity is the device's memory in bytes, rounded up to Granularity; 0
 	// means DefaultCapacity. Memory is taken from the host as it is used.
@@ -19,9 +19,8 @@ type Options struct {
 	Threads int
 }
 
-// Device is cpu:0: its memory and what computes on it. Memory may be used by
-// one goroutine (the allocator's, under its lock) while Backend is used by
-// another.
+// Device is cpu:0: its memory and its backend. Memory may be used by one
+// goroutine (the allocator's, under its lock) while Backend is used by another.
 type Device struct {
 	*Memory
 	*Backend

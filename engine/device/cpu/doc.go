@@ -1,5 +1,6 @@
-// Package cpu is the embedded device cpu:0: a region of ordinary memory with a
-// set capacity that behaves as a GPU's memory does, and kernels on all cores.
+// Package cpu is the embedded device cpu:0. It is a region of ordinary memory of
+// a fixed capacity that behaves as a GPU's memory does, with kernels that run on
+// all cores.
 //
 // The memory ([Memory]) is a driver for engine/alloc. Segments have the same
 // addresses in every run, a request beyond the capacity is refused though the

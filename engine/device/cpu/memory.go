@@ -12,8 +12,8 @@ import (
 // Granularity is what the device hands out memory in, as a GPU does: 2 MiB.
 const Granularity = 2 << 20
 
-// Memory is the device's memory: a driver for engine/alloc, with expandable
-// segments. Safe for concurrent use.
+// Memory is the device's memory. It is a driver for engine/alloc and supports
+// expandable segments. Safe for concurrent use.
 type Memory struct {
 	region   region
 	capacity int64

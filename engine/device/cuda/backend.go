@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
-// Backend computes on the device, in the order of the calls: the queue does the
-// transfers, the library the products that it has, and kernels the rest. It
+// Backend computes on the device, in the order of the calls. The queue does the
+// transfers, cuBLASLt the products that it supports, and kernels the rest. It
 // belongs to one goroutine at a time.
 type Backend struct {
 	*queue

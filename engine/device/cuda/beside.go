@@ -45,7 +45,7 @@ func (b *Beside) Queue(work func(stream uintptr) error) (*Point, error) {
 // Close waits for the stream's work and ends it.
 func (b *Beside) Close() error { return b.device.in(cuStreamDestroy, b.stream) }
 
-// Point is a place in the queue of a stream, behind a piece of work.
+// Point is a place in the queue of a stream, after a piece of work.
 type Point struct {
 	device *Device
 	event  uintptr // 0 once it was awaited

@@ -75,7 +75,7 @@ type blasLibrary interface {
 	call(s blasSymbol, args ...uintptr) int32
 }
 
-// BLASError is a call that cuBLASLt refused.
+// BLASError is a failed call of cuBLASLt.
 type BLASError struct {
 	Call   string
 	Status int32 // as in cublasStatus_t

@@ -1,6 +1,6 @@
-// Package cuda is the device cuda:N: an NVIDIA GPU, used through its driver
-// alone. It needs no toolkit and no C compiler, and links nothing: the driver is
-// loaded when a device is opened, and its absence is an ordinary error.
+// Package cuda is the device cuda:N: an NVIDIA GPU. It needs only the driver. It
+// needs no toolkit and no C compiler, and links nothing: the driver is loaded
+// when a device is opened, and its absence is an ordinary error.
 //
 // # Layers
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 )
 
-// Memory is the device's memory: a driver for engine/alloc, with streams and
-// expandable segments. Safe for concurrent use.
+// Memory is the device's memory. It is a driver for engine/alloc and supports
+// streams and expandable segments. Safe for concurrent use.
 type Memory struct {
 	device *Device
 	// emptyCache gives back what the allocator keeps cached; nil without an

@@ -21,7 +21,7 @@ const (
 	notReady       Result = 600
 )
 
-// Error is a call that the driver refused or that failed.
+// Error is a failed call of the driver.
 type Error struct {
 	Call   string // the entry point
 	Result Result
@@ -93,7 +93,7 @@ var consequences = map[Result]consequence{
 // begins anew.
 func (r Result) EndsContext() bool { return consequences[r] == endsContext }
 
-// UnavailableError is the reason why a device cannot be used.
+// UnavailableError says why a device cannot be used.
 type UnavailableError struct {
 	Reason string
 	Err    error // the driver's or loader's error, if any

@@ -122,8 +122,8 @@ var symbolNames = [symbolCount]string{
 // String returns the function's name in the library.
 func (s Symbol) String() string { return symbolNames[s] }
 
-// Driver serves calls of the entry points: the library, or a stand-in of the
-// tests.
+// Driver serves calls of the entry points. It is the driver's library, or a
+// stand-in in tests.
 type Driver interface {
 	// Call calls a function with its arguments as words. Memory that a word
 	// points to must not move until the call returns: heap memory that is still

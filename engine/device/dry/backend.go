@@ -46,7 +46,7 @@ func (crossing) Await() {}
 
 func (crossing) Wait() error { return nil }
 
-// OpenHost returns memory without end that computes nothing either.
+// OpenHost returns unlimited memory that also computes nothing.
 func (Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	return NewMemory(0), Backend{}, nil
 }

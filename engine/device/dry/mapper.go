@@ -2,7 +2,7 @@ package dry
 
 import "github.com/memtop/memtop/engine/alloc"
 
-// Memory can also map, so that the setting expandable_segments rehearses too.
+// Memory can also map, so that a rehearsal supports expandable_segments too.
 var _ alloc.Mapper = (*Memory)(nil)
 
 // Reserve returns addresses that were never used before.

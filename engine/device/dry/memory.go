@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 )
 
-// Memory is a driver for engine/alloc whose segments are nothing but addresses.
-// It is used by one goroutine at a time.
+// Memory is a driver for engine/alloc whose segments are only addresses. It is
+// used by one goroutine at a time.
 type Memory struct {
 	capacity int64
 	used     int64
@@ -15,13 +15,14 @@ type Memory struct {
 	sizes    map[uint64]int64
 }
 
-// firstAddress is where segments begin. It is not 0, which is not an address.
+// firstAddress is the address of the first segment. It is not 0, which is no
+// valid address.
 const firstAddress = 1 << 32
 
 // granularity is how segments are aligned.
 const granularity = 2 << 20
 
-// NewMemory returns memory of so many bytes; 0 means without end.
+// NewMemory returns memory of that many bytes; 0 means unlimited.
 func NewMemory(capacity int64) *Memory {
 	if capacity == 0 {
 		capacity = math.MaxInt64

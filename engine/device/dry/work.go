@@ -5,12 +5,11 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Kind is a kind of work, of which a unit takes about the same time wherever it is
-// done on a device.
+// Kind is a kind of work. On one device, every unit of a kind takes about the
+// same time.
 type Kind uint8
 
-// The kinds. Products are counted in multiplications, what is read and written in
-// bytes.
+// The kinds. Products are counted in multiplications, memory traffic in bytes.
 const (
 	Products     Kind = iota // of float32
 	HalfProducts             // with an operand of two bytes
@@ -24,7 +23,7 @@ const (
 	Kinds = int(iota)
 )
 
-// Work is how much of each kind was done.
+// Work is an amount of work of each kind.
 type Work [Kinds]float64
 
 // Meter counts the work that it passes on to a backend. It belongs to one
@@ -34,7 +33,7 @@ type Meter struct {
 	Work Work
 }
 
-// NewMeter returns a meter of work that is not done.
+// NewMeter returns a meter over a backend that does nothing.
 func NewMeter() *Meter { return &Meter{Backend: Backend{}} }
 
 var _ device.Backend = (*Meter)(nil)
@@ -46,13 +45,13 @@ func (m *Meter) Take() Work {
 	return w
 }
 
-// OpenHost returns memory without end, whose work is counted together.
+// OpenHost returns unlimited memory whose work the meter counts too.
 func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
 	driver, _, err := Backend{}.OpenHost()
 	return driver, m, err
 }
 
-// move counts an operation that reads or writes all of these.
+// move counts an operation that reads or writes all of these operands.
 func (m *Meter) move(kind Kind, arrays ...device.Array) {
 	m.Work[Operations]++
 	m.count(kind, arrays...)
@@ -65,7 +64,7 @@ func (m *Meter) count(kind Kind, arrays ...device.Array) {
 	}
 }
 
-// multiply counts products of which one operand is of this type.
+// multiply counts products with an operand of this type.
 func (m *Meter) multiply(n int, operands ...device.Array) {
 	m.Work[Operations]++
 	kind := Products
@@ -107,8 +106,8 @@ func (m *Meter) Attention(p device.AttentionPlan) {
 	m.Backend.Attention(p)
 }
 
-// AttentionBackward counts its products; those without probabilities that were kept
-// make them again.
+// AttentionBackward counts its products. Kinds that did not keep the
+// probabilities compute them again.
 func (m *Meter) AttentionBackward(p device.AttentionBackwardPlan) {
 	times := 5
 	if p.Kind == device.Naive {

@@ -1,4 +1,4 @@
-// Package tensortest opens devices for tests of what computes with tensors.
+// Package tensortest opens devices for tests of code that computes with tensors.
 package tensortest
 
 import (

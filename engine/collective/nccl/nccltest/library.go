@@ -1,7 +1,8 @@
-// Package nccltest is an NCCL for tests: it sums over processes and goroutines that
-// have a GPU of package cudatest each. The work of an operation is queued on the stream
-// that it is given, and runs when the stream does, by sockets of this machine. A peer
-// that is gone leaves the others waiting until they abort, as on the GPUs of a machine.
+// Package nccltest is an NCCL for tests. It sums over processes and goroutines,
+// each with a GPU of package cudatest. The work of an operation is queued on the
+// stream that it is given, and runs when the stream does, by sockets of this
+// machine. A peer that is gone leaves the others waiting until they abort, as on
+// the GPUs of a machine.
 package nccltest
 
 import (

@@ -1,7 +1,7 @@
 package simd
 
-// Sift says which numbers of a row others are made of: number i of the result is
-// number index[i] of the row, or 0.
+// Sift selects numbers of a row: number i of the result is number index[i] of the
+// row, or 0.
 type Sift struct {
 	index                 [siftOut]uint32
 	low, high, picked, of uint16 // masks: what is read, what is not 0, and what is written
@@ -31,8 +31,9 @@ func NewSift(width, n int, from func(i int) int) (s Sift) {
 	return s
 }
 
-// Grid is where rows lie: in groups of so many, with numbers from one row to the next,
-// and from one group to the next, in the result and in what it is made of.
+// Grid describes where rows lie. Groups groups have Rows rows each. The other
+// fields are distances, in numbers, from one row or group to the next, in the
+// result (To) and in the source (From).
 type Grid struct {
 	Rows, Groups       int
 	RowTo, RowFrom     int
@@ -46,8 +47,8 @@ func (s *Sift) Rows(dst, src []float32, g *Grid) {
 	}
 }
 
-// Fold says to which numbers of a row those of another one are added: number i to
-// number to[i].
+// Fold adds the numbers of one row to numbers of another row: number i to number
+// to[i].
 type Fold struct {
 	index         [siftIn]uint32 // which is added to each
 	of, low, high uint16         // masks: what is read, and what is added to

@@ -1,8 +1,8 @@
-// Package simd holds the few loops of the embedded device that are worth
-// assembly: the inner kernels of the matrix product, packing, and conversions
-// to and from the 16-bit types. Every one has a plain Go form that gives the
-// same result (the product's differs in rounding, for it lacks a fused
-// multiply-add) and runs where the processor has no AVX2.
+// Package simd holds the few loops of the embedded device that are worth writing
+// in assembly: the inner kernels of the matrix product, packing, and conversions
+// to and from the 16-bit types. Every one has a plain Go form that gives the same
+// result (the product's differs in rounding, for it lacks a fused multiply-add)
+// and runs where the processor has no AVX2.
 //
 // The build tag noasm leaves the plain forms alone, to test them.
 //

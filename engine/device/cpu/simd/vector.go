@@ -142,7 +142,7 @@ func SiLUSlope(dst, a, b []float32) int {
 	return n
 }
 
-// Adam holds the numbers of a step of Adam:
+// Adam holds the constants of one step of Adam:
 //
 //	d = g + Coupled·p; m = Beta1·m + Rest1·d; v = Beta2·v + Rest2·d·d
 //	p = p·Shrink − Size·m/(√v·Root + Eps)

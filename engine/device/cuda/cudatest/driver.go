@@ -1,5 +1,5 @@
-// Package cudatest is a GPU's driver for tests: it implements the entry points
-// that package cuda calls in this process, over host memory.
+// Package cudatest is a GPU driver for tests. It implements the entry points that
+// package cuda calls, inside the test's process and over host memory.
 //
 // It keeps the driver's contract where a caller could get it wrong. Work queued
 // on a stream runs only when a caller waits for it, so a result that is read too
@@ -44,7 +44,7 @@ type Options struct {
 	NoImages, NoPTX cuda.Result
 }
 
-// Driver is a driver. Safe for concurrent use.
+// Driver is an imitated CUDA driver. Safe for concurrent use.
 type Driver struct {
 	options Options
 	mu      sync.Mutex

@@ -15,7 +15,7 @@ const (
 	VersionsVariable = "MEMTOP_IMITATED_VERSIONS"
 )
 
-// GPU is one of the catalogue: what its driver says of it. Sizes are bytes.
+// GPU is one GPU of the catalogue, as its driver describes it. Sizes are bytes.
 type GPU struct {
 	Name       string `json:"name"`  // as in h100-80gb
 	Title      string `json:"title"` // as the driver names it

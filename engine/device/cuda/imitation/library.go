@@ -17,7 +17,8 @@ import (
 //go:embed built/MANIFEST built/*.zst
 var built embed.FS
 
-// Manifest is what built/MANIFEST says, by the names of sources and libraries.
+// Manifest is the content of built/MANIFEST, by the names of sources and
+// libraries.
 type Manifest struct {
 	Compiler string            // the version of zig
 	Sums     map[string]string // SHA-256, in hexadecimal

@@ -17,20 +17,22 @@ import (
 // and what was not imitated, see library/report.c.
 const ReportVariable = "MEMTOP_IMITATION_REPORT"
 
-// Taken is what a process took of a device, in bytes, the context not among it.
+// Taken is how much memory a process took of a device, in bytes, without the CUDA
+// context.
 type Taken struct {
 	Now, Most uint64
 	Refused   uint64 // the last request for which there was no room, 0 for none
 }
 
-// Gap is a function that is not imitated: it was answered with "not supported".
+// Gap is a function that the library does not imitate: it answered "not
+// supported".
 type Gap struct {
 	Function string `json:"function"`
 	Caller   string `json:"caller"` // the library that called it
 	Count    uint64 `json:"count"`  // at least so often
 }
 
-// Process is what the library says of a process.
+// Process is what the library reports about one process.
 type Process struct {
 	Devices  []Taken // by device, as far as it used any
 	Gaps     []Gap

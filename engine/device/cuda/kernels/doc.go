@@ -1,7 +1,7 @@
-// Package kernels has the computations of the CUDA device: the kernels'
-// code, and the operations of device.Backend as launches of them. It calls no driver: a
-// caller gives Compute a Queue and gets all of device.Backend but the transfers.
-// The tests' Queue is the host build of the same sources.
+// Package kernels computes on the CUDA device: it has the kernels' code, and
+// implements the operations of device.Backend as kernel launches. It calls no
+// driver: a caller gives Compute a Queue and gets all of device.Backend but the
+// transfers. The tests' Queue is the host build of the same sources.
 //
 // # Kernels
 //
