@@ -70,10 +70,10 @@ demo-picture: ## docs/demo.svg from docs/demo.cast
 
 wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop
-	rm -rf dist/memtop-*.whl bin/wheel/again && $(GO) run ./probe/python/wheel -memtop bin/wheel/memtop -o dist
-	$(GO) run ./probe/python/wheel -memtop bin/wheel/memtop -o bin/wheel/again
+	rm -rf dist/memtop-*.whl bin/wheel/again && $(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o dist
+	$(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o bin/wheel/again
 	cmp dist/memtop-*.whl bin/wheel/again/memtop-*.whl
-	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./probe/python/wheel
+	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./cmd/tools/wheel
 
 test: ## all tests
 	$(GO) test ./...
@@ -92,7 +92,7 @@ race: ## all tests under the race detector
 	$(GO) test -race ./...
 
 golden: ## rewrite the golden files; review the diff like code
-	$(GO) test ./tui ./snapshots/export ./snapshots/pytorch/pytorchtest -update
+	$(GO) test ./tui ./snapshots/export ./cmd/testing/pytorchtest -update
 
 bench: ## every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
@@ -135,7 +135,7 @@ gpu: gpu-kit ## the kit on this machine, which has an NVIDIA GPU, or those $(PAR
 	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu $(PARTS)
 
 ptxas: ## the machine code of the GPU kernels made again and compared, without spills; MEMTOP_PTXAS may name the assembler
-	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./engine/device/cuda/kernels/modulegen
+	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./cmd/tools/modulegen
 
 viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source, d3 comes from npm
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
@@ -172,7 +172,7 @@ agent-real: ## the agent beside models that people train, held against counts of
 		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
 
 imitation: ## the imitated GPU's libraries, from their sources; MEMTOP_ZIG may name the compiler
-	cd engine/device/cuda/imitation && $(GO) run ./librarygen
+	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen
 
 imitation-check: ## they are built again and compared
 	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation

@@ -27,7 +27,6 @@ var picture = map[string][]string{
 	"snapshots/mapped":             {}, // files in memory, for all who have some
 	"snapshots/hostmemory":         {},
 	"snapshots/trace":              {},
-	"snapshots/trace/tracetest":    {"snapshots/trace"},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
@@ -44,14 +43,12 @@ var picture = map[string][]string{
 	"snapshots/analysis/proposals":  {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
-	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	"snapshots/export": {
 		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
-	"snapshots/export/browsertest": {},
 	"tui/...": {
 		"tui/...", "snapshots/analysis/...", "snapshots/quantity", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
@@ -66,15 +63,13 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/job":          {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
-	"probe/remote":       {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
-	"probe/python/wheel": {"probe/python"},
-	"probe/python":       {"probe/protocol", "golang.org/x/sys/..."},
-	"probe/inject":       {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/job":    {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
+	"probe/remote": {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
+	"probe/python": {"probe/protocol", "golang.org/x/sys/..."},
+	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
-	"probe/probetest": {"snapshots/trace"},
 	// The engine and the probe joined, for programs that train.
 	"probe/engine": {"engine/alloc", "engine/device", "engine/device/cpu", "engine/tensor", "engine/train", "probe", "snapshots/trace"},
 	// What a reader begins with: nothing but what anyone may import.
@@ -89,31 +84,26 @@ var picture = map[string][]string{
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "github.com/klauspost/compress/zstd", "golang.org/x/sys/...",
 	},
-	"engine/tensor":                    {"engine/collective", "engine/device/...", "engine/alloc", "snapshots/trace"},
-	"engine/tensor/tensortest":         {"engine/tensor", "engine/device/cpu", "engine/alloc"},
-	"engine/autograd":                  {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/nn":                        {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/amp":                       {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/data":                      {"engine/choice", "engine/device", "snapshots/mapped"},
-	"engine/optim":                     {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/recompute":                 {},
-	"engine/weights":                   {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
-	"engine/collective":                {"engine/device"},
-	"engine/collective/collectivetest": {"engine/collective", "engine/device"},
-	"engine/collective/mpi":            {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
-	"engine/collective/nccl":           {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
-	"engine/collective/nccl/nccltest":  {"engine/collective/nccl", "engine/device", "engine/device/cuda", "engine/device/cuda/cudatest"},
-	"engine/collective/torchrun":       {},
+	"engine/tensor":              {"engine/collective", "engine/device/...", "engine/alloc", "snapshots/trace"},
+	"engine/autograd":            {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/nn":                  {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/amp":                 {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/data":                {"engine/choice", "engine/device", "snapshots/mapped"},
+	"engine/optim":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/recompute":           {},
+	"engine/weights":             {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
+	"engine/collective":          {"engine/device"},
+	"engine/collective/mpi":      {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
+	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
+	"engine/collective/torchrun": {},
 	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
-	"engine/device/cuda/imitation":            {"github.com/klauspost/compress/..."},
-	"engine/device/cuda/imitation/librarygen": {"github.com/klauspost/compress/..."},
+	"engine/device/cuda/imitation": {"github.com/klauspost/compress/..."},
 	"engine/train": {
 		"engine/collective",
 		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
 		"engine/device/dry", "engine/alloc",
 		"snapshots/quantity", "snapshots/trace",
 	},
-	"engine/train/traintest": {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
 
 	// What the driver knows of the devices; its types stop in one file.
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
@@ -121,8 +111,6 @@ var picture = map[string][]string{
 	"cmd":         {},
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
-	// What only tests use.
-	"cmd/output/killtest": {},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
@@ -145,17 +133,35 @@ var picture = map[string][]string{
 	},
 	"cmd/memtop/manual": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	// What only developers run. Of it, tests of the programs may import the terminal.
-	"cmd/tools/terminal": {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
-	"cmd/tools/picture":  {"cmd/tools/terminal"},
-	"cmd/tools/release":  {"github.com/CycloneDX/cyclonedx-go"},
 	"cmd/tools/bench": {
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
-	"cmd/tools/gpukit": {}, // a script and its tests
+	"cmd/tools/gpukit":     {}, // a script and its tests
+	"cmd/tools/librarygen": {"github.com/klauspost/compress/..."},
+	"cmd/tools/modulegen":  {"github.com/klauspost/compress/zstd", "engine/device/cuda/kernels/source"},
+	"cmd/tools/picture":    {"cmd/tools/terminal"},
+	"cmd/tools/release":    {"github.com/CycloneDX/cyclonedx-go"},
+	"cmd/tools/simdgen":    {},
+	"cmd/tools/terminal":   {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
+	"cmd/tools/wheel":      {"probe/python"},
+	// What only tests import.
+	"cmd/testing/browsertest":    {},
+	"cmd/testing/causetest":      {},
+	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
+	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "engine/device/cuda", "engine/device/cuda/imitation", "engine/device/cuda/kernels"},
+	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
+	"cmd/testing/killtest":       {},
+	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
+	"cmd/testing/probetest":      {"snapshots/trace"},
+	"cmd/testing/pytorchtest":    {"snapshots/pytorch", "snapshots/trace"},
+	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
+	"cmd/testing/tracetest":      {"snapshots/trace"},
+	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
+	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 
 type goPackage struct {
-	ImportPath, Dir           string
+	ImportPath, Dir, Name     string
 	Imports                   []string
 	TestGoFiles, XTestGoFiles []string
 	TestImports, XTestImports []string
@@ -173,6 +179,32 @@ func TestImportsFollowThePicture(t *testing.T) {
 			if !standard(imported) && !mayImport(allowed, strings.TrimPrefix(imported, module+"/")) {
 				t.Errorf("package %s imports %s, which the picture does not allow", name, imported)
 			}
+		}
+	}
+}
+
+// TestToolsAndWhatOnlyTestsImportLieInOnePlaceEach makes `git ls-files` show what the
+// product is: all but cmd/tools and cmd/testing.
+func TestToolsAndWhatOnlyTestsImportLieInOnePlaceEach(t *testing.T) {
+	packages := listPackages(t, module+"/...")
+	imported := make(map[string]bool)
+	for _, p := range packages {
+		if strings.HasPrefix(p.ImportPath, module+"/cmd/testing/") {
+			continue
+		}
+		for _, i := range p.Imports {
+			imported[i] = true
+		}
+	}
+	places := []string{"cmd/memtop", "cmd/memtrain", "cmd/tools/...", "cmd/testing/...", "examples/..."}
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		placed := slices.ContainsFunc(places, func(place string) bool { return matches(place, name) })
+		switch {
+		case p.Name == "main" && !placed:
+			t.Errorf("%s is a program that only developers run: it belongs into cmd/tools", name)
+		case p.Name != "main" && !imported[p.ImportPath] && !placed && name != "cmd":
+			t.Errorf("only tests import %s: it belongs into cmd/testing", name)
 		}
 	}
 }
@@ -270,7 +302,7 @@ func TestProgramsOfTestsLeaveNoBlackBoxes(t *testing.T) {
 // listPackages returns what go list says of some packages.
 func listPackages(t *testing.T, arguments ...string) []goPackage {
 	t.Helper()
-	arguments = append([]string{"list", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles,TestImports,XTestImports"}, arguments...)
+	arguments = append([]string{"list", "-json=ImportPath,Dir,Name,Imports,TestGoFiles,XTestGoFiles,TestImports,XTestImports"}, arguments...)
 	command := exec.CommandContext(t.Context(), "go", arguments...)
 	out, err := command.Output()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 

@@ -3,7 +3,7 @@ package probe
 import (
 	"testing"
 
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

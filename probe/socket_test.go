@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/pytorch"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // samplePickle returns a small consistent snapshot.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 func TestAdviceIsMade(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // styleOf returns what switched the style of the terminal before the first place of a text on

@@ -13,7 +13,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/keys"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // wantsAsked fails the test unless the program was asked for exactly these

@@ -3,7 +3,7 @@ package tui
 import (
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // engineTrace is what our own engine writes: steps with numbers, and tensors

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // written notes what the screen asked to be written.

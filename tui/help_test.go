@@ -7,7 +7,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"github.com/memtop/memtop/tui/keys"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // TestEveryBindingIsInHelp walks each page's fields for bindings, so that a key

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 func TestLayersFoldAndUnfold(t *testing.T) {

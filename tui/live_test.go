@@ -11,7 +11,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // startLive opens a process that has trained so many steps.

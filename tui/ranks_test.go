@@ -10,7 +10,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/tui/keys"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // startJob opens a made job whose ranks are all the same process.

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // twoRuns are two versions of a program: in the second, a script of another name, each

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // answered is an answer of several kinds of rows.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/inject"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/python"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/cmd/output/killtest"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/killtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 )
 
 // TestKillingAnExportLeavesAWholeFile kills memtop export at random moments.

@@ -18,7 +18,7 @@ import (
 	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // fileCodes are the exit codes for a file that can be opened by the system, whatever it is.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // mostKeys is how many keys an answer may take.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/cmd/output/killtest"
+	"github.com/memtop/memtop/cmd/testing/killtest"
 )
 
 // size is how many bytes the killed program writes, all of them the same.

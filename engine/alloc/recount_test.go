@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // recount is what the statistics must be, counted from a snapshot.

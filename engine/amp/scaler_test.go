@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 func TestTheScaleMovesAsPyTorchs(t *testing.T) {

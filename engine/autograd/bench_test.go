@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // BenchmarkOverhead is what one operation on one number costs, forward and

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // activated returns f(x·wᵀ + b), done as one operation.

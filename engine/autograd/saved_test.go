@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/autograd"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 func TestChangesThatBreakAGradientAreRefused(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // entropyOf is a cross-entropy of rows of logits of some type, run forward and

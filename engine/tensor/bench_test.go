@@ -5,7 +5,7 @@ import (
 
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // BenchmarkShortLife measures a tensor that is made and released within a step,

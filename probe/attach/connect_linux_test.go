@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots/cause/causetest"
+	"github.com/memtop/memtop/cmd/testing/causetest"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 

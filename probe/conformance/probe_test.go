@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
 // quick is an examination that does not wait for what takes seconds by the page.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
 )

@@ -14,10 +14,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/memtop/memtop/cmd/output/killtest"
+	"github.com/memtop/memtop/cmd/testing/killtest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
 // BenchmarkAsk asks 64 ranks in turn how they are, as a follower does ten times a second.

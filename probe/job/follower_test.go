@@ -8,7 +8,7 @@ import (
 
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/trace"
 )

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // checkMoved compares every field of a map that was moved, those of its

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

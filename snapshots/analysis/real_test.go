@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // indexOf reads a trace in the text form and indexes its first device.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // uncached is a run on a device without a caching allocator.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/engine/train/traintest"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/traintest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // wasteNotes are the tensors of two layers.

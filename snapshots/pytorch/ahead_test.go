@@ -13,9 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // smallBlocks makes a machine read ahead in small blocks and soon.

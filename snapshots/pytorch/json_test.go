@@ -15,9 +15,9 @@ import (
 	"github.com/nlpodyssey/gopickle/types"
 
 	"github.com/memtop/memtop/snapshots/pytorch"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // contents returns a trace as text, without the description of its file.

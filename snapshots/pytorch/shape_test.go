@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // decodeBoth decodes a pickle as usual and with shapes turned off.

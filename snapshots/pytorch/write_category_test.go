@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nlpodyssey/gopickle/pickle"

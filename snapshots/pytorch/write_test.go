@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/pytorch"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

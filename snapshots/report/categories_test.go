@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 )
 
 // label says how much of a category a device has at its peak, at least and at most.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 )
 
 var updateFindings = flag.Bool("update-findings", false, "rewrite the golden findings")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // growing is a run of n steps in which main keeps so many bytes of each step.

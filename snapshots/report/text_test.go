@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 const mib = 1 << 20

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // TestThePageIsDrawnBeforeCategoriesAreKnown has the first screen of a large file wait

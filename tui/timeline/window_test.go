@@ -5,7 +5,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
-	"github.com/memtop/memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 func smallAxis(time bool) axis {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // TestGraphsChangeNeitherLossesNorMemory trains with graphs and without, and

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/cmd/output/killtest"
+	"github.com/memtop/memtop/cmd/testing/killtest"
 	"github.com/memtop/memtop/engine/train"
 )
 

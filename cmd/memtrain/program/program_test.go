@@ -20,10 +20,10 @@ import (
 
 	"github.com/memtop/memtop/engine/collective/mpi"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 func TestMain(m *testing.M) {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
 func TestMain(m *testing.M) {

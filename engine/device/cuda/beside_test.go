@@ -6,7 +6,7 @@ import (
 
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // copier is a library that copies a byte on the stream it is given.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // product is one of 8×8 matrices in a buffer.

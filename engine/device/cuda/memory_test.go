@@ -8,7 +8,7 @@ import (
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // TestAContextEndsWithTheResultsThatEndIt has the driver return each result of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/category"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // TestAnyNumberOfProcessorsJudgesTheSame judges a trace that is long enough to be shared. Each

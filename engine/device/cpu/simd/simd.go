@@ -10,7 +10,7 @@
 // concurrent use on disjoint outputs, and never allocate.
 package simd
 
-//go:generate go run ./gen simd_amd64.s
+//go:generate go run ../../../../cmd/tools/simdgen simd_amd64.s
 
 // Product is a micro-kernel of the matrix product on a tile of Rows × Cols
 // numbers.

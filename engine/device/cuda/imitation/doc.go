@@ -12,4 +12,4 @@
 // manifest, and `make imitation-check` builds it again and compares it byte for byte.
 package imitation
 
-//go:generate go run ./librarygen
+//go:generate go run ../../../../cmd/tools/librarygen

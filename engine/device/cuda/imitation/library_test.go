@@ -154,7 +154,7 @@ func TestBuiltAgainItIsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	generator := filepath.Join(folder, "librarygen")
-	if printed, err := exec.CommandContext(t.Context(), "go", "build", "-o", generator, "./librarygen").CombinedOutput(); err != nil {
+	if printed, err := exec.CommandContext(t.Context(), "go", "build", "-o", generator, "../../../../cmd/tools/librarygen").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
 	cmd := exec.CommandContext(t.Context(), generator)

@@ -1,6 +1,6 @@
 package kernels
 
-//go:generate go run ./modulegen
+//go:generate go run ../../../../cmd/tools/modulegen
 
 // Module is a set of kernels that a driver loads together. A device loads a
 // module when it first launches a kernel of it: no run uses all.

@@ -15,7 +15,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
-	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
 )
 
 // computer is the operations that both the CPU backend and the kernels have.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestCommittedAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
-	committed, err := os.ReadFile("../simd_amd64.s")
+	committed, err := os.ReadFile("../../../engine/device/cpu/simd/simd_amd64.s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")
@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the files that tests compare wi
 // TestGoldenTrainingFile compares the snapshot that the command's tests
 // read with a new one.
 func TestGoldenTrainingFile(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "cmd", "memtop", "testdata", "tiny_training.pickle")
+	path := filepath.Join("..", "..", "memtop", "testdata", "tiny_training.pickle")
 	want := pytorchtest.PythonPickle(pytorchtest.Value(pytorchtest.TinyTraining()), 4)
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {

@@ -51,7 +51,7 @@ func TestMachineCodeIsOfItsPTX(t *testing.T) {
 	for _, m := range source.Modules {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			archive, err := os.ReadFile("../modules/" + m.Name + ".tar.zst")
+			archive, err := os.ReadFile("../../../engine/device/cuda/kernels/modules/" + m.Name + ".tar.zst")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/export/browsertest"
+	"github.com/memtop/memtop/cmd/testing/browsertest"
 )
 
 // TestAPageIsSeenAsItIs opens a page that does everything a page of ours must

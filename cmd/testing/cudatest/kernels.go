@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
-	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
 )
 
 // Kernels runs launches on the host build of the kernels, for [Options].
