@@ -28,18 +28,18 @@ var settingKeys = slices.Concat(memoryKeys, neutralKeys)
 
 // memoryKeys are the parts on which depends what a step needs.
 var memoryKeys = []setting{
-	parsed("checkpoint", "`policy` of what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within it",
+	parsed("checkpoint", "`policy` for what to recompute instead of keeping; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within SIZE",
 		[]string{"none", "block", "sqrt", "selective", "plan"}, true, func(s *Settings) *nn.Policy { return &s.Checkpoint }, nn.ParsePolicy),
-	parsed("amp", "mixed precision `mode`; the type that operations run in",
+	parsed("amp", "mixed precision `mode`; the type in which operations run",
 		choice.Names(amp.Modes()), false, func(s *Settings) *amp.Mode { return &s.AMP }, amp.ParseMode),
 	{
-		"optimizer", "`name` of the optimizer; a change begins with fresh state",
+		"optimizer", "`name` of the optimizer; a change starts with fresh state",
 		choice.Names(optim.Kinds()),
 		false,
 		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
 	},
 	{
-		mainCopiesKey, "of a model in half precision, float32 copies of parameters in the optimizer; a change begins with fresh state",
+		mainCopiesKey, "for a model in half precision: float32 copies of the parameters in the optimizer; a change starts with fresh state",
 		[]string{"on", "off"},
 		false,
 		func(s *Settings) string { return map[bool]string{false: "on", true: "off"}[s.Optimizer.NoMainCopies] },
@@ -51,17 +51,17 @@ var memoryKeys = []setting{
 			return nil
 		},
 	},
-	parsed("attention", "which `kind` of attention",
+	parsed("attention", "`kind` of attention",
 		choice.Names(nn.Attentions()), false, func(s *Settings) *nn.Attention { return &s.Attention }, nn.ParseAttention),
 	parsed(lossKey, "`what` the cross-entropy keeps for the backward pass; lean keeps the logits, pytorch their log-softmax, with autocast twice",
 		choice.Names(nn.LossMemories()), false, func(s *Settings) *nn.LossMemory { return &s.LossMemory }, nn.ParseLossMemory),
-	parsed(residualKey, "of what `type` the sum is that goes through the blocks of a gpt or llama; full is that of the embeddings, bf16 is half of float32",
+	parsed(residualKey, "`type` of the residual stream of gpt and llama; full is the type of the embeddings, bf16 takes half of float32",
 		choice.Names(nn.Residuals()), false, func(s *Settings) *nn.Residual { return &s.Residual }, nn.ParseResidual),
-	parsed("offload", "what `parts` live in the host's memory; several are joined by +, the last two also for some layers: activations=h.0+h.1",
+	parsed("offload", "`parts` that live in the host's memory; join several by +; the last two also for some layers: activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...), true, func(s *Settings) *Offload { return &s.Offload }, ParseOffload),
-	parsed(shardKey, "what the processes of a run divide among them, a `stage` with those before it",
+	parsed(shardKey, "what the processes of a run divide among them: a `stage` includes those before it",
 		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
-	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked; faster on a GPU, where memtrain begins with it",
+	switchKey(vocabKey, "with autocast, pad the head to a multiple of 64 classes and mask the added ones; faster on a GPU, where memtrain starts with it",
 		func(s *Settings) *bool { return &s.PadVocab }),
 	{
 		"accumulate", "run a batch in `n` equal parts", nil, true,
@@ -80,7 +80,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"memory_budget", "the `size` that a run may reserve of the device; parts of the batch, checkpoints and offload are changed between steps to stay within it, and back without it",
+		"memory_budget", "most `size` that a run may reserve of the device; to stay within it, memtrain changes parts of the batch, checkpoints and offload between steps, and changes them back without it",
 		[]string{"none"},
 		true,
 		func(s *Settings) string {
@@ -97,7 +97,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"clip", "greatest `norm` of all gradients together, 0 for no limit", nil, true,
+		"clip", "largest `norm` of all gradients together, 0 for no limit", nil, true,
 		func(s *Settings) string { return number(s.Clip) },
 		func(s *Settings, v string) error { return setNumber(&s.Clip, "clip", v) },
 	},
@@ -106,12 +106,12 @@ var memoryKeys = []setting{
 // neutralKeys are the parts with any value of which a step needs the same memory.
 var neutralKeys = []setting{
 	{
-		"lr", "learning `rate`, before the schedule; one that suits the optimizer unless it is given", nil, true,
+		"lr", "learning `rate`, before the schedule; by default one that suits the optimizer", nil, true,
 		func(s *Settings) string { return number(s.LR) },
 		func(s *Settings, v string) error { return setNumber(&s.LR, "lr", v) },
 	},
 	{
-		"schedule", "`how` the rate moves; then ,warmup=STEPS and ,floor=PART if wanted",
+		"schedule", "`how` the rate changes; add ,warmup=STEPS and ,floor=PART if needed",
 		choice.Names(optim.Shapes()),
 		true,
 		func(s *Settings) string { return s.Schedule.String() },
@@ -120,7 +120,7 @@ var neutralKeys = []setting{
 			return err
 		},
 	},
-	switchKey(graphsKey, "on a GPU, the work of a step is given to the driver as graphs, not launch by launch; no GPU has measured it",
+	switchKey(graphsKey, "on a GPU, give the driver the work of a step as graphs, not launch by launch; not yet measured on a GPU",
 		func(s *Settings) *bool { return &s.Graphs }),
 }
 

@@ -48,10 +48,10 @@ func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
 
 func TestAFlagSaysWhatItsSettingTakes(t *testing.T) {
 	for key, want := range map[string]string{
-		"amp":       "mixed precision `MODE`: off, bf16 or fp16; the type that operations run in (default off)",
-		"clip":      "greatest `NORM` of all gradients together, 0 for no limit (default 1)",
-		"schedule":  "`HOW` the rate moves: constant or cosine; then ,warmup=STEPS and ,floor=PART if wanted (default constant)",
-		"pad_vocab": "with autocast the head computes with a multiple of 64 classes, those added masked: `on or off`; faster on a GPU, where memtrain begins with it (default off)",
+		"amp":       "mixed precision `MODE`: off, bf16 or fp16; the type in which operations run (default off)",
+		"clip":      "largest `NORM` of all gradients together, 0 for no limit (default 1)",
+		"schedule":  "`HOW` the rate changes: constant or cosine; add ,warmup=STEPS and ,floor=PART if needed (default constant)",
+		"pad_vocab": "with autocast, pad the head to a multiple of 64 classes and mask the added ones: `on or off`; faster on a GPU, where memtrain starts with it (default off)",
 	} {
 		if got := Help(key); got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)

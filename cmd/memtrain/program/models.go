@@ -79,11 +79,11 @@ var sizeFlags = []sizeFlag{
 	{"layers", 1 << 12, func(s *sizes) *int { return &s.layers }, "layers of the model (default 4; 3 of conv)"},
 	{"dim", 1 << 20, func(s *sizes) *int { return &s.dim }, "width of a layer (default 128; 16 of conv's first)"},
 	{"heads", 1 << 12, func(s *sizes) *int { return &s.heads }, "attention heads (default 4)"},
-	{"kv-heads", 1 << 12, func(s *sizes) *int { return &s.kvHeads }, "heads of keys and values in llama (default 2)"},
-	{"hidden", 1 << 22, func(s *sizes) *int { return &s.hidden }, "width within llama's MLP (default 352)"},
+	{"kv-heads", 1 << 12, func(s *sizes) *int { return &s.kvHeads }, "key and value heads of llama (default 2)"},
+	{"hidden", 1 << 22, func(s *sizes) *int { return &s.hidden }, "width inside llama's MLP (default 352)"},
 	{"seq", 1 << 20, func(s *sizes) *int { return &s.seq }, "tokens in a sample (default 128)"},
 	{"batch", 1 << 20, func(s *sizes) *int { return &s.batch }, "samples of one step (default 8; 32 of mlp and conv, 1 of published models)"},
-	{"vocab", 1 << 24, func(s *sizes) *int { return &s.vocab }, "tokens that the model knows (default as many as the data has)"},
+	{"vocab", 1 << 24, func(s *sizes) *int { return &s.vocab }, "size of the vocabulary (default as many as the data has)"},
 }
 
 func sizeNames() []string {

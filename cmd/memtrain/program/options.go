@@ -75,13 +75,13 @@ func root(stdout *command.Output, reach Reach) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "memtrain",
 		Short: "Train a small model, and say where its memory goes",
-		Long: `memtrain trains a small model on memtop's engine, by default a GPT on a text
-that comes with the program, on this machine's processor: cpu:0 is a device with
-a memory of its own, which can run out.
+		Long: `memtrain trains a small model on memtop's engine: by default a GPT, on a text that
+comes with the program, on this machine's processor. The device cpu:0 has a memory of
+its own, which can run out.
 
-Each step ends with its loss and the memory it took. Ctrl-C or another signal
-ends training after the step under way; what --save and --snapshot name is still
-written, and the exit code is 128 and the number of the signal.`,
+Each step prints its loss and the memory it took. Ctrl-C or another signal ends training
+after the current step; memtrain still writes the files of --save and --snapshot, and
+the exit code is 128 plus the number of the signal.`,
 		Example: `  memtrain
   memtrain --layers 6 --dim 256 --seq 256 --checkpoint block --amp bf16
   memtrain --data book.txt --steps 1000 --save run.mem
@@ -121,15 +121,15 @@ func (o *options) register(f *pflag.FlagSet) {
 	o.registerRun(f)
 	f.Int64Var(&o.steps, "steps", 200, "steps of the whole run, 0 for no end")
 	f.StringVar(&o.save, "save", "", "save the run to `FILE` when it ends")
-	f.Int64Var(&o.saveEvery, "save-every", 0, "and every `N` steps, so that a run that is killed can go on")
-	f.StringVar(&o.resume, "resume", "", "go on with the run that was saved to `FILE`")
-	f.StringVar(&o.init, "init", "", "begin with the `WEIGHTS` that PyTorch saved, a .pt file")
-	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
+	f.Int64Var(&o.saveEvery, "save-every", 0, "save every `N` steps too, so that a killed run can continue")
+	f.StringVar(&o.resume, "resume", "", "continue the run that was saved to `FILE`")
+	f.StringVar(&o.init, "init", "", "start with `WEIGHTS` saved by PyTorch, a .pt file")
+	f.StringVar(&o.snapshot, "snapshot", "", "write a memory snapshot in PyTorch's format to `FILE`, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
-	f.StringVar(&o.blackBox, "black-box", "on", "keep what happened last in a file in memory that outlives the run if it is killed, `on, off or SIZE`: memtop ls --dead")
-	f.StringVar(&o.ranks, "ranks", ranksAuto, "train together with the other processes that mpirun, srun or torchrun has started, `auto`, or off, alone")
-	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
+	f.StringVar(&o.blackBox, "black-box", "on", "keep the last events in a file in memory that survives if the run is killed, `on, off or SIZE`: memtop ls --dead")
+	f.StringVar(&o.ranks, "ranks", ranksAuto, "`auto`: train together with the other processes that mpirun, srun or torchrun started; off: train alone")
+	f.BoolVar(&o.force, "force", false, "start even if the run will not fit")
 	f.BoolVar(&o.layersTable, "layers-table", false, "print at the end what each layer did in the last step")
 	f.BoolVar(&o.summary, "summary", false, "print at the end the allocator's statistics by pool, as torch.cuda.memory_summary does")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
@@ -137,16 +137,16 @@ func (o *options) register(f *pflag.FlagSet) {
 
 // registerRun adds the flags that say what is trained, on what and where.
 func (o *options) registerRun(f *pflag.FlagSet) {
-	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N; auto is a GPU where there is one, of several processes each its own")
+	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N; auto is a GPU if there is one; several processes use one each")
 	o.deviceMemory = cpu.DefaultCapacity
 	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
 	o.registerPlan(f)
 	f.StringVar(&o.allocConf, "alloc-conf", "", "`SETTINGS` of the allocator, as PYTORCH_CUDA_ALLOC_CONF has them: expandable_segments:True")
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
-	f.StringVar(&o.access, "data-access", data.Mapped.String(), "how --data is read, `WAY`: mapped into memory, lazy, a sample at a time from the file, or loaded, all of it at first")
-	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; which samples they hold does not depend on it")
-	f.IntVar(&o.prefetch, "prefetch", 1, "have `N` batches ready for each worker")
-	f.BoolVar(&o.pinned, "pinned", false, "have batches wait in memory of the host that the device copies from by itself")
+	f.StringVar(&o.access, "data-access", data.Mapped.String(), "`WAY` to read --data: mapped into memory, lazy (a sample at a time), or loaded (all of it at first)")
+	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; the samples do not depend on it")
+	f.IntVar(&o.prefetch, "prefetch", 1, "keep `N` batches ready for each worker")
+	f.BoolVar(&o.pinned, "pinned", false, "keep waiting batches in pinned memory, from which the device copies by itself")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 }
 
@@ -165,7 +165,7 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 	}
 	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
 	f.StringVar(&o.norm, "norm", noNorm, "`KIND` of normalisation after the convolutions of conv: none or batch")
-	f.StringVar(&o.loss, "loss", crossEntropy, "what is minimised, `LOSS`: cross_entropy, or of mlp and conv mse, the mean square of what the output differs from 1 for the target and 0 for every other class")
+	f.StringVar(&o.loss, "loss", crossEntropy, "`LOSS` to minimise: cross_entropy, or for mlp and conv mse, the mean squared error against 1 for the target class and 0 for the others")
 	for _, key := range settingFlags {
 		o.settings[key] = f.String(flagOf(key), "", train.Help(key))
 	}
