@@ -15,7 +15,7 @@ class Guard:
 
     def __init__(self) -> None:
         self.error = ""  # the first failure and its place, in one line
-        self.failed: Callable[[str], None] = _unheard
+        self.failed: Callable[[str], None] = _ignore
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
         """Return a function for PyTorch to call: it calls `function`, but raises nothing and returns nothing."""
@@ -41,5 +41,5 @@ class Guard:
             self.failed(self.error)
 
 
-def _unheard(error: str) -> None:
+def _ignore(error: str) -> None:
     """Do nothing: `failed` is not set yet."""

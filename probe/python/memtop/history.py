@@ -17,7 +17,7 @@ import torch
 # The most entries for each device. A snapshot with as many takes some hundred milliseconds to make and has some
 # megabytes: a small part of what a frame of the protocol may have.
 MOST_ENTRIES = 16_384
-_DOORS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
+_FUNCTIONS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 
 
 class History:
@@ -27,32 +27,32 @@ class History:
         self._entries = entries  # the most entries for each device
         self._passes = passes  # is called each time before the program turns the history on or off
         self._lock = threading.RLock()
-        self._ours = False
-        self._doors: dict[str, Callable[..., Any]] = {}
+        self._recording = False
+        self._replaced: dict[str, Callable[..., Any]] = {}
 
     def on(self) -> None:
         """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
         take half of the time."""
         with self._lock:
-            if not self._ours and not recording():
+            if not self._recording and not recording():
                 self._switch("all", context="alloc", stacks="python", max_entries=self._entries)
-                self._ours = True
-                self._watch_doors()
+                self._recording = True
+                self._replace_functions()
 
     def off(self) -> None:
         """Stop recording, unless the program records."""
         with self._lock:
-            if self._ours:
-                self._leave_doors()
-                self._ours = False
+            if self._recording:
+                self._restore_functions()
+                self._recording = False
                 self._switch(None)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Record again if the program does not. Otherwise watch for the program to stop."""
         self.on()
         with self._lock:
-            if not self._doors:
-                self._watch_doors()
+            if not self._replaced:
+                self._replace_functions()
 
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
         """Call PyTorch's own function with the arguments that this version knows."""
@@ -60,30 +60,30 @@ class History:
         signature = inspect.signature(switch)
         switch(enabled, **{name: value for name, value in arguments.items() if name in signature.parameters})
 
-    def _watch_doors(self) -> None:
-        for name in _DOORS:
-            door = getattr(torch._C, name, None)
-            if door is not None:
-                self._doors[name] = door
-                setattr(torch._C, name, self._passed(door))
+    def _replace_functions(self) -> None:
+        for name in _FUNCTIONS:
+            function = getattr(torch._C, name, None)
+            if function is not None:
+                self._replaced[name] = function
+                setattr(torch._C, name, self._wrap(function))
 
-    def _leave_doors(self) -> None:
-        for name, door in self._doors.items():
-            setattr(torch._C, name, door)
-        self._doors.clear()
+    def _restore_functions(self) -> None:
+        for name, function in self._replaced.items():
+            setattr(torch._C, name, function)
+        self._replaced.clear()
 
-    def _passed(self, door: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def pass_through(*arguments: Any, **named: Any) -> Any:
             if self._passes is not None:
                 self._passes()
             with self._lock:
-                self._leave_doors()
-                if self._ours:
+                self._restore_functions()
+                if self._recording:
                     self._switch(None)  # the program's recording should begin empty
-                self._ours = False  # the history belongs to the program from here on
-            result = door(*arguments, **named)
+                self._recording = False  # the history belongs to the program from here on
+            result = function(*arguments, **named)
             if self._passes is not None:
-                self._go_on()
+                self._resume()
             return result
 
         return pass_through

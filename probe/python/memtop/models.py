@@ -40,7 +40,7 @@ class Models:
         """Add a module that is part of no other module. Return False if it is known already."""
         with self._lock:
             known = self._models.get(id(module))
-            if (known is not None and known() is module) or self._part_of.get(id(module), _nothing)() is module:
+            if (known is not None and known() is module) or self._part_of.get(id(module), _no_module)() is module:
                 return False
             for part in module.modules():
                 self._models.pop(id(part), None)
@@ -95,7 +95,7 @@ def join(front: str, path: str) -> str:
     return f"{front}.{path}" if front and path else front or path
 
 
-def _nothing() -> None:
+def _no_module() -> None:
     """Return None, as a weak reference to a freed module does."""
 
 

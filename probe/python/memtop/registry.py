@@ -87,9 +87,9 @@ class Registry:
         self._sink = sink
         self._stacks = stacks
         self._alive: dict[int, Holding] = {}
-        self._ends: deque[Any] = deque()  # references to storages that have ended
+        self._ended: deque[Any] = deque()  # references to storages that have ended
         self._follow = by_callback if _callbacks_work() else by_asking
-        self._asked = 0.0
+        self._checked_at = 0.0
 
     @property
     def exact(self) -> bool:
@@ -102,14 +102,14 @@ class Registry:
     def holdings(self) -> list[Holding]:
         """Return all live storages that have been seen. They still belong to the registry. Any thread may ask."""
         with self.lock:
-            self._take_ends()
+            self._remove_ended()
             return list(self._alive.values())
 
     @touches
     def find(self, tensor: Any) -> Holding | None:
         """Return the entry of a tensor's storage, None if it has none."""
         with self.lock:
-            self._take_ends()
+            self._remove_ended()
             return self._alive.get(storage_of(tensor)[1])
 
     @touches
@@ -122,24 +122,24 @@ class Registry:
         if address == 0 or not self._sink.wanted(tensor.device):
             return None
         with self.lock:
-            self._take_ends()
+            self._remove_ended()
             holding = self._alive.get(address)
             if holding is not None and self._follow is by_asking and holding.reference.expired():
                 self._forget(holding)
                 holding = None
             if holding is None:
-                return self._bear(tensor, storage, address, category, layer, role, stack)
-            self._tell(holding, tensor, category, layer, role)
+                return self._add(tensor, storage, address, category, layer, role, stack)
+            self._update(holding, tensor, category, layer, role)
             return holding
 
     @touches
     def settle(self, pause: float = 0.0) -> None:
         """Remove the storages that have ended. Where each one must be checked, check at most every `pause` seconds."""
         with self.lock:
-            self._take_ends()
-            if self._follow is not by_asking or time.monotonic() - self._asked < pause:
+            self._remove_ended()
+            if self._follow is not by_asking or time.monotonic() - self._checked_at < pause:
                 return
-            self._asked = time.monotonic()
+            self._checked_at = time.monotonic()
             for holding in [h for h in self._alive.values() if h.reference.expired()]:
                 self._forget(holding)
 
@@ -148,10 +148,10 @@ class Registry:
         with self.lock:
             self._sink = sink
             self._alive.clear()
-            self._ends.clear()
+            self._ended.clear()
 
     @touches
-    def _bear(
+    def _add(
         self, tensor: Any, storage: Any, address: int, category: str, layer: str, role: str, stack: int | None
     ) -> Holding:
         holding = Holding(address, storage.nbytes(), tensor.device)
@@ -161,13 +161,13 @@ class Registry:
         if stack is None and self._sink.stacks:
             holding.stack = self._stacks.capture()
         holding.born = self.step
-        holding.reference = self._follow(storage, address, self._ends)
+        holding.reference = self._follow(storage, address, self._ended)
         self._alive[address] = holding
         self._sink.born(holding)
         return holding
 
     @touches
-    def _tell(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
+    def _update(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
         """Add what is newly known about a storage."""
         changed = False
         if STRENGTH[category] > STRENGTH[holding.category]:
@@ -180,9 +180,9 @@ class Registry:
         if changed:
             self._sink.changed(holding)
 
-    def _take_ends(self) -> None:
-        while self._ends:
-            reference = self._ends.popleft()
+    def _remove_ended(self) -> None:
+        while self._ended:
+            reference = self._ended.popleft()
             holding = self._alive.get(reference.address)
             if holding is not None and holding.reference is reference:
                 self._forget(holding)

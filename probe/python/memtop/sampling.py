@@ -13,13 +13,13 @@ class Sampling:
         self._share = share
         self._most = credit_ns
         self._credit = float(credit_ns)
-        self._sure = 0  # looks that are made at any cost
+        self._promised = 0  # looks that are made at any cost
 
     def begin(self, looks: int = 0) -> None:
         """Fill the budget: a viewer has come, or waits for the effect of a change. `looks` looks are made at any cost;
         what they overspend is saved up afterwards."""
         self._credit = float(self._most)
-        self._sure = looks
+        self._promised = looks
 
     def pay(self, cost_ns: float) -> None:
         """Subtract the cost of a look."""
@@ -28,7 +28,7 @@ class Sampling:
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took `duration_ns`."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
-        if self._credit <= 0 and self._sure <= 0:
+        if self._credit <= 0 and self._promised <= 0:
             return False
-        self._sure -= 1
+        self._promised -= 1
         return True

@@ -94,7 +94,7 @@ class Watch:
         then."""
         with self._lock:
             if wanted and not self._wanted:
-                self._look_where()
+                self._choose_memory()
                 self._begin()
                 self.sampling.begin()
                 self._scanning.begin(looks=1)
@@ -109,7 +109,7 @@ class Watch:
         """Return the memory that is watched, or that would be if watching began now. Any thread may ask."""
         with self._lock:
             if not self._wanted:
-                self._look_where()
+                self._choose_memory()
             return self.memory
 
     @property
@@ -130,7 +130,7 @@ class Watch:
         whose request has just failed in this thread."""
         with self.registry.lock:
             if not self._wanted:
-                self._look_where()
+                self._choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
             self.look.gathering.scan(device)
@@ -140,7 +140,7 @@ class Watch:
                 self.registry.clear(self.memory)
             return found
 
-    def _look_where(self) -> bool:
+    def _choose_memory(self) -> bool:
         """Choose the memory to watch: the device's as soon as the program uses one. Report whether the choice has
         changed."""
         if isinstance(self.memory, CudaMemory) or not cuda.present():
@@ -149,11 +149,11 @@ class Watch:
         self.memory = CudaMemory(self.journal)
         return True
 
-    def _go_to_device(self) -> None:
+    def _move_to_device(self) -> None:
         """Watch the device's memory from now on, if the program has begun to use one."""
         if isinstance(self.memory, HostMemory) and cuda.present() and self._lock.acquire(blocking=False):
             try:
-                if self._wanted and self._look_where():
+                if self._wanted and self._choose_memory():
                     self._begin()
                     self.look.renew()
             finally:
@@ -224,7 +224,7 @@ class Watch:
         if not self._wanted and not self.look.on:
             self._pass(optimizer, now, duration)
             return
-        self._go_to_device()
+        self._move_to_device()
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
@@ -302,15 +302,15 @@ class Watch:
         handling a step or a call."""
         if self._taking.acquire(blocking=False):
             try:
-                self._take_up(model)
+                self._measure_call(model)
             finally:
                 self._taking.release()
 
-    def _take_up(self, model: Any) -> None:
+    def _measure_call(self, model: Any) -> None:
         now = time.perf_counter_ns()
         duration, self._called_at = now - self._called_at, now
         self.models.add(model)
-        self._go_to_device()
+        self._move_to_device()
         if not self._wanted:
             self._account.called(self.models)
         elif self._scanning.next(duration):

@@ -23,7 +23,7 @@ from memtop.threads import allowed, trespasses
 
 @pytest.fixture(autouse=True)
 def checked_threads() -> Iterator[None]:
-    """Have the thread of each test be the program's, and no other touch what is the program's."""
+    """Treat each test's thread as the program's, and fail if another thread touches the program's objects."""
     trespasses.clear()
     with allowed():
         yield

@@ -30,9 +30,9 @@ class Pretended:
         self.viewers: list[int] = []  # the counts, one after the other
         self.step = 0
         self.amp = "off"
-        self.asked: dict[str, int] = {}  # its values of later steps, and of which
+        self.asked: dict[str, int] = {}  # the values for later steps, with the step of each
         self.refuses = False
-        self.cached = False  # there is a caching allocator, which tells of itself by snapshots
+        self.cached = False  # there is a caching allocator, which reports its memory in snapshots
         self.gauges: list[Json] = []
         self.sizes: dict[int, int] = {}
         self.stack = self._stack()
@@ -68,7 +68,7 @@ class Pretended:
         self._begin(self.step + 1)
 
     def _begin(self, step: int) -> None:
-        """Use what was asked for, if the step is to."""
+        """Use the requested values that are due at this step."""
         for value in [value for value, at in self.asked.items() if at <= step]:
             self.amp = value
             self.asked = {}

@@ -1,4 +1,4 @@
-"""Snapshots of real programs, which lie beside the project, and what is known of them."""
+"""Snapshots of real programs, in a folder beside the project, and the numbers known about them."""
 
 from __future__ import annotations
 

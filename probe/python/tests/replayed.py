@@ -1,9 +1,9 @@
-"""A program on a device that is not there: the stand-in for PyTorch's allocator, with the agent.
+"""A program on a device that does not exist: the stand-in for PyTorch's allocator, with the agent.
 
-Its arguments are a recorded snapshot, and how many of the blocks that it begins with are
-parameters. It prints that it is ready, and does what each line of its standard input
-says: a number is how many events happen, "snapshot" has the agent take one now, and
-"oom BYTES FREE" is a request that fails. It answers with a line.
+Its arguments are a recorded snapshot, and how many of the blocks at the beginning are
+parameters. It prints that it is ready, and then obeys the lines of its standard input: a
+number is how many events should happen, "snapshot" makes the agent take one now, and
+"oom BYTES FREE" is a request that fails. It answers each with a line.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def take(watch: Watch) -> None:
-    """Take a snapshot without regard to what it costs."""
+    """Take a snapshot at any cost."""
     memory = watch.source()
     assert isinstance(memory, CudaMemory)
     memory._snapshots.take()
 
 
 def give_parameters(watch: Watch, allocator: Allocator, count: int) -> None:
-    """Have scans find tensors at the addresses of the first blocks."""
+    """Make scans find tensors at the addresses of the first blocks."""
     watch.registry._follow = by_callback
     blocks = [b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
     tensors = [Tensor(b["address"], b["requested_size"]) for b in blocks[:count]]

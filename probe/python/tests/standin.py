@@ -1,8 +1,8 @@
-"""A stand-in for PyTorch's caching allocator on a CUDA device: a recorded snapshot, played again.
+"""A stand-in for PyTorch's caching allocator on a CUDA device: it replays a recorded snapshot.
 
-It takes the place of what `torch._C` has of the allocator, so that all of PyTorch's own
-Python and all of the agent runs as on a machine with a device. At each moment there are
-the segments and blocks that there were when the snapshot's history was recorded.
+It replaces the allocator's functions in `torch._C`, so PyTorch's own Python code and the agent
+run as on a machine with a device. At each moment it has the segments and blocks of that moment in
+the snapshot's history.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Device:
         self.at = len(trace)
         self.segments = {s["address"]: {k: v for k, v in s.items() if k != "blocks"} for s in segments}
         self.blocks = {b["address"]: dict(b) for s in segments for b in s["blocks"] if b["state"] != INACTIVE}
-        self.real: dict[int, dict[str, Any]] = {}  # by event, the block or segment that it brought
+        self.real: dict[int, dict[str, Any]] = {}  # by event, the block or segment that it added
         self.recorded: deque[dict[str, Any]] = deque()
         self.counts = {"allocated": 0, "freed": 0}
         while self.at > 0:
@@ -136,7 +136,7 @@ class Device:
             self._grow("reserved_bytes", -self.segments.pop(address)["total_size"])
 
     def _size(self, address: int, requested: int) -> int:
-        """Return how large a block becomes: the allocator leaves no piece that is too small for its kind of segment."""
+        """Return the size that a block becomes: the allocator leaves no piece too small for its kind of segment."""
         segment = max(a for a in self.segments if a <= address)
         end = segment + self.segments[segment]["total_size"]
         size = -(-requested // 512) * 512
@@ -144,12 +144,12 @@ class Device:
         return size if free - size > self._least(segment) else free
 
     def _least(self, segment: int) -> int:
-        """Return up to how many bytes no piece of a segment may have."""
+        """Return the size up to which no piece of a segment may remain."""
         about = self.segments[segment]
         return 0 if about["segment_type"] == "small" or about.get("is_expandable") else 1 << 20
 
     def _grow_blocks(self) -> None:
-        """Give blocks the bytes behind them that cannot be a piece of their own."""
+        """Add to each block the bytes behind it that are too few to be a piece of their own."""
         for segment in self.described():
             before = None
             for block in segment["blocks"]:
@@ -164,10 +164,10 @@ class Device:
 
 
 class Allocator:
-    """All devices of a program. `replaced` says what of `torch._C` it takes the place of."""
+    """All devices of a program. `replaced` returns the functions of `torch._C` that it replaces."""
 
     def __init__(self, path: Path, now: bool = True) -> None:
-        """Begin at the start of a snapshot's history; its times are moved to now, or not."""
+        """Begin at the start of a snapshot's history. If wanted, move its times to now."""
         with open(path, "rb") as file:
             self.contents = pickle.load(file)
         traces = self.contents["device_traces"]
@@ -196,7 +196,7 @@ class Allocator:
         return happened
 
     def replaced(self) -> dict[str, Any]:
-        """Return what takes the place of what, by name in `torch._C`."""
+        """Return the replacements, by name in `torch._C`."""
         return {
             "_cuda_getDeviceCount": lambda: len(self.devices),
             "_cuda_getAllocatorBackend": lambda: "native",
@@ -208,7 +208,7 @@ class Allocator:
         }
 
     def install(self, replace: Callable[[Any, str, Any], None] = setattr) -> None:
-        """Take the allocator's place."""
+        """Replace the allocator."""
         replace(torch.cuda, "is_initialized", lambda: True)
         for name, value in self.replaced().items():
             replace(torch._C, name, value)
@@ -250,7 +250,7 @@ class Allocator:
 
 
 class Storage:
-    """What the registry asks of a storage."""
+    """The methods of a storage that the registry calls."""
 
     def __init__(self, address: int, size: int) -> None:
         self.address = address
@@ -264,7 +264,7 @@ class Storage:
 
 
 class Tensor:
-    """What the registry asks of a tensor."""
+    """The methods of a tensor that the registry calls."""
 
     def __init__(self, address: int, size: int, device: int = 0) -> None:
         self.storage = Storage(address, size)

@@ -1,4 +1,4 @@
-"""What is said of a program's memory between two looks: what its own thread has finished, and when."""
+"""The memory that the agent reports between two looks: the last count of the program's own thread, with its time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_a_viewer_sees_first_is_there_after_one_step(watch: Watch) -> None:
     counted = asked(watch)
     call_in_a_thread(lambda: watch.want(True))
     assert not watch.looked
-    assert asked(watch) == counted  # until the program has looked, what was known
+    assert asked(watch) == counted  # until the program is measured, the last count
     job.step()
     assert watch.looked
     assert asked(watch).allocated >= job.trained_bytes()
@@ -88,7 +88,7 @@ def test_a_program_without_steps_is_looked_at_when_it_calls_a_model(watch: Watch
     model(torch.randn(2, 8))
     assert not torch.nn.modules.module._global_forward_pre_hooks
     assert asked(watch).allocated == held
-    call_in_a_thread(lambda: watch.want(True))  # by which alone its next call is waited for
+    call_in_a_thread(lambda: watch.want(True))  # from here on only its next call is waited for
     kept = model(torch.randn(2, 8)).detach()
     assert watch.looked and not torch.nn.modules.module._global_forward_pre_hooks
     assert asked(watch).allocated >= held
@@ -107,7 +107,7 @@ def test_a_viewer_that_comes_right_after_another_sees_all_after_one_step(watch: 
     job = Job()
     call_in_a_thread(lambda: watch.want(True))
     for _ in range(2):
-        job.step()  # from here on there are hooks, which do not go before the next step ends
+        job.step()  # from here on there are hooks; they are removed only after the next step
     call_in_a_thread(lambda: watch.want(False))
     call_in_a_thread(lambda: watch.want(True))
     job.step()
@@ -126,7 +126,7 @@ def test_a_program_without_steps_is_looked_at_between_its_calls_alone(watch: Wat
 
     model = torch.nn.Sequential(Asking(4, 4), torch.nn.ReLU())
     model(torch.randn(1, 4))
-    assert looked == []  # a layer of a call that has begun is no moment to look at
+    assert looked == []  # a layer inside a running call is not the moment to measure
     model(torch.randn(1, 4))
     assert looked == ["Sequential"]
 
@@ -138,7 +138,7 @@ def test_of_calls_that_began_together_one_is_looked_at(watch: Watch, monkeypatch
     call_in_a_thread(watch.devices)
     hooks = list(torch.nn.modules.module._global_forward_pre_hooks.values())
     model = torch.nn.Linear(8, 8)
-    for _ in range(2):  # as PyTorch does in two threads, each of which has taken the hooks before it calls one
+    for _ in range(2):  # PyTorch may do so in two threads, which read the hooks before either calls one
         call_in_a_thread(lambda: [hook(model, ()) for hook in hooks])
     assert len(looked) == 1
 
@@ -180,7 +180,7 @@ def test_tuples_that_another_thread_fills_are_left_alone(watch: Watch) -> None:
         try:
             while not ended.is_set():
                 tuple(number for number in range(50))
-        except SystemError as error:  # another reference to the tuple was there
+        except SystemError as error:  # another reference to the tuple existed
             failed.append(error)
 
     thread = threading.Thread(target=fill)

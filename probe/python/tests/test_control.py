@@ -31,7 +31,7 @@ NEEDS = {"resnet": "torchvision", "gpt2": "transformers", "lora": "peft"}
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     begun: list[Job] = []
-    for module in ("look", "gradients"):  # where the ends of storages must be asked for, a test cannot wait to ask
+    for module in ("look", "gradients"):  # where the ends of storages must be checked, check every time
         monkeypatch.setattr(f"memtop.{module}.PAUSE", 0)
 
     def begin(name: Any, *arguments: Any, **named: Any) -> Job:
@@ -46,7 +46,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def image(model: Any) -> list[Any]:
-    """Return what a model's modules have in their `__dict__`, in order, with the identity of each thing."""
+    """Return the contents of each module's `__dict__`, in order, with the id of each object."""
     return [
         (path, [(name, sorted(value) if name == "_buffers" else id(value)) for name, value in module.__dict__.items()])
         for path, module in model.named_modules()
@@ -92,7 +92,7 @@ class Doubled(torch.autograd.Function):  # type: ignore[misc]
 
 
 class Block(torch.nn.Module):  # type: ignore[misc]
-    """A block; what it does beside its output is `kind`'s."""
+    """A block. `kind` names its side effect."""
 
     def __init__(self, kind: str = "") -> None:
         super().__init__()
@@ -323,7 +323,7 @@ def test_models_that_others_run_are_left_alone(job: Any, name: str, why: str) ->
     for key, value in (("checkpoint", "all"), ("amp", "bf16")):
         with pytest.raises(Refused, match=why):
             j.change(key, value)
-    type(wrapper).__name__ = "Ended"  # PyTorch 2.1 keeps it for a while, and it shall be no model of later tests
+    type(wrapper).__name__ = "Ended"  # PyTorch 2.1 keeps it for a while, and later tests must not see it as a model
 
 
 def test_a_compiled_forward_is_left_alone(job: Any) -> None:
@@ -341,7 +341,7 @@ def test_garbage_is_collected_once(job: Any) -> None:
     j.train(3)
     ring: list[Any] = []
     ring.append(ring)
-    gone = weakref.ref(j.model.tokens.weight.new_zeros(1))  # something else that is weakly held
+    gone = weakref.ref(j.model.tokens.weight.new_zeros(1))  # another object with a weak reference
     before = gc.get_stats()[2]["collections"]
     j.change("action", "collect-garbage")
     j.train(1)

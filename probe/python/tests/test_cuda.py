@@ -1,4 +1,4 @@
-"""The memory of devices, against a stand-in for PyTorch's allocator that plays recorded snapshots again."""
+"""The memory of devices, with a stand-in for PyTorch's allocator that replays recorded snapshots."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def allocator(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
 
 
 class Watched:
-    """Memory of devices that is watched."""
+    """Watched memory of devices."""
 
     def __init__(self) -> None:
         self.journal = Journal()
         self.memory = CudaMemory(self.journal)
         self.registry = Registry(self.memory, Stacks(self.journal))
-        self.registry._follow = by_callback  # storages of PyTorch are told of in other ways by its older versions
+        self.registry._follow = by_callback  # older versions of PyTorch report the end of storages in other ways
         self.memory.begin(self.registry)
 
     def snapshot(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
     tensor = Tensor(block["address"], block["requested_size"])
     watched.memory._snapshots.take()
     watched.registry.see(tensor, "parameter", "layers.0", "weight", 0)
-    watched.memory._snapshots.take()  # for what was learned, though no memory has changed
+    watched.memory._snapshots.take()  # a category has changed, though no memory has
     [tags] = watched.tags()
     [(address, number)] = tags.notes
     assert address == block["address"]

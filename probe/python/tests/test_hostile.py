@@ -1,4 +1,4 @@
-"""Peers that mean ill, are broken, or do not read."""
+"""Peers that are malicious, broken, or do not read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def post(body: str) -> str:
 
 
 def answer_of(peer: socket.socket) -> tuple[int, str]:
-    """Return the status and the body of an answer after which the connection is closed, or which has a length."""
+    """Return the status and the body of an answer that has a length, or after which the connection is closed."""
     data = b""
     while b"\r\n\r\n" not in data and (more := peer.recv(65536)):
         data += more
@@ -81,12 +81,12 @@ def test_requests_that_are_refused_in_one_line(serving: Serving, request_: str, 
     assert got == status and text.count("\n") == 1 and text.isascii()
     assert says in json.loads(text)["error"] or says in text
     if status in (413, 431):
-        assert peer.recv(1) == b""  # and no error because something was left unread
+        assert peer.recv(1) == b""  # and no error because of unread data
     assert serving.peer().ask("/v1/info")[0] == 200
 
 
 def _send(peer: socket.socket, data: bytes) -> None:
-    with contextlib.suppress(OSError):  # the answer may come before all of it was taken
+    with contextlib.suppress(OSError):  # the answer may come before everything was read
         peer.sendall(data)
 
 
@@ -214,7 +214,7 @@ def test_a_viewer_that_falls_behind_learns_how_much_it_missed(tmp_path: Path, mo
         at = stream.next
     _, info = small.peer().ask("/v1/info")
     assert info["dropped_events"] == missed > 0
-    assert info["dropped_steps"] == 0  # the last are repeated
+    assert info["dropped_steps"] == 0  # the last steps are repeated
     small.close()
 
 

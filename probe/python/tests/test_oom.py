@@ -1,4 +1,4 @@
-"""What is written when memory runs out, against the stand-in for PyTorch's allocator."""
+"""The files written when memory runs out, with the stand-in for PyTorch's allocator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Dying:
         return caught.value
 
     def files(self) -> list[str]:
-        """Return the names of what was written, but for the times in them."""
+        """Return the names of the written files, without the times in them."""
         return sorted(os.listdir(dead.folder()))
 
     def snapshot(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Dying:
         return found
 
     def answer(self) -> dict[str, Any]:
-        """Return the answer that was written."""
+        """Return the report that was written."""
         [name] = [name for name in self.files() if name.endswith(".json")]
         found: dict[str, Any] = json.loads(Path(dead.folder(), name).read_text())
         return found
@@ -78,7 +78,8 @@ def dying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dying]:
 @needs_recorded
 def test_the_snapshot_and_the_answer_are_there_before_the_exception_and_its_text_says_where(dying: Dying) -> None:
     seen: list[list[str]] = []
-    dying.allocator.observers.append(lambda *_: seen.append(dying.files()))  # the program's own, after the agent's
+    # an observer of the program, called after the agent's
+    dying.allocator.observers.append(lambda *_: seen.append(dying.files()))
     error = dying.run_out()
     [files] = seen
     assert [name.rpartition(".")[2] for name in files] == ["json", "pickle"]

@@ -1,4 +1,4 @@
-"""Where the socket lies, and who may use it."""
+"""The place of the socket, and its safety."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_sockets_that_were_left_behind_are_replaced(tmp_path: Path) -> None:
     for name in (f"{me.pid}-{me.start}.sock", f".{me.pid}-{me.start}.sock", "4711-1.sock"):
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(folder / name))
-    others = ("notes.txt", "4712-1.sock")  # the second is no socket
+    others = ("notes.txt", "4712-1.sock")  # the second is not a socket
     for name in others:
         (folder / name).write_text("")
     serving = Serving(folder)

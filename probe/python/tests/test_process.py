@@ -1,4 +1,4 @@
-"""What the server leaves alone in the process that it runs in. Each test is a program of its own."""
+"""The server changes nothing else in its process. Each test is a program of its own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Program:
         )  # fmt: skip
 
     def path(self) -> str:
-        """Return the socket, when it is there."""
+        """Return the socket as soon as it exists."""
         found: list[Path] = []
 
         def there() -> bool:
@@ -53,7 +53,7 @@ class Program:
         return str(found[0])
 
     def end(self) -> tuple[int, str, str]:
-        """Return the exit code and what was printed."""
+        """Return the exit code and the output."""
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
@@ -139,7 +139,7 @@ while stream.next < journal.events:
 
 
 def test_a_forked_child_has_nothing_of_the_server_and_takes_nothing_from_it(folder: Path) -> None:
-    # The one socket that the child has is the viewer's own end, which this program opened itself.
+    # The child's one socket is the viewer's end, which this program opened itself.
     code, out, err = Program(folder, WATCHED + FORKED).end()
     assert (code, out, err) == (0, "1 1 True 200\n", "")
 
@@ -218,7 +218,7 @@ def test_an_idle_server_never_wakes_up(folder: Path) -> None:
 
 
 def select_nothing(seconds: float) -> bool:
-    """Let time pass: that nothing happens can only be seen in time."""
+    """Wait a moment: only time can show that nothing happens."""
     import select
 
     select.select([], [], [], seconds)

@@ -1,4 +1,4 @@
-"""What each request is answered with."""
+"""The answer to each request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memtop.wire import BASE, EVENTS
 
 
 class Source:
-    """What frames are made of."""
+    """The parts of frames."""
 
 
 def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> None:

@@ -31,11 +31,11 @@ TOUCHING = {
     "modules", "named_modules", "_parameters", "_buffers", "_modules", "_forward_hooks", "_backward_hooks",
     "next_functions", "register_hook", "register_prehook", "register_post_accumulate_grad_hook", "expired",
 }  # fmt: skip
-NO_OBJECTS = {"self", "sys", "torch", "nn", "signature"}  # whose attributes of these names are others
+NO_OBJECTS = {"self", "sys", "torch", "nn", "signature"}  # names whose attributes with these names are something else
 
 
 def unmarked(source: str, file: str) -> list[str]:
-    """Return where a function touches something that neither it nor one around it is marked to touch."""
+    """Return the places where a function touches an object, though neither it nor one around it has a mark for that."""
     return [f"{file}:{line} {what}" for line, what in _unmarked(ast.parse(source), False)]
 
 
@@ -74,7 +74,7 @@ def test_the_search_for_marks_finds_what_has_none(source: str, places: list[str]
 
 
 def in_a_thread(function: Any) -> BaseException | None:
-    """Call a function in a thread of its own, and return what it raised."""
+    """Call a function in a thread of its own, and return the exception that it raised."""
     raised: list[BaseException] = []
 
     def call() -> None:
@@ -149,7 +149,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_forked_child_goes_on_without_the_agent(tmp_path: Path) -> None:
-    """Such as a worker that loads data: it forks in the program's own code, and no hook of PyTorch's is called."""
+    """For example a data loader's worker: it forks in the program's own code, outside any hook of PyTorch."""
     environment = {**os.environ, "PYTHONPATH": str(Path(memtop.__file__).parents[1]), "MEMTOP_DIR": str(tmp_path / "m")}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -157,7 +157,7 @@ def test_a_forked_child_goes_on_without_the_agent(tmp_path: Path) -> None:
 
 
 class Optimizers:
-    """Two optimizers with gradients, one of which another thread steps."""
+    """Two optimizers with gradients; another thread steps one of them."""
 
     def __init__(self) -> None:
         self.mine, self.other = (torch.optim.SGD(torch.nn.Linear(4, 4).parameters(), lr=0.1) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What the agent says of a model, held against counts of the test's own."""
+"""The agent's numbers for a model, compared with the test's own counts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def train_steps(make: Any, steps: int, before_step: Any = None, after_step: Any 
 
 
 def await_no_model() -> None:
-    """Return when no model of another test is left: a thread that ends late may have one, whose bytes would count."""
+    """Wait until no model of another test is alive: a thread that ends late may hold one, and its bytes would count."""
     end = time.monotonic() + 10
     gc.collect()
     while (left := models()) and time.monotonic() < end:
@@ -177,7 +177,7 @@ class TestOfAModel:
         train_steps(make, 6)
         steps = steps_of(watch)
         assert steps[4]["allocated_bytes"] == steps[6]["allocated_bytes"]
-        # Where storages must be asked whether they have ended, some are asked late.
+        # Where storages must be checked, the end of some is noticed late.
         within = {"abs": 8} if watch.registry.exact else {"rel": 0.3}
         assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
 
@@ -374,7 +374,7 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
 
 
 def test_an_agent_that_leaves_breaks_no_step() -> None:
-    """Another hook behind the agent's is called too in the step in which the agent leaves, and in all after it."""
+    """A hook that follows the agent's is still called in the step in which the agent leaves, and in all later steps."""
     watch = Watch(Journal())
     called = []
     handle = register_optimizer_step_post_hook(lambda *_: called.append(1))
@@ -394,7 +394,7 @@ def test_an_agent_that_leaves_breaks_no_step() -> None:
 
 
 def test_a_step_is_taken_up_by_one_thread() -> None:
-    """What another thread steps meanwhile is not waited for."""
+    """The agent does not wait for an optimizer that another thread steps meanwhile."""
     watch = Watch(Journal())
     weight = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.SGD([weight], 0.1)

@@ -41,7 +41,7 @@ def test_json_has_no_numbers_that_are_none_and_nothing_unprintable() -> None:
 
 
 def test_the_frames_of_the_page() -> None:
-    """The example of docs/protocol.md has the bytes that a frame with its payload gets here."""
+    """A frame with the payload of the example in docs/protocol.md gets the same bytes here as there."""
     frames = Frames()
     assert frames.message(HELLO, {"version": 1, "pid": 7}) == bytes.fromhex("0a15") + b'{"version":1,"pid":7}' + (
         bytes.fromhex("47916c36")

@@ -1,9 +1,9 @@
-"""Looks at programs that train: python looks.py MEMTOP [KIND...] [--lists N] [--attaches N] [--minutes N].
+"""Watches programs that train: python looks.py MEMTOP [KIND...] [--lists N] [--attaches N] [--minutes N].
 
-Each program trains as fast as it can while `memtop ls`, `memtop attach --once`, `memtop metrics` and, of ranks,
-`--all-ranks` look at it again and again, and a viewer for some minutes. It must not end before it is told to, every
-look must be answered but a few lists, none may say of memory that it does not know that it is none, and the losses
-must be those of the same program that nobody looked at.
+Each program trains as fast as it can. Meanwhile `memtop ls`, `memtop attach --once`, `memtop metrics` and, for
+ranks, `--all-ranks` run again and again, and a viewer watches for some minutes. The program must not end early. All
+commands but a few lists must get an answer. If a program's memory is not known, no answer may call it zero. The
+losses must be those of the same program that nobody watched.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from program import KINDS, RANKS
 
 PROGRAM = Path(__file__).with_name("program.py")
 AGENT = Path(__file__).parents[2]
-UNANSWERED = 0.02  # of the looks, as a part of the lists: a busy machine may have a program miss their seconds
-COMPARED = 20_000  # steps of which the losses are held against those of a program by itself
+UNANSWERED = 0.02  # the part of the lists that may miss a program: on a busy machine it may answer too late
+COMPARED = 20_000  # steps whose losses are compared with those of an unwatched program
 
 
 class Failed(Exception):
-    """A program or a look did what it must not."""
+    """The program or a command did something that it must not."""
 
 
 class Looked:
-    """A program that trains until `end`, with an agent. Its socket, boxes and losses lie in a folder of its own."""
+    """A program that trains until `end`, with an agent. Its socket, boxes and losses are in a folder of its own."""
 
     def __init__(self, memtop: str, kind: str, folder: Path, lists: int) -> None:
         self.kind, self.memtop, self.folder = kind, memtop, folder
@@ -52,7 +52,7 @@ class Looked:
     def begin(self) -> None:
         """Wait until the program can be attached to."""
         self.pids = self._pids()
-        self.open = [open(self.pipe, "wb") for _ in self.pids]  # noqa: SIM115 # their ends are what the ranks wait for
+        self.open = [open(self.pipe, "wb") for _ in self.pids]  # noqa: SIM115  # the ranks wait until these are closed
 
     def _pids(self) -> list[int]:
         until = time.monotonic() + 120
@@ -86,7 +86,8 @@ class Looked:
         return done.stdout
 
     def list(self) -> None:
-        """Have memtop list all programs, this one among them, and none of its memory as nothing at all."""
+        """Run `memtop ls`. This program must be in the list, and memory that is not known must not be listed as
+        zero."""
         rows = {row["pid"]: row for row in json.loads(self.look("ls", "--json")) if row["pid"] in self.pids}
         problems = [row["problem"] for row in rows.values() if "problem" in row]
         if problems or len(rows) < len(self.pids):
@@ -107,7 +108,7 @@ class Looked:
             raise Failed(f"{self.kind} ended with {code}: {self.said()}")
 
     def end(self) -> None:
-        """Have the program come to its end by itself."""
+        """Wait for the program to end by itself."""
         for end in self.open:
             end.close()
         code = self.process.wait(timeout=120)
@@ -131,7 +132,7 @@ def command_of(kind: str, losses: Path, *arguments: str) -> list[str]:
 
 
 def look_at(memtop: str, kind: str, lists: int, attaches: int, minutes: float) -> dict[str, Any]:
-    """Look so often and so long, and return what was seen of it all. It raises `Failed`."""
+    """Watch the program so often and so long. Return the results. It raises `Failed`."""
     with tempfile.TemporaryDirectory(prefix="looked-") as name:
         folder = Path(name)
         job = Looked(memtop, kind, folder, lists)
@@ -160,7 +161,7 @@ def look_at(memtop: str, kind: str, lists: int, attaches: int, minutes: float) -
 
 
 def compare(kind: str, folder: Path) -> dict[str, int]:
-    """Hold the losses against those of the program by itself, to the bit."""
+    """Compare the losses with those of an unwatched program, bit by bit."""
     looked = sorted(folder.glob("looked.*"))
     steps = min(file.stat().st_size for file in looked) // 8
     if not steps:
@@ -188,7 +189,7 @@ def main() -> None:
 
 
 def report(options: argparse.Namespace, kind: str) -> bool:
-    """Look at a program and print what was seen; return whether something failed."""
+    """Watch a program and print the results. Return whether something failed."""
     try:
         seen = look_at(options.memtop, kind, options.lists, options.attaches, options.minutes)
     except Failed as failure:

@@ -1,7 +1,7 @@
-"""A program that is looked at while it trains as fast as it can: python program.py KIND --losses FILE [--steps N].
+"""A program that is watched while it trains as fast as it can: python program.py KIND --losses FILE [--steps N].
 
-Without --steps it goes on until its standard input ends. It writes each loss as it is, to the bit, so that the
-losses of a program that was looked at can be held against those of one that was not.
+Without --steps it goes on until its standard input ends. It writes each loss with all its bits, so that the losses of a
+watched program can be compared with those of an unwatched one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Step = Callable[[], Any]
 
 
 def linears(**options: Any) -> Step:
-    """Train twelve small layers: in each second tens of thousands of small tensors are made and freed."""
+    """Train twelve small layers: each second, tens of thousands of small tensors are made and freed."""
     model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(12)))
     return plain(
         model, torch.optim.AdamW(model.parameters(), **options), lambda: model(torch.randn(8, 64)).pow(2).mean()
@@ -75,7 +75,7 @@ def fsdp2() -> Step:
 
 
 def gan() -> Step:
-    """Train two models that have an optimizer each."""
+    """Train two models, each with an optimizer."""
     maker, judge = (torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Linear(32, out)) for out in (16, 1))
     optimizers = [torch.optim.Adam(model.parameters()) for model in (maker, judge)]
 
@@ -91,7 +91,7 @@ def gan() -> Step:
 
 
 def accumulating() -> Step:
-    """Train under autocast, with checkpoints, by a step for several backwards."""
+    """Train under autocast, with checkpoints, and several backward passes for each step."""
     from torch.utils.checkpoint import checkpoint
 
     blocks = torch.nn.ModuleList(
@@ -115,7 +115,7 @@ def accumulating() -> Step:
 
 
 def threads() -> Step:
-    """Train one model beside another one that a thread trains."""
+    """Train one model while a thread trains another."""
     other = linears(foreach=False)
 
     def beside() -> None:
@@ -124,7 +124,7 @@ def threads() -> Step:
 
     besides.append(threading.Thread(target=beside))
     besides[-1].start()
-    generator = torch.Generator().manual_seed(1)  # the other thread takes from the common one
+    generator = torch.Generator().manual_seed(1)  # the other thread uses the common generator
     model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(12)))
     with torch.no_grad():
         for parameter in model.parameters():
@@ -142,7 +142,7 @@ class Squares(torch.utils.data.Dataset):  # type: ignore[misc,type-arg]
 
 
 def loading() -> Step:
-    """Train on what two workers load."""
+    """Train on batches that two workers load."""
     loader = torch.utils.data.DataLoader(Squares(), batch_size=8, num_workers=2, persistent_workers=True)
 
     def endless() -> Iterator[Any]:
@@ -155,7 +155,7 @@ def loading() -> Step:
 
 
 def serving() -> Step:
-    """Answer, and train nothing. What it has answered lately is kept."""
+    """Answer requests without training. The latest answers are kept."""
     model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(12))).eval()
     cache: list[Any] = []
 
@@ -169,7 +169,7 @@ def serving() -> Step:
 
 
 def lightning(write: Callable[[float], None], steps: int) -> None:
-    """Train by Lightning, whose loop is its own."""
+    """Train with Lightning, which has a loop of its own."""
     import logging
     import warnings
 
@@ -206,10 +206,10 @@ KINDS: dict[str, Any] = {
     "linears": linears, "for-loop": lambda: linears(foreach=False), "ddp": ddp, "fsdp2": fsdp2, "gan": gan,
     "accumulating": accumulating, "threads": threads, "loading": loading, "serving": serving, "lightning": None,
 }  # fmt: skip
-RANKS = ("ddp", "fsdp2")  # kinds of which there are two processes
+RANKS = ("ddp", "fsdp2")  # kinds that run as two processes
 
 ended = threading.Event()
-besides: list[threading.Thread] = []  # which end with the program
+besides: list[threading.Thread] = []  # threads that end with the program
 
 
 def main() -> None:
@@ -228,7 +228,7 @@ def main() -> None:
 
 
 def await_end() -> None:
-    """Wait for the file that says that the program is to end: of a launcher's ranks none has its standard input."""
+    """Wait for the file that tells the program to end: a launcher's ranks do not get its standard input."""
     with open(os.environ["LOOKED_END"], "rb") as pipe:
         pipe.read()
     ended.set()

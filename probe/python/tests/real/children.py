@@ -1,5 +1,5 @@
-"""A job that makes children while it trains: python children.py fork|spawn|forkserver|loader. It begins with a line on
-its standard input. A child prints its loss, and what it has of an agent."""
+"""A job that starts children while it trains: python children.py fork|spawn|forkserver|loader. It begins when it reads
+a line from its standard input. Each child prints its loss, and whether it has parts of an agent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import torch
 from subjects import Subject, gpt
 
 STEPS = 24
-EVERY = 8  # steps with a child each time
+EVERY = 8  # one child every so many steps
 
 
 def report(subject: Subject, seed: int) -> str:
-    """Train a little in a child, and say what there is of an agent. A child that was forked trains to a step's end, as
-    no other does, which would be a rank that has an agent of its own."""
+    """Train a little in a child, and return the parts of an agent that it has. Only a forked child trains to the end of
+    a step: any other would count as a rank and get an agent of its own."""
     torch.manual_seed(seed)
     loss, _ = subject.loss_of(subject.model, subject.batch())
     loss.backward()
@@ -37,7 +37,7 @@ def work(queue: Any, seed: int, subject: Subject | None = None) -> None:
 
 
 class Batches(torch.utils.data.Dataset):  # type: ignore[misc,type-arg]
-    """Loads batches, each with what its worker has of an agent."""
+    """Loads batches. Each batch says which parts of an agent its worker has."""
 
     def __len__(self) -> int:
         return EVERY

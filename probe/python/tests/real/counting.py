@@ -1,4 +1,4 @@
-"""Counts of the tests' own: what a training step holds, by hooks and loops that share nothing with the agent."""
+"""The tests' own counts of the memory of a training step, by hooks and loops that share nothing with the agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from subjects import Subject
 
 @dataclass
 class Count:
-    """What one step held, in bytes: by category at the end of its forward and after it, and by layer what was saved."""
+    """The memory of one step, in bytes: by category at the end of its forward and after it, and saved bytes by
+    layer."""
 
     forward: dict[str, int] = field(default_factory=dict)
     after: dict[str, int] = field(default_factory=dict)
@@ -21,8 +22,8 @@ class Count:
 
 
 def train(make: Callable[[], Subject], steps: int, at: int = 0, look: Any = None) -> list[float]:
-    """Train, and return the losses. In step `at`, `look` has a context for the forward, and is asked after it and after
-    the step."""
+    """Train, and return the losses. In step `at`, `look` is a context around the forward, and is asked after it and
+    after the step."""
     torch.manual_seed(1)
     subject = make()
     optimizer = subject.optimizer()
@@ -46,14 +47,14 @@ def train(make: Callable[[], Subject], steps: int, at: int = 0, look: Any = None
 
 
 class Counting:
-    """Counts step `at` by PyTorch's own hooks for saved tensors, each storage once, and by the tensors at hand."""
+    """Counts step `at` with PyTorch's saved-tensor hooks, each storage once, and with the tensors that are alive."""
 
     def __init__(self) -> None:
         self.count = Count()
         self._running: list[str] = []
-        # By address, and kept, so that no address comes twice.
+        # Kept by address, so that no address is used twice.
         self._saved: dict[int, Any] = {}
-        self._targets: dict[int, Any] = {}  # integers that a loss outside of all modules saves
+        self._targets: dict[int, Any] = {}  # integers that a loss outside all modules saves
 
     def forward(self, subject: Subject, batch: dict[str, Any]) -> Any:
         names = {id(module): name for name, module in subject.model.named_modules()}

@@ -13,7 +13,7 @@ CACHE: dict[int, Any] = {}
 
 
 class Trainer:
-    """Keeps what it should not, where it is asked to."""
+    """Keeps tensors that it should not, if asked to."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -1,4 +1,5 @@
-"""One of several ranks that train together: it counts for itself what its agent says, and fails where they differ."""
+"""One of several ranks that train together: it checks its agent's numbers with counts of its own, and fails if they
+differ."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Models as people train them, small: each with its batches, its loss and its optimizer.
+"""Small models of the kinds that people train, each with its batches, its loss and its optimizer.
 
-Every subject is deterministic for a seed, and is made anew for each run. One whose
-library is not installed is skipped with that reason.
+Every subject is deterministic for a seed, and is made again for each run. If a subject's library is
+not installed, its tests are skipped with that reason.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from torch.nn import functional
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "examples"))
 import train
 
-torch.set_num_threads(1)  # such small models gain nothing from more, and threads that wait take others' time
+torch.set_num_threads(1)  # such small models gain nothing from more threads, and waiting threads take time from others
 
 WORDS, LENGTH, BATCH = 61, 12, 2
 
 
 @dataclass
 class Subject:
-    """A model in training. `loss_of` returns the loss and what modules gave that the program keeps a name for."""
+    """A model in training. `loss_of` returns the loss, and the modules' results that the program keeps in a
+    variable."""
 
     model: Any
     batch: Callable[[], dict[str, Any]]
@@ -43,7 +44,7 @@ def gpt() -> Subject:
 
 
 def resnet() -> Subject:
-    """Torchvision's: convolutions, batch norm with its buffers, ReLU in place, and a loss of the program's own."""
+    """Torchvision's: convolutions, batch norm with its buffers, in-place ReLU, and the program's own loss."""
     models = pytest.importorskip("torchvision.models.resnet", reason="needs torchvision")
     model = models.ResNet(models.BasicBlock, [1, 1, 1, 1], num_classes=10)
 
@@ -60,7 +61,7 @@ def gpt2_with_labels() -> Subject:
 
 
 def gpt2_without_labels() -> Subject:
-    """Hugging Face's GPT-2 with a loss of the program's own."""
+    """Hugging Face's GPT-2 with the program's own loss."""
 
     def loss_of(model: Any, batch: dict[str, Any]) -> tuple[Any, list[Any]]:
         logits = model(input_ids=batch["input_ids"], use_cache=False).logits

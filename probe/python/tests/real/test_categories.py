@@ -1,4 +1,4 @@
-"""What the agent says of models that people train, held against counts of the tests' own, to the byte."""
+"""The agent's numbers for models that people train, compared with the tests' own counts, to the byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT = 3  # the step that is looked at
 
 
 class Asking:
-    """Asks the agent at the moments at which `Counting` counts."""
+    """Asks the agent whenever `Counting` counts."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -50,11 +50,11 @@ def watch() -> Any:
 
 
 def left_behind() -> list[str]:
-    """Name what PyTorch still calls of the agent."""
+    """Return the names of the agent's functions that PyTorch still calls."""
     module = torch.nn.modules.module
     hooks = {
         "before forward": module._global_forward_pre_hooks, "after forward": module._global_forward_hooks,
-        "after a step": stepping._listeners,  # the hook itself stays, see there
+        "after a step": stepping._listeners,  # the hook itself stays, see `stepping`
     }  # fmt: skip
     return [name for name, kept in hooks.items() if kept]
 

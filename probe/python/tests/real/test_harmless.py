@@ -1,4 +1,4 @@
-"""What a job must not notice while it is watched."""
+"""Effects that watching must not have on a job."""
 
 from __future__ import annotations
 
@@ -157,4 +157,4 @@ def test_a_compiled_model_is_not_compiled_again(watch: Watch) -> None:
     try:
         assert run(True) == alone
     finally:
-        counters.clear()  # by which the agent knows programs that compile
+        counters.clear()  # the agent recognises programs that use torch.compile by these

@@ -1,4 +1,4 @@
-"""Jobs that run under memtop: what it says of their mistakes, and that they end as without it.
+"""Jobs that run under memtop: memtop finds their mistakes, and they end as they do without it.
 
 MEMTOP is the path of a memtop that was built from this tree; without it the tests are skipped.
 """
@@ -40,7 +40,7 @@ class Job:
         self.environment = {**os.environ, "MEMTOP_DIR": str(folder / "sockets"), "OMP_NUM_THREADS": "1"}
         (folder / "sockets").mkdir(mode=0o700, exist_ok=True)
         command = [MEMTOP, "run", "--", sys.executable, str(program), *arguments]
-        self._written = folder / "output", folder / "errors"  # files, which never make it wait
+        self._written = folder / "output", folder / "errors"  # files, which never block the job
         with open(self._written[0], "wb") as output, open(self._written[1], "wb") as errors:
             self.process = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.PIPE, stdout=output, stderr=errors
@@ -62,7 +62,7 @@ class Job:
         raise AssertionError(f"there was no agent: {self.end()}")
 
     def begin(self) -> None:
-        """Have a job begin that waits for a line."""
+        """Start a job, which waits for a line."""
         assert self.process.stdin
         self.process.stdin.write(b"\n")
         self.process.stdin.close()
@@ -73,7 +73,7 @@ class Job:
             time.sleep(0.01)
 
     def end(self) -> tuple[int, str, str]:
-        """Wait for the end, and return the exit status and what was written."""
+        """Wait for the end. Return the exit status and the output."""
         try:
             status = self.process.wait(timeout=600)
         except subprocess.TimeoutExpired:
@@ -125,7 +125,7 @@ def leaks_of(report: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_leak_is_named_by_its_line_within_20_steps(kind: str, subject: str, run: Any) -> None:
     job = run(subject, "--leak", kind, "--steps", "100000", "--pause", "0.05")
     leaks = leaks_of(job.record(20))
-    # Of a copy that no layer made, the line that keeps it; of what a model returned, the line that called the model.
+    # For a copy that no layer made, the line that keeps it. For a model's result, the line that called the model.
     keeping = next(number for number, text in enumerate(JOB.read_text().splitlines(), 1) if f"# leak: {kind}" in text)
     texts = [text for leak in leaks for text in (leak["text"], *leak["where"])]
     place = f"job.py:{keeping}" if kind in ("output", "cache") else "subjects.py:"
@@ -153,7 +153,7 @@ def test_viewers_come_and_go_and_are_killed_and_the_job_does_not_notice(run: Any
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
-# What a viewer says whose program ends, by its exit status: it has ended, or is about to and its agent has left.
+# The messages of a viewer whose program ends, by exit status: it has ended, or its agent has stopped just before.
 ENDS = {
     0: rb"wrote [^\n]*; the process has ended; this is its last state\n",
     3: rb"memtop: there is no process \d+; memtop ls lists what can be attached to\n",
@@ -169,7 +169,7 @@ def test_a_job_that_is_killed_ends_as_without_an_agent(run: Any, tmp_path: Path)
         job = run("gpt", "--steps", "1000000")
         job.socket()
         viewer = job.memtop("record", str(job.process.pid), "-o", str(job.folder / f"{turn}.mtr"))
-        if turn // len(SIGNALS) % 4:  # of those that train; else also of those that only begin
+        if turn // len(SIGNALS) % 4:  # jobs that train; the others are only starting
             job.wait_for_step()
         time.sleep(moments.uniform(0, 1))
         job.process.send_signal(number)

@@ -34,7 +34,7 @@ pytestmark = [
 
 
 class Replay:
-    """A program that plays a file again, and what memtop records of it."""
+    """A program that replays a file, and memtop's recording of it."""
 
     def __init__(self, folder: Path, file: str) -> None:
         self.environment = {**os.environ, "MEMTOP_DIR": str(folder), "OMP_NUM_THREADS": "1"}
@@ -57,7 +57,7 @@ class Replay:
         return self.program.stdout.readline()
 
     def wait_for_growth(self, size: int) -> None:
-        """Wait until the recording is longer, by more than a sign of life."""
+        """Wait until the recording has grown by more than a heartbeat."""
         while self.viewer.poll() is None and (
             not self.recording.exists() or self.recording.stat().st_size < size + 1000
         ):
@@ -74,7 +74,7 @@ class Replay:
             self.wait_for_growth(size)
 
     def report(self) -> Any:
-        """End the program, and return what memtop reports of the recording."""
+        """End the program, and return memtop's report on the recording."""
         self.program.communicate()
         assert self.viewer.wait(60) == 0
         output, _ = self.memtop("report", str(self.recording), "--json").communicate(timeout=120)

@@ -1,4 +1,4 @@
-"""Ranks of a true torchrun, beside each other as memtop shows them.
+"""The ranks of a real torchrun job, compared by memtop.
 
 MEMTOP is the path of a memtop that was built from this tree; without it the tests are skipped.
 """

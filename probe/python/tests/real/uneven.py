@@ -1,4 +1,4 @@
-"""One of several ranks that train together, of which the last has four times the samples: python uneven.py STEPS."""
+"""One of several ranks that train together; the last one has four times the samples: python uneven.py STEPS."""
 
 from __future__ import annotations
 
