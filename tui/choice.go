@@ -13,7 +13,7 @@ import (
 type Choice struct {
 	head   string
 	rows   []string
-	others []string // why there are no more
+	others []string // why other processes are missing
 	cursor int
 	width  int
 	left   bool // the user left without a choice

@@ -48,7 +48,7 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {
 	d, p := startLive(t, 80, 24, 9)
 	d.press("O")
-	d.wants("optimizer adamw → lion", "what that does the program cannot say")
+	d.wants("optimizer adamw → lion", "the program cannot predict the effect")
 	d.press("n")
 	d.hold = true
 	d.press("C")
