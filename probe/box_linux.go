@@ -107,8 +107,8 @@ func (b *boxFile) remove() {
 }
 
 // leave unmaps the file and gives up the lock. Goroutines may still record
-// events, so leave maps empty memory in its place, which takes no pages until
-// something writes to it. It stays mapped until the program ends.
+// events, so leave maps empty memory in its place. That takes no pages until
+// something writes to it, and stays mapped until the program ends.
 func (b *boxFile) leave() {
 	_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&b.data[0]), uintptr(len(b.data)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE)

@@ -6,17 +6,17 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// moment is where the cursor stands in one rank, in words that mean something in
-// another, in which events have other numbers.
+// moment is the place of the cursor in one rank, in terms that also hold in
+// another rank, whose events have other numbers.
 type moment struct {
 	known     bool
 	following bool
-	step      int64 // that the event is of, 0 when it is of none
+	step      int64 // the step of the event, 0 for none
 	time      int64 // of the event, microseconds since the epoch, 0 when it has none
 }
 
-// momentOf returns where a scene's cursor stands; it is not known where the reader has
-// not moved it, so that each rank is shown from where a reader in a hurry wants it.
+// momentOf returns the place of a scene's cursor. It returns none if the user has
+// not moved the cursor: then each rank begins where a user in a hurry wants it.
 func momentOf(s *page.Scene) moment {
 	at := s.Cursor()
 	if s.Following {
@@ -32,8 +32,8 @@ func momentOf(s *page.Scene) moment {
 	return m
 }
 
-// apply moves a scene's cursor to a moment: to the event at that time, within the step
-// of that number where there is one, or else to that step's end.
+// apply moves a scene's cursor to a moment: to the event at that time, inside the
+// step of that number if there is one, or else to the end of that step.
 func (m moment) apply(s *page.Scene) {
 	switch {
 	case !m.known:
@@ -46,7 +46,7 @@ func (m moment) apply(s *page.Scene) {
 	if i := sort.Search(len(s.Steps), func(i int) bool { return s.Steps[i].Number >= m.step }); m.step > 0 && i < len(s.Steps) && s.Steps[i].Number == m.step {
 		from, to = s.Steps[i].From, s.Steps[i].To
 	} else if m.time == 0 {
-		return // nothing of the two ranks can be compared
+		return // the two ranks have no common step or time
 	}
 	at := to - 1
 	if m.time > 0 {

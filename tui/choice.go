@@ -13,19 +13,19 @@ import (
 type Choice struct {
 	head   string
 	rows   []string
-	others []string // why there are no more
+	others []string // why other processes are missing
 	cursor int
 	width  int
-	left   bool // without a choice
+	left   bool // the user left without a choice
 }
 
-// NewChoice returns a choice among rows below their head, and below them why there are
-// no more.
+// NewChoice returns a choice among rows below their head, and below them why
+// other processes are missing.
 func NewChoice(head string, rows, others []string) *Choice {
 	return &Choice{head: head, rows: rows, others: others}
 }
 
-// Chosen returns the row that the user chose, and whether it was any.
+// Chosen returns the row that the user chose, and whether there is one.
 func (p *Choice) Chosen() (row int, any bool) { return p.cursor, !p.left }
 
 // Init does nothing: the processes are known.
@@ -79,7 +79,7 @@ func (p *Choice) View() tea.View {
 type Question struct {
 	Text  string
 	width int
-	Yes   bool // was the answer
+	Yes   bool // the answer was yes
 }
 
 // Init does nothing: the question is known.

@@ -15,31 +15,31 @@ import (
 
 // # Control
 //
-// Six keys, and the page of experiments, change settings of the running
-// program from its next step on. The first change of a session is asked about.
-// Changes are sent one at a time in the order of the keys, because commands
-// have none: a key that is pressed again before its change has left replaces
-// it. What became of the last one stands at the bottom of every page until
-// there was time to read it.
+// Six keys, and the page of experiments, change settings of the running program
+// from its next step on. The first change of a session is asked about. The model
+// sends changes one at a time in the order of the keys, because commands run in
+// no order. If a key is pressed again before its change was sent, the new change
+// replaces it. The bottom line of every page shows the result of the last change
+// long enough to read it.
 
-// control is what the reader wants of the running programs. It is owned by the
-// goroutine that updates the screen.
+// control holds the changes that the user wants in the running programs. The
+// goroutine that updates the screen owns it.
 type control struct {
 	keys   controlKeys
-	agreed bool   // the first change of this session was agreed to, or need not be
-	asking []wish // wait for y or n, none when nothing does
-	// foreseen is what the program says of them.
+	agreed bool   // the user agreed to the first change of this session, or need not
+	asking []wish // changes that wait for y or n
+	// foreseen is the program's prediction for asking.
 	foreseen foreseen
 	queue    []wish // to be sent; the first is on its way when sending is set
 	sending  bool
-	asked    map[*file][]trace.Change // what programs took
-	notice   *notice                  // what the bottom line shows, nil for nothing
-	// outcomes measures the change of the notice; lastAsked is what it was
-	// asked last.
+	asked    map[*file][]trace.Change // changes that programs accepted
+	notice   *notice                  // the notice on the bottom line, nil for none
+	// outcomes measures the effect of the notice's change; lastAsked is its last
+	// question.
 	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]
 	lastAsked outcomeQuestion
 	look      func() tea.Cmd // waits a while and sends a lookMsg
-	looking   bool           // one is on its way
+	looking   bool           // a lookMsg is on its way
 }
 
 // controlKeys are the keys that change the running program.
@@ -63,16 +63,16 @@ func (k controlKeys) Bindings() []key.Binding {
 	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Shard, k.Empty, k.Undo}
 }
 
-// wish is a change that the reader wants.
+// wish is a change that the user wants.
 type wish struct {
 	file             *file
 	by               string // the key that was pressed
 	key, from, value string
-	once             bool // something to be done
-	ranks            int  // that it is of, 0 of a program that is alone
+	once             bool // an action, not a setting
+	ranks            int  // the number of ranks that it changes, 0 for a single program
 }
 
-// controlKey answers the keys that change the running program.
+// controlKey handles the keys that change the running program.
 func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	k := &m.control.keys
 	switch {
@@ -93,7 +93,7 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// controlData takes the messages that are about changes.
+// controlData handles the messages about changes.
 func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case sentMsg:
@@ -112,8 +112,8 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// controlHelp returns the group of the keys for help, false where they do
-// nothing whatever happens.
+// controlHelp returns the group of these keys for help, false if they can never
+// do anything.
 func (m *Model) controlHelp() (keys.Group, bool) {
 	f := m.file()
 	if m.options.ReadOnly || f.trace == nil || f.trace.Live == nil || f.trace.Info.Kind != "live" {
@@ -122,8 +122,8 @@ func (m *Model) controlHelp() (keys.Group, bool) {
 	return keys.Group{Title: "The running program, from its next step on", Bindings: m.control.keys.Bindings()}, true
 }
 
-// checkpoint wants the layer of the selected row changed, on a page of layers,
-// and else the next choice for all.
+// checkpoint asks to change the layer of the selected row on a page of layers,
+// and elsewhere for the next choice for all layers.
 func (m *Model) checkpoint() tea.Cmd {
 	const by, setting = "C", "checkpoint"
 	f := m.file()
@@ -137,7 +137,7 @@ func (m *Model) checkpoint() tea.Cmd {
 	return m.cycle(by, setting)
 }
 
-// cycle wants the choice after the present one.
+// cycle asks for the choice after the current one.
 func (m *Model) cycle(by, setting string) tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, by); why != "" {
@@ -151,7 +151,7 @@ func (m *Model) cycle(by, setting string) tea.Cmd {
 	return m.want(by, trace.Value{Key: setting, Value: o.Choices[next]})
 }
 
-// want asks for values of settings: the reader first, when that is due.
+// want asks for values of settings. It asks the user first if needed.
 func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, by); why != "" {
@@ -177,7 +177,7 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 	return m.control.addAll(wishes)
 }
 
-// empty wants the allocator's cache emptied.
+// empty asks to empty the allocator's cache.
 func (m *Model) empty() tea.Cmd {
 	const by, setting, action = "F", "action", "empty-cache"
 	f := m.file()
@@ -190,7 +190,7 @@ func (m *Model) empty() tea.Cmd {
 	return m.want(by, trace.Value{Key: setting, Value: action})
 }
 
-// undo wants the value before the last change that holds or waits.
+// undo asks for the value before the last change that holds or waits.
 func (m *Model) undo() tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, "U"); why != "" {
@@ -215,9 +215,10 @@ func (m *Model) undo() tea.Cmd {
 	return page.Say("nothing was changed yet")
 }
 
-// standing returns the changes that can be undone, the last one last. A change and its undoing cancel each other. What was refused, or passed
-// over because another change came before a step used it, never held: the next
-// change leads away from what held before.
+// standing returns the changes that can be undone, the last one last. A change
+// and its undoing cancel each other. A change that was refused, or replaced
+// before a step used it, never held: the next change then starts from the earlier
+// value.
 func standing(changes []trace.Change) []trace.Change {
 	var list []trace.Change
 	held := make(map[string]string)
@@ -240,7 +241,7 @@ func standing(changes []trace.Change) []trace.Change {
 	return list
 }
 
-// immovable says in one line why nothing can be changed, "" when it can.
+// immovable says in one line why settings cannot be changed, "" when they can.
 func (m *Model) immovable(f *file, by string) string {
 	if f.state != ready {
 		return by + " changes a running program, which is not here yet"
@@ -269,7 +270,7 @@ func lostText(l *trace.Live) string {
 	return "the connection is lost"
 }
 
-// option returns the setting of that name that the program offers, or nil.
+// option returns the program's setting of that name, or nil.
 func option(f *file, setting string) *trace.Option {
 	live := f.source.Trace().Live
 	for i := range live.Options {

@@ -8,24 +8,26 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// predictor is a source that says what changes would do together and makes none.
+// predictor is a source that predicts what changes would do together, without
+// making them.
 type predictor interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
-// foreseen is what is known of the changes that are asked about.
+// foreseen is the prediction for the changes in the open question.
 type foreseen struct {
 	answered   bool
 	prediction *trace.Prediction // nil when the program cannot say
 }
 
-// foreseenMsg says what the program says of wishes, which are known by the first.
+// foreseenMsg brings the program's prediction for wishes. The first wish
+// identifies them.
 type foreseenMsg struct {
 	first *wish
 	foreseen
 }
 
-// ask puts wishes to the reader, and asks the program meanwhile what they would do.
+// ask asks the user about wishes, and meanwhile the program what they would do.
 func (c *control) ask(wishes []wish) tea.Cmd {
 	c.asking, c.foreseen = wishes, foreseen{}
 	to := wishes[0].file.foresees()
@@ -42,13 +44,13 @@ func (c *control) ask(wishes []wish) tea.Cmd {
 		defer cancel()
 		p, err := to.Predict(ctx, changes)
 		if err != nil {
-			p = nil // an older program does not know the question; the change itself will say what is wrong
+			p = nil // an older program does not know the request; the change itself will report any error
 		}
 		return foreseenMsg{&wishes[0], foreseen{true, p}}
 	}
 }
 
-// foresee takes an answer, unless another question is open by now.
+// foresee takes a prediction, unless another question is open by now.
 func (c *control) foresee(msg foreseenMsg) {
 	if len(c.asking) > 0 && msg.first == &c.asking[0] {
 		c.foreseen = msg.foreseen

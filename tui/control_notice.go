@@ -17,16 +17,17 @@ type notice struct {
 	wish     wish
 	answered bool // the program took it, or err says why not
 	err      error
-	change   trace.Change // as the program reports it now
+	change   trace.Change // as the program now reports it
 	outcome  analysis.Experiment
 	stage    stage
-	since    time.Time // when it came to this stage
-	hidden   bool      // until the next stage: it was read
-	// before and after are the highest peaks of all ranks, in bytes; 0 of what is alone.
+	since    time.Time // when the change reached this stage
+	hidden   bool      // hidden until the next stage, because the user has read it
+	// before and after are the highest peaks of all ranks, in bytes; 0 for a single
+	// program.
 	before, after int64
 }
 
-// stage is how far a change has come.
+// stage is the progress of a change.
 type stage uint8
 
 const (
@@ -36,13 +37,13 @@ const (
 	refused
 	applied
 	measured
-	abandoned // the program went away before it was measured
+	abandoned // the program ended before the change was measured
 )
 
-// readingTime is how long a line stands at least before a key takes it away.
+// readingTime is how long a line stays at least before a key hides it.
 const readingTime = 3 * time.Second
 
-// outcomeQuestion asks what a change did, by what is known so far.
+// outcomeQuestion asks what a change did, judged by the steps so far.
 type outcomeQuestion struct {
 	trace  *trace.Trace
 	device int
@@ -59,16 +60,15 @@ func newOutcomes() *ask.One[outcomeQuestion, analysis.Experiment] {
 	})
 }
 
-// lookMsg says that it is time to look what became of the last change.
+// lookMsg says that it is time to check the last change.
 type lookMsg struct{}
 
-// look waits a while before it says so.
+// look waits a while, then sends a lookMsg.
 func look() tea.Cmd {
 	return tea.Tick(500*time.Millisecond, func(time.Time) tea.Msg { return lookMsg{} })
 }
 
-// lookAgain looks later, where nothing else will: a frozen screen hears of
-// nothing new.
+// lookAgain checks later when nothing else will: a frozen screen gets no news.
 func (m *Model) lookAgain(t *notice) tea.Cmd {
 	c := &m.control
 	if c.looking || !t.wish.file.growth.frozen || t.stage != waiting && t.stage != applied {
@@ -78,7 +78,8 @@ func (m *Model) lookAgain(t *notice) tea.Cmd {
 	return c.look()
 }
 
-// follow sees what became of the last change. It is called after every message.
+// follow updates the notice of the last change. The model calls it after every
+// message.
 func (m *Model) follow() tea.Cmd {
 	t := m.control.notice
 	if t == nil || !t.answered || t.stage == measured {
@@ -118,7 +119,7 @@ func (m *Model) measure(t *notice, now *trace.Trace) tea.Cmd {
 	return c.outcomes.Ask(q)
 }
 
-// next returns how far the change has come.
+// next returns the change's current stage.
 func (t *notice) next(connected bool) stage {
 	switch {
 	case t.change.State == trace.Refused:
@@ -134,14 +135,14 @@ func (t *notice) next(connected bool) stage {
 	}
 }
 
-// come enters a stage, which shows the line again.
+// come enters a stage and shows the line again.
 func (t *notice) come(to stage, now time.Time) {
 	if t.stage != to {
 		t.stage, t.since, t.hidden = to, now, false
 	}
 }
 
-// read takes the line away when a key is pressed after there was time to read it.
+// read hides the line at a key, once there was time to read it.
 func (t *notice) read(now time.Time) {
 	if t != nil && t.stage != sending && now.Sub(t.since) >= readingTime {
 		t.hidden = true

@@ -10,19 +10,19 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// patience is how long a program may take to note a change. It does so between
+// patience is how long a program may take to accept a change. It does so between
 // two steps at the latest.
 const patience = 30 * time.Second
 
-// sentMsg says what became of a wish that was sent.
+// sentMsg brings the result of a sent wish.
 type sentMsg struct {
 	wish   wish
 	change trace.Change
 	err    error
 }
 
-// add puts a wish at the end of the queue, or in the place of one for the same
-// setting that has not left, and sends the first.
+// add puts a wish at the end of the queue, or replaces an unsent wish for the
+// same setting, and sends the first.
 func (c *control) add(w wish) tea.Cmd {
 	first := 0
 	if c.sending {
@@ -38,7 +38,7 @@ func (c *control) add(w wish) tea.Cmd {
 	return c.send()
 }
 
-// addAll does so for several.
+// addAll adds several wishes.
 func (c *control) addAll(wishes []wish) tea.Cmd {
 	var all []tea.Cmd
 	for _, w := range wishes {
@@ -68,7 +68,7 @@ func (c *control) send() tea.Cmd {
 	}
 }
 
-// sent takes what became of the first wish and sends the next.
+// sent takes the result of the first wish and sends the next.
 func (c *control) sent(msg sentMsg) tea.Cmd {
 	c.sending, c.queue = false, slices.Delete(c.queue, 0, 1)
 	if msg.err == nil {
@@ -78,8 +78,8 @@ func (c *control) sent(msg sentMsg) tea.Cmd {
 	return c.send()
 }
 
-// peakOf returns what the rank allocated at most that allocated most of a file's job, in
-// its last step; 0 of a file that is alone.
+// peakOf returns the highest peak among the ranks of a file's job, each in its
+// last step; 0 for a single program.
 func peakOf(f *file) int64 {
 	if f.job == nil {
 		return 0
@@ -91,14 +91,14 @@ func peakOf(f *file) int64 {
 	return 0
 }
 
-// concerns reports whether a change of a file is on its way, or still reported on.
+// concerns reports whether a change of a file is on its way, or in the notice.
 func (c *control) concerns(f *file) bool {
 	return c.notice != nil && c.notice.wish.file == f || slices.ContainsFunc(c.queue, func(w wish) bool { return w.file == f }) ||
 		slices.ContainsFunc(c.asking, func(w wish) bool { return w.file == f })
 }
 
-// changes returns the changes that the program has reported, and after them
-// those that it has taken and not reported yet.
+// changes returns the changes that the program has reported, then those that it
+// has accepted and not reported yet.
 func (c *control) changes(f *file) []trace.Change {
 	list := slices.Clone(f.source.Trace().Live.Changes)
 	for _, a := range c.asked[f] {
@@ -114,8 +114,7 @@ func (c *control) changes(f *file) []trace.Change {
 	return list
 }
 
-// next returns the value that a setting will have when everything that is on
-// its way has arrived.
+// next returns the value that a setting will have after all changes on their way.
 func (c *control) next(f *file, o *trace.Option) string {
 	value := o.Value
 	reported := len(f.source.Trace().Live.Changes)

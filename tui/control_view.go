@@ -13,9 +13,9 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// questionKey answers the question whether a key may change the running
-// program. Whatever is no answer is ignored, so that nothing is changed
-// before the question was read.
+// questionKey answers the question whether a key may change the running program.
+// It ignores all other keys, so that nothing changes before the user has read the
+// question.
 func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 	c := &m.control
 	switch msg.String() {
@@ -116,7 +116,7 @@ func frame(c screen.Canvas) {
 	}
 }
 
-// change names what is wanted, like "checkpoint none → block".
+// change describes a wish, like "checkpoint none → block".
 func (w *wish) change() string {
 	if w.once {
 		return w.key + " " + w.value
@@ -124,7 +124,7 @@ func (w *wish) change() string {
 	return w.key + " " + w.from + " → " + w.value
 }
 
-// where says in which ranks a change is made.
+// where says which ranks a change affects.
 func (w *wish) where() string {
 	if w.ranks == 0 {
 		return ""
@@ -141,7 +141,7 @@ func (m *Model) shownNotice() *notice {
 	return nil
 }
 
-// drawNotice draws as many parts of what became of a change as fit.
+// drawNotice draws as many parts of the notice as fit.
 func (m *Model) drawNotice(c screen.Canvas, t *notice) {
 	room := c.Width() - 2
 	if c.Width() >= 100 {
@@ -172,8 +172,8 @@ func (m *Model) drawNotice(c screen.Canvas, t *notice) {
 	}
 }
 
-// worded leaves the change out where the reason needs its room: what was
-// pressed the reader knows.
+// worded leaves out the change if the reason needs its room: the user knows the
+// key.
 func worded(parts []string, room int) []string {
 	if screen.Width(parts[0])+3+screen.Width(parts[1]) > room {
 		return parts[1:]
@@ -186,7 +186,7 @@ var stageStyle = [...]screen.Style{
 	measured: screen.Strong, abandoned: screen.Warn,
 }
 
-// parts says what became of the change, the most important first.
+// parts describes the result of the change, the most important part first.
 func (t *notice) parts() []string {
 	change := []string{t.wish.change() + t.wish.where()}
 	switch t.stage {
@@ -218,7 +218,7 @@ func (t *notice) parts() []string {
 	}
 }
 
-// predicted says what a change should do, the most important first.
+// predicted says what a change should do, the most important part first.
 func predicted(p *trace.Prediction) []string {
 	if p == nil {
 		return nil

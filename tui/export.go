@@ -11,14 +11,14 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// existsMsg says that a file to be written is there already.
+// existsMsg says that the output file already exists.
 type existsMsg struct {
 	path  string
-	again tea.Cmd // writes over it
+	again tea.Cmd // overwrites it
 }
 
-// askWhere asks for the file to write what is shown to. Its name begins as the
-// shown file's with another ending, in the folder that memtop was started in.
+// askWhere asks for the output file. It suggests the name of the shown file with
+// another ending, in the folder in which memtop was started.
 func (m *Model) askWhere(label, ending, hint string, write Write) {
 	v := m.file().current()
 	if v == nil {

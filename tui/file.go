@@ -23,15 +23,15 @@ type fileState uint8
 const (
 	idle fileState = iota
 	loading
-	empty // a process that has not used its device yet
+	empty // the process has not used its device yet
 	indexing
 	ready
 	failed
 	cancelled
 )
 
-// file is one thing to show and how far it has come. Only progress is touched
-// by another goroutine.
+// file is one file or process to show, with its loading state. Other goroutines
+// touch only progress.
 type file struct {
 	name    string
 	live    bool
@@ -50,12 +50,12 @@ type file struct {
 	device  int // id of the device that is shown
 	views   map[int]*view
 	growth  growth
-	job     AllRanks // whose rank it is, nil of one that is alone
-	at      int      // among the files
-	arrival moment   // where the cursor is to be when the first device is shown
+	job     AllRanks // the job of this rank, nil for a single program
+	at      int      // index among the files
+	arrival moment   // the cursor's place when the first device is shown
 	listen  func(*file, trace.Growing) tea.Cmd
 	past    func(*trace.Trace, int) proposals.Ledger
-	whatIf  whatif.Ask // replays requests, nil where that is not to be had
+	whatIf  whatif.Ask // replays requests; nil if not available
 }
 
 // view is one device of a file with its pages, which keep their cursors,
@@ -102,8 +102,8 @@ func (f *file) start(now time.Time) tea.Cmd {
 	}
 }
 
-// shortages returns which of several devices ran out of memory. Of a process
-// that runs what happens next is of more interest.
+// shortages returns which of several devices ran out of memory. It returns none
+// for a running process, whose present matters more.
 func shortages(s trace.Source) []analysis.Shortage {
 	if s == nil {
 		return nil
@@ -117,12 +117,12 @@ func shortages(s trace.Source) []analysis.Shortage {
 // stop cancels a running load.
 func (f *file) stop() {
 	f.cancel()
-	f.attempt++ // whatever the load still sends is not wanted
+	f.attempt++ // ignores everything that the load still sends
 	f.state = cancelled
 }
 
-// loaded takes a load's end and returns the command that indexes the device to
-// be shown first.
+// loaded handles the end of a load, and returns the command that indexes the
+// first device to show.
 func (f *file) loaded(msg loadedMsg, device int, theme *screen.Theme) tea.Cmd {
 	if msg.attempt != f.attempt {
 		if msg.source != nil {
@@ -153,7 +153,7 @@ func (f *file) begin(theme *screen.Theme) tea.Cmd {
 	return f.index(theme)
 }
 
-// closing closes a source that is not wanted any more.
+// closing closes a source that is no longer needed.
 func closing(s trace.Source) tea.Cmd {
 	return func() tea.Msg {
 		if err := s.Close(); err != nil {
@@ -186,7 +186,7 @@ func (f *file) firstDevice() int {
 	return best
 }
 
-// index makes the index of the current device in a command, unless it is there.
+// index makes the index of the current device in a command, unless it exists.
 func (f *file) index(theme *screen.Theme) tea.Cmd {
 	t, id, attempt := f.trace, f.device, f.attempt
 	if f.views[id] != nil {
@@ -215,7 +215,7 @@ func (f *file) indexed(msg indexedMsg) {
 	}
 }
 
-// arriveAt has the cursor at a moment, now or when there is one.
+// arriveAt moves the cursor to a moment, now or when the device is shown.
 func (f *file) arriveAt(at moment) {
 	f.arrival = at
 	if v := f.current(); v != nil {
@@ -224,7 +224,7 @@ func (f *file) arriveAt(at moment) {
 	}
 }
 
-// current returns the view to show, nil while there is none.
+// current returns the view to show, nil for none yet.
 func (f *file) current() *view {
 	if f.state != ready {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// bind makes keys mean what they do for the file that is shown: where there is
-// a now to go to, End goes there.
+// bind adapts the keys to the shown file: for a running program, End goes to the
+// present.
 func (m *Model) bind() {
 	m.global.End.SetKeys("$")
 	m.global.End.SetHelp("$", "cursor to the end")
@@ -19,7 +19,7 @@ func (m *Model) bind() {
 	}
 }
 
-// globalKey answers the keys that every page shares.
+// globalKey handles the keys that every page shares.
 func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	g := &m.global
 	switch {
@@ -101,7 +101,7 @@ func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// waitingKey answers Enter on the loading page after a load that failed.
+// waitingKey handles Enter on the loading page after a failed load.
 func (m *Model) waitingKey(msg tea.KeyPressMsg) tea.Cmd {
 	f := m.file()
 	if m.visible() == nil && msg.String() == "enter" && (f.state == failed || f.state == cancelled) {
@@ -125,7 +125,7 @@ func nextOOM(s *page.Scene) tea.Cmd {
 	return nil
 }
 
-// quit stops what runs before the program ends.
+// quit stops running loads before the program ends.
 func (m *Model) quit(how tea.Cmd) tea.Cmd {
 	for _, f := range m.files {
 		if f.state == loading {
@@ -135,7 +135,7 @@ func (m *Model) quit(how tea.Cmd) tea.Cmd {
 	return how
 }
 
-// freeze stops what is shown of a running program, or lets it go on.
+// freeze stops the display of a running program, or continues it.
 func (m *Model) freeze() tea.Cmd {
 	f := m.file()
 	if !f.grows() {
@@ -144,8 +144,8 @@ func (m *Model) freeze() tea.Cmd {
 	return f.freeze()
 }
 
-// back leaves, in this order: a running load, what the page has open, the page
-// that another page led to.
+// back leaves, in this order: a running load, an open part of the page, a page to
+// which another page led.
 func (m *Model) back() {
 	f := m.file()
 	if f.state == loading && m.visible() == nil {
@@ -169,8 +169,8 @@ func (m *Model) goTo(name string) {
 	m.page = name
 }
 
-// turn goes to a page by its key; Esc does not come back from there. It says why
-// where the file has nothing for that page.
+// turn goes to a page by its key; Esc does not come back from there. If the file
+// has nothing for that page, turn says why.
 func (m *Model) turn(name string) tea.Cmd {
 	if why := m.lacks(name); why != "" {
 		return page.Say(why)
@@ -191,8 +191,8 @@ func (m *Model) neighbour(direction int) string {
 	}
 }
 
-// lacks says why the file that is shown has nothing for a page, "" when it has or is
-// not known yet.
+// lacks says why the shown file has nothing for a page, "" when it has something
+// or that is unknown.
 func (m *Model) lacks(name string) string {
 	if name == page.Ranks {
 		return m.job.page.Lacks()
@@ -204,8 +204,8 @@ func (m *Model) lacks(name string) string {
 	return v.pages[name].Lacks()
 }
 
-// shown is the page that is on the screen: the overview in the place of one that the
-// file has nothing for.
+// shown is the page on the screen. The overview replaces a page for which the
+// file has nothing.
 func (m *Model) shown() string {
 	if m.lacks(m.page) != "" {
 		return page.Overview

@@ -11,21 +11,21 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// growth is how a file that grows is kept up with. One command waits for news;
-// what they bring is taken at the next message at which no question is in the
-// way, so that a slow question slows the screen down and never the process.
+// growth keeps the screen up to date with a growing file. One command waits for
+// news. The model takes the news at the next message when no question reads the
+// index, so that a slow question slows down the screen and never the process.
 type growth struct {
 	waiting bool // a command waits for news
-	ended   bool // nothing more will come
-	behind  bool // the newest trace has not been taken by the view that is shown
-	making  bool // a command makes an index of a trace that is no continuation
-	frozen  bool // the reader wants the screen to stand still
-	pausing bool // a tick will come when the visible page wants more
+	ended   bool // the source has ended
+	behind  bool // the shown view has not taken the newest trace
+	making  bool // a command makes the index of a trace that is no continuation
+	frozen  bool // the user froze the screen
+	pausing bool // a tick is on its way for the visible page
 	took    time.Time
-	rest    time.Duration // after what was taken last, until more is taken
+	rest    time.Duration // pause after the last trace before the next is taken
 }
 
-// changedMsg says that a source has something newer, or that it was the last.
+// changedMsg says that a source has news, or has ended.
 type changedMsg struct {
 	file    *file
 	attempt int
@@ -66,7 +66,7 @@ func listen(f *file, source trace.Growing) tea.Cmd {
 	}
 }
 
-// changed notes that there is something newer.
+// changed notes that the source has news.
 func (f *file) changed(msg changedMsg, theme *screen.Theme) tea.Cmd {
 	if msg.attempt != f.attempt {
 		return nil
@@ -80,9 +80,9 @@ func (f *file) changed(msg changedMsg, theme *screen.Theme) tea.Cmd {
 	return nil
 }
 
-// catchUp takes the newest trace if nothing is in the way, and waits for the
-// next. It is called after every message. What is taken is at least pace after
-// the last.
+// catchUp takes the newest trace if no question reads the index, and waits for
+// the next. The model calls it after every message. It takes traces at least pace
+// apart.
 func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	g, v := &f.growth, f.current()
 	if v == nil || !g.behind || g.frozen || g.making {
@@ -107,15 +107,15 @@ func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	return f.wait()
 }
 
-// Where questions take long, because very much is alive, fewer are asked: for
-// every moment of them there are several of rest, so that watching takes a small
-// part of a core, and never so many that the screen seems to stand still.
+// When questions take long, because very many blocks are live, the model asks
+// fewer. It rests several times as long as they took, so that watching takes a
+// small part of a core, but not so long that the screen seems to stand still.
 const (
 	restFactor  = 8
 	longestRest = 500 * time.Millisecond
 )
 
-// restAfter returns how long to rest after so long a time of questions.
+// restAfter returns how long to rest after questions that took that long.
 func restAfter(spent time.Duration) time.Duration { return min(restFactor*spent, longestRest) }
 
 // pause asks for a message when it is time to catch up.
@@ -136,7 +136,7 @@ func (f *file) remake(t *trace.Trace, d *trace.Device) tea.Cmd {
 	return func() tea.Msg { return replacedMsg{f, attempt, analysis.NewIndex(t, d)} }
 }
 
-// replaced goes over to a new index. The pages keep what they show.
+// replaced switches to a new index. The pages keep their display.
 func (f *file) replaced(msg replacedMsg) {
 	if msg.attempt != f.attempt {
 		return
@@ -150,7 +150,7 @@ func (f *file) replaced(msg replacedMsg) {
 	}
 }
 
-// freeze stops the screen, or lets it go on with what is newest.
+// freeze stops the screen, or continues it with the newest trace.
 func (f *file) freeze() tea.Cmd {
 	f.growth.frozen = !f.growth.frozen
 	if f.growth.frozen {

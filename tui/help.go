@@ -34,7 +34,7 @@ func (m *Model) newHelp() *help {
 	return h
 }
 
-// words are what every page takes for granted.
+// words explains the terms that every page uses.
 var words = []keys.Term{
 	keys.Explain("live", "memory that the program holds"),
 	keys.Explain("reserved", "what the allocator took from the device, live or not"),
@@ -56,7 +56,7 @@ func (m *Model) helpful() []key.Binding {
 	return g.Bindings()
 }
 
-// key scrolls, and reports whether the help is to be closed.
+// key scrolls, and reports whether to close the help.
 func (h *help) key(msg tea.KeyPressMsg) bool {
 	switch {
 	case key.Matches(msg, h.motion.Down):

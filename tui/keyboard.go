@@ -10,16 +10,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Keyboard is the input of a terminal. It notices that the terminal goes away: no
-// signal says so to a program that ignores it, or is no part of its session. What
-// is pasted it hands on as little text, see [typing].
+// Keyboard is the input of a terminal. It notices when the terminal goes away: a
+// program gets no signal of that if it ignores the signal or is outside the
+// terminal's session. It shortens pasted text, see [typing].
 type Keyboard struct {
 	*os.File
 	gone   func()
 	typing *typing
 }
 
-// Read reads what is typed. b has room for a read of atOnce and for a paste.
+// Read reads typed input. b must have room for a read of atOnce and for a paste.
 func (k Keyboard) Read(b []byte) (int, error) {
 	n, err := k.File.Read(b[:min(len(b), atOnce)])
 	if err != nil {
@@ -35,18 +35,18 @@ func NewKeyboard(input *os.File, gone func()) Keyboard { return Keyboard{input, 
 
 // # Typed and pasted
 //
-// The screen draws a frame for every key, so a megabyte of keys would keep it for
-// minutes, and each of them would be obeyed. Nobody types a kilobyte between two
-// reads: that is a paste by a terminal that does not mark pastes, and is handed on
-// as one. Of a paste its printable beginning is handed on, with an ellipsis where
-// it goes on. Bubble Tea would look for keys in a paste, and one that has the
-// beginning of a terminal's answer in it would hide its own end, and with that all
-// that is typed later.
+// The screen draws a frame for every key, so a megabyte of keys would block it
+// for minutes, and each key would have its effect. No user types a kilobyte
+// between two reads: that is a paste in a terminal that does not mark pastes, and
+// Keyboard treats it as one. Keyboard passes on only the printable beginning of a
+// paste, and an ellipsis if there was more. Without this, Bubble Tea would look
+// for keys inside the paste; and a paste with the beginning of a terminal's
+// answer in it would hide its own end, and all later input.
 
 const (
-	atOnce     = 1 << 10               // bytes that are read at once; so many are not typed
-	pasteLimit = 2 << 10               // bytes of a paste that are handed on
-	pause      = 50 * time.Millisecond // ends a paste that is not marked
+	atOnce     = 1 << 10               // bytes in one read; a user does not type so many
+	pasteLimit = 2 << 10               // bytes of a paste that are passed on
+	pause      = 50 * time.Millisecond // ends an unmarked paste
 )
 
 const (
@@ -58,17 +58,17 @@ const (
 // interrupts are Ctrl-C as terminals send it.
 var interrupts = [][]byte{{3}, []byte("\x1b[99;5u")}
 
-// typing is what a terminal has sent so far.
+// typing is the state of the terminal's input so far.
 type typing struct {
-	pasting  bool // a mark has begun a paste, and none has ended it
-	flooding bool // more comes than is typed, without a mark
-	matched  int  // how much of the next mark the last bytes are
+	pasting  bool // a mark has begun a paste that has not ended
+	flooding bool // input is too fast to be typed, and has no mark
+	matched  int  // how many bytes of the next mark have been read
 	text     []byte
 	cut      bool
 	last     time.Time // of the last bytes
 }
 
-// take returns what to make of bytes that were read.
+// take returns the input to pass on for the bytes read.
 func (t *typing) take(in []byte, now time.Time) (out []byte) {
 	full := len(in) == atOnce && !bytes.Contains(in, []byte(pasteBegin))
 	began := full && !t.flooding
@@ -77,7 +77,7 @@ func (t *typing) take(in []byte, now time.Time) (out []byte) {
 	switch key := interruptIn(in); {
 	case t.flooding && key != nil:
 		return key
-	case t.pasting && len(key) == len(in): // somebody waits for the end of a paste
+	case t.pasting && len(key) == len(in): // the user waits for the end of a paste
 		return append(t.pasted(), key...)
 	case t.flooding && began:
 		out = append(out, pasteBegin+ellipsis+pasteEnd...)
@@ -98,7 +98,7 @@ func interruptIn(in []byte) []byte {
 	return nil
 }
 
-// byte takes a byte and adds to out what is to be handed on now.
+// byte takes a byte and appends the input to pass on to out.
 func (t *typing) byte(out []byte, c byte) []byte {
 	mark := pasteBegin
 	if t.pasting {
@@ -113,7 +113,7 @@ func (t *typing) byte(out []byte, c byte) []byte {
 	switch {
 	case t.pasting && whole:
 		return append(out, t.pasted()...)
-	case t.pasting && t.matched <= before: // what looked like the end is text
+	case t.pasting && t.matched <= before: // bytes that looked like the end mark are text
 		t.add([]byte(mark[:before])...)
 		if t.matched == 0 {
 			t.add(c)
@@ -141,7 +141,7 @@ func matching(mark string, n int, c byte) int {
 	return 0
 }
 
-// add adds to the text of a paste what it has room for.
+// add adds to the text of a paste as far as there is room.
 func (t *typing) add(text ...byte) {
 	if len(t.text)+len(text) > pasteLimit {
 		t.cut = true
@@ -150,7 +150,7 @@ func (t *typing) add(text ...byte) {
 	t.text = append(t.text, text...)
 }
 
-// pasted ends a paste and returns what is handed on of it after its first mark.
+// pasted ends a paste and returns its text to pass on after the first mark.
 func (t *typing) pasted() []byte {
 	printable := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -9,8 +9,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// liveParts returns what is worth saying of a running program, the most
-// important first.
+// liveParts returns the facts about a running program, the most important first.
 func liveParts(s *page.Scene) []string {
 	parts := []string{"pid " + strconv.Itoa(s.Live().PID)}
 	if host := s.Live().Host; host != "" {
@@ -34,8 +33,8 @@ func liveParts(s *page.Scene) []string {
 	return parts
 }
 
-// placeSettings are the settings that change what memory is used for, the most
-// important first, and how the second row writes them.
+// placeSettings are the settings that affect memory, the most important first,
+// with their form on the second row.
 var placeSettings = [...]struct{ key, written string }{{"checkpoint", "ckpt "}, {"amp", "amp "}, {"optimizer", ""}}
 
 // settingWords writes the place settings.
@@ -51,12 +50,13 @@ func settingWords(settings []trace.Value) []string {
 	return words
 }
 
-// probedSteps are how many of the last steps say what reporting costs: enough for
-// a program that measures few of them.
+// probedSteps is over how many of the last steps the cost of reporting is
+// averaged: enough for a program that measures few of them.
 const probedSteps = 64
 
-// probeText says what reporting costs the program in the mean of its last steps, in
-// which of them it measured its memory, and what it could not report.
+// probeText says how much reporting costs the program on average over its last
+// steps, in how many of them it measured its memory, and how much it could not
+// report.
 func probeText(steps []trace.Step, l *trace.Live) string {
 	steps = steps[max(len(steps)-probedSteps, 0):]
 	measured := 0
@@ -81,11 +81,11 @@ func probeText(steps []trace.Step, l *trace.Live) string {
 	return text
 }
 
-// live is the state of a screen that shows what is now.
+// live is the state of a screen that shows the present.
 const live = "live"
 
-// every says how often something comes, where that is so seldom that the screen
-// seems to stand still.
+// every says how often news arrives, if that is so seldom that the screen seems
+// to stand still.
 func (m *Model) every() string {
 	if m.options.Interval < time.Second {
 		return ""
@@ -93,8 +93,8 @@ func (m *Model) every() string {
 	return ", every " + strconv.FormatFloat(m.options.Interval.Seconds(), 'g', 3, 64) + " s"
 }
 
-// stateText says whether the screen shows what is now, and if not why; bad is
-// set when nothing more will come of itself.
+// stateText says whether the screen shows the present, and if not, why. bad says
+// that only the user can change that.
 func (m *Model) stateText(f *file, s *page.Scene) (text string, bad bool) {
 	l := s.Live()
 	switch {
@@ -126,7 +126,7 @@ func noteOr(note, otherwise string) string {
 	return otherwise
 }
 
-// behindText says how far the cursor is behind what is now.
+// behindText says how far the cursor is behind the present.
 func behindText(s *page.Scene) string {
 	now, then := s.StepAt(s.Last()), s.StepAt(s.Cursor())
 	number := int64(0)

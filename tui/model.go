@@ -16,8 +16,8 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// The smallest screen that can be worked with, and the rows that the frame
-// takes: tabs and place above, keys below.
+// The smallest usable screen, and the rows of the frame: tabs and place above,
+// keys below.
 const (
 	minWidth   = 60
 	minHeight  = 16
@@ -25,7 +25,7 @@ const (
 	frameRows  = headerRows + 1
 )
 
-// Model is the whole screen. It is owned by the program that runs it.
+// Model is the whole screen. The program that runs it owns it.
 type Model struct {
 	options Options
 	files   []*file
@@ -34,9 +34,9 @@ type Model struct {
 	global  keys.Global
 	theme   *screen.Theme
 	page    string
-	trail   []string     // pages that Esc goes back to
+	trail   []string     // pages to which Esc returns
 	help    *help        // nil when closed
-	asking  *page.Prompt // the program's own question, nil when there is none
+	asking  *page.Prompt // the model's own prompt, nil for none
 	control control
 	job     job
 	whatIf  whatIf
@@ -44,7 +44,7 @@ type Model struct {
 	note    string
 	now     func() time.Time
 	tick    func(*file) tea.Cmd
-	later   func(tea.Cmd) tea.Cmd // a command that begins when what is new has been drawn
+	later   func(tea.Cmd) tea.Cmd // delays a command until the next frame is drawn
 	unseen  bool                  // a device's pages are new, and not drawn yet
 }
 
@@ -86,13 +86,14 @@ func tick(f *file) tea.Cmd {
 	return tea.Tick(50*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{f, attempt} })
 }
 
-// later begins a command after a frame. What a page of a large file lacks keeps all
-// processors busy, and the screen would wait for them with what is there already.
+// later begins a command after a frame. The questions of a page of a large file
+// keep all processors busy, and would delay the frame with the data that the page
+// already has.
 func later(cmd tea.Cmd) tea.Cmd {
 	return tea.Tick(drawn, func(time.Time) tea.Msg { return cmd() })
 }
 
-// drawn is how long the screen takes at most to draw what is new: it does so 30 times a
+// drawn is the longest time until the screen draws a change: it draws 30 times a
 // second.
 const drawn = time.Second / 30
 
@@ -108,8 +109,8 @@ func (m *Model) Init() tea.Cmd {
 	return tea.Batch(first, tea.RequestBackgroundColor)
 }
 
-// show goes to file i and loads it unless it was loaded before. Of a rank the cursor is
-// where it was in the rank before.
+// show goes to file i and loads it unless it was loaded before. In a rank the
+// cursor keeps its place from the rank before.
 func (m *Model) show(i int) tea.Cmd {
 	at := moment{}
 	if v := m.file().current(); v != nil && m.job.source != nil {
@@ -131,13 +132,13 @@ func (m *Model) load(f *file) tea.Cmd { return tea.Batch(f.start(m.now()), m.tic
 // file returns the file that is shown.
 func (m *Model) file() *file { return m.files[m.at] }
 
-// visible returns the page that is shown, nil while there is none.
+// visible returns the shown page, nil for none yet.
 func (m *Model) visible() page.Page {
 	if len(m.files) == 0 {
 		return nil
 	}
 	if m.shown() == page.Ranks {
-		return m.job.page // also while a rank is loaded, or could not be
+		return m.job.page // also while a rank loads, or if it failed to load
 	}
 	if v := m.file().current(); v != nil {
 		return v.pages[m.shown()]
@@ -146,8 +147,8 @@ func (m *Model) visible() page.Page {
 }
 
 // Update routes a message in a fixed order: interrupt, size, modal, global keys,
-// focused page, data. Afterwards what has come of a running program is taken, and
-// the visible page asks for what it lacks. While the screen stands still, keys wait.
+// focused page, data. After that it takes the news of a running program, and the
+// visible page asks for missing data. While the screen stands still, keys wait.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if key, ok := msg.(tea.KeyPressMsg); ok && matches(key, m.global.Interrupt) {
 		return m, m.quit(tea.Interrupt)
@@ -183,7 +184,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	return m.data(msg)
 }
 
-// profile takes what colours the terminal has.
+// profile takes the terminal's colour profile.
 func (m *Model) profile(p colorprofile.Profile) {
 	if m.options.Color != "always" && m.theme.Colour {
 		m.theme.SetColour(p > colorprofile.ASCII, p < colorprofile.ANSI256)
@@ -244,7 +245,7 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// data takes what commands bring back.
+// data handles the results of commands.
 func (m *Model) data(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case ask.Reply:
@@ -291,7 +292,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// catchUp takes what has come of the file that is shown.
+// catchUp takes the news of the shown file.
 func (m *Model) catchUp() tea.Cmd {
 	if len(m.files) == 0 || m.still.frame != "" {
 		return nil
@@ -303,7 +304,7 @@ func (m *Model) catchUp() tea.Cmd {
 	return m.file().catchUp(m.now(), pace)
 }
 
-// refresh lets the visible page ask for what it lacks.
+// refresh lets the visible page ask for missing data.
 func (m *Model) refresh() tea.Cmd {
 	p := m.visible()
 	if p == nil || m.tooSmall() {

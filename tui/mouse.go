@@ -4,8 +4,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// mouse gives a mouse message to what lies under it. Tabs are clicked, the
-// wheel scrolls help, and the page gets the rest in its own coordinates.
+// mouse gives a mouse message to the part of the screen under it. Tabs are
+// clicked, the wheel scrolls help, and the page gets the rest in its own
+// coordinates.
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	if m.help != nil {
@@ -58,7 +59,7 @@ func (m *Model) helpMouse(msg tea.MouseMsg) {
 func (m *Model) clickTab(x int) {
 	for _, t := range m.tabRow() {
 		if x >= t.from && x < t.to {
-			_ = m.turn(t.name) // only pages that have something are shown
+			_ = m.turn(t.name) // only pages with content have a tab
 		}
 	}
 }

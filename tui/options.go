@@ -11,57 +11,56 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Load reads a trace. It is called on a goroutine of its own, reports its
-// progress, and ends early when ctx is cancelled. A source that is a
-// [trace.Growing] is shown as it grows, and one that is a [trace.Controller]
-// takes settings; the program that runs the screen closes what is still open
-// when that ends.
+// Load reads a trace. It runs on a goroutine of its own, reports its progress,
+// and ends early when ctx is cancelled. The screen follows a source that is a
+// [trace.Growing], and changes settings of one that is a [trace.Controller]. The
+// program that runs the screen closes the sources that are still open at the end.
 type Load func(ctx context.Context, progress trace.Progress) (trace.Source, error)
 
-// File is something to show.
+// File is a file or a process to show.
 type File struct {
-	Name string // as the reader knows it; a path, or a process
+	Name string // the user's name for it: a path, or a process
 	Load Load
-	Live bool // it is a process: what the screen says while it waits for it, and when it cannot be reached
+	Live bool // it is a process: this changes the texts while the screen waits for it, and when it cannot be reached
 }
 
-// Write writes what is shown to a file: the index's trace, as it is right after
-// an event where that matters. Unless overwrite is set it leaves a file that is
-// there alone and returns an error that wraps fs.ErrExist. It is called on a
-// goroutine of its own.
+// Write writes the shown trace to a file. If the format has one moment, it is the
+// one right after the event. Without overwrite it does not touch an existing
+// file, and returns an error that wraps fs.ErrExist. It runs on a goroutine of
+// its own.
 type Write func(x *analysis.Index, event int, path string, overwrite bool) error
 
 // Options say how to start. The zero value is usable.
 type Options struct {
-	// Ranks are the rows of the files, which are the ranks of one job; nil for files
-	// that are not.
+	// Ranks are the rows of the files if those are the ranks of one job, else nil.
 	Ranks   Ranks
-	First   int    // the file that is shown first
+	First   int    // the first shown file
 	Page    string // name or number of the first page; "" is the overview, of a job the ranks
-	Device  int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
+	Device  int    // first shown device; below 0, or if the file lacks it, the device that ran out of memory first, else the one with the most events
 	Color   string // "auto" or "", "always", "never"
 	Theme   string // one of [Themes], "" for the first
 	ASCII   bool   // draw with the characters from space to tilde only
 	NoMouse bool   // leave the mouse to the terminal
-	Export  Write  // what x does, in the format that the path's ending names; nil without that key
-	Save    Write  // what s does, as a PyTorch snapshot; nil without that key
-	// WhatIf is what w asks: the recorded requests under other settings of the
-	// allocator. It is called on a goroutine of its own; nil without that key.
+	Export  Write  // the action of x, in the format of the path's ending; nil without that key
+	Save    Write  // the action of s, as a PyTorch snapshot; nil without that key
+	// WhatIf is the action of w: it replays the recorded requests under other
+	// settings of the allocator. It runs on a goroutine of its own; nil without that
+	// key.
 	WhatIf whatif.Ask
-	// Past returns how far predictions for a running program, and for others like it,
-	// were off. It may read files, and is called by commands.
+	// Past returns the errors of past predictions for a running program, and for
+	// others like it. It may read files; only commands call it.
 	Past     func(t *trace.Trace, device int) proposals.Ledger
-	ReadOnly bool // the keys that change a process are gone
-	Own      bool // the process is the reader's own, to play with: no change is asked about
-	// Interval is how often a process sends its news, 0 when not known. The
-	// screen is drawn when something arrives, not by a clock of its own.
+	ReadOnly bool // disables the keys that change a process
+	Own      bool // the process is a demonstration: changes need no confirmation
+	// Interval is how often a process sends its news, 0 when unknown. The screen
+	// draws when news arrives, not by its own clock.
 	Interval time.Duration
 }
 
-// colour says whether to use colour; what "auto" means for a terminal that has
-// none is decided by the program's colour profile, later, by its message.
+// colour says whether to use colour. With "auto", the terminal's colour profile,
+// which arrives later as a message, turns colour off if the terminal has none.
 func (o Options) colour() bool { return o.Color != "never" }
 
-// Themes returns the names of the sets of colours, the default first, and what each is
-// for.
+// Themes returns the names of the colour themes, the default first, and the
+// purpose of each.
 func Themes() (names, about []string) { return screen.Palettes() }

@@ -16,11 +16,12 @@ import (
 	"github.com/memtop/memtop/tui/timeline"
 )
 
-// tab is one page of the screen. Its place in the list of all is its number and its
-// key, which are fixed, also where a file has nothing for the pages before it.
+// tab is one page of the screen. Its place in the list of all pages is its number
+// and its key. Both are fixed, even if a file has nothing for the pages before
+// it.
 type tab struct {
 	name string                      // for --page and [page.Open]
-	open func(*page.Scene) page.Page // nil where the page is not of one scene
+	open func(*page.Scene) page.Page // nil if the page does not show one scene
 }
 
 // tabs are all pages, in the order of the screen. A new page is a line here.
@@ -33,11 +34,11 @@ var tabs = []tab{
 	{"stacks", opens(stacks.New)},
 	{page.Events, opens(events.New)},
 	{"experiments", opens(experiments.New)},
-	{page.Ranks, nil}, // is the job's
+	{page.Ranks, nil}, // shows the job
 	{"advice", opens(advice.New)},
 }
 
-// opens turns a page's constructor into that of a tab.
+// opens turns a page's constructor into a tab's.
 func opens[P page.Page](open func(*page.Scene) P) func(*page.Scene) page.Page {
 	return func(s *page.Scene) page.Page { return open(s) }
 }

@@ -34,7 +34,7 @@ func (m *Model) place(c screen.Canvas) {
 		case x == 1:
 			between = ""
 		case i > 0 && strings.HasPrefix(part, "of "):
-			between = " " // goes on where the last part ended
+			between = " " // continues the last part
 		}
 		if x+screen.Width(between)+screen.Width(part) > room {
 			return
@@ -44,9 +44,9 @@ func (m *Model) place(c screen.Canvas) {
 	}
 }
 
-// placeRight draws what stands at the right end of the second row, the file's
-// name where the first has no room for it and how far what is shown is from
-// now, and returns the column before which the rest must end.
+// placeRight draws the right end of the second row: the file's name if the first
+// row has no room for it, and how far the display is from the present. It returns
+// the column before which the rest must end.
 func (m *Model) placeRight(c screen.Canvas, f *file, s *page.Scene) int {
 	text, style := "", screen.Title
 	if state, bad := m.stateText(f, s); bad {
@@ -75,8 +75,8 @@ func deviceLabel(f *file) string {
 	return label
 }
 
-// shortElsewhere says which device ran out of memory, the first but for the one
-// that is shown: a reader who asked for another must not miss it.
+// shortElsewhere names the first other device that ran out of memory: a user who
+// asked for another device must not miss it.
 func (f *file) shortElsewhere() string {
 	for _, s := range f.short {
 		if s.Device != f.device {
@@ -86,7 +86,7 @@ func (f *file) shortElsewhere() string {
 	return ""
 }
 
-// placeParts returns what is worth saying of the cursor, the most important
+// placeParts returns the facts about the cursor's place, the most important
 // first.
 func placeParts(s *page.Scene) []string {
 	if s.Live() != nil {

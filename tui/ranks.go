@@ -14,33 +14,34 @@ import (
 
 // # The ranks of a job
 //
-// Each rank is a file, which is loaded when it is entered. The page of ranks is drawn
-// from rows that come beside the files, so that a job of a thousand ranks has one stream
-// open, or a few: those that were looked at last. There is one such page, whichever file
-// is shown.
+// Each rank is a file, which is loaded when the user enters it. The page of ranks
+// is drawn from rows that arrive separately, so that a job of a thousand ranks
+// has only a few streams open: those of the last shown ranks. There is one such
+// page for all files.
 
 // Ranks are the ranks of a job as rows, in the order of the files. Its methods are safe
 // for concurrent use.
 type Ranks interface {
-	// Rows returns what is known of each rank. The rows never change.
+	// Rows returns one row for each rank. The rows never change.
 	Rows() []ranks.Row
 	// Changed returns a channel with room for one that receives when Rows returns
-	// something newer than it did; nil where it never does.
+	// something newer than it did; nil if it never does.
 	Changed() <-chan struct{}
 }
 
 // AllRanks are ranks that do not agree on settings by themselves, see
-// [trace.Rank.Together], and are asked all.
+// [trace.Rank.Together], so that memtop must ask each of them.
 type AllRanks interface {
 	Ranks
-	// Set asks all ranks for another value, which all take or none does, and returns
-	// the change as that of a file noted it. The error says in one line which refused.
+	// Set asks all ranks for another value: either all accept it or none does. It
+	// returns the change as the file's rank recorded it. The error names in one line
+	// the rank that refused.
 	Set(ctx context.Context, file int, key, value string) (trace.Change, error)
 	// Predict asks the rank of a file what changes would do together.
 	Predict(ctx context.Context, file int, changes []trace.Value) (*trace.Prediction, error)
 }
 
-// ofAll are the settings of all ranks, as the one has them that is shown.
+// ofAll are the settings of all ranks, in the form of the shown rank's.
 type ofAll struct {
 	AllRanks
 	at int
@@ -51,7 +52,7 @@ func (o ofAll) Set(ctx context.Context, key, value string) (trace.Change, error)
 	return o.AllRanks.Set(ctx, o.at, key, value)
 }
 
-// Predict asks the rank that holds most: it is what the job needs.
+// Predict asks the rank that holds most: the job needs that much on every device.
 func (o ofAll) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	worst := o.at
 	if r := highest(o.Rows()); r >= 0 {
@@ -60,8 +61,8 @@ func (o ofAll) Predict(ctx context.Context, changes []trace.Value) (*trace.Predi
 	return o.AllRanks.Predict(ctx, worst, changes)
 }
 
-// highest returns the place of the rank that answers and allocated most in its last
-// step, -1 where none is.
+// highest returns the index of the rank that answers and allocated most in its
+// last step, -1 for none.
 func highest(rows []ranks.Row) int {
 	at := -1
 	for i := range rows {
@@ -72,8 +73,8 @@ func highest(rows []ranks.Row) int {
 	return at
 }
 
-// together is of how many ranks a file's settings are, 0 of one that is alone, and whether
-// the program itself changes them in all.
+// together returns how many ranks share a file's settings, 0 for a single
+// program, and whether the program itself changes them in all ranks.
 func (f *file) together() (ranks int, itself bool) {
 	switch r := f.source.Trace().Live.Rank; {
 	case r != nil && r.World > 1 && r.Together:
@@ -84,7 +85,7 @@ func (f *file) together() (ranks int, itself bool) {
 	return 0, false
 }
 
-// controller returns what takes a file's settings, nil where nothing does.
+// controller returns the controller of a file's settings, nil for none.
 func (f *file) controller() trace.Controller {
 	if ranks, itself := f.together(); ranks > 0 && !itself {
 		return ofAll{f.job, f.at}
@@ -93,8 +94,7 @@ func (f *file) controller() trace.Controller {
 	return to
 }
 
-// foresees returns what says what changes of a file's settings would do, nil where nothing
-// does.
+// foresees returns the predictor for a file's settings, nil for none.
 func (f *file) foresees() predictor {
 	if f.job != nil {
 		return ofAll{f.job, f.at}
@@ -103,17 +103,17 @@ func (f *file) foresees() predictor {
 	return to
 }
 
-// loadedRanks is how many ranks are kept loaded: the one that is shown, one that it is
-// compared with, and some to go back to at once. A running program's takes up to 48 MiB.
+// loadedRanks is how many ranks stay loaded: the shown one, one for comparison,
+// and some to return to at once. Each running program takes up to 48 MiB.
 const loadedRanks = 4
 
-// job is the job whose ranks the files are; its source is nil where there is none.
+// job is the job whose ranks are the files; its source is nil without a job.
 type job struct {
 	source Ranks
 	page   *rankspage.Page
 	hear   func(Ranks) tea.Cmd // waits for newer rows
-	inside string              // the page that was shown of a rank last
-	recent []*file             // that were shown, the last one last
+	inside string              // the last shown page of a rank
+	recent []*file             // the files shown last, in order
 }
 
 func newJob(source Ranks, theme *screen.Theme) job {
@@ -135,7 +135,7 @@ func hearRows(source Ranks) tea.Cmd {
 	}
 }
 
-// begin waits for rows, where some will come.
+// begin waits for rows, if there will be any.
 func (j *job) begin() tea.Cmd {
 	if j.source == nil || j.source.Changed() == nil {
 		return nil
@@ -143,7 +143,7 @@ func (j *job) begin() tea.Cmd {
 	return j.hear(j.source)
 }
 
-// takeRows takes newer rows, unless the reader wants the screen to stand still.
+// takeRows takes newer rows, unless the user froze the screen.
 func (m *Model) takeRows() tea.Cmd {
 	if !m.file().growth.frozen {
 		m.job.page.Take(m.job.source.Rows())
@@ -151,7 +151,7 @@ func (m *Model) takeRows() tea.Cmd {
 	return m.job.hear(m.job.source)
 }
 
-// enter goes into a rank, to the page that was shown of one last. Esc comes back.
+// enter goes into a rank, to the last page shown of a rank. Esc comes back.
 func (m *Model) enter(at int) tea.Cmd {
 	if at >= len(m.files) {
 		return nil
@@ -178,8 +178,8 @@ func (m *Model) neighbourFile(direction int) tea.Cmd {
 	return cmd
 }
 
-// looked notes that a file is shown, and lets the one go that was not for the longest
-// time, where many are loaded.
+// looked notes that a file is shown. If many files are loaded, it drops the one
+// that was shown longest ago.
 func (m *Model) looked(f *file) tea.Cmd {
 	if m.job.source == nil {
 		return nil
@@ -202,7 +202,7 @@ func (m *Model) looked(f *file) tea.Cmd {
 	return nil
 }
 
-// letGo forgets what was loaded. The file is loaded again when it is shown again.
+// letGo drops the loaded data. Showing the file again loads it again.
 func (f *file) letGo() tea.Cmd {
 	if f.state == loading {
 		f.stop()
@@ -216,7 +216,7 @@ func (f *file) letGo() tea.Cmd {
 	return closing(source)
 }
 
-// place draws how the job is in the second row.
+// place draws the state of the job in the second row.
 func (j *job) place(c screen.Canvas) {
 	x := 1
 	for i, part := range j.page.Summary() {

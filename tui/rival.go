@@ -8,7 +8,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// rivalOf returns the file that another is compared with, nil when no other is open.
+// rivalOf returns the file with which another is compared, nil when no other is
+// open.
 func (m *Model) rivalOf(f *file) *file {
 	if len(m.files) < 2 {
 		return nil
@@ -16,7 +17,7 @@ func (m *Model) rivalOf(f *file) *file {
 	return m.files[(slices.Index(m.files, f)+1)%len(m.files)]
 }
 
-// introduce lets the pages of a file ask for what it is compared with.
+// introduce lets the pages of a file ask for the other file.
 func (m *Model) introduce(f *file, s *page.Scene) {
 	rival := m.rivalOf(f)
 	if rival == nil {
@@ -37,7 +38,8 @@ func (m *Model) introduce(f *file, s *page.Scene) {
 	}
 }
 
-// readRival reads the file that the shown one is compared with, unless it was read.
+// readRival reads the file with which the shown one is compared, unless it was
+// read.
 func (m *Model) readRival() tea.Cmd {
 	if rival := m.rivalOf(m.file()); rival != nil && rival.state == idle {
 		return tea.Batch(m.load(rival), m.looked(rival))

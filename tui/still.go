@@ -8,22 +8,24 @@ import (
 
 // # A screen that stands still
 //
-// When old events of a running program are let go, the others get other numbers,
-// and what pages were answered before is forgotten: drawn together with what is
-// now it would be wrong. Until the visible page has its answers again, some
-// hundredths of a second, the last frame stays and keys wait.
+// When old events of a running program are dropped, the others get new numbers,
+// and all earlier answers of pages are dropped: together with the new index they
+// would be wrong. Until the visible page has its answers again, some hundredths
+// of a second later, the last frame stays and keys wait.
 
-// still is a screen that stands still; the zero value is one that does not.
+// still is the state of a screen that stands still; the zero value is a moving
+// screen.
 type still struct {
 	frame string
 	since time.Time
 	waits []tea.Msg // keys and the mouse
 }
 
-// longestStill is after what time the screen goes on whatever is missing.
+// longestStill is the time after which the screen continues, even with missing
+// answers.
 const longestStill = 500 * time.Millisecond
 
-// replaced goes over to a new index while the screen stands still.
+// replaced switches to a new index while the screen stands still.
 func (m *Model) replaced(msg replacedMsg) {
 	if m.still.frame == "" && msg.file == m.file() {
 		m.still = still{frame: m.text(), since: m.now()}
@@ -31,14 +33,14 @@ func (m *Model) replaced(msg replacedMsg) {
 	msg.file.replaced(msg)
 }
 
-// holds keeps a message of the reader's until the screen goes on.
+// holds keeps a user's message until the screen continues.
 func (m *Model) holds(msg tea.Msg) bool {
 	if m.still.frame == "" {
 		return false
 	}
 	switch msg.(type) {
 	case tea.WindowSizeMsg:
-		m.still.since = time.Time{} // the frame does not fit any more
+		m.still.since = time.Time{} // the old frame has another size
 	case tea.KeyPressMsg, tea.MouseMsg, tea.PasteMsg:
 		m.still.waits = append(m.still.waits, msg)
 		return true
@@ -46,7 +48,7 @@ func (m *Model) holds(msg tea.Msg) bool {
 	return false
 }
 
-// goOn ends a stand once nothing is asked any more.
+// goOn ends the standstill once all answers have arrived.
 func (m *Model) goOn() tea.Cmd {
 	if m.still.frame == "" {
 		return nil

@@ -53,7 +53,7 @@ func (m *Model) small() string {
 	return c.String()
 }
 
-// body returns what fills the screen between header and footer.
+// body returns the lines between header and footer.
 func (m *Model) body(w, h int) string {
 	if m.help != nil {
 		return m.help.view(m.theme, w, h)
@@ -115,7 +115,7 @@ func baseName(path string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// tabCells is one tab as it stands on the first row.
+// tabCells is one tab on the first row.
 type tabCells struct {
 	tab
 	from, to int
@@ -131,7 +131,7 @@ const (
 	tight                 // " 1Overview"
 	cut                   // " 1Overvi"
 	short                 // " 1Over"
-	bare                  // only the page that is shown has its name
+	bare                  // only the shown page has its name
 )
 
 // How much of a name a cut tab has, and a short one.
@@ -140,7 +140,7 @@ const (
 	shortName = 4
 )
 
-// text is how a tab stands on the first row.
+// text is the text of a tab on the first row.
 func (s tabStyle) text(number string, t *tab, active bool) string {
 	text := " " + number
 	switch {
@@ -168,7 +168,7 @@ func (m *Model) tabStyle() tabStyle {
 	return bare
 }
 
-// tabRow returns the tabs of the pages that the file has something for.
+// tabRow returns the tabs of the pages for which the file has content.
 func (m *Model) tabRow() []tabCells { return m.styledTabs(m.tabStyle()) }
 
 func (m *Model) styledTabs(s tabStyle) []tabCells {
@@ -186,7 +186,7 @@ func (m *Model) styledTabs(s tabStyle) []tabCells {
 	return row
 }
 
-// footer draws the open prompt, a note, or the keys that are worth knowing.
+// footer draws the open prompt, a note, or the most useful keys.
 func (m *Model) footer() string {
 	c := screen.New(m.theme, m.w, 1)
 	if p := m.prompt(); p != nil && m.help == nil {

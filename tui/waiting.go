@@ -2,8 +2,8 @@ package tui
 
 import "github.com/memtop/memtop/tui/screen"
 
-// waiting draws the page that stands while a file loads, and says why when it
-// could not.
+// waiting draws the page of a file that is loading, or says why it failed to
+// load.
 func (m *Model) waiting(w, h int) string {
 	c := screen.New(m.theme, w, h)
 	f := m.file()

@@ -13,9 +13,9 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// whatIf is the panel that shows what the recorded requests would have taken under
-// other settings of the allocator. What it shows is of the trace as it was when
-// the panel was opened. It is owned by the goroutine that updates the screen.
+// whatIf is the panel that shows how much memory the recorded requests would have
+// needed under other settings of the allocator. It shows the trace as it was when
+// the panel opened. The goroutine that updates the screen owns it.
 type whatIf struct {
 	open   bool
 	ask    whatif.Ask
@@ -31,7 +31,7 @@ type whatIf struct {
 type whatIfQuestion struct {
 	trace  *trace.Trace
 	device int
-	event  int // the cursor: of several requests that failed, it chooses
+	event  int // the cursor: it chooses among several failed requests
 }
 
 type whatIfAnswer struct {
@@ -49,7 +49,7 @@ func newWhatIf(replay whatif.Ask, global *keys.Global) whatIf {
 	return p
 }
 
-// forget lets go of the answer, and of the trace that it is about.
+// forget drops the answer and its trace.
 func (p *whatIf) forget() {
 	replay := p.ask
 	p.asked = whatIfQuestion{}
@@ -72,7 +72,8 @@ func (m *Model) openWhatIf() tea.Cmd {
 	return p.replay.Ask(p.asked)
 }
 
-// shut closes the panel. Of a program that runs, a later look is another question.
+// shut closes the panel. For a running program, opening it again asks a new
+// question.
 func (p *whatIf) shut() {
 	if !p.open {
 		return
@@ -84,7 +85,7 @@ func (p *whatIf) shut() {
 	}
 }
 
-// rows returns what is known, nil while that is nothing.
+// rows returns the rows of the answer, nil before it.
 func (p *whatIf) rows() []whatif.Row {
 	if a, ok := p.answer(); ok && a.err == nil {
 		return a.Rows()
@@ -92,14 +93,14 @@ func (p *whatIf) rows() []whatif.Row {
 	return nil
 }
 
-// answer returns the answer to what was asked last.
+// answer returns the answer to the last question.
 func (p *whatIf) answer() (whatIfAnswer, bool) {
 	a, ok := p.replay.Answer()
 	return a, ok && p.replay.Fresh()
 }
 
-// whatIfKey answers a key while the panel is open, and reports whether it is
-// the panel's. Those that lead to another page close it.
+// whatIfKey handles a key while the panel is open, and reports whether it is the
+// panel's. Keys that lead to another page close it.
 func (m *Model) whatIfKey(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
 	g := &m.global
 	if matches(msg, g.Help, g.Suspend, g.Redraw) {
@@ -120,13 +121,13 @@ func (p *whatIf) key(msg tea.KeyPressMsg) tea.Cmd {
 	case matches(msg, p.copy) && p.list.Cursor < len(rows):
 		return page.Copied(rows[p.list.Cursor].Variable(), "the settings")
 	default:
-		p.list.Resize(len(rows), len(rows)) // what has room is a matter of the view
+		p.list.Resize(len(rows), len(rows)) // the view decides how many rows fit
 		p.list.Key(msg, p.motion)
 	}
 	return nil
 }
 
-// mouse scrolls. What lies under the panel gets nothing.
+// mouse scrolls. The page under the panel gets no messages.
 func (p *whatIf) mouse(msg tea.MouseMsg) {
 	if wheel, ok := msg.(tea.MouseWheelMsg); ok {
 		rows := len(p.rows())
@@ -140,7 +141,7 @@ func (p *whatIf) short() []key.Binding {
 	return []key.Binding{p.close[0], p.motion.Up, p.motion.Down, p.copy}
 }
 
-// help returns them for help.
+// help returns the panel's keys for help.
 func (p *whatIf) help() keys.Group {
 	return keys.Group{Title: "What if", Bindings: append([]key.Binding{p.close[0], p.copy}, p.motion.Bindings()...)}
 }

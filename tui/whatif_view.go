@@ -71,7 +71,7 @@ func (p *whatIf) drawRows(c screen.Canvas, y int, rows []whatif.Row, columns []w
 	return y
 }
 
-// rowStyle makes a row stand out under which the request that failed fits.
+// rowStyle highlights a row under whose settings the failed request fits.
 func rowStyle(r *whatif.Row) screen.Style {
 	if r.Outcome == whatif.Fits {
 		return screen.Strong
@@ -82,11 +82,11 @@ func rowStyle(r *whatif.Row) screen.Style {
 // whatIfColumn is one column of the rows.
 type whatIfColumn struct {
 	head  string
-	width int // 0 for what is left
+	width int // 0 for the remaining width
 	of    func(*whatif.Row) string
 }
 
-// outcomeWidth is what the last column has.
+// outcomeWidth is the width of the last column.
 const outcomeWidth = 12
 
 func whatIfColumns(w int) []whatIfColumn {

@@ -8,18 +8,18 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// box is a box that is read. Nothing in it is believed: what is used of a number is
-// bounded by what is there.
+// box is a box that is being read. It may be damaged or hostile: every number in
+// it is checked against the file's size.
 type box struct {
 	layout
-	window  *window // on as much of the file as there is
+	window  *window // on the existing part of the file
 	devices []int
 	alive   int64
 }
 
-// CorruptError says what of a box makes no sense.
+// CorruptError says which part of a box is damaged, and how.
 type CorruptError struct {
-	Offset int64 // of what is wrong
+	Offset int64 // of the damage
 	Reason string
 	Memory bool // reading it takes more than is allowed
 }
@@ -64,22 +64,22 @@ func newBox(w *window) (*box, error) {
 	return b, nil
 }
 
-// generation is a slot that is whole.
+// generation is a complete slot.
 type generation struct {
 	number int64
-	states []Sums // by place of the device
+	states []Sums // by index of the device
 	at     int    // where its stream begins
 	length int    // of its stream
 }
 
-// generations returns those that the header speaks of, the newest first.
+// generations returns the generations in the header, the newest first.
 func (b *box) generations() []generation {
 	var all []generation
 	for slot := range 2 {
 		at := slotsAt + slot*slotBytes
 		number, length := b.int64(at), b.int64(at+8)
 		begin := b.slotAt(slot)
-		end := min(begin+int(min(length, int64(b.slot))), b.window.size) // of a file that was cut off, what is there
+		end := min(begin+int(min(length, int64(b.slot))), b.window.size) // if the file was cut off, the existing part
 		if number <= 0 || length < int64(b.prelude()) || end < begin+b.prelude() {
 			continue
 		}
@@ -96,7 +96,7 @@ func (b *box) generations() []generation {
 	return all
 }
 
-// int64 returns the number at a place that is there; 0 where it cannot be read.
+// int64 returns the number at a place inside the file; 0 if it cannot be read.
 func (b *box) int64(at int) int64 {
 	raw, ok := b.window.bytes(at, 8)
 	if !ok {
@@ -105,8 +105,7 @@ func (b *box) int64(at int) int64 {
 	return int64(binary.LittleEndian.Uint64(raw))
 }
 
-// tail is the end of a ring: entries that follow each other, the last of which is the
-// last event of all.
+// tail is the end of a ring: consecutive entries up to the last event.
 type tail struct {
 	b     *box
 	place int
@@ -116,9 +115,9 @@ type tail struct {
 
 // tail returns the end of the ring of the device with that place in the list.
 //
-// The entry after the last may be torn, since it was being replaced: it is not used.
-// Nor is what comes before one whose sums do not follow: in a copy that was made while
-// the program ran, entries were replaced meanwhile.
+// The entry after the last may be torn, since it was being replaced, so tail does
+// not use it. Nor does it use entries before one whose sums do not follow: in a
+// copy made while the program ran, entries were replaced meanwhile.
 func (b *box) tail(place int) tail {
 	t := tail{b: b, place: place}
 	for i := range int64(b.capacity) {
@@ -155,19 +154,19 @@ func (b *box) tail(place int) tail {
 	return t
 }
 
-// entry returns the bytes of the entry in which event number at is, or was, until the next
-// call.
+// entry returns the bytes of the entry for event number at. They are valid until
+// the next call.
 func (b *box) entry(place int, at int64) ([]byte, bool) {
 	return b.window.bytes(b.ringAt(place)+int(at&int64(b.capacity-1))*entrySize, entrySize)
 }
 
-// events returns the events in [from, to), which the tail must have.
+// events returns the events in [from, to), which must be in the tail.
 func (t *tail) events(from, to int64) []trace.Event {
 	list := make([]trace.Event, 0, max(0, to-from))
 	for at := from; at < to; at++ {
 		raw, ok := t.b.entry(t.place, at)
 		if !ok {
-			break // what reading met is said at the end
+			break // the reading error is reported at the end
 		}
 		list = append(list, eventOf(raw))
 	}

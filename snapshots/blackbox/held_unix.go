@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Held reports whether a program still has the file: it holds a lock of POSIX's on it,
-// which no child of it inherits and which the kernel takes away when it ends, however
-// that is. A process does not see its own lock.
+// Held reports whether a program still has the file: the program holds a POSIX
+// lock on it. Its children do not inherit the lock, and the kernel removes it
+// however the program ends. A process does not see its own lock.
 func Held(f *os.File) bool {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 	return syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock) == nil && lock.Type != syscall.F_UNLCK

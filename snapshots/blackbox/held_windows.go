@@ -2,6 +2,6 @@ package blackbox
 
 import "os"
 
-// Held reports false: programs write boxes on Linux only, and one that was copied here
-// is no program's.
+// Held reports false: programs write boxes only on Linux, and a copied box
+// belongs to no program.
 func Held(*os.File) bool { return false }

@@ -17,10 +17,11 @@ import (
 //	slot 1     likewise
 //	rings      a ring of events for each device, one after another, all of one length
 //
-// Numbers are little-endian. Where everything lies follows from the size of the file
-// and the number of devices, so that no place in a file is taken from the file.
+// Numbers are little-endian. The size of the file and the number of devices
+// determine all places, so that a reader trusts no offset in the file.
 
-// magic begins every box; its first byte begins no other file that is opened.
+// magic begins every box. No other file that memtop opens begins with its first
+// byte.
 const magic = "\x8fmtb\r\n\x01\x00"
 
 const (
@@ -40,9 +41,9 @@ const (
 // Places in the header.
 const (
 	sizeAt    = 8  // bytes of the file
-	countAt   = 16 // how many devices there are
-	aliveAt   = 24 // when the program last said that it runs, microseconds since the epoch
-	slotsAt   = 64 // of each slot its generation and how many bytes of it are written
+	countAt   = 16 // the number of devices
+	aliveAt   = 24 // when the program last noted that it runs, microseconds since the epoch
+	slotsAt   = 64 // for each slot its generation and its written bytes
 	slotBytes = 16
 	devicesAt = 128 // the devices' numbers, four bytes each
 )
@@ -83,10 +84,10 @@ func (l layout) ringAt(place int) int { return l.rings() + place*l.capacity*entr
 // prelude is how many bytes of a slot come before its stream.
 func (l layout) prelude() int { return l.devices * preludeOf }
 
-// Sums are what a device's events add up to since the first of them.
+// Sums are totals over all events of a device.
 type Sums struct {
-	Events    int64 // how many there were
-	Requested int64 // bytes that were asked for, less those given back
+	Events    int64 // the number of events
+	Requested int64 // requested bytes, less freed ones
 	Reserved  int64 // likewise of segments
 }
 
@@ -103,9 +104,9 @@ func (s *Sums) add(e *trace.Event) {
 	}
 }
 
-// entry is an event in a ring: a line of the processor's cache. The number is how
-// many events there were with this one, and is stored last, so that an entry that was
-// not finished has the number of the one that it was to replace.
+// entry is an event in a ring. It fills one cache line. Its number counts the
+// events up to this one. The program stores the number last, so that an
+// unfinished entry still has the number of the entry that it replaces.
 type entry struct {
 	event     trace.Event
 	requested int64
@@ -119,7 +120,7 @@ const (
 	_ = uint(entrySize - unsafe.Sizeof(entry{}))
 )
 
-// eventOf reads an event as it lies in an entry, on any machine.
+// eventOf reads an event from an entry, on any machine.
 func eventOf(b []byte) trace.Event {
 	le := binary.LittleEndian
 	return trace.Event{
@@ -150,8 +151,8 @@ func IsHeader(head []byte) bool {
 // HeaderBytes is how many bytes of a box [AliveAt] needs.
 const HeaderBytes = pageSize
 
-// AliveAt returns when the program last noted that it runs, as the header of its box
-// says; false for what is no header.
+// AliveAt returns when the program last noted that it runs, from the header of
+// its box; false if the bytes are no header.
 func AliveAt(header []byte) (time.Time, bool) {
 	if len(header) < pageSize || string(header[:len(magic)]) != magic {
 		return time.Time{}, false

@@ -15,14 +15,14 @@ import (
 
 // Options bound the reading of a box.
 type Options struct {
-	// Bound is for the memory of the process; the zero value is wire.DefaultBound.
+	// Bound bounds the memory of the process; the zero value is wire.DefaultBound.
 	Bound trace.Bound
 	// Held says that a program still has the file: it has not ended.
 	Held bool
 }
 
-// Read makes a trace of a box as [ReadAt] does. All of it is in memory meanwhile, so that
-// its program may go on writing to it.
+// Read makes a trace of a box as [ReadAt] does. It first copies the box into
+// memory, so that its program may go on writing to it.
 func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	data, err := readAll(r, o.filled().Bound)
 	if err != nil {
@@ -31,9 +31,10 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	return ReadAt(ctx, bytes.NewReader(data), int64(len(data)), o)
 }
 
-// ReadAt makes a trace of a box of so many bytes, which nothing writes to: the state after
-// the last event, and the events in its rings. What is damaged is a *[CorruptError]; of a box that is cut off, or whose newest
-// state is damaged, a notice says what is not here. Cancelling ctx makes it return soon,
+// ReadAt makes a trace of a box of that size, which no program may write to
+// meanwhile: the state after the last event, and the events in its rings. A
+// damaged box is a *[CorruptError]. If the box is cut off, or its newest state is
+// damaged, a notice says what is missing. Cancelling ctx makes it return soon,
 // with the context's error.
 func ReadAt(ctx context.Context, r io.ReaderAt, size int64, o Options) (*trace.Trace, error) {
 	o = o.filled()
@@ -67,14 +68,15 @@ func (o Options) filled() Options {
 	return o
 }
 
-// mostOf is how large a box may be: its events take about as much memory as it does.
+// mostOf is the largest size of a box to read: its events take about as much
+// memory as the box.
 func mostOf(bound trace.Bound) int64 { return min(MostSize, max(0, bound.Room(MostSize)/2)) }
 
 func refusal(most int64, bound trace.Bound) error {
 	return &CorruptError{Offset: most, Reason: bound.Refusal(most), Memory: true}
 }
 
-// readAll reads a box, of which there may be less than its header says.
+// readAll reads a box, which may be shorter than its header says.
 func readAll(r io.Reader, bound trace.Bound) ([]byte, error) {
 	most := mostOf(bound)
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
@@ -97,14 +99,14 @@ type reading struct {
 	unnamed int
 }
 
-// past is what led to the state of a generation.
+// past is the events before the state of a generation.
 type past struct {
 	from   int64
 	events []trace.Event
 }
 
-// bounded turns an error about memory into one that says how to allow more. What the file
-// itself answered comes first.
+// bounded turns an error about memory into one that says how to allow more. An
+// error of reading the file takes precedence.
 func (v *reading) bounded(err error, bound trace.Bound) error {
 	if v.window.err != nil {
 		return v.window.err
@@ -193,7 +195,7 @@ func (v *reading) device(ctx context.Context, place int) error {
 	return nil
 }
 
-// totals adds up the final state of a device, which may be nil.
+// totals returns the totals of the final state of a device, which may be nil.
 func totals(d *trace.Device) (requested, reserved int64) {
 	if d == nil {
 		return 0, 0
@@ -225,9 +227,9 @@ func (v *reading) finish(held bool) *trace.Trace {
 	return t
 }
 
-// prepend has a device begin with the first event of its ring, as a file of PyTorch's
-// does: the final state and the events that led there. Events that do not lead to the
-// state, by the rules of PyTorch's allocator, are left out.
+// prepend makes a device begin with the first event of its ring, as a PyTorch
+// file does: the final state and the events that led to it. It leaves out events
+// that do not lead to the state by the rules of PyTorch's allocator.
 func (v *reading) prepend(t *trace.Trace, d *trace.Device) {
 	before, ok := v.older[d.ID]
 	was := v.based.Device(d.ID)
@@ -250,12 +252,12 @@ func (v *reading) prepend(t *trace.Trace, d *trace.Device) {
 	d.Events, d.First, d.Base, d.Overflowed = log.Events(), before.from, nil, before.from > 0
 }
 
-// check compares what the trace adds up to with what the program counted.
+// check compares the totals of the trace with the program's counts.
 func (v *reading) check(t *trace.Trace) {
 	uncached := trace.NewRounding(t.Settings).Uncached
 	for i := range v.ended.Devices {
 		last := &v.ended.Devices[i]
-		if uncached { // no event says what is reserved: it is what is in use
+		if uncached { // no event says how much is reserved: it equals the bytes in use
 			last.Reserved = last.Requested
 		}
 		if last.Lost > 0 {

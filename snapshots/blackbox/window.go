@@ -9,17 +9,18 @@ import (
 // windows.
 const windowBytes = 1 << 20
 
-// window is the bytes of a box, of which a window is in memory: a box is as large as it
-// says, and most of that may be a hole.
+// window reads the bytes of a box and keeps only a part in memory: a file may
+// claim any size, and most of it may be a hole.
 type window struct {
 	r    io.ReaderAt
-	size int // bytes that there are
-	from int // where those in memory begin
+	size int // bytes of the box
+	from int // where the part in memory begins
 	part []byte
-	err  error // the first that reading met
+	err  error // the first error of reading
 }
 
-// bytes returns n bytes from a place on, until the next call; false where there are fewer.
+// bytes returns n bytes from a place on, valid until the next call; false if
+// there are fewer.
 func (w *window) bytes(at, n int) ([]byte, bool) {
 	if at < 0 || at+n > w.size || w.err != nil {
 		return nil, false
@@ -33,7 +34,7 @@ func (w *window) bytes(at, n int) ([]byte, bool) {
 	return w.part[at-w.from:][:n], true
 }
 
-// move reads the window that a place is in.
+// move reads the window around a place.
 func (w *window) move(at int) {
 	w.from = at &^ (windowBytes - 1)
 	if cap(w.part) == 0 {
@@ -44,7 +45,7 @@ func (w *window) move(at int) {
 	w.part = w.part[:got]
 }
 
-// ReadAt reads the box past the window.
+// ReadAt reads the box directly, without the window.
 func (w *window) ReadAt(p []byte, at int64) (int, error) {
 	n, err := w.r.ReadAt(p, at)
 	if err != nil && !errors.Is(err, io.EOF) {

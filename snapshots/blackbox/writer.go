@@ -11,23 +11,23 @@ import (
 
 // # Writing
 //
-// A program that is killed stops between two of its stores, and the kernel keeps all
-// that came before. So it is enough that what says that something is there is stored
-// after it: an event's number after the event, a slot's length after its bytes, its
-// generation after all of them. A slot that is begun anew is no generation until it is
-// whole; the other one is until then.
+// A killed program stops between two of its stores, and the kernel keeps all
+// earlier ones. So the writer stores data first and the mark that makes it valid
+// afterwards: an event's number after the event, a slot's length after its bytes,
+// its generation after all of them. A slot that is begun again becomes a
+// generation only when it is complete; until then the other slot is valid.
 
-// ErrFull says that a slot has no room for what was to be written to it.
+// ErrFull says that a slot has no room for the data.
 var ErrFull = errors.New("the slot of the black box is full")
 
-// Writer writes all of a box but its events. It is owned by one goroutine.
+// Writer writes all of a box except its events. One goroutine owns it.
 type Writer struct {
 	layout
 	data       []byte
 	rings      []*Ring
 	slot       int   // that is being written
 	written    int   // bytes of it
-	generation int64 // of the other slot, or of this one when it is published
+	generation int64 // of the other slot, or of this one once it is published
 }
 
 // NewWriter makes an empty box in data, whose bytes are all zero, for these devices.
@@ -53,12 +53,12 @@ func NewWriter(data []byte, devices []int) (*Writer, error) {
 	return w, nil
 }
 
-// Ring returns the ring of the device with that place in the list of devices.
+// Ring returns the ring of the device with that index in the list of devices.
 func (w *Writer) Ring(place int) *Ring { return w.rings[place] }
 
-// Begin begins a generation: what is written next is a stream that begins with the
-// state of each device at the moment of these sums. Until it is published the one
-// before counts.
+// Begin begins a generation. The caller then writes a stream that begins with the
+// state of each device at the moment of these sums. Until Publish the old
+// generation is valid.
 func (w *Writer) Begin(states []Sums) {
 	if w.published() {
 		w.slot = 1 - w.slot
@@ -73,12 +73,12 @@ func (w *Writer) Begin(states []Sums) {
 	w.written = w.prelude()
 }
 
-// published reports whether the slot that is written counts.
+// published reports whether the current slot is valid.
 func (w *Writer) published() bool {
 	return w.generation > 0 && w.load(slotsAt+w.slot*slotBytes) == w.generation
 }
 
-// Write adds bytes of the stream. They count when they are published. The error is
+// Write adds bytes of the stream. They become valid with Publish. The error is
 // ErrFull: then nothing was written.
 func (w *Writer) Write(p []byte) (int, error) {
 	if len(p) > w.layout.slot-w.written {
@@ -89,7 +89,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Publish has all count that was written since Begin.
+// Publish makes everything written since Begin valid.
 func (w *Writer) Publish() {
 	at := slotsAt + w.slot*slotBytes
 	w.store(at+8, int64(w.written))
@@ -115,8 +115,8 @@ type Ring struct {
 	sums    Sums
 }
 
-// Record stores an event and returns how many there were before it. It allocates
-// nothing, waits for nothing and asks the system for nothing.
+// Record stores an event and returns the number of earlier events. It allocates
+// nothing, never waits and makes no system call.
 func (r *Ring) Record(e *trace.Event) int64 {
 	at := r.sums.Events
 	r.sums.add(e)
@@ -126,5 +126,6 @@ func (r *Ring) Record(e *trace.Event) int64 {
 	return at
 }
 
-// Sums returns what the events so far add up to. Nothing may be recorded meanwhile.
+// Sums returns the totals of the events so far. The caller must not record
+// meanwhile.
 func (r *Ring) Sums() Sums { return r.sums }

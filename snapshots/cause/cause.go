@@ -1,9 +1,7 @@
-// Package cause says in words of the user's what an error of the standard library
-// means.
+// Package cause translates errors of the standard library into words for users.
 //
 // Such errors are written for programmers: they name calls, types and packages.
-// An error of this module's own is a clause that is made for its reader, and is
-// left as it is.
+// An error of this module is already a clause for users, and stays as it is.
 package cause
 
 import (
@@ -23,9 +21,9 @@ import (
 	"time"
 )
 
-// Of returns what went wrong as the clause of a sentence. That is the error's
-// own text, in which the texts of the standard library's errors that it wraps
-// are replaced by what they mean.
+// Of returns the cause of an error as the clause of a sentence. That is the
+// error's own text, with the texts of wrapped errors of the standard library
+// translated.
 func Of(err error) string {
 	if text, ok := meaning(err); ok {
 		return text
@@ -37,7 +35,7 @@ func Of(err error) string {
 	return text
 }
 
-// wrapped returns the errors that err itself wraps, without what those wrap.
+// wrapped returns the errors that err wraps directly.
 func wrapped(err error) []error {
 	switch err := err.(type) { //nolint:errorlint // one level at a time
 	case interface{ Unwrap() []error }:
@@ -77,8 +75,7 @@ func meaning(err error) (text string, ok bool) {
 	return plain(err)
 }
 
-// about names what an error of the operating system is about, unless that has
-// no name.
+// about names the object of an operating system error, if it has a name.
 func about(path string, err error) string {
 	if path == "" {
 		return Of(err)
@@ -86,8 +83,7 @@ func about(path string, err error) string {
 	return path + ": " + Of(err)
 }
 
-// misplaced says which value of a JSON text is of another kind than belongs
-// there.
+// misplaced says which value of a JSON text has the wrong type.
 func misplaced(err *json.UnmarshalTypeError) string {
 	value := "the value"
 	if err.Field != "" {
@@ -96,7 +92,7 @@ func misplaced(err *json.UnmarshalTypeError) string {
 	return value + " is of the wrong kind: " + err.Value
 }
 
-// plain translates errors that are told apart by their value.
+// plain translates errors that are identified by their value.
 func plain(err error) (text string, ok bool) {
 	for _, known := range []struct {
 		err  error

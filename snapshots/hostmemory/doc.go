@@ -1,8 +1,6 @@
-// Package hostmemory says how much of this machine's memory a process may hope
-// for: the machine's own, and what the control groups that the process is in
-// allow, of version 1 and 2 and however deep they lie. Swap counts as none:
-// what has to go there is too slow to be worth having.
+// Package hostmemory says how much of this machine's memory a process can use:
+// the free memory of the machine, and the limits of the process's control groups,
+// of version 1 and 2 and at any depth. Swap does not count: it is too slow.
 //
-// Where the system does not say, as outside Linux, nothing is known and nothing
-// is refused for it.
+// If the system does not say, as outside Linux, the package reports no limit.
 package hostmemory

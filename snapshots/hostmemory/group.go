@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// version is how one version of control groups writes what this package reads.
+// version has the file names of one version of control groups.
 type version struct {
 	kind        string // of file system
 	limit, used string // files
@@ -29,8 +29,8 @@ type group struct {
 	directory string // of its files, without the first slash
 }
 
-// groups returns the groups of memory that the process is in: its own, and those
-// around it up to the outermost that is mounted. Each has a limit of its own.
+// groups returns the memory groups of the process: its own, and its parents up to
+// the outermost that is mounted. Each has a limit of its own.
 func (s system) groups() []group {
 	mounts, _ := fs.ReadFile(s.root, "proc/self/mountinfo")
 	own, _ := fs.ReadFile(s.root, "proc/self/cgroup")
@@ -54,10 +54,10 @@ func (s system) groups() []group {
 	return list
 }
 
-// mount is where groups of memory are mounted.
+// mount is a mount of memory groups.
 type mount struct {
 	version
-	root, at string // the group that is mounted, and the folder it is at
+	root, at string // the mounted group, and its folder
 }
 
 // mountOf reads a line of /proc/self/mountinfo:
@@ -94,9 +94,9 @@ func (m mount) nameIn(own string) (name string, ok bool) {
 	return "", false
 }
 
-// within returns a group's name as seen from the mount. In a container the mount
-// may be of the container's group, and the name the host's; or the group lies
-// outside of what is mounted, and the mount is the nearest that can be seen.
+// within returns a group's name relative to the mount. In a container the mount
+// may show only the container's group while the name is the host's. If the group
+// lies outside of the mount, the mount is the nearest visible group.
 func (m mount) within(name string) string {
 	if m.root != "/" {
 		rest, below := strings.CutPrefix(name, m.root)

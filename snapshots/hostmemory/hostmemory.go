@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Room is an amount of memory and what ends it.
+// Room is an amount of memory and the limit that ends it.
 type Room struct {
 	Bytes int64  // math.MaxInt64 when nothing is known
 	Of    string // "this machine" or "the control group /a/b"
 }
 
-// Available returns what this process can still take without anything being
-// swapped out or killed. Memory that only caches files counts as available.
+// Available returns how much memory this process can still take before the system
+// swaps or kills something. Memory that only caches files counts as available.
 func Available() Room { return system{os.DirFS("/")}.available() }
 
-// Total returns what there is at most, others' memory included; 0 when nothing
-// is known.
+// Total returns the largest amount, including memory in use by other processes; 0
+// when unknown.
 func Total() int64 { return system{os.DirFS("/")}.total() }
 
-// system is the files in which Linux says it.
+// system is the file system in which Linux reports memory.
 type system struct{ root fs.FS }
 
 func (s system) available() Room {

@@ -1,8 +1,8 @@
-// Package mapped lets a program outlive the files that it has in its memory. A process
-// that cuts such a file short takes pages away from under all who have mapped it, and
-// the next touch of one is a fault, which ends a Go program.
+// Package mapped protects a program that has mapped a file into its memory. When
+// another process cuts the file short, pages disappear from every mapping of it.
+// The next access to such a page is a fault, which ends a Go program.
 //
-// It maps nothing itself: files are mapped by who uses them.
+// The package maps no files itself: its callers do.
 package mapped
 
 import (
@@ -12,18 +12,18 @@ import (
 	"unsafe"
 )
 
-// ErrCut says that a file in memory has no longer the bytes that were touched.
+// ErrCut says that a mapped file no longer has the accessed bytes.
 var ErrCut = errors.New("it was cut short while it was in use")
 
-// Touch calls do, which reads or writes memory that a file is mapped to, and returns what
-// it returns, or ErrCut when some of that memory is not there any more: do has then stopped
-// at that place. Every other panic passes. It allocates nothing.
+// Touch calls do, which reads or writes the memory of a mapped file. It returns
+// do's error, or ErrCut if some of that memory has disappeared: do has then
+// stopped at that place. Other panics pass through. Touch allocates nothing.
 func Touch(memory []byte, do func() error) (err error) {
 	before, done := debug.SetPanicOnFault(true), false
 	defer func() {
 		debug.SetPanicOnFault(before)
 		if done {
-			return // and does not ask for a panic: that takes as long as all else here
+			return // without recover: it would take as long as everything else here
 		}
 		switch r := recover(); {
 		case faultIn(memory, r):

@@ -1,5 +1,5 @@
 // Package quantity writes sizes and counts in the form that messages, reports and
-// screens have in common.
+// screens share.
 package quantity
 
 import (
@@ -46,7 +46,7 @@ func Count(n int) string {
 	return b.String()
 }
 
-// Plural writes n things by the name of one.
+// Plural writes n things, given the name of one.
 func Plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

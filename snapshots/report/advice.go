@@ -13,8 +13,8 @@ import (
 // AdviceSchema names the version of the JSON form of advice.
 const AdviceSchema = "memtop.advice/1"
 
-// Advice is what would make memory less, the best first: what `memtop advise`
-// prints. All sizes are bytes.
+// Advice lists changes that would reduce memory, the best first. `memtop advise`
+// prints it. All sizes are bytes.
 type Advice struct {
 	Schema string `json:"schema"`
 	PID    int    `json:"pid,omitempty"`  // of a running program
@@ -25,30 +25,31 @@ type Advice struct {
 	PeakAllocated int64             `json:"peak_allocated_bytes"`
 	StepTime      int64             `json:"step_time_ns,omitempty"`
 	Options       []AdviceOption    `json:"options"`
-	// Allocator are settings of the allocator with which less would be reserved, those
-	// that save most first; none where a replay of the requests is not exact.
+	// Allocator lists settings of the allocator that would reserve less, the largest
+	// saving first; none if a replay of the requests is not exact.
 	Allocator []AllocatorAdvice `json:"allocator,omitempty"`
-	// Sharding are what the processes of one run could divide, one stage after another;
-	// none where the process is the only one.
+	// Sharding lists the stages of dividing state among the processes of one run;
+	// none for a single process.
 	Sharding []ShardingAdvice `json:"sharding,omitempty"`
-	// Unknown are changes of which the program cannot say what they do.
+	// Unknown lists changes whose effect the program cannot predict.
 	Unknown []string `json:"unknown,omitempty"`
-	// Plan is what brings the peak below a target, where one was given.
+	// Plan brings the peak below the target, if there is one.
 	Plan *AdvicePlan `json:"plan,omitempty"`
-	// Error is that of all predictions so far, null while none was compared.
+	// Error is the error of all predictions so far, null before the first
+	// comparison.
 	Error *AdviceError `json:"error"`
-	// Headroom is how many samples at a time fit, null where that is not known.
+	// Headroom is how many samples at a time fit, null if unknown.
 	Headroom *trace.Headroom `json:"headroom"`
-	// Waste is memory that serves nothing, the most first; null of a running program of
-	// which no step was seen whole.
+	// Waste lists memory without a use, the largest first; null for a running
+	// program without a complete step in the trace.
 	Waste []Waste `json:"waste"`
-	// Applied is what was changed, where that was wanted.
+	// Applied lists the changes that were made, if the user asked for that.
 	Applied *Changes `json:"applied,omitempty"`
 	past    *proposals.Error
 }
 
 // AdvicePlan is the changes that together bring the peak below a target, or those
-// that save most where none do.
+// that save most if none do.
 type AdvicePlan struct {
 	AdviceOption
 	Target        int64 `json:"target_bytes"`
@@ -59,20 +60,20 @@ type AdvicePlan struct {
 	text      string
 }
 
-// AdviceOption is a change and what it should do. Of a file, the change is the kind of
-// a finding and what helps.
+// AdviceOption is a change and its predicted effect. For a file, the change is
+// the kind of a finding and its remedy.
 type AdviceOption struct {
 	Device    int               `json:"device,omitempty"`
 	Change    map[string]string `json:"change"`
 	Predicted Predicted         `json:"predicted"`
 	Error     *AdviceError      `json:"error"` // null while no prediction was compared
 	Why       string            `json:"why"`
-	// What it is called, what it does to the step time and the past error, for people.
+	// Its name, its effect on the step time and the past error, as text.
 	name, time, past string
 }
 
-// AdviceError is how far past predictions were off, as means of absolute errors in
-// per cent of the level before the change.
+// AdviceError is the error of past predictions: means of absolute errors, in per
+// cent of the level before the change.
 type AdviceError struct {
 	Predictions int      `json:"predictions"`
 	Peak        float64  `json:"peak_percent"`
@@ -98,8 +99,8 @@ func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 	return r
 }
 
-// FileAdvice reports what the stacks of a file prove: of each device the findings that
-// say what would make its peak less, those first that save most.
+// FileAdvice reports advice from the stacks of a file: for each device the
+// findings that would reduce its peak, the largest saving first.
 func FileAdvice(t *trace.Trace) *Advice {
 	r := &Advice{Schema: AdviceSchema, Path: t.Info.Path, Options: make([]AdviceOption, 0)}
 	for i := range t.Devices {
@@ -115,7 +116,7 @@ func FileAdvice(t *trace.Trace) *Advice {
 	return r
 }
 
-// Waste is memory that serves nothing.
+// Waste is memory without a use.
 type Waste struct {
 	Device int      `json:"device,omitempty"`
 	Kind   string   `json:"kind"`
@@ -125,7 +126,7 @@ type Waste struct {
 	Where  []string `json:"where"` // "file:line function" of the line that has most of it, innermost first
 }
 
-// AddWaste adds what the last step of a device wastes.
+// AddWaste adds the waste of a device's last step.
 func (r *Advice) AddWaste(x *analysis.Index) {
 	found, known := x.Waste()
 	if r.Waste == nil && (known || len(found) > 0) {
@@ -180,7 +181,7 @@ func (r *Advice) option(o *proposals.Proposal) AdviceOption {
 	return option
 }
 
-// pastText says how far past predictions were off, and how many they were.
+// pastText gives the error of past predictions, and their number.
 func pastText(o *proposals.Proposal) string {
 	if o.Error == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 )
 
 // AllocatorAdvice is other settings of the allocator under which the recorded
-// requests reserve less. Only a process that begins with them has them.
+// requests reserve less. A process can only get them at its start.
 type AllocatorAdvice struct {
 	Device    int               `json:"device,omitempty"`
 	Change    map[string]string `json:"change"`
@@ -21,10 +21,11 @@ type AllocatorAdvice struct {
 	settings, part string
 }
 
-// confVariable is where PyTorch takes the settings of its allocator from.
+// confVariable is the environment variable with the settings of PyTorch's
+// allocator.
 const confVariable = "PYTORCH_CUDA_ALLOC_CONF"
 
-// AddAllocator adds what a replay found, if it found that with certainty.
+// AddAllocator adds the result of a replay, if it is certain.
 func (r *Advice) AddAllocator(device int, a *whatif.Answer) {
 	for _, s := range a.Savings() {
 		add := AllocatorAdvice{

@@ -9,8 +9,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ShardingAdvice is a stage of what several processes may divide among them instead of
-// having it each. It is arithmetic on what one process was measured to hold.
+// ShardingAdvice is a stage of sharding: state that several processes divide
+// instead of each holding all of it. It is computed from the measured memory of
+// one process.
 type ShardingAdvice struct {
 	Change    map[string]string `json:"change"`
 	Ranks     int               `json:"ranks"`
@@ -22,14 +23,15 @@ type ShardingAdvice struct {
 	name string
 }
 
-// stages are what is divided, each with those before it.
+// stages are the kinds of divided state. Each stage includes the earlier ones.
 var stages = []struct {
 	name     string
 	category trace.Category
 }{{"optimizer", trace.Optimizer}, {"gradients", trace.Gradient}, {"parameters", trace.Parameter}}
 
-// AddSharding adds what a process of so many would free at its peak. It says nothing of one
-// whose optimizer holds no more than its parameters: that may be divided already.
+// AddSharding adds how much each of n processes would free at its peak. It adds
+// nothing if the optimizer holds no more than the parameters: that state may be
+// divided already.
 func (r *Advice) AddSharding(step *trace.Step, ranks int) {
 	if ranks < 2 || amount(step.AtPeak, trace.Optimizer) <= amount(step.AtPeak, trace.Parameter) {
 		return
@@ -58,7 +60,7 @@ func amount(list []trace.Amount, c trace.Category) int64 {
 	return list[i].Bytes
 }
 
-// sharding writes what several processes could divide.
+// sharding writes the sharding stages.
 func (r *Advice) sharding(p *page) {
 	if len(r.Sharding) == 0 {
 		return

@@ -60,14 +60,14 @@ func (r *Advice) title() string {
 	return text
 }
 
-// wasted writes what serves nothing.
+// wasted writes the memory without a use.
 func (r *Advice) wasted(p *page) {
 	for i := range r.Waste {
 		p.wrap("waste: ", r.Waste[i].Text)
 	}
 }
 
-// proven writes what a file's stacks prove.
+// proven writes the advice from a file's stacks.
 func (r *Advice) proven(p *page) {
 	if len(r.Options) == 0 {
 		p.line("the stacks prove no saving")

@@ -9,12 +9,13 @@ import (
 
 // # What the sizes of a rehearsal are worth
 //
-// Values that the program reads from the device were not computed. An operation that counts
-// there, such as nonzero, returns rows that nobody knows: none, or with ValuesUpper all that
-// there can be. Where a value was read that only decides a branch, the sizes are those of
-// the branch that was taken, whatever else is said of them.
+// A rehearsal computes no values, so a program reads made-up values from the
+// device. An operation that counts on the device, such as nonzero, returns an
+// unknown number of rows: the rehearsal assumes none, or with ValuesUpper as many
+// as possible. If a value only decides a branch, the sizes are those of the taken
+// branch, whatever the bound says.
 
-// What is read where a value decides a size.
+// The values that the rehearsal returns if a value decides a size.
 const (
 	ValuesZeros = "zeros"
 	ValuesUpper = "upper"
@@ -22,11 +23,11 @@ const (
 
 // The values of Rehearsal.Bound.
 const (
-	BoundExact    = "exact"    // every request is as on the GPU
+	BoundExact    = "exact"    // every request is the same as on the GPU
 	BoundBranches = "branches" // so it is if the program takes the same branches there
-	BoundModelled = "modelled" // workspaces of libraries are ours
-	BoundLower    = "lower"    // some sizes are at their least
-	BoundUpper    = "upper"    // they are at their most
+	BoundModelled = "modelled" // the workspaces of libraries are estimated
+	BoundLower    = "lower"    // some sizes are at their minimum
+	BoundUpper    = "upper"    // they are at their maximum
 	BoundOpen     = "open"     // some sizes are neither, or a function is not imitated
 )
 
@@ -37,23 +38,24 @@ const (
 	readsValues  = "values"  // several values, or of an unknown type
 )
 
-// DependsOnData is a line that reads a value of the device's: what it makes of it, a size
-// or a branch, may be another on a GPU.
+// DependsOnData is a line that reads a value from the device. A size or a branch
+// that depends on it may differ on a GPU.
 type DependsOnData struct {
 	Line   string `json:"line"`
 	What   string `json:"what"` // the text of the line
-	Kind   string `json:"kind"` // what is read: "size", "integer", "condition", "number" or "values"
+	Kind   string `json:"kind"` // the kind of value: "size", "integer", "condition", "number" or "values"
 	Count  int64  `json:"count"`
 	Bytes  int64  `json:"bytes"`         // of the largest read
-	AtMost *int64 `json:"at_most_bytes"` // that the line's operation returns if it counts the most, null where that is not known
-	Given  bool   `json:"given"`         // --set said the value
+	AtMost *int64 `json:"at_most_bytes"` // the largest result of the line's operation, null if unknown
+	Given  bool   `json:"given"`         // --set gave the value
 }
 
-// mayDepend begins why numbers are not exact that may depend on data.
+// mayDepend is the beginning of the reason why numbers that may depend on data
+// are not exact.
 const mayDepend = "sizes or branches may depend on values that are read in "
 
-// Conclude works out what the result is worth once all devices are added: ranks say the
-// same of the lines that read, and of what is modelled.
+// Conclude works out the bound once all devices are added. All ranks have the
+// same lines that read values, and the same estimates.
 func (r *Rehearsal) Conclude() {
 	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
 	slices.Sort(r.Because)
@@ -70,7 +72,7 @@ func (r *Rehearsal) Conclude() {
 	}
 }
 
-// mergeLines has each line that reads be there once.
+// mergeLines removes duplicates of lines that read values.
 func (r *Rehearsal) mergeLines() {
 	byLine := make(map[string]int)
 	merged := r.DependsOnData[:0]
@@ -89,7 +91,7 @@ func (r *Rehearsal) mergeLines() {
 	r.DependsOnData = merged
 }
 
-// bound is the weakest of what the result's parts are worth.
+// bound is the weakest bound of all parts of the result.
 func (r *Rehearsal) bound(modelled bool) string {
 	upper := r.Values == ValuesUpper
 	sized := func(d DependsOnData) bool { return d.Kind == readsSize && !d.Given }
@@ -109,7 +111,7 @@ func (r *Rehearsal) bound(modelled bool) string {
 	return BoundExact
 }
 
-// worth says it, by the words of Rehearsal.Bound.
+// worth explains each value of Rehearsal.Bound.
 var worth = map[string]string{
 	BoundExact:    "Exact: these are the requests that PyTorch makes on such a GPU.",
 	BoundBranches: "Exact, if the program takes the same branches on such a GPU.",

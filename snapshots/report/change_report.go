@@ -13,35 +13,35 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Changes is what came of settings that were changed together: what
-// `memtop set` prints. The fields are those of its JSON form.
+// Changes is the result of changing settings together. `memtop set` prints it.
+// The fields are those of its JSON form.
 type Changes struct {
 	AppliedAtStep int64                `json:"applied_at_step"` // 0 when nothing was applied
 	Change        map[string][2]string `json:"change"`          // from and to, by setting
 	Refused       map[string]string    `json:"refused,omitempty"`
-	// Predicted is by how much a step's needs should change, null when it is not
-	// known.
+	// Predicted is the predicted change of a step's memory and time, null if
+	// unknown.
 	Predicted *Predicted `json:"predicted"`
-	// Measured is what did change, by the names of quantities.
+	// Measured is the measured change of each quantity, by its name.
 	Measured map[string]Measured `json:"measured"`
 	steps    int                 // settled steps that the measurement rests on
-	once     map[string]bool     // settings whose change was something to be done
+	once     map[string]bool     // settings whose change was an action
 	overlaps []string
 }
 
-// Predicted is the sum of what was expected of each change.
+// Predicted is the sum of the predictions for each change.
 type Predicted struct {
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
 	Activation    *int64 `json:"activation_bytes"` // null of a file, whose activations are not predicted
-	StepTime      *int64 `json:"step_time_ns"`     // null when not known
-	// StepTimeEstimated says that it does not follow from measured times alone.
+	StepTime      *int64 `json:"step_time_ns"`     // null if unknown
+	// StepTimeEstimated says that StepTime is not based on measured times alone.
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
-	// Reserved is what goes back to the driver right after the step, of an action.
+	// Reserved is how much an action gives back to the driver right after the step.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
 }
 
 // Measured is an [analysis.Effect]: the level before and after, their difference,
-// and how far that may be off.
+// and the error of that.
 type Measured struct {
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
@@ -49,8 +49,8 @@ type Measured struct {
 	Spread float64 `json:"spread"`
 }
 
-// NewChanges reports on changes that were made together. What is measured
-// after the last of them is the effect of all.
+// NewChanges reports on changes that were made together. A measurement after the
+// last of them is the effect of all.
 func NewChanges(made []analysis.Experiment) *Changes {
 	r := &Changes{Change: make(map[string][2]string), Measured: make(map[string]Measured), once: make(map[string]bool)}
 	first := int64(0)
@@ -76,8 +76,8 @@ func NewChanges(made []analysis.Experiment) *Changes {
 	return r
 }
 
-// predict adds a prediction. What an action gives back is known only where nothing else
-// changes, and moves nothing of the steps after it.
+// predict adds a prediction. The memory that an action gives back is known only
+// if nothing else changes, and does not affect later steps.
 func (r *Changes) predict(p *trace.Prediction) {
 	if p == nil {
 		return
@@ -99,8 +99,8 @@ func predictedOf(p *trace.Prediction) *Predicted {
 	return r
 }
 
-// add adds what is expected of another change. A time that is not known makes the
-// sum unknown.
+// add adds the prediction for another change. An unknown time makes the sum
+// unknown.
 func (c *Predicted) add(o *Predicted) {
 	c.PeakAllocated += o.PeakAllocated
 	activation := *c.Activation + *o.Activation
@@ -118,7 +118,7 @@ func (r *Changes) measure(e *analysis.Experiment, first int64) {
 	clear(r.Measured)
 	r.steps, r.overlaps = e.Settled, nil
 	if first == 0 {
-		r.overlaps = e.Overlaps // with what others changed
+		r.overlaps = e.Overlaps // with other changes
 	}
 	for i := range e.Effects {
 		if f := &e.Effects[i]; f.Measured {

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// DiffKind says what became of something from one trace to the other.
+// DiffKind says how an item differs between two traces.
 type DiffKind uint8
 
 // The kinds of differences.
@@ -46,7 +46,7 @@ func changeOf(before, after int64) (DiffKind, bool) {
 	}
 }
 
-// Diff is what changed from one trace to another. Only what differs is listed.
+// Diff lists the changes from one trace to another. It leaves out what is equal.
 // Sizes are bytes.
 type Diff struct {
 	Schema      string       `json:"schema"`
@@ -55,7 +55,7 @@ type Diff struct {
 	Settings    bool         `json:"settings_differ"`
 }
 
-// DeviceDiff is what changed on one device, between the ends of two traces or
+// DeviceDiff lists the changes on one device, between the ends of two traces or
 // between two moments.
 type DeviceDiff struct {
 	Device     int                  `json:"device"`
@@ -64,7 +64,7 @@ type DeviceDiff struct {
 	After      MomentOfDiff         `json:"after"`
 	Numbers    []NumberDiff         `json:"numbers"`
 	Categories []NumberDiff         `json:"categories"`
-	Causes     []CauseDiff          `json:"causes"` // their changes sum to that of what is requested
+	Causes     []CauseDiff          `json:"causes"` // their changes sum to the change of Requested
 	Explained  difference.Explained `json:"explained"`
 	Lines      []PlaceDiff          `json:"lines"`
 	Modules    []PlaceDiff          `json:"modules"`
@@ -87,7 +87,7 @@ type NumberDiff struct {
 // Delta returns the difference.
 func (n NumberDiff) Delta() int64 { return n.After - n.Before }
 
-// StackDiff is what a stack holds before and after.
+// StackDiff is the memory of a stack before and after.
 type StackDiff struct {
 	Change DiffKind `json:"change"`
 	Name   string   `json:"name"`
@@ -95,7 +95,7 @@ type StackDiff struct {
 	Sides
 }
 
-// Sides is what something holds before and after.
+// Sides is the memory of an item before and after.
 type Sides struct {
 	Before      int64 `json:"before"`
 	After       int64 `json:"after"`
@@ -108,8 +108,8 @@ func (s *Sides) Delta() int64 { return s.After - s.Before }
 
 func sidesOf(r *difference.Row) Sides { return Sides{r.Bytes[0], r.Bytes[1], r.Count[0], r.Count[1]} }
 
-// RangeDiff is a segment or a block that only one side has, or a segment that
-// changed its size.
+// RangeDiff is a segment or a block on one side only, or a segment that changed
+// its size.
 type RangeDiff struct {
 	Change DiffKind `json:"change"`
 	Addr   uint64   `json:"address"`
@@ -117,7 +117,7 @@ type RangeDiff struct {
 	State  string   `json:"state,omitempty"` // of a block
 }
 
-// Empty reports whether the traces say the same.
+// Empty reports whether the traces are equal.
 func (d *Diff) Empty() bool {
 	for i := range d.Devices {
 		if !d.Devices[i].Empty() {
@@ -148,8 +148,8 @@ func NewDiff(a, b *trace.Trace) *Diff {
 	return d
 }
 
-// NewDiffAt compares a moment of one trace with one of another, or of the same. It
-// returns an [analysis.MomentError] where a trace does not have the moment.
+// NewDiffAt compares a moment of one trace with one of another, or of the same.
+// It returns an [analysis.MomentError] if a trace does not have the moment.
 func NewDiffAt(a *trace.Trace, from analysis.Moment, b *trace.Trace, to analysis.Moment) (*Diff, error) {
 	xs, ys := shared(a, b)
 	before, err := from.Of(xs)
@@ -197,8 +197,8 @@ func shared(a, b *trace.Trace) (xs, ys []*analysis.Index) {
 	return xs, ys
 }
 
-// DiffMoments compares what was held right after event from of x with what was
-// held right after event to of y. The indexes may be the same one.
+// DiffMoments compares the memory right after event from of x with the memory
+// right after event to of y. Both indexes may be the same.
 func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	return diffMoments(difference.Merge(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
 }

@@ -45,7 +45,8 @@ func (d *DeviceDiff) compareBlocks(a, b []analysis.MapBlock) {
 	}
 }
 
-// addBlock lists a block that holds something; free ones are only what is left.
+// addBlock lists a block in use. It leaves out free blocks, which are only the
+// rest.
 func (d *DeviceDiff) addBlock(change DiffKind, b *analysis.MapBlock) {
 	if b.State.Live() {
 		d.Blocks = append(d.Blocks, RangeDiff{change, b.Addr, b.Size, b.State.String()})

@@ -8,13 +8,13 @@ import (
 
 // MomentOfDiff is one side of a comparison.
 type MomentOfDiff struct {
-	Event int    `json:"event"` // that it is right after, −1 before the first
-	When  string `json:"when"`  // that event, its step and the range that it is in
+	Event int    `json:"event"` // the moment is right after this event, −1 before the first
+	When  string `json:"when"`  // the event, its step and its range
 	Bytes int64  `json:"requested_bytes"`
 	Count int    `json:"allocations"`
 }
 
-// PlaceDiff is what a line, a module or a phase holds before and after.
+// PlaceDiff is the memory of a line, a module or a phase before and after.
 type PlaceDiff struct {
 	Name     string `json:"name"`
 	File     string `json:"file,omitempty"`     // of a line
@@ -24,10 +24,10 @@ type PlaceDiff struct {
 	Sides
 }
 
-// CauseDiff is what made a part of the difference.
+// CauseDiff is the cause of a part of the difference.
 type CauseDiff struct {
 	Kind     string  `json:"kind"`
-	Factor   float64 `json:"factor,omitempty"`   // of sizes that all changed by it
+	Factor   float64 `json:"factor,omitempty"`   // the common factor by which sizes changed
 	Category string  `json:"category,omitempty"` // of what appeared or vanished
 	Text     string  `json:"text"`
 	Sides
@@ -36,7 +36,7 @@ type CauseDiff struct {
 
 func momentOf(s difference.Side) MomentOfDiff { return MomentOfDiff{Event: s.At, When: s.When()} }
 
-// addDifference takes what two moments' memory differs in.
+// addDifference adds the difference between the memory of two moments.
 func (d *DeviceDiff) addDifference(found *difference.Difference) {
 	d.Explained = found.Explained()
 	for _, r := range found.Categories() {
@@ -64,7 +64,8 @@ func (d *DeviceDiff) addDifference(found *difference.Difference) {
 	}
 }
 
-// places lists the rows that changed; those of lines have their tables.
+// places lists the rows that changed. Rows for lines have file, line and
+// function.
 func places(rows []difference.Row, t *trace.Tables) []PlaceDiff {
 	changed := []PlaceDiff{}
 	for _, r := range rows {

@@ -9,8 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// compareStacks lists the stacks that hold more or less, the largest change
-// first.
+// compareStacks lists the stacks whose memory changed, the largest change first.
 func compareStacks(merged *difference.Merged, before, after difference.Side) []StackDiff {
 	type pair struct {
 		sides [2]analysis.Holder

@@ -82,7 +82,7 @@ func signed(n int64) string {
 	return quantity.Bytes(n)
 }
 
-// causeLines says what made the difference.
+// causeLines writes the causes of the difference.
 func (d *DeviceDiff) causeLines(p *page) {
 	if len(d.Causes) == 0 {
 		return
@@ -117,7 +117,7 @@ func placeLines(p *page, title string, rows []PlaceDiff) {
 	}
 }
 
-// rangeCounts sums ranges up by what became of them.
+// rangeCounts counts ranges by kind of difference.
 func rangeCounts(ranges []RangeDiff) string {
 	var count [Vanished + 1]int
 	var bytes [Vanished + 1]int64

@@ -2,21 +2,21 @@ package report
 
 import "github.com/memtop/memtop/snapshots/analysis"
 
-// Finding is something that is wrong, or worth knowing.
+// Finding is a problem, or a fact worth knowing.
 type Finding struct {
 	Kind        string   `json:"kind"`         // docs/answers.md has all
 	Severity    string   `json:"severity"`     // problem, warning or info
-	Bytes       int64    `json:"bytes"`        // that it is about, 0 where it is about none
-	SavingBytes int64    `json:"saving_bytes"` // that the remedy would save, 0 where that is not known
+	Bytes       int64    `json:"bytes"`        // the bytes that it is about, 0 for none
+	SavingBytes int64    `json:"saving_bytes"` // the saving of the remedy, 0 if unknown
 	Confidence  string   `json:"confidence"`
 	Text        string   `json:"text"`
 	Evidence    string   `json:"evidence"`
-	Remedy      string   `json:"remedy"` // what helps, "" where nothing is known to
-	Event       *int     `json:"event"`  // to look at, −1 before the first, null for none
+	Remedy      string   `json:"remedy"` // the remedy, "" if none is known
+	Event       *int     `json:"event"`  // the event to look at, −1 before the first, null for none
 	Where       []string `json:"where"`  // "file:line function" of the lines to look at, innermost first
 }
 
-// findings returns what analysis finds on a device, the most severe first.
+// findings returns analysis's findings on a device, the most severe first.
 func findings(x *analysis.Index) []Finding {
 	found := x.Findings()
 	all := make([]Finding, len(found))

@@ -14,21 +14,22 @@ const GateSchema = "memtop.check/1"
 // NoLimit is a limit that nothing exceeds.
 const NoLimit = -1
 
-// Limits are what a gate holds a trace to, in bytes; NoLimit where there is none.
+// Limits are the limits of a gate, in bytes; NoLimit for none.
 type Limits struct {
 	Peak    int64 // highest level of requested memory
-	PerStep int64 // by which memory may grow from step to step
+	PerStep int64 // by how much memory may grow from step to step
 }
 
-// Gate is a trace held to limits: what `memtop check` prints. All sizes are bytes.
+// Gate is the check of a trace against limits. `memtop check` prints it. All
+// sizes are bytes.
 type Gate struct {
 	Schema  string       `json:"schema"`
 	OK      bool         `json:"ok"`
 	Devices []GateDevice `json:"devices"`
 }
 
-// GateDevice is one device held to the limits. Of a limit that was not set, and
-// of growth on a device without steps, there is nothing.
+// GateDevice is the check of one device. A limit that was not set is null, and so
+// is growth on a device without steps.
 type GateDevice struct {
 	Device int         `json:"device"`
 	Peak   *GatePeak   `json:"peak"`
@@ -36,7 +37,7 @@ type GateDevice struct {
 	index  *analysis.Index
 }
 
-// GatePeak holds the highest level to its limit.
+// GatePeak checks the highest level against its limit.
 type GatePeak struct {
 	RequestedBytes int64      `json:"requested_bytes"`
 	Event          int        `json:"event"`
@@ -45,8 +46,8 @@ type GatePeak struct {
 	Sites          []GateSite `json:"sites"` // what was live then, the largest first; none when within the limit
 }
 
-// GateGrowth holds the growth per step to its limit. It is what the growing sites
-// add up to, or by how much the level itself rose in every step if that is more.
+// GateGrowth checks the growth per step against its limit. The growth is the sum
+// over the growing sites, or the rise of the level in every step if that is more.
 type GateGrowth struct {
 	BytesPerStep      int64      `json:"bytes_per_step"`
 	Steps             int        `json:"steps"`         // over which it was measured
@@ -71,7 +72,7 @@ const gateSites = 5
 // StepsError says that a trace marks too few steps to measure growth by.
 type StepsError struct{ Steps int }
 
-// Error says how many there are and how many it takes.
+// Error says how many steps there are and how many are needed.
 func (e *StepsError) Error() string {
 	switch {
 	case e.Steps == 0:
@@ -83,9 +84,9 @@ func (e *StepsError) Error() string {
 	}
 }
 
-// NewGate holds every device of a trace to the limits. With a limit on growth it
-// returns a [*StepsError] when no device marks enough steps: a gate that cannot
-// measure must not let pass.
+// NewGate checks every device of a trace against the limits. With a limit on
+// growth it returns a [*StepsError] when no device marks enough steps: a gate
+// that cannot measure must not pass.
 func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(t.Devices))}
 	steps, measured := 0, false

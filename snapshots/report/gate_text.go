@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Text writes for people how each limit was kept, and the sites that broke one,
+// Text writes, for each limit, whether it holds, and the sites that exceed one,
 // in lines of at most width cells.
 func (g *Gate) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
@@ -52,8 +52,8 @@ func (g *Gate) Broken() string {
 	return strings.Join(broken, "; ")
 }
 
-// apart writes a size so that it is told apart from another: in bytes where the
-// short forms are the same.
+// apart writes a size so that it differs from another: in bytes if the short
+// forms are the same.
 func apart(n, other int64) string {
 	if n != other && quantity.Bytes(n) == quantity.Bytes(other) {
 		return strconv.FormatInt(n, 10) + " B"
@@ -61,7 +61,7 @@ func apart(n, other int64) string {
 	return quantity.Bytes(n)
 }
 
-// kept is the word that a line of a gate begins with.
+// kept is the first word of a gate's line.
 func kept(exceeded bool) string {
 	if exceeded {
 		return "FAIL "

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Line is what the memory of one line holds. All sizes are bytes.
+// Line is the memory of one source line. All sizes are bytes.
 type Line struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -19,12 +19,12 @@ type Line struct {
 	Count    int    `json:"count"`
 }
 
-// reportedLines is how many lines a report lists: more than a program has that
-// allocate, and few enough for a file that was made to fill a disk.
+// reportedLines is how many lines a report lists: more than any program's
+// allocating lines, but few enough that a hostile file cannot fill a disk.
 const reportedLines = 1000
 
-// linesOf lists the lines that memory is from, the largest first. Memory without
-// a stack is from no line.
+// linesOf lists the lines that allocated memory, the largest first. Memory
+// without a stack has no line.
 func linesOf(x *analysis.Index, holders []analysis.Holder) []Line {
 	found := make([]Line, 0)
 	for _, row := range analysis.LinesOf(x, analysis.KnownHolders(holders), lines.Line, false).Rows {
@@ -44,27 +44,27 @@ func source(x *analysis.Index, frame trace.FrameID) (file string, line int, func
 // LinesSchema names the version of the JSON form of Lines.
 const LinesSchema = "memtop.lines/1"
 
-// Lines is what `memtop report --by` prints: memory by line, function, file or
-// module. All sizes are bytes.
+// Lines is memory by line, function, file or module. `memtop report --by` prints
+// it. All sizes are bytes.
 type Lines struct {
 	Schema  string        `json:"schema"`
 	By      string        `json:"by"`
 	Devices []DeviceLines `json:"devices"`
 }
 
-// DeviceLines is what one device holds at a moment.
+// DeviceLines is the memory of one device at a moment.
 type DeviceLines struct {
 	Device int       `json:"device"`
-	Event  int       `json:"event"` // after which it is held, −1 before the first
+	Event  int       `json:"event"` // the moment is right after this event, −1 before the first
 	Bytes  int64     `json:"bytes"`
 	Count  int       `json:"count"`
 	Rows   []LineRow `json:"rows"` // the largest first
 }
 
-// LineRow is what one line, function, file or module holds: itself, and together
-// with what it calls.
+// LineRow is the memory of one line, function, file or module: its own, and
+// together with its calls.
 type LineRow struct {
-	Name            string `json:"name"`     // as short as tells it apart from the others
+	Name            string `json:"name"`     // as short as possible while it differs from the others
 	File            string `json:"file"`     // of a line, function or file
 	Line            int    `json:"line"`     // of a line
 	Function        string `json:"function"` // of a line or function
@@ -146,8 +146,8 @@ func (d *DeviceLines) text(p *page, by string) {
 	}
 }
 
-// fitName cuts a name: of "file:line function" the end, because the line tells
-// more than the whole function; of another the beginning.
+// fitName cuts a name. It cuts the end of "file:line function", because the line
+// says more than the whole function, and the beginning of any other name.
 func fitName(text string, width int) string {
 	if place, _, ok := strings.Cut(text, " "); ok && cells(place)+len(cut) < width {
 		return fit(text, width)
@@ -155,7 +155,7 @@ func fitName(text string, width int) string {
 	return fitLeft(text, width)
 }
 
-// fitLeft cuts the beginning of a name, whose end tells more.
+// fitLeft cuts the beginning of a name, because the end says more.
 func fitLeft(text string, width int) string {
 	if cells(text) <= width {
 		return text

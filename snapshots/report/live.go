@@ -9,9 +9,9 @@ import (
 // LiveSchema names the version of a live report's JSON form.
 const LiveSchema = "memtop.live/1"
 
-// Live is the state of a running program: what `memtop attach --once`
-// prints. All sizes are bytes. What the program has not said yet is null, and no row
-// of the waterfall.
+// Live is the state of a running program. `memtop attach --once` prints it. All
+// sizes are bytes. A value that the program has not sent yet is null, and has no
+// row in the waterfall.
 type Live struct {
 	Schema string `json:"schema"`
 	*Place
@@ -25,7 +25,7 @@ type Live struct {
 	Categories         *Categories       `json:"categories"`
 	CategoriesAtPeak   *Categories       `json:"categories_at_peak"`
 	Waterfall          []analysis.Row    `json:"waterfall"`  // sums to the device's used memory
-	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, when that was most in the last step
+	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, at the maximum of the last step
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
@@ -36,7 +36,7 @@ type Live struct {
 	row                ranks.Row
 }
 
-// Layer is what a layer did in the last step: a trace.Layer, with every key.
+// Layer is a layer in the last step: a trace.Layer, with every key.
 type Layer struct {
 	Name               string `json:"name"`
 	Class              string `json:"class"`
@@ -53,7 +53,7 @@ type Layer struct {
 	Checkpointed       bool   `json:"checkpointed"`
 }
 
-// Tensor is a live allocation. Its age is −1 where no steps are known.
+// Tensor is a live allocation. Its age is −1 if no steps are known.
 type Tensor struct {
 	Name     string   `json:"name"`
 	Category string   `json:"category"`
@@ -77,7 +77,7 @@ type Leak struct {
 	Reason        string `json:"reason"`
 }
 
-// Gauges is what the driver says of the device. What it does not say is null.
+// Gauges are the driver's numbers about the device. A missing number is null.
 type Gauges struct {
 	DeviceTotalBytes   *int64 `json:"device_total_bytes"`
 	DeviceUsedBytes    *int64 `json:"device_used_bytes"`
@@ -88,14 +88,14 @@ type Gauges struct {
 	PowerMilliwatts    *int64 `json:"power_milliwatts"`
 }
 
-// Probe is what watching costs.
+// Probe is the cost of watching.
 type Probe struct {
 	CostNSPerStep *int64 `json:"cost_ns_per_step"`
 	DroppedEvents int64  `json:"dropped_events"`
 }
 
-// NewLive reports the state at the end of a trace, of the device that its last
-// step was about, else of the first.
+// NewLive reports the state at the end of a trace: of the device of its last
+// step, else of the first device.
 func NewLive(t *trace.Trace) *Live {
 	device := trace.Device{}
 	if len(t.Devices) > 0 {
@@ -109,7 +109,7 @@ func NewLive(t *trace.Trace) *Live {
 	return LiveOf(analysis.NewIndex(t, &device))
 }
 
-// LiveOf is NewLive for an index that was made already.
+// LiveOf is NewLive for an existing index.
 func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	r := &Live{

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// addMemory adds what the memory is used for, where the program has said anything
-// about it: a state of nothing without an event is sent before the first look at it.
+// addMemory adds the purposes of the memory, if the program has sent any data
+// about it: before the first measurement it sends an empty state without events.
 func (r *Live) addMemory(at int) {
 	x := r.index
 	m := x.SegmentsAt(at)
@@ -25,8 +25,8 @@ func (r *Live) addMemory(at int) {
 	}
 }
 
-// addStep adds what the row of the program says of its last step. Where none was
-// measured, the peaks are those since the first event.
+// addStep adds the last step from the program's row. If no step was measured, the
+// peaks are those since the first event.
 func (r *Live) addStep(last *trace.Step) {
 	r.Step, r.Settings = r.row.Step, r.row.Settings
 	if r.Settings == nil {
@@ -68,7 +68,8 @@ func liveTensors(x *analysis.Index, at int) []Tensor {
 	return all
 }
 
-// liveLeaks lists what the findings and the page of tensors say of sites.
+// liveLeaks lists the verdicts on sites, as in the findings and on the page of
+// tensors.
 func liveLeaks(x *analysis.Index) []Leak {
 	sites := x.Sites(analysis.LastStepEnd(x))
 	slices.SortStableFunc(sites, func(a, b leak.Site) int { return cmp.Compare(b.Trend, a.Trend) })
@@ -86,7 +87,7 @@ func liveLeaks(x *analysis.Index) []Leak {
 	return leaks
 }
 
-// liveGauges writes a gauge, whose unknown values are −1.
+// liveGauges converts a gauge. In it, −1 is an unknown value.
 func liveGauges(g *trace.Gauge) *Gauges {
 	if g == nil {
 		return nil
@@ -104,5 +105,5 @@ func liveGauges(g *trace.Gauge) *Gauges {
 	}
 }
 
-// stays reports whether anything of the site was left after the last step.
+// stays reports whether memory of the site was left after the last step.
 func stays(s *leak.Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }

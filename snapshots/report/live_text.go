@@ -12,14 +12,14 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// How many of the largest are printed.
+// How many of the largest rows are printed.
 const (
 	tensorLines = 10
 	layerLines  = 10
 )
 
-// Text writes the state for people, in lines of at most width cells: what is
-// wrong first, then what the memory is used for, then who holds it.
+// Text writes the state for people, in lines of at most width cells: first the
+// problems, then the purposes of the memory, then its holders.
 func (r *Live) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	l, on := r.index.Trace().Live, ""
@@ -66,7 +66,7 @@ func (r *Live) levelsText(p *page) {
 	}
 }
 
-// known writes bytes that may not be known.
+// known writes bytes that may be unknown.
 func known(bytes *int64) string {
 	if bytes == nil {
 		return "not known"
@@ -93,7 +93,7 @@ func (r *Live) waterfallText(p *page) {
 	}
 }
 
-// hostText says what is on the host instead of on the device.
+// hostText lists the memory that is on the host instead of the device.
 func (r *Live) hostText(p *page) {
 	whole, parts := int64(0), []string(nil)
 	for _, row := range r.index.OnHost(r.index.End()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Pool is what a memory pool holds at the end.
+// Pool is the memory of a pool at the end.
 type Pool struct {
 	ID            [2]int64 `json:"id"`
 	Segments      int      `json:"segments"`
@@ -19,14 +19,15 @@ type Pool struct {
 	Large         PoolPart `json:"large"`
 }
 
-// PoolPart is the part of a pool for small requests, or for large ones. Its reserved bytes
-// are those that are active, inactive and split, or can go back to the driver.
+// PoolPart is the part of a pool for small requests, or for large ones. Its
+// reserved bytes are the sum of the active, the inactive split and the releasable
+// bytes.
 type PoolPart struct {
 	Segments       int   `json:"segments"`
 	ReservedBytes  int64 `json:"reserved_bytes"`
 	ActiveBytes    int64 `json:"active_bytes"`
 	RequestedBytes int64 `json:"requested_bytes"`
-	// InactiveSplitBytes are free and share a segment with others.
+	// InactiveSplitBytes are free and share a segment with blocks in use.
 	InactiveSplitBytes int64 `json:"inactive_split_bytes"`
 	// ReleasableBytes are free, in segments without a live block. Free memory of
 	// expandable segments is counted here, as PyTorch does.

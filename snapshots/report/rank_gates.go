@@ -10,31 +10,32 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// RankGates are the ranks of a job held to limits, or several files: what `memtop check`
-// prints of more than one.
+// RankGates are the checks of a job's ranks, or of several files. `memtop check`
+// prints them for more than one file.
 type RankGates struct {
 	Schema string     `json:"schema"`
 	OK     bool       `json:"ok"` // of all of them
 	Ranks  []RankGate `json:"ranks"`
 }
 
-// RankGate is one rank held to the limits, or why it cannot be.
+// RankGate is the check of one rank, or the reason why it cannot be checked.
 type RankGate struct {
 	*Place         // nil for a file that is no rank
 	Path    string `json:"path"`
 	OK      bool   `json:"ok"`
-	Devices any    `json:"devices"` // as in a [Gate]; null where there is a problem
+	Devices any    `json:"devices"` // as in a [Gate]; null if there is a problem
 	Problem string `json:"problem,omitempty"`
 	gate    *Gate
 	name    string
 }
 
-// NewRankGates returns gates of no rank yet.
+// NewRankGates returns gates without ranks.
 func NewRankGates() *RankGates {
 	return &RankGates{Schema: GateSchema, OK: true, Ranks: make([]RankGate, 0)}
 }
 
-// Add adds a rank: its gate, or its row's problem. One that cannot be judged does not pass.
+// Add adds a rank: its gate, or its row's problem. A rank that cannot be checked
+// does not pass.
 func (g *RankGates) Add(r *ranks.Row, gate *Gate) {
 	one := RankGate{Path: r.Name, Problem: r.Problem, gate: gate, name: r.Name}
 	if r.Rank.Rank != ranks.Unranked {
@@ -47,7 +48,7 @@ func (g *RankGates) Add(r *ranks.Row, gate *Gate) {
 	g.Ranks = append(g.Ranks, one)
 }
 
-// Text writes for people how each rank kept the limits.
+// Text writes, for each rank, whether the limits hold.
 func (g *RankGates) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	for i := range g.Ranks {

@@ -11,8 +11,8 @@ import (
 // RanksSchema names the version of the JSON form of several ranks.
 const RanksSchema = "memtop.ranks/1"
 
-// Place says which rank of a job a report is about. Job, world and launcher are empty
-// for files, which do not know them.
+// Place is the rank that a report is about. Job, world and launcher are empty for
+// files, which do not have them.
 type Place struct {
 	Rank     int    `json:"rank"`
 	World    int    `json:"world,omitempty"`
@@ -26,8 +26,8 @@ func placeOf(r *ranks.Row) *Place {
 	return &Place{r.Rank.Rank, r.World, r.Local, r.Job, r.Launcher, r.Host}
 }
 
-// Ranks is what is known of all ranks of a job: what `memtop attach --all-ranks --once`
-// prints of programs that run, and `memtop report` of files.
+// Ranks is a report on all ranks of a job. `memtop attach --all-ranks --once`
+// prints it for running programs, and `memtop report` for files.
 type Ranks struct {
 	Schema   string            `json:"schema"`
 	Ranks    []json.RawMessage `json:"ranks"` // a [Live] or a [Report] each, or a [Lost]
@@ -36,7 +36,7 @@ type Ranks struct {
 	found    []ranks.Finding
 }
 
-// Lost is what is known of a rank that could not be asked, or read.
+// Lost is a rank that did not answer, or could not be read.
 type Lost struct {
 	*Place
 	PID     int    `json:"pid,omitempty"`
@@ -47,7 +47,7 @@ type Lost struct {
 // RankFinding is a finding across ranks.
 type RankFinding struct {
 	Finding
-	Ranks []int `json:"ranks"` // that it is about, the first the one to look at
+	Ranks []int `json:"ranks"` // the ranks that it is about; look at the first one
 }
 
 // NewRanks reports on rows in the order of ranks, with the report on each of them as
@@ -81,8 +81,8 @@ func lost(r *ranks.Row) Lost {
 	return l
 }
 
-// LiveRank is NewLive of a rank of a job on a machine, "" for this one, with what is
-// compared of it.
+// LiveRank is NewLive for a rank of a job on a machine, "" for this one, with the
+// numbers for comparing ranks.
 func LiveRank(t *trace.Trace, host string) (*Live, ranks.Row) {
 	r := NewLive(t)
 	r.row.Host = host

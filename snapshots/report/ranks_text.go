@@ -11,8 +11,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Text writes for people what differs between the ranks and a row for each, in lines
-// of at most width cells.
+// Text writes the differences between the ranks and a row for each, in lines of
+// at most width cells.
 func (r *Ranks) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	p.line("%s", r.title())
@@ -40,8 +40,8 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-// worst returns the rank that the first finding is about, nil when there is none that
-// can be looked at.
+// worst returns the rank of the first finding, nil if the user cannot look at
+// any.
 func (r *Ranks) worst() *ranks.Row {
 	for i := range r.found {
 		for j := range r.rows {
@@ -53,7 +53,7 @@ func (r *Ranks) worst() *ranks.Row {
 	return nil
 }
 
-// lookAt is the command that looks into a rank.
+// lookAt is the command that shows a rank.
 func lookAt(r *ranks.Row) string {
 	switch {
 	case r.PID == 0:
@@ -84,10 +84,10 @@ type rankColumn struct {
 	text  func(*ranks.Row) string
 }
 
-// rankTable draws rows within 80 cells: columns, and at the end what names the rank.
+// rankTable draws rows within 80 cells: columns, and at the end the rank's name.
 type rankTable struct {
 	columns []rankColumn
-	named   string // the head of names
+	named   string // the heading of names
 	name    func(*ranks.Row) string
 }
 
@@ -115,7 +115,8 @@ func newRankTable(rows []ranks.Row) *rankTable {
 	return t
 }
 
-// allocatedText writes what a rank has allocated; one that trains has something.
+// allocatedText writes a rank's allocated bytes; 0 means unknown, since a
+// training rank has some.
 func allocatedText(allocated int64) string {
 	if allocated == 0 {
 		return "-"
@@ -123,7 +124,7 @@ func allocatedText(allocated int64) string {
 	return quantity.Bytes(allocated)
 }
 
-// ofPeak is a column about a rank's peak, which may not be known.
+// ofPeak is a column about a rank's peak, which may be unknown.
 func ofPeak(head string, text func(*ranks.Row) string) rankColumn {
 	return rankColumn{head, 11, func(r *ranks.Row) string {
 		if r.PeakAllocated == 0 {
@@ -133,7 +134,7 @@ func ofPeak(head string, text func(*ranks.Row) string) rankColumn {
 	}}
 }
 
-// row writes a rank: its numbers, or why there are none.
+// row writes a rank: its numbers, or its problem.
 func (t *rankTable) row(r *ranks.Row) string {
 	if r.Problem != "" {
 		return fmt.Sprintf("%4s  %s: %s", rankText(r), t.name(r), strings.TrimPrefix(r.Problem, t.name(r)+": "))

@@ -10,8 +10,8 @@ import (
 // RehearsalSchema names the version of the JSON form of Rehearsal.
 const RehearsalSchema = "memtop.rehearse/1"
 
-// Rehearsal is what `memtop rehearse` prints: how a program fared on an imitated GPU. All
-// sizes are bytes.
+// Rehearsal is the result of running a program on an imitated GPU. `memtop
+// rehearse` prints it. All sizes are bytes.
 type Rehearsal struct {
 	Schema        string          `json:"schema"`
 	Command       []string        `json:"command"`
@@ -21,22 +21,22 @@ type Rehearsal struct {
 	GPU           RehearsedGPU    `json:"gpu"`
 	Fits          bool            `json:"fits"`
 	Exact         bool            `json:"exact"`
-	Bound         string          `json:"bound"`       // what the sizes are worth, see bound.go
-	BoundBytes    *int64          `json:"bound_bytes"` // within what they are right: 0 where they are exact, null where it is not known
-	Because       []string        `json:"because"`     // why it is not exact
+	Bound         string          `json:"bound"`       // how exact the sizes are, see bound.go
+	BoundBytes    *int64          `json:"bound_bytes"` // the largest error: 0 if exact, null if unknown
+	Because       []string        `json:"because"`     // why the sizes are not exact
 	Ranks         []RehearsedOn   `json:"ranks"`
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
-	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values which were not computed
+	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
-	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" where the program broke off
+	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" if the program broke off
 	ExitCode      int             `json:"exit_code"`
 	Error         string          `json:"error"`  // the exception that ended the program, with its line; "" for none
-	Values        string          `json:"values"` // what is read where a value decides a size: "zeros" or "upper"
+	Values        string          `json:"values"` // what the program reads if a value decides a size: "zeros" or "upper"
 
-	Unchanged string `json:"-"` // why a change that was to be rehearsed was refused
+	Unchanged string `json:"-"` // why a change could not be rehearsed
 }
 
-// RehearsedGPU is what the program ran on.
+// RehearsedGPU is the imitated GPU of the program.
 type RehearsedGPU struct {
 	Name       string `json:"name"`
 	Title      string `json:"title"`
@@ -53,39 +53,39 @@ type RehearsedOn struct {
 	Steps            int        `json:"steps"`
 	PeakAllocated    int64      `json:"peak_allocated_bytes"`
 	PeakReserved     int64      `json:"peak_reserved_bytes"`
-	DeviceBytes      int64      `json:"device_bytes"` // the most that was taken, with the context
+	DeviceBytes      int64      `json:"device_bytes"` // the most bytes taken of the device, with the context
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
-	Snapshot         string     `json:"snapshot"` // "" where it was not asked for
-	OOM              *Shortage  `json:"oom"`      // the last request for which there was no memory, where that ended the program
+	Snapshot         string     `json:"snapshot"` // "" if not asked for
+	OOM              *Shortage  `json:"oom"`      // the last failed request, if it ended the program
 
 	device *Device
 	report *Report
 }
 
-// Holding is what a line holds.
+// Holding is the memory of a line.
 type Holding struct {
 	Line  string `json:"line"` // "file:line function"
 	Bytes int64  `json:"bytes"`
 	Count int    `json:"count"`
 }
 
-// Shortage is a request for which there was no memory.
+// Shortage is a request that failed for lack of memory.
 type Shortage struct {
 	Asked    int64      `json:"asked_bytes"`
 	AskedBy  string     `json:"asked_by"`
 	Short    *int64     `json:"short_bytes"` // null where it is not known
 	Cached   int64      `json:"cached_bytes"`
 	Holders  []Holding  `json:"holders"`
-	Needs    *int64     `json:"needs_bytes"` // what the program takes of the device where there is enough, null where it is not known
+	Needs    *int64     `json:"needs_bytes"` // what the program takes of a large enough device, null if unknown
 	WouldFit []WouldFit `json:"would_fit"`
-	Tried    []Remedy   `json:"tried"` // changes that were rehearsed, those in WouldFit among them
+	Tried    []Remedy   `json:"tried"` // rehearsed changes, including those in WouldFit
 }
 
-// WouldFit is a change by which the request would have been met.
+// WouldFit is a change with which the request would have succeeded.
 type WouldFit struct {
 	Change string `json:"change"`
-	Bytes  int64  `json:"bytes"` // that it saves
+	Bytes  int64  `json:"bytes"` // that the change saves
 	Proof  string `json:"proof"` // rehearsed, replayed, counted or estimated
 }
 
@@ -96,8 +96,8 @@ type NotImitated struct {
 	Count    uint64 `json:"count"`
 }
 
-// Add adds a device of a rank, of whose memory there is a report: of its end, or of the
-// moment when there was none left. Without one nothing is known of what held the memory.
+// Add adds a device of a rank, with a report on its memory at the end or at the
+// moment when it ran out. Without a report the holders of the memory are unknown.
 func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 	on.TopLinesAtPeak = make([]Holding, 0)
 	for i := range of.devices() {
@@ -151,7 +151,7 @@ func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 	return r
 }
 
-// Peak returns the most that a device had been asked for, in bytes.
+// Peak returns the largest memory that was asked of a device, in bytes.
 func (r *Report) Peak() (most int64) {
 	for i := range r.Devices {
 		most = max(most, r.Devices[i].PeakRequested)
@@ -166,7 +166,7 @@ func (r *Report) devices() []Device {
 	return r.Devices
 }
 
-// Most returns the device that is the fullest; nil where none was used.
+// Most returns the fullest device; nil if none was used.
 func (r *Rehearsal) Most() *RehearsedOn {
 	var most *RehearsedOn
 	for i := range r.Ranks {

@@ -8,8 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Text writes the result for people, in lines of at most width cells: whether it fits
-// first, then the numbers, then who holds the memory on the fullest device.
+// Text writes the result for people, in lines of at most width cells: first
+// whether it fits, then the numbers, then the holders of the memory on the
+// fullest device.
 func (r *Rehearsal) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	most := r.Most()
@@ -57,7 +58,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	return text
 }
 
-// Failed reports whether the program failed for a reason of its own.
+// Failed reports whether the program failed for another reason than memory.
 func (r *Rehearsal) Failed() bool { return r.ExitCode != 0 && r.Fits }
 
 // failure says in a sentence how it failed.
@@ -68,7 +69,7 @@ func (r *Rehearsal) failure() string {
 	return fmt.Sprintf("The program failed with exit code %d: %s", r.ExitCode, r.Error)
 }
 
-// endings say why a rehearsal ended, by the words of the JSON.
+// endings explain why a rehearsal ended, by the words of the JSON.
 var endings = map[string]string{
 	"settled": "ended here, for the peak stays", "steps": "ended here, as was asked for", "exit": "ran to its end",
 	"waits": "ended here, for it waits for a value that nothing computes",
@@ -102,7 +103,8 @@ func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
 	}
 }
 
-// smallest names the first of a list, which has the smallest GPUs first, and counts the rest.
+// smallest names the first GPUs of a list, in which the smallest come first, and
+// counts the rest.
 func smallest(names []string) string {
 	const shown = 6
 	if len(names) <= shown {
@@ -126,7 +128,7 @@ func (r *Rehearsal) ranks(p *page) {
 	p.line("  Below: rank %d, device %d, the fullest.", most.Rank, most.Device)
 }
 
-// holders says who holds the memory.
+// holders writes the holders of the memory.
 func (on *RehearsedOn) holders(p *page, total int64) {
 	for i := range on.report.Devices {
 		if d := &on.report.Devices[i]; d == on.device {
@@ -142,7 +144,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	}
 }
 
-// limits says what the numbers are worth.
+// limits says how exact the numbers are.
 func (r *Rehearsal) limits(p *page) {
 	p.line("")
 	if len(r.Ranks) > 0 {
@@ -159,7 +161,7 @@ func (r *Rehearsal) limits(p *page) {
 	}
 }
 
-// most says what is known of the value.
+// most describes the value.
 func (d *DependsOnData) most() string {
 	switch {
 	case d.Given:

@@ -9,26 +9,26 @@ import (
 // Remedy is a change that was rehearsed because the program did not fit. All sizes are bytes.
 type Remedy struct {
 	Change      string `json:"change"`
-	DeviceBytes int64  `json:"device_bytes"` // the most that is taken with it, with the context; 0 where it could not be made
-	Saves       int64  `json:"saves_bytes"`  // of what the program needs without it
+	DeviceBytes int64  `json:"device_bytes"` // the most bytes taken with the change, with the context; 0 if it could not be made
+	Saves       int64  `json:"saves_bytes"`  // compared with the program without the change
 	Fits        bool   `json:"fits"`
-	Refused     string `json:"refused"` // why the program cannot be changed so, "" if it can
+	Refused     string `json:"refused"` // why the program cannot have the change, "" if it can
 }
 
-// Need notes what the program takes where there is enough, as its rehearsal without a limit
-// found, and the GPUs that have it. It does nothing where the program fits.
+// Need notes how much memory the program needs, as its rehearsal without a limit
+// found, and the GPUs that have that much. It does nothing if the program fits.
 func (r *Rehearsal) Need(whole *Rehearsal, on []string) {
 	most, without := r.Most(), whole.Most()
 	if most == nil || most.OOM == nil || without == nil || !whole.Fits {
 		return
 	}
 	most.OOM.Needs = &without.DeviceBytes
-	most.OOM.WouldFit = make([]WouldFit, 0) // those that were not rehearsed say less
+	most.OOM.WouldFit = make([]WouldFit, 0) // changes that were not rehearsed are less certain
 	r.FitsOn = on
 }
 
-// Tried adds a change that was rehearsed, with the most that the allocator reserved then.
-// It goes after [Rehearsal.Need].
+// Tried adds a rehearsed change, with the most bytes that the allocator reserved.
+// Call it after [Rehearsal.Need].[Rehearsal.Need].
 func (r *Rehearsal) Tried(change string, reserved int64, whole *Rehearsal) {
 	most, without := r.Most(), whole.Most()
 	remedy := Remedy{Change: change, DeviceBytes: without.DeviceBytes - without.PeakReserved + reserved}
@@ -49,7 +49,7 @@ func (s *Shortage) add(r Remedy) {
 	}
 }
 
-// remedies writes what was rehearsed, those that fit first.
+// remedies writes the rehearsed changes; those that fit come first.
 func (s *Shortage) remedies(p *page, total int64) {
 	p.wrap("  needs      ", fmt.Sprintf("%s on the device as it is, rehearsed without a limit", quantity.Bytes(*s.Needs)))
 	label := "fits with"

@@ -9,23 +9,23 @@ import (
 // ReplaySchema names the version of a replay's JSON form.
 const ReplaySchema = "memtop.replay/1"
 
-// Replay is what `memtop replay` prints: recorded requests under other settings of
-// the allocator. All sizes are bytes.
+// Replay is the result of recorded requests under other settings of the
+// allocator. `memtop replay` prints it. All sizes are bytes.
 type Replay struct {
 	Schema   string         `json:"schema"`
 	Device   int            `json:"device"`
 	Recorded ReplayRecorded `json:"recorded"`
-	// Reproduces is true when the replay under the recorded settings has the recorded
-	// reserved bytes at every event, else why it has not.
+	// Reproduces is true when the replay under the recorded settings has the
+	// recorded reserved bytes at every event; else it is the reason.
 	Reproduces Reproduces      `json:"reproduces"`
-	Again      *ReplayRun      `json:"again"` // the recorded settings, begun anew as the runs are; null without a history
+	Again      *ReplayRun      `json:"again"` // the recorded settings on a new allocator, like the runs; null without a history
 	Runs       []ReplayRun     `json:"runs"`
-	WouldFit   []whatif.Change `json:"would_fit"` // what would have met the request that failed, the largest saving first
+	WouldFit   []whatif.Change `json:"would_fit"` // changes with which the failed request would have succeeded, the largest saving first
 
 	answer *whatif.Answer
 }
 
-// ReplayRecorded is what happened.
+// ReplayRecorded is the recorded run.
 type ReplayRecorded struct {
 	AllocConf          string     `json:"alloc_conf"`
 	PeakReservedBytes  int64      `json:"peak_reserved_bytes"`
@@ -47,7 +47,7 @@ type ReplayRun struct {
 	PeakAllocatedBytes int64  `json:"peak_allocated_bytes"` // in blocks
 	OOM                bool   `json:"oom"`
 	OOMEvent           *int   `json:"oom_event"` // the first; −1 is before recording began, null without one
-	Fits               bool   `json:"fits"`      // the request that failed in the recording is met
+	Fits               bool   `json:"fits"`      // the failed request of the recording succeeds
 	Note               string `json:"note,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (r Reproduces) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(r))
 }
 
-// NewReplay returns an answer as it is printed.
+// NewReplay converts an answer into its printed form.
 func NewReplay(a *whatif.Answer) *Replay {
 	r := &Replay{
 		Schema: ReplaySchema, Device: a.Device, Reproduces: Reproduces(a.Recorded.WhyNot), answer: a,

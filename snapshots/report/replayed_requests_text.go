@@ -26,14 +26,14 @@ func (r *Replay) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-// replayNumbers is what stands after the settings in a row, replayCells how wide it
-// is.
+// replayNumbers is the format of a row after the settings; replayCells is its
+// width.
 const (
 	replayNumbers = "%10s %10s %8s %11s  %s"
 	replayCells   = 1 + 10 + 1 + 10 + 1 + 8 + 1 + 11 + 2 + 12
 )
 
-// nameWidth returns how wide the settings stand: those that are longer have a line
+// nameWidth returns the width of the settings' column. Longer settings get a line
 // of their own.
 func nameWidth(width int, rows []whatif.Row) int {
 	longest := 0

@@ -11,12 +11,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Schema names the version of the report's JSON form. It changes when a
-// key changes its meaning or goes; keys may come.
+// Schema names the version of the report's JSON form. It changes when a key
+// changes its meaning or is removed. New keys do not change it.
 const Schema = "memtop.report/1"
 
-// Report is what `memtop report --json` prints: a trace in numbers. All sizes
-// are bytes.
+// Report is a trace in numbers. `memtop report --json` prints it. All sizes are
+// bytes.
 type Report struct {
 	Schema string `json:"schema"`
 	*Place
@@ -28,7 +28,7 @@ type Report struct {
 	indexes []*analysis.Index
 }
 
-// Source says what the trace was read from.
+// Source describes the file of the trace.
 type Source struct {
 	Path           string `json:"path"`
 	Kind           string `json:"kind"`
@@ -62,22 +62,23 @@ type OOM struct {
 	analysis.OOM
 	// Requester has the frames of the request, innermost first.
 	Requester []string `json:"requester"`
-	// ShortBytes is how much more the driver would have had to have, null when
-	// what it had is not known.
+	// ShortBytes is how many more free bytes the driver needed, null if its free
+	// bytes are unknown.
 	ShortBytes *int64 `json:"short_bytes"`
-	// WouldFit lists what alone would have made the request fit, the smallest
-	// change first. It is empty for all but the first 64 events and the last.
+	// WouldFit lists changes, each of which alone would have made the request fit,
+	// the smallest change first. It is empty for all but the first 64 events and the
+	// last.
 	WouldFit []Change `json:"would_fit"`
 }
 
-// Change is something that saves memory.
+// Change is a change that saves memory.
 type Change struct {
 	Change      string `json:"change"`
 	SavingBytes int64  `json:"saving_bytes"`
 	Basis       string `json:"basis"` // estimated, counted or replayed
 }
 
-// Stack is what one stack holds.
+// Stack is the memory of one stack.
 type Stack struct {
 	Bytes  int64    `json:"bytes"`
 	Count  int      `json:"count"`
@@ -123,8 +124,8 @@ func (c *Categories) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// CategoryRule says which rule gave how much memory its category, and what kind of
-// evidence it goes by.
+// CategoryRule says how much memory got its category by one rule, and the kind of
+// evidence of the rule.
 type CategoryRule struct {
 	Category string `json:"category"`
 	Rule     string `json:"rule"`
@@ -195,7 +196,7 @@ func newDevice(x *analysis.Index) Device {
 	return d
 }
 
-// accountedOOMs is how many out-of-memory events are accounted for in full.
+// accountedOOMs is how many out-of-memory events get a full account.
 const accountedOOMs = 64
 
 func newOOM(x *analysis.Index, o analysis.OOM) OOM {
@@ -212,8 +213,8 @@ func (o *OOM) account(f *analysis.Failure) {
 	}
 }
 
-// Replay asks under which other settings of the allocator the last request of each
-// device that ran out of memory would have been met. An error ends it.
+// Replay finds settings of the allocator under which each device's last failed
+// request would have succeeded. It stops at an error.
 func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 	for i := range r.Devices {
 		d := &r.Devices[i]
@@ -231,9 +232,9 @@ func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 	return nil
 }
 
-// addPeak counts the stacks that hold memory at the peak. The counts are of
-// what was allocated within the trace; the list has every stack that is known
-// to have allocated what it holds, from before recording too.
+// addPeak counts the stacks that hold memory at the peak. The counts cover
+// allocations within the trace. The list has every stack that is known to have
+// allocated its memory, also before recording.
 func (d *Device) addPeak(x *analysis.Index, holders []analysis.Holder) {
 	for i := range holders {
 		if bytes, count := holders[i].InTrace(); count > 0 {

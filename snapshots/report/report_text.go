@@ -13,8 +13,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Text writes the report for people, in lines of at most width cells: what is
-// wrong first, then the numbers, then who holds the memory at the peak.
+// Text writes the report for people, in lines of at most width cells: first the
+// problems, then the numbers, then the holders of the memory at the peak.
 func (r *Report) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	r.header(p)
@@ -32,8 +32,8 @@ func (r *Report) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-// shortestFirst returns the devices in the order of their text: the one that ran
-// out of memory first before all others.
+// shortestFirst returns the devices in the order of the text: the device that ran
+// out of memory first comes before all others.
 func (r *Report) shortestFirst() []int {
 	order := make([]int, len(r.indexes))
 	for i := range order {
@@ -80,8 +80,8 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.stackLines(p, x)
 }
 
-// failureLines accounts for the last request that ran out of memory, which as a
-// rule ended the job. What would have made it fit, remedies writes.
+// failureLines explains the last request that ran out of memory, which usually
+// ended the job.
 func (d *Device) failureLines(p *page, x *analysis.Index, remedies func(*page)) {
 	f := d.failure
 	if f == nil {
@@ -105,7 +105,8 @@ func (d *Device) failureLines(p *page, x *analysis.Index, remedies func(*page)) 
 	}
 }
 
-// wouldFit writes what the recording says would have met the request.
+// wouldFit writes the changes with which, by the recording, the request would
+// have succeeded.
 func (d *Device) wouldFit(p *page) {
 	for i, change := range d.failure.WouldFit {
 		label := ""
@@ -166,7 +167,7 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 	table := analysis.LinesAt(x, d.PeakEvent, lines.Line, false)
 	rows := slices.DeleteFunc(table.Rows, func(r lines.Row) bool { return r.SelfCount == 0 })
 	if len(rows) < 2 {
-		return // all is from one place
+		return // all memory is from one place
 	}
 	p.line("")
 	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
@@ -190,8 +191,8 @@ func (d *Device) stackLines(p *page, x *analysis.Index) {
 	}
 }
 
-// holderLines writes who holds something: the telling frames of the stack below each
-// other, after a lead on the first.
+// holderLines writes a holder: the most telling frames of its stack below each
+// other, with a lead before the first.
 func holderLines(p *page, x *analysis.Index, lead string, h analysis.Holder) {
 	const frames = 3
 	if h.Stack <= trace.EmptyStack {
@@ -204,8 +205,8 @@ func holderLines(p *page, x *analysis.Index, lead string, h analysis.Holder) {
 	}
 }
 
-// tail writes a frame in so many cells. What has to go is the start of its
-// path, folder by folder: the end is what tells files apart.
+// tail writes a frame into a number of cells. It cuts the start of the path,
+// folder by folder, because the end distinguishes files.
 func tail(x *analysis.Index, frame trace.FrameID, width int) string {
 	short := x.ShortLabel(frame)
 	folders, more := strings.CutSuffix(strings.ReplaceAll(x.FrameLabel(frame), `\`, "/"), short)

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Steps are the program's iterations. Inferred ones are a guess, of a program that
-// marked none.
+// Steps are the program's iterations. Inferred steps are a guess for a program
+// that marked none.
 type Steps struct {
 	Inferred bool    `json:"inferred"`
 	From     string  `json:"inferred_from"` // "" for marked ones
@@ -28,8 +28,7 @@ func stepsOf(x *analysis.Index) Steps {
 	return s
 }
 
-// inferredFrom returns what the steps were inferred from, "" where the program
-// marked them.
+// inferredFrom returns the source of inferred steps, "" for marked steps.
 func inferredFrom(x *analysis.Index) string {
 	if evidence := x.StepsInferred(); evidence != iteration.None {
 		return evidence.String()
@@ -37,7 +36,8 @@ func inferredFrom(x *analysis.Index) string {
 	return ""
 }
 
-// text draws the peaks, of many steps the highest of those that share a row.
+// text draws the peaks. If several steps share a row, it draws their highest
+// peak.
 func (s *Steps) text(p *page) {
 	const rows = 12
 	if s.Count == 0 {

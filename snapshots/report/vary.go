@@ -9,11 +9,12 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Varied is what `memtop rehearse --vary` prints as JSON.
+// Varied is the JSON form of Vary on several GPUs. `memtop rehearse --vary`
+// prints it.
 type Varied struct {
 	Schema  string   `json:"schema"`
 	Command []string `json:"command"`
-	Vary    *Vary    `json:"vary"` // on the first GPU that was named
+	Vary    *Vary    `json:"vary"` // on the first named GPU
 	On      []*Vary  `json:"on"`   // on each of them
 }
 
@@ -33,38 +34,40 @@ type Vary struct {
 type VaryRun struct {
 	Value         int64  `json:"value"`
 	Fits          bool   `json:"fits"`
-	PeakAllocated int64  `json:"peak_allocated_bytes"` // where it does not fit: until then, or what it would take
+	PeakAllocated int64  `json:"peak_allocated_bytes"` // if it does not fit: the peak until it failed, or its need
 	PeakReserved  int64  `json:"peak_reserved_bytes"`
 	DeviceBytes   int64  `json:"device_bytes"`
-	Whole         bool   `json:"whole"`    // it had the memory that it asked for, so the numbers are its need
-	AskedBy       string `json:"asked_by"` // the line that asked in vain
+	Whole         bool   `json:"whole"`    // it got all the memory that it asked for, so the numbers are its need
+	AskedBy       string `json:"asked_by"` // the line of the failed request
 
 	lines []Line
 }
 
-// LineLaw is how what a line holds at the peak grows.
+// LineLaw is how the memory of a line at the peak grows.
 type LineLaw struct {
 	Line      string  `json:"line"`
 	Law       string  `json:"law"` // constant, linear, square or other
 	PerUnit   float64 `json:"bytes_per_unit"`
 	PerSquare float64 `json:"bytes_per_square"`
-	Bytes     int64   `json:"bytes"` // at the largest value that was seen whole
+	Bytes     int64   `json:"bytes"` // at the largest value with enough memory
 }
 
-// LawCheck is what the law says of a value that it was not made from.
+// LawCheck compares the law's prediction with a run that was not used to make the
+// law.
 type LawCheck struct {
 	Value     int64 `json:"value"`
 	Predicted int64 `json:"predicted_bytes"` // the peak of what is allocated
 	Measured  int64 `json:"measured_bytes"`
 }
 
-// LargestByLaw is the largest value that fits a GPU by the law, and not by a run.
+// LargestByLaw is the largest value that fits a GPU according to the law, without
+// a run.
 type LargestByLaw struct {
 	GPU     string `json:"gpu"`
 	Largest int64  `json:"largest"`
 }
 
-// NewVaryRun is a run as the result of its rehearsal has it.
+// NewVaryRun makes a run from the result of its rehearsal.
 func NewVaryRun(value int64, of *Rehearsal, whole bool) VaryRun {
 	run := VaryRun{Value: value, Fits: of.Fits, Whole: whole}
 	most := of.Most()
@@ -81,8 +84,8 @@ func NewVaryRun(value int64, of *Rehearsal, whole bool) VaryRun {
 	return run
 }
 
-// Add adds a run. One of the same value that was made before had endless memory: its
-// numbers stay, and this one says whether the value fits.
+// Add adds a run. An earlier run of the same value had unlimited memory: its
+// numbers stay, and the new run says whether the value fits.
 func (v *Vary) Add(run VaryRun) {
 	for i := range v.Runs {
 		if v.Runs[i].Value == run.Value {
@@ -93,7 +96,7 @@ func (v *Vary) Add(run VaryRun) {
 	v.Runs = append(v.Runs, run)
 }
 
-// Note says whether a value that was tried fits.
+// Note notes whether a tried value fits.
 func (v *Vary) Note(value int64, fits bool) {
 	for i := range v.Runs {
 		if v.Runs[i].Value == value {
@@ -107,15 +110,16 @@ func (v *Vary) Fits(value int64) bool {
 	return slices.ContainsFunc(v.Runs, func(r VaryRun) bool { return r.Value == value && r.Fits })
 }
 
-// Guess returns how many of the values fit in so many bytes by the law: at least those for
-// which all that was reserved is there, at most those for which all that was allocated is.
+// Guess returns bounds on how many of the values fit in that many bytes by the
+// law: at least those whose reserved bytes fit, and at most those whose allocated
+// bytes fit.
 func (v *Vary) Guess(values []int64, bytes int64) (low, high int) {
 	reserved := func(r *VaryRun) int64 { return r.DeviceBytes }
 	allocated := func(r *VaryRun) int64 { return r.DeviceBytes - r.PeakReserved + r.PeakAllocated }
 	return v.fit(values, bytes, reserved), v.fit(values, bytes, allocated)
 }
 
-// fit returns how many of the values fit in so many bytes by the law of something.
+// fit returns how many of the values fit in that many bytes by one law.
 func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64) int {
 	law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return of(r), true }))
 	n, _ := slices.BinarySearchFunc(values, bytes, func(value, bytes int64) int {
@@ -127,7 +131,7 @@ func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64) int {
 	return n
 }
 
-// whole returns the points of the runs that had all the memory they asked for.
+// whole returns the points of the runs that got all the memory they asked for.
 func (v *Vary) whole(of func(*VaryRun) (int64, bool)) (points []growing.Point) {
 	for i := range v.Runs {
 		if r := &v.Runs[i]; r.Whole {
@@ -139,8 +143,9 @@ func (v *Vary) whole(of func(*VaryRun) (int64, bool)) (points []growing.Point) {
 	return points
 }
 
-// Conclude works out the laws. The largest value that was seen whole between two others
-// is left out of the law of the peak, which is then held against it.
+// Conclude works out the laws. It leaves out one value of the law of the peak to
+// check the law: the largest value with enough memory that lies between two
+// others.
 func (v *Vary) Conclude() {
 	slices.SortFunc(v.Runs, func(a, b VaryRun) int { return int(a.Value - b.Value) })
 	peaks := v.whole(func(r *VaryRun) (int64, bool) { return r.PeakAllocated, true })
@@ -167,7 +172,7 @@ func (v *Vary) Conclude() {
 
 func (l *Line) name() string { return fmt.Sprintf("%s:%d %s", l.File, l.Line, l.Function) }
 
-// of returns what a line held in this run.
+// of returns the memory of a line in this run.
 func (r *VaryRun) of(line Line) int64 {
 	for _, l := range r.lines {
 		if l.File == line.File && l.Line == line.Line && l.Function == line.Function {

@@ -12,13 +12,13 @@ import (
 )
 
 // page writes plain text in lines of limited width. Names come from files, so
-// nothing that could steer a terminal gets through.
+// page removes everything that could control a terminal.
 type page struct {
 	w     *bufio.Writer
 	width int
 }
 
-// narrowest is the width below which text is no longer cut, for want of room.
+// narrowest is the width below which text is no longer cut, for lack of room.
 const narrowest = 40
 
 func newPage(w io.Writer, width int) *page {
@@ -34,8 +34,8 @@ func (p *page) line(format string, args ...any) {
 	fmt.Fprintln(p.w, text) // the writer keeps its first error for Flush
 }
 
-// wrap writes text in as many lines as it needs, after a mark on the first and
-// under it on the others.
+// wrap writes text in as many lines as it needs. The first line begins with a
+// mark, and the others are indented by its width.
 func (p *page) wrap(mark, text string) {
 	indent := strings.Repeat(" ", cells(mark))
 	line := mark
@@ -72,7 +72,7 @@ func runeCells(r rune) int {
 	return 1
 }
 
-// cut stands where text was cut off.
+// cut marks where text was cut off.
 const cut = "..."
 
 // fit cuts text to a number of cells and marks the cut.

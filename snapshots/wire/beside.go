@@ -11,18 +11,18 @@ import (
 
 // # Events beside a stream
 //
-// A black box has what events refer to as a stream and the events themselves beside it,
-// in a ring. They are in the numbers of that stream, of which the last may not have been
-// written any more.
+// A black box has a stream with the names that events refer to, and the events
+// themselves beside it, in a ring. The events use the numbers of that stream. The
+// program may have ended before it wrote the last names to the stream.
 
-// Unwritten is the text that stands for what an event refers to and the stream
+// Unwritten is the text in place of a name that an event refers to and the stream
 // does not have.
 const Unwritten = "(not written any more: the program ended before)"
 
-// ReadFrames reads the stream of r as far as it can be read, in a memory of so many
-// bytes, to have events added that lie beside it. damaged says why it ends before the
-// end of r, nil when it does not. Without a greeting it is a *[CorruptError] or a
-// *[VersionError]; cancelled, the context's error.
+// ReadFrames reads the stream of r as far as possible, with a bound on its
+// memory, so that the caller can add the events beside it. damaged says why
+// reading stopped before the end of r, nil if it did not. Without a greeting it
+// is a *[CorruptError] or a *[VersionError]; when cancelled, the context's error.
 func ReadFrames(ctx context.Context, r io.Reader, memory int64) (s *Stream, damaged, err error) {
 	s = NewStream(r, StreamOptions{Kind: "recording", Memory: max(1, memory)})
 	for {
@@ -48,8 +48,8 @@ func ReadFrames(ctx context.Context, r io.Reader, memory int64) (s *Stream, dama
 	}
 }
 
-// Translate has events that are in the numbers of the stream refer to its tables
-// instead, and returns how many refer to what did not come.
+// Translate changes events from the stream's numbers to those of its tables, and
+// returns how many events refer to a missing name.
 func (s *Stream) Translate(events []trace.Event) (unwritten int) {
 	ids := &s.decoder.ids
 	for i := range events {
@@ -69,7 +69,7 @@ func (s *Stream) Translate(events []trace.Event) (unwritten int) {
 	return unwritten
 }
 
-// named translates a number, and reports whether it came.
+// named translates a number, and reports whether the stream has it.
 func named[ID any](t *column[ID], n uint64) (id ID, came bool) {
 	switch {
 	case n >= t.count:
@@ -84,8 +84,8 @@ func (s *Stream) unwrittenStack() trace.StackID {
 	return s.in.Stack([]trace.FrameID{s.in.Frame(trace.Frame{Name: s.in.String(Unwritten)})})
 }
 
-// Append adds events of a device, which refer to the stream's tables, behind those it
-// has. The first has that number in the program's own count.
+// Append adds events, which refer to the stream's tables, to those of a device.
+// first is the number of the first one in the program's own count.
 func (s *Stream) Append(device int, first int64, events []trace.Event) error {
 	if err := s.events(&Frame{Type: EventsFrame, Device: device, First: first, Events: events}); err != nil {
 		return fmt.Errorf("its events do not follow its state: %w", err)

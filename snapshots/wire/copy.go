@@ -2,24 +2,23 @@ package wire
 
 import "io"
 
-// Copier copies a stream a whole frame at a time, so that what was written is a
-// recording at any moment. Frames that this program does not know are copied
-// like the others. Frames that have another checksum than CRC-32C, or none, get that
-// one: by it every reader can judge the recording. It is owned by one goroutine.
+// Copier copies a stream a whole frame at a time, so that its output is a valid
+// recording at any moment. It copies unknown frames like the others. It replaces
+// any other checksum, or none, by CRC-32C, which every reader of a recording can
+// check. One goroutine owns it.
 type Copier struct {
 	w io.Writer
 	d *Decoder
 }
 
-// NewCopier returns a copier from r to w. Of the limits only that of a frame is
-// used.
+// NewCopier returns a copier from r to w. It uses only the frame limit.
 func NewCopier(w io.Writer, r io.Reader, l Limits) *Copier {
 	return &Copier{w: w, d: NewDecoder(r, l)}
 }
 
-// Next copies one frame, and a header that comes before it, and says what the
-// frame was. For the errors see [Decoder.Next]; a frame with an error was not
-// copied. Checksums are compared, and no frame is looked into.
+// Next copies one frame, and a header before it, and returns the frame's type.
+// For the errors see [Decoder.Next]; it does not copy a frame with an error. It
+// compares checksums, and does not decode frames.
 func (c *Copier) Next() (Type, error) {
 	for {
 		t, err := c.d.read()
@@ -38,7 +37,7 @@ func (c *Copier) Next() (Type, error) {
 	}
 }
 
-// Steps returns how many steps the frame says it has that was copied last.
+// Steps returns the number of steps that the last copied frame claims to have.
 func (c *Copier) Steps() int64 {
 	switch Type(c.d.frame[0]) {
 	case StepFrame:
@@ -50,8 +49,9 @@ func (c *Copier) Steps() int64 {
 	}
 }
 
-// Events returns how many events the frame has that was copied last, and whether it
-// is a snapshot of an allocator instead, or a part of one, which may have any number.
+// Events returns how many events the last copied frame has. It also reports
+// whether the frame is an allocator's snapshot or a part of one, which may have
+// any number.
 func (c *Copier) Events() (n int64, snapshot bool) {
 	switch Type(c.d.frame[0]) {
 	case EventsFrame:
@@ -66,7 +66,7 @@ func (c *Copier) Events() (n int64, snapshot bool) {
 	}
 }
 
-// sum gives the header or frame at hand the checksum that every reader knows.
+// sum gives the current header or frame the checksum that every reader knows.
 func (c *Copier) sum(t Type) {
 	frame, has := c.d.frame, c.d.sum.size()
 	if t == 0 {
@@ -77,8 +77,7 @@ func (c *Copier) sum(t Type) {
 	c.d.frame = CRC32C.append(frame, frame)
 }
 
-// Bye ends the copy for a reason of the copier's own. Nothing may be copied
-// after it but another stream.
+// Bye ends the copy with a reason of the caller. Only another stream may follow.
 func (c *Copier) Bye(reason string) error {
 	e := Encoder{w: c.w, began: true}
 	e.Bye(reason)

@@ -2,15 +2,15 @@ package wire
 
 import "encoding/binary"
 
-// cursor reads a payload. Past its end everything is 0 and short is set, so
-// that it is enough to look at that once.
+// cursor reads a payload. Past its end it returns zeros and sets short, so that
+// one check of short is enough.
 type cursor struct {
 	b       []byte
 	short   bool
-	missing bool // what it was short of is an entry of a table
+	missing bool // a table entry was missing
 }
 
-// err returns why it is short, nil when it is not.
+// err returns why the payload is too short, nil if it is not.
 func (c *cursor) err() error {
 	switch {
 	case c.missing:
@@ -55,7 +55,7 @@ func (c *cursor) signed() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// count reads how many things follow, each of at least size bytes.
+// count reads the number of following items, each of at least size bytes.
 func (c *cursor) count(size int) int {
 	n := c.number()
 	if n > uint64(len(c.b)/size) {

@@ -10,14 +10,14 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Limits bound what a peer can make a [Decoder] hold. The zero value is useful:
-// each field that is 0 stands for what its comment says.
+// Limits bound how much a peer can make a [Decoder] hold. The zero value is
+// useful: a field that is 0 means the default in its comment.
 type Limits struct {
 	Frame  int   // bytes of one frame: 16 MiB, which is also the most
 	Tables int64 // bytes of all names, stacks and notes together that are kept: 256 MiB
 	Blocks int   // of one base, segments and earlier tenants among them: 1,048,576
-	// Snapshot bounds the bytes of memory that a snapshot of PyTorch's takes, with
-	// what is read of it: 384 MiB.
+	// Snapshot bounds the bytes of memory of a PyTorch snapshot and its decoded
+	// form: 384 MiB.
 	Snapshot int64
 	// Message bounds the bytes of memory that one message of JSON takes: 64 MiB.
 	Message int64
@@ -52,16 +52,16 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// CorruptError says where a stream is not what it should be.
+// CorruptError says where a stream is damaged or breaks the protocol.
 type CorruptError struct {
-	Offset int64 // of the frame, or of the byte where none begins
+	Offset int64 // of the frame, or of the byte where a frame should begin
 	Reason string
-	// Zeros says that nothing was written from there on, as after a power cut.
+	// Zeros says that only zeros follow, as after a power cut.
 	Zeros bool
-	// Memory says that what comes needs more memory than the limits allow.
+	// Memory says that the data needs more memory than the limits allow.
 	Memory bool
-	// Rule is the rule of docs/protocol.md that is broken, by its label; "" where the
-	// frames can be read and contradict each other.
+	// Rule is the rule of docs/protocol.md that is broken, by its label; "" if the
+	// frames are readable but contradict each other.
 	Rule string
 }
 
@@ -77,12 +77,12 @@ type Decoder struct {
 	limits  Limits
 	in      *trace.Interner
 	ids     ids
-	blocks  int    // of the base at hand
+	blocks  int    // of the current base
 	numbers int64  // how many entries of tables came since the header
-	offset  int64  // of the next byte to be read
-	begin   int64  // of the frame at hand
-	frame   []byte // the header or frame at hand, as it came
-	payload []byte // the part of it that the frame is about
+	offset  int64  // of the next byte to read
+	begin   int64  // of the current frame
+	frame   []byte // the current header or frame, as received
+	payload []byte // the frame's payload
 	events  []trace.Event
 	batch   []trace.Step
 	parts   snapshotParts
@@ -94,31 +94,30 @@ type Decoder struct {
 // readBuffer is how much is read at once.
 const readBuffer = 64 << 10
 
-// NewDecoder returns a decoder of what r has, header first. What frames refer to
-// is interned in the decoder's own tables, see Tables.
+// NewDecoder returns a decoder of r, which begins with a header. It interns names
+// in its own tables, see Tables.
 func NewDecoder(r io.Reader, l Limits) *Decoder {
 	in := trace.NewInterner()
 	in.Bound(l.filled().Tables)
 	return newDecoder(r, l, in)
 }
 
-// newDecoder returns a decoder that adds to tables which exist already, and are
-// bounded.
+// newDecoder returns a decoder that adds to existing, bounded tables.
 func newDecoder(r io.Reader, l Limits, in *trace.Interner) *Decoder {
 	return &Decoder{r: bufio.NewReaderSize(r, readBuffer), limits: l.filled(), in: in}
 }
 
-// Tables returns the tables that states and events refer to, as they are now.
-// The view never changes.
+// Tables returns the current tables, to which states and events refer. The view
+// never changes.
 func (d *Decoder) Tables() *trace.Tables {
 	view := d.in.View()
 	return &view
 }
 
 // Next returns the next frame that this program knows. At the end of the stream
-// the error is io.EOF; within a frame it is io.ErrUnexpectedEOF. What is no
-// stream, or one that was damaged, is a *[CorruptError]; one of another version
-// is a *[VersionError]. After an error there is no next frame.
+// the error is io.EOF; within a frame it is io.ErrUnexpectedEOF. Data that is no
+// stream, or a damaged one, is a *[CorruptError]; a stream of another version is
+// a *[VersionError]. After an error there is no next frame.
 func (d *Decoder) Next() (Frame, error) {
 	for {
 		t, err := d.read()
@@ -137,7 +136,7 @@ func (d *Decoder) Next() (Frame, error) {
 }
 
 // Buffered returns how many bytes were read from the reader and not yet decoded.
-// When it is 0, Next may wait.
+// When it is 0, Next may block.
 func (d *Decoder) Buffered() int { return d.r.Buffered() }
 
 func (d *Decoder) corrupt(rule, format string, values ...any) error {
@@ -193,14 +192,14 @@ func (d *Decoder) header() error {
 		return &VersionError{Theirs: theirs, Ours: Version}
 	}
 	if d.sum = Checksum(rest[len(magic)] >> checksumShift); d.sum > NoChecksum {
-		return d.corrupt("F5", "the header names a checksum that there is none of")
+		return d.corrupt("F5", "the header names an unknown checksum")
 	}
 	d.begun, d.hello, d.numbers, d.parts = true, false, 0, snapshotParts{}
 	d.ids.reset()
 	return nil
 }
 
-// unexpected is err, of something that was begun.
+// unexpected returns err, with io.EOF inside a frame as io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

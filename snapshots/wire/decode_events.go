@@ -20,8 +20,7 @@ func (c *cursor) device() (int, error) {
 	return int(n), nil
 }
 
-// run reads a frame of events, for whose layout see "Events" in
-// encode_events.go.
+// run reads a frame of events. Its layout is in "Events" in encode_events.go.
 func (d *Decoder) run(f *Frame, c *cursor) error {
 	var err error
 	if f.Device, err = c.device(); err != nil {
@@ -48,8 +47,8 @@ func (d *Decoder) run(f *Frame, c *cursor) error {
 type runReader struct {
 	c    *cursor
 	ids  *ids
-	last trace.Event // in the numbers of the decoder
-	addr uint64      // what the next address is counted from
+	last trace.Event // with the decoder's numbers
+	addr uint64      // the base of the next address
 }
 
 func (r *runReader) next(to *trace.Event) {

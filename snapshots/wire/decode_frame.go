@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/snapshots/cause"
 )
 
-// ruleError says why a payload cannot be read, and which rule of docs/protocol.md
-// that breaks, by its label.
+// ruleError says why a payload cannot be read, and gives the label of the broken
+// rule of docs/protocol.md.
 type ruleError struct{ rule, text string }
 
 func (e *ruleError) Error() string { return e.text }
@@ -17,12 +17,12 @@ func (e *ruleError) Error() string { return e.text }
 var (
 	errMissing   = &ruleError{"O2", "it refers to a missing entry"}
 	errUngreeted = &ruleError{"O1", "it comes before hello"}
-	// errShort breaks the rule of its frame's layout.
-	errShort = errors.New("it is cut off, or has a number that is none")
+	// errShort means that a payload breaks the layout rule of its frame type.
+	errShort = errors.New("it is cut off, or has an invalid number")
 )
 
-// layoutRule returns the rule of docs/protocol.md that a frame breaks whose payload is
-// not laid out as its type says.
+// layoutRule returns the rule of docs/protocol.md on the payload layout of a
+// frame type.
 func (t Type) layoutRule() string {
 	switch {
 	case t.table():
@@ -42,8 +42,8 @@ func (t Type) layoutRule() string {
 	}
 }
 
-// unfit returns the error for a frame that does not fit what came before it, or whose
-// contents cannot be read. It breaks that rule unless it says which one.
+// unfit returns the error for a frame that does not fit the earlier frames, or
+// cannot be decoded. The broken rule is the given one unless err names another.
 func (d *Decoder) unfit(t Type, err error, rule string) error {
 	e := &CorruptError{
 		Offset: d.begin, Reason: fmt.Sprintf("a frame of %s: %s", t, cause.Of(err)), Memory: errors.As(err, new(tooMuchError)), Rule: rule,
@@ -54,8 +54,8 @@ func (d *Decoder) unfit(t Type, err error, rule string) error {
 	return e
 }
 
-// decode makes a frame of the payload. Bytes that are left are ignored: they
-// are a newer minor version's.
+// decode makes a frame of the payload. It ignores remaining bytes: a newer minor
+// version added them.
 func (d *Decoder) decode(t Type) (Frame, error) {
 	f := Frame{Type: t}
 	if !d.hello && t != HelloFrame {

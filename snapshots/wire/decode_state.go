@@ -6,15 +6,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Least bytes that a segment, a block and an earlier tenant take.
+// The least bytes of a segment, a block and an earlier tenant.
 const (
 	segmentLeast = 12
 	blockLeast   = 2
 	tenantLeast  = 3
 )
 
-// base reads a state, for whose layout see "States" in encode_state.go. It says
-// nothing of whether the state makes sense.
+// base reads a state. Its layout is in "States" in encode_state.go. It does not
+// check whether the state makes sense.
 func (d *Decoder) base(f *Frame, c *cursor) error {
 	var err error
 	if f.Device, err = c.device(); err != nil {

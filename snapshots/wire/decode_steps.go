@@ -9,13 +9,13 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// stepsMemory returns about how many bytes of memory a frame of so many steps takes at
-// most: an entry of a list is at least two bytes, and 32 in memory.
+// stepsMemory returns a bound on the memory of a frame with that many steps: an
+// entry of a list is at least two bytes, and 32 in memory.
 func stepsMemory(steps int, payload []byte) int64 {
 	return int64(steps)*stepBytes + 16*int64(len(payload))
 }
 
-// steps reads a frame of steps, for whose layout see "Steps in batches" in
+// steps reads a frame of steps. Its layout is in "Steps in batches" in
 // encode_steps.go.
 func (d *Decoder) steps(f *Frame, c *cursor) error {
 	size := len(d.payload)
@@ -61,8 +61,8 @@ func (r *stepReader) next() {
 	}
 }
 
-// amounts reads a list of amounts, in memory of its own: steps that were read have the
-// one before.
+// amounts reads a list of amounts into new memory: earlier steps still use the
+// last list.
 func (c *cursor) amounts(before []trace.Amount) []trace.Amount {
 	head := c.number()
 	named, n := head&1 != 0, head>>1
@@ -100,8 +100,8 @@ func (c *cursor) settings() []trace.Value {
 	return list
 }
 
-// word reads a text that is perhaps the one before. It is made what JSON would make of
-// it: a byte that is no UTF-8 is the replacement character.
+// word reads a text, which may repeat the last one. As in JSON, a byte that is no
+// UTF-8 becomes the replacement character.
 func (c *cursor) word(before string) string {
 	text := c.bytes()
 	switch {

@@ -28,26 +28,26 @@ func (n *ids) reset() {
 	n.notes.reset(0)
 }
 
-// column is what the numbers of one table stand for: the first of them, as many
-// as are kept, and what stands for the rest.
+// column maps the numbers of one table: the first numbers to kept entries, and
+// the rest to one substitute.
 type column[ID any] struct {
 	ids   []ID
 	rest  ID
-	count uint64 // of all that came
+	count uint64 // of all received entries
 }
 
 func (t *column[ID]) reset(fixed ...ID) {
 	t.ids, t.count = append(t.ids[:0], fixed...), uint64(len(fixed))
 }
 
-// add gives the next number to id, or lets it be one of the rest.
+// add maps the next number to id, or to the substitute.
 func (t *column[ID]) add(id ID, kept bool) {
 	if t.count++; kept && t.count == uint64(len(t.ids)+1) {
 		t.ids = append(t.ids, id)
 	}
 }
 
-// lookup translates a number. One that did not come is 0, and noted.
+// lookup translates a number. For an unknown number it returns 0 and notes that.
 func lookup[ID any](c *cursor, t *column[ID], n uint64) ID {
 	switch {
 	case n >= t.count:
@@ -61,8 +61,7 @@ func lookup[ID any](c *cursor, t *column[ID], n uint64) ID {
 	return t.ids[n]
 }
 
-// numberCost is how many bytes of tables there must be room for to keep one
-// number more.
+// numberCost is how many bytes of room in the tables one more number needs.
 const numberCost = 16
 
 func (d *Decoder) table(t Type, c *cursor) error {
@@ -81,7 +80,7 @@ func (d *Decoder) table(t Type, c *cursor) error {
 	return nil
 }
 
-// entry reads the entry of the next number, and keeps it or not.
+// entry reads the entry of the next number, and keeps it if there is room.
 func (d *Decoder) entry(t Type, c *cursor, kept bool) {
 	n := &d.ids
 	switch t {

@@ -10,23 +10,24 @@ import (
 // Encoder writes a stream: the header, at the first frame, and frames. It is
 // owned by one goroutine.
 //
-// Frames are gathered and written when there are many or when Flush is called.
-// The first error stays: nothing is written after it, and Flush returns it.
-// What an encoder refers to by number must have been given to Tables before.
+// The encoder collects frames, and writes them when there are many or when Flush
+// is called. It keeps the first error, writes nothing after it, and returns it
+// from Flush. The caller must pass names to Tables before it sends anything that
+// refers to them by number.
 type Encoder struct {
 	w     io.Writer
 	err   error
-	buf   []byte // whole frames, and at its end the one that is being made
-	begin int    // where the payload of that frame begins
+	buf   []byte // whole frames, then the unfinished one
+	begin int    // where the payload of the unfinished frame begins
 	head  []byte // its type and length
 	began bool   // the header is written
 	lines bool   // frames are lines of JSON
 	sum   Checksum
 	sent  counts // how much of the tables was sent
-	steps []byte // scratch: steps that become a frame
+	steps []byte // scratch: steps for one frame
 }
 
-// flushAt is how many bytes are gathered before they are written unasked.
+// flushAt is how many bytes are collected before the encoder writes them.
 const flushAt = 64 << 10
 
 // NewEncoder returns an encoder that writes to w.
@@ -35,7 +36,7 @@ func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, sent: fixedCounts}
 // Checksum sets the checksum of all frames, before the first.
 func (e *Encoder) Checksum(c Checksum) { e.sum = c }
 
-// Flush writes what was gathered and returns the first error there was.
+// Flush writes the collected frames and returns the first error.
 func (e *Encoder) Flush() error {
 	if e.err == nil && len(e.buf) > 0 {
 		_, e.err = e.w.Write(e.buf)
@@ -84,8 +85,8 @@ func (e *Encoder) message(t Type, value any) {
 	}
 }
 
-// short sends a frame of JSON if that is not too long, and reports whether it
-// is not.
+// short sends a frame of JSON unless it is too long, and reports whether it sent
+// it.
 func (e *Encoder) short(t Type, value any) bool {
 	if e.lines {
 		value = line{t.String(), value}
@@ -109,8 +110,8 @@ func (e *Encoder) short(t Type, value any) bool {
 	return true
 }
 
-// flushFull writes what was gathered when it is much. The error stays, and Flush
-// will return it again.
+// flushFull writes the collected frames when there are many. The encoder keeps
+// the error, and Flush returns it again.
 func (e *Encoder) flushFull() {
 	if len(e.buf) >= flushAt {
 		_ = e.Flush()

@@ -16,9 +16,9 @@ import (
 //	bit 7     extra: a byte with more bits follows
 //
 // A free is usually two events that differ in kind alone: the second takes one
-// byte. Addresses are written as how far they are, in units of 512 bytes, from
-// the address written that way before. Every frame begins anew with zeros before
-// its first event, so that it can be read without those before it.
+// byte. An address is written as its distance, in units of 512 bytes, from the
+// last address written that way. Every frame starts from zeros, so that it can be
+// read without earlier frames.
 const (
 	kindMask  = 0x1f
 	sameEvent = 0x20
@@ -31,15 +31,15 @@ const (
 	hasSlack    = 0x40 // the block's size is not what the rules say: by how much it is larger than the event's follows
 )
 
-// addrUnit is what addresses of blocks and segments are multiples of.
+// addrUnit divides the addresses of blocks and segments.
 const addrUnit = 512
 
 // eventsInFrame bounds the events of one frame.
 const eventsInFrame = 4096
 
-// Events sends events of a device, the first of which has that number in the
-// program's own count. They must follow those sent before without a hole; after
-// a hole comes a base. It allocates nothing.
+// Events sends events of a device. first is the number of the first one in the
+// program's own count. They must follow the earlier ones without a gap; after a
+// gap the caller sends a base. It allocates nothing.
 func (e *Encoder) Events(device int, first int64, events []trace.Event) {
 	for len(events) > 0 {
 		n := min(len(events), eventsInFrame)
@@ -69,7 +69,7 @@ func (e *Encoder) eventsFrame(device int, first int64, events []trace.Event) {
 type coder struct {
 	buf  []byte
 	last trace.Event // the one before; zero before the first
-	addr uint64      // the address that the next is counted from
+	addr uint64      // the base of the next address
 }
 
 func (c *coder) put(v *trace.Event) {
@@ -91,7 +91,7 @@ func (c *coder) put(v *trace.Event) {
 	*last = *v
 }
 
-// fields writes all that is not in the head but the time.
+// fields writes all fields that are not in the head, except the time.
 func (c *coder) fields(head byte, v *trace.Event) {
 	more := byte(v.Absent) & absentMask
 	if v.Stream != c.last.Stream {

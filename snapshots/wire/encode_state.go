@@ -18,10 +18,10 @@ const (
 	hasHistory   = 0x80
 )
 
-// Base sends the memory of a device at one moment. The first one begins the
-// device; a later one says that events are missing before it: how many, -1 when
-// that is not known, and why. first is the number, in the program's own count, of the
-// event that follows next.
+// Base sends the memory of a device at one moment. The first base begins the
+// device. A later base says that events before it are missing: how many, -1 if
+// unknown, and why. first is the number, in the program's own count, of the event
+// that follows next.
 func (e *Encoder) Base(device int, first int64, s *trace.State, missed int64, reason string) {
 	if e.lines {
 		e.baseLine(device, first, s, missed, reason)

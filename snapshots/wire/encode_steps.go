@@ -11,28 +11,28 @@ import (
 
 // # Steps in batches
 //
-// A small model makes thousands of steps a second, which say nearly the same: a frame
-// of steps has each as what is different from the step before. Every frame begins
-// anew with zeros before its first step, so that it can be read without those before
-// it. The first number of a step is a sum of bits.
+// A small model makes thousands of nearly equal steps a second. So a frame of
+// steps has only the differences from one step to the next. Every frame starts
+// from zeros, so that it can be read without earlier frames. The first number of
+// a step is a sum of bits.
 const (
 	stepSkipped = 1 << iota
-	// The lists that are not those of the step before, and follow.
+	// The bits of lists that follow because they differ from those of the last step.
 	otherCategories
 	otherAtPeak
 	otherHost
 	otherSettings
 )
 
-// What a frame of steps has at most; and after how many bytes another one begins.
+// The limits of a frame of steps, and the size after which another frame begins.
 const (
 	stepsInFrame = 4096
 	stepsLimit   = 1 << 20
 	stepsFrame   = 32 << 10
 )
 
-// Steps sends steps that ended, in their order, to who reads minor version 2. Those with
-// layers, of which there are few, and those that are very long go as by Step.
+// Steps sends ended steps, in order, to readers of minor version 2. It sends the
+// few steps with layers, and very long steps, as Step does.
 func (e *Encoder) Steps(steps []*trace.Step) {
 	for len(steps) > 0 {
 		n := 0
@@ -122,7 +122,7 @@ func (c *stepCoder) put(s *trace.Step) {
 	*last = *s
 }
 
-// lossBits are those of a loss. There is one that is no number, as in JSON.
+// lossBits are the bits of a loss. All NaNs have the same bits, as in JSON.
 func lossBits(loss float64) uint64 {
 	if math.IsNaN(loss) {
 		loss = math.NaN()
@@ -135,8 +135,9 @@ func equalLists[T comparable](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// amounts writes a list of amounts, each as how far it is from the one in the same place
-// of the step before, and their names unless they are those of that step.
+// amounts writes a list of amounts, each as its difference from the one in the
+// same place of the last step. It writes the names unless they are the same as in
+// that step.
 func (c *stepCoder) amounts(list, before []trace.Amount) {
 	named := uint64(0)
 	for i := range list {

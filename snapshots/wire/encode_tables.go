@@ -14,11 +14,11 @@ type counts struct {
 // fixedCounts are the entries that all tables begin with and that are never sent.
 var fixedCounts = counts{strings: 2, lists: 1, pools: 1, streams: 1, frames: 1, stacks: 2, notes: 1}
 
-// tableFrame is after how many bytes another frame of the same table begins.
+// tableFrame is the size after which another frame of the same table begins.
 const tableFrame = 32 << 10
 
-// Tables sends what is new in t since the last call. t must be a later view of
-// the same tables each time. Entries refer to entries before them only.
+// Tables sends the new entries of t since the last call. Each t must be a later
+// view of the same tables. Entries refer only to earlier entries.
 func (e *Encoder) Tables(t *trace.Tables) {
 	if e.lines {
 		e.tableLines(t)

@@ -2,10 +2,10 @@ package wire
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Type says what a frame is.
+// Type is the type of a frame.
 type Type uint8
 
-// The types of frames. Types up to 127 that are not here are skipped.
+// The types of frames. Readers skip unknown types up to 127.
 const (
 	// StringTable and the six that follow it add entries to the tables that
 	// states and events refer to by number.
@@ -24,7 +24,7 @@ const (
 // The types that came later: two with minor version 1, and StepsFrame with 2.
 const (
 	SnapshotFrame Type = messagesEnd + iota // a part of PyTorch's own snapshot
-	TagsFrame                               // what live memory is for
+	TagsFrame                               // the purpose of live memory
 	StepsFrame                              // training steps that ended, many in one
 	typeEnd
 )
@@ -54,14 +54,14 @@ func (t Type) String() string {
 func (t Type) table() bool { return t >= StringTable && t <= NoteTable }
 
 // Frame is one frame as a [Decoder] read it. Which fields are set depends on
-// Type. States, events and notes refer to the decoder's tables. Events and Steps are
-// valid until the next call of Next; everything else is the caller's, and the lists in
-// steps may be shared between them.
+// Type. States, events and notes refer to the decoder's tables. Events and Steps
+// are valid until the next call of Next; the caller owns everything else. Steps
+// may share their lists.
 type Frame struct {
 	Type Type
 
 	Device int   // Base, Events, Tags
-	First  int64 // Base, Events: number of the next or the first event in the program's count
+	First  int64 // Base, Events: number of the next event, or the first, in the program's count
 	State  trace.State
 	Missed int64  // Base: events before it that this stream does not have, -1 when not known
 	Reason string // Base: why it was sent; Bye: why it ends

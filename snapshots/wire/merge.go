@@ -15,10 +15,12 @@ import (
 
 // # Devices that come by snapshots
 //
-// A snapshot waits until its batch has ended: the steps and tags of the batch belong
-// to it. Then it is a window, which the follower joins to what it knows.
+// A snapshot waits until its batch has ended: the steps and tags of the batch
+// belong to it. Then it is a window of events, which the follower joins to its
+// trace.
 
-// merging is what waits for the end of a batch, and what devices came that way.
+// merging holds the snapshot that waits for the end of a batch, and the devices
+// that come by snapshots.
 type merging struct {
 	snapshot *trace.Trace // nil when none waits
 	tags     map[int][]trace.Tag
@@ -54,7 +56,7 @@ func (s *Stream) takeSnapshot(parts [][]byte) error {
 	return nil
 }
 
-// readSnapshot decodes a snapshot, which may take so many bytes.
+// readSnapshot decodes a snapshot of at most that many bytes of memory.
 func readSnapshot(parts [][]byte, memory int64) (*trace.Trace, error) {
 	readers, total := make([]io.Reader, len(parts)), int64(0)
 	for i, part := range parts {
@@ -76,7 +78,7 @@ func readSnapshot(parts [][]byte, memory int64) (*trace.Trace, error) {
 	return t, nil
 }
 
-// takeTags applies tags, or keeps them for the snapshot that they came with.
+// takeTags applies tags, or keeps them for the snapshot of the same batch.
 func (s *Stream) takeTags(device int, tags []trace.Tag) {
 	m := &s.merging
 	if m.tagged+len(tags) > blocksLimit {
@@ -90,7 +92,7 @@ func (s *Stream) takeTags(device int, tags []trace.Tag) {
 	m.tagged += len(tags)
 }
 
-// merge joins the snapshot that waits, if one does.
+// merge joins the waiting snapshot, if any.
 func (s *Stream) merge() {
 	m := &s.merging
 	t := m.snapshot
@@ -119,8 +121,8 @@ func (s *Stream) add(step *trace.Step) {
 	s.step(step)
 }
 
-// step makes events of a step, for a device that comes by snapshots or that nothing
-// is known of yet.
+// step makes events of a step, for a device that comes by snapshots or is not
+// known yet.
 func (s *Stream) step(step *trace.Step) {
 	if _, based := s.next[step.Device]; based || step.Device < 0 || step.Device >= deviceLimit {
 		return
@@ -139,12 +141,12 @@ func (m *merging) marksOf(device int) *marks {
 	return m.marks[device]
 }
 
-// marks are the events that the steps of a device are made into. A step begins
-// when the one before ends, unless it is the first that is known.
+// marks are the events made from the steps of a device. A step begins when the
+// last one ends, unless it is the first known step.
 type marks struct {
 	events []trace.Event
 	open   int64 // the number of the step that has begun, 0 for none
-	last   int64 // and of the last that has ended
+	last   int64 // the number of the last ended step
 }
 
 // marksKept is how many wait at most.
@@ -152,7 +154,7 @@ const marksKept = 1024
 
 func (m *marks) add(step *trace.Step) {
 	if step.Number <= m.last {
-		return // it came with another stream
+		return // an earlier stream had it
 	}
 	if m.open != step.Number {
 		m.mark(trace.StepBegin, step.Number, step.Time-step.Duration/1000)
@@ -170,7 +172,7 @@ func (m *marks) mark(kind trace.Kind, number, time int64) {
 	m.events = append(m.events, trace.Event{Kind: kind, Size: number, Time: time, Stack: trace.EmptyStack})
 }
 
-// take returns what waits, and forgets it.
+// take returns the waiting events, and forgets them.
 func (m *marks) take() []trace.Event {
 	events := m.events
 	m.events = nil

@@ -6,25 +6,25 @@ import (
 
 // # Messages
 //
-// A message is a frame of JSON. All that makes one is on this page: its type, the
-// field it is read into, what a [Stream] makes of it, and the method of [Encoder]
-// that sends it.
+// A message is a frame of JSON. This file has everything about it: its type, the
+// field into which it is decoded, how a [Stream] uses it, and the method of
+// [Encoder] that sends it.
 
 // The types of messages.
 const (
-	HelloFrame    Type = firstMessage + iota // who is talking: the first frame of a stream
+	HelloFrame    Type = firstMessage + iota // identifies the program: the first frame of a stream
 	SettingsFrame                            // the allocator's settings
 	StepFrame                                // a training step that ended
-	OptionsFrame                             // what may be changed
-	ChangeFrame                              // what has become of one change
-	GaugesFrame                              // looks at the device from outside
-	CountersFrame                            // the end of a batch: what came since the last belongs together
+	OptionsFrame                             // the settings that viewers may change
+	ChangeFrame                              // the state of one change
+	GaugesFrame                              // gauges of the device
+	CountersFrame                            // the end of a batch
 	ByeFrame                                 // the end
 	messagesEnd
 )
 
-// Message is what a message says, in the field of its type. Bye says it in the
-// frame's Reason.
+// Message is the content of a message, in the field of its type. Bye has its
+// content in the frame's Reason.
 type Message struct {
 	Hello    *Hello
 	Settings []trace.Setting
@@ -35,8 +35,7 @@ type Message struct {
 	Counters Counters
 }
 
-// message is how a message is called, where its JSON is read into, and what a
-// stream makes of it.
+// message is a message's name, the field for its JSON, and how a stream uses it.
 type message struct {
 	name string
 	into func(*Frame) any
@@ -44,7 +43,7 @@ type message struct {
 }
 
 var messages = [messagesEnd]message{
-	HelloFrame: { // it may be another program's, so [Stream.take] greets it
+	HelloFrame: { // it may be from another program, so [Stream.take] handles it
 		"hello", func(f *Frame) any { f.Hello = &Hello{}; return f.Hello }, nil,
 	},
 	SettingsFrame: {
@@ -77,7 +76,7 @@ var messages = [messagesEnd]message{
 	},
 }
 
-// Hello says who is talking and what it can do.
+// Hello identifies the program and says what it can do.
 type Hello struct {
 	Version      int         `json:"version"`
 	Minor        int         `json:"minor"`
@@ -86,15 +85,15 @@ type Hello struct {
 	Command      string      `json:"command"`
 	User         string      `json:"user"`
 	Host         string      `json:"host"`
-	Writer       string      `json:"writer"`                 // what made the events, such as "memtop's engine"
+	Writer       string      `json:"writer"`                 // the software that made the events, such as "memtop's engine"
 	Started      int64       `json:"started_us"`             // when the program began, microseconds since the epoch
 	Devices      []int       `json:"devices"`                // ascending
-	ReadOnly     bool        `json:"read_only"`              // nothing can be changed
+	ReadOnly     bool        `json:"read_only"`              // settings cannot be changed
 	Interval     int64       `json:"interval_ns"`            // between batches
 	Settings     Settings    `json:"settings"`               // of the allocator
-	Rank         *trace.Rank `json:"rank,omitempty"`         // nil for a program that is alone
-	RehearsedOn  string      `json:"rehearsed_on,omitempty"` // the GPU that is imitated for the program, "" where none is
-	Notices      []string    `json:"notices,omitempty"`      // what a viewer should know before it trusts the rest
+	Rank         *trace.Rank `json:"rank,omitempty"`         // nil for a single program
+	RehearsedOn  string      `json:"rehearsed_on,omitempty"` // the imitated GPU, "" on a real device
+	Notices      []string    `json:"notices,omitempty"`      // limits of the data that viewers must show
 }
 
 // maxNotices is how many notices of a program are shown.
@@ -112,7 +111,8 @@ type bye struct {
 	Reason *string `json:"reason"`
 }
 
-// Hello sends who is talking. It comes first. The version is filled in.
+// Hello identifies the program. It must be the first message. Hello fills in the
+// version.
 func (e *Encoder) Hello(h *Hello) {
 	sent := *h
 	sent.Version, sent.Minor = Version, Minor
@@ -123,8 +123,7 @@ func (e *Encoder) Hello(h *Hello) {
 // Hello. Block sizes follow from them: send bases after it.
 func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Settings(s)) }
 
-// Step sends a step that ended; without its layers where they are too many
-// for a frame.
+// Step sends an ended step, without its layers if they do not fit into a frame.
 func (e *Encoder) Step(s *trace.Step) {
 	if !e.short(StepFrame, jsonOf(s)) {
 		few := *s
@@ -133,17 +132,18 @@ func (e *Encoder) Step(s *trace.Step) {
 	}
 }
 
-// Options sends all that may be changed, whenever some of it is otherwise.
+// Options sends all settings that viewers may change, whenever one of them is
+// different.
 func (e *Encoder) Options(o []trace.Option) { e.message(OptionsFrame, o) }
 
-// Change sends a change, new or moved on.
+// Change sends a new change, or one with a new state.
 func (e *Encoder) Change(c *trace.Change) { e.message(ChangeFrame, c) }
 
-// Gauges sends looks at the devices from outside.
+// Gauges sends gauges of the devices.
 func (e *Encoder) Gauges(g []trace.Gauge) { e.message(GaugesFrame, g) }
 
-// Counters ends a batch: what came since the last belongs together, and a
-// viewer draws now.
+// Counters ends a batch. The frames since the last Counters belong together, and
+// a viewer draws now.
 func (e *Encoder) Counters(c Counters) { e.message(CountersFrame, c) }
 
 // Bye ends the stream and says why.

@@ -10,26 +10,26 @@ import (
 
 // Options bound and watch the reading of a recording. The zero value is useful.
 type Options struct {
-	// Bound is for the memory of the process; the zero value is DefaultBound. Of
-	// what has no place in it the oldest is left out, see "What a stream may take".
+	// Bound bounds the memory of the process; the zero value is DefaultBound.
+	// Reading drops the oldest data beyond it, see "What a stream may take".
 	Bound trace.Bound
 	// Progress gets how many bytes of Total were read; nil for none.
 	Progress trace.Progress
-	// Total is the recording's size where it is known. Reading ends after the
-	// frame that reaches it, although the recording may have grown since.
+	// Total is the recording's size if it is known. Reading ends after the frame
+	// that reaches it, although the recording may have grown since.
 	Total int64
 }
 
-// DefaultBound is the bound of recordings where none is set. An event takes some
-// 12 bytes in a recording, the shortest a third of them, and 80 in memory.
+// DefaultBound is the default bound for recordings. An event takes about 12 bytes
+// in a recording, at least 4, and 80 in memory.
 var DefaultBound = trace.Bound{Least: trace.DefaultBound.Least, PerByte: 96}
 
-// Read reads a recording to its end. One that ends after a whole frame is whole;
-// if that is no goodbye, a notice says so. One that ends within a frame, because
-// the recorder was killed or is still at it, is no error: Info.Truncated is set
-// and a notice says so. Damage is a *[CorruptError], another version a
-// *[VersionError]. Cancelling ctx makes it return soon, with the context's
-// error.
+// Read reads a recording to its end. A recording that ends after a whole frame is
+// complete; if that frame is no goodbye, a notice says so. A recording that ends
+// inside a frame, because the recorder was killed or is still writing, is no
+// error: Info.Truncated is set and a notice says so. Damage is a *[CorruptError],
+// another version a *[VersionError]. Cancelling ctx makes it return soon, with
+// the context's error.
 func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	if o.Bound == (trace.Bound{}) {
 		o.Bound = DefaultBound
@@ -63,7 +63,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 // ended reports whether a stream has no more bytes, at the end of a frame or within one.
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// errNameless is about a stream that ends before its greeting.
+// errNameless is the error of a stream that ends before its greeting.
 func errNameless(kind string) error {
 	return &CorruptError{Offset: 0, Reason: "the " + kind + " ends before it names its program"}
 }

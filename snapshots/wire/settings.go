@@ -13,9 +13,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Settings are an allocator's settings in JSON: an object in the order of the
-// program's, whose whole numbers are written without and whose other numbers
-// with a point or an exponent, so that they come back as what they were.
+// Settings are an allocator's settings in JSON: an object in the program's order.
+// Whole numbers have no decimal point or exponent, and other numbers have one, so
+// that each is decoded to the same type.
 type Settings []trace.Setting
 
 // settingsDepth bounds how deep settings are nested.
@@ -82,8 +82,8 @@ func appendItems(to []byte, items []any, depth int) ([]byte, error) {
 	return append(to, ']'), nil
 }
 
-// appendFloat writes f so that it differs from a whole number. JSON has
-// none that are infinite or no number: those are texts.
+// appendFloat writes f so that it differs from a whole number. JSON has no
+// infinities and no NaN: appendFloat writes those as texts.
 func appendFloat(to []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return strconv.AppendQuote(to, strconv.FormatFloat(f, 'g', -1, 64))

@@ -8,30 +8,30 @@ import (
 
 // # What a stream may take
 //
-// A stream goes on for as long as its program does, and so does what it sends:
-// events, steps, names, changes, looks at the devices. One number bounds all of
-// it, the memory that a [Stream] may take, and everything that grows has a share
-// of that. When a share is used up the oldest in it is let go, but of names the
-// newest are not taken up, see [trace.Interner]: the oldest are those of what
-// stays. What the program holds at one moment, its blocks, is not counted, since it
-// does not grow with time; of a running program there may be [liveBlocks].
+// A stream lasts as long as its program, and its data grows all the time: events,
+// steps, names, changes, gauges. One number bounds all of it: the memory that a
+// [Stream] may take. Everything that grows has a share of that. When a share is
+// used up, the stream drops the oldest data in it; but of names it does not
+// accept new ones, see [trace.Interner], because long-lived data uses the oldest
+// names. The blocks that the program holds at one moment do not count, since they
+// do not grow with time; a running program may have [liveBlocks].
 
-// liveMemory is how many bytes are kept of a running program: with a screen on it
-// and the garbage collector's room a viewer stays under 150 MB.
+// liveMemory is the bound for a running program, in bytes: with a screen and the
+// garbage collector's overhead, a viewer stays under 150 MB.
 const liveMemory = 48 << 20
 
-// liveBlocks is how many blocks a running program may hold: with what a screen works out
-// from them each takes some 700 bytes, and twice that until the collector comes.
+// liveBlocks is how many blocks a running program may hold. Each takes about 700
+// bytes with the data that a screen derives from it, and twice that before a
+// garbage collection.
 const liveBlocks = 1 << 18
 
-// Bytes of one of each, with what is worked out from it and in how many copies
-// it is held.
+// The bytes of one item of each kind, with derived data and copies.
 const (
 	eventBytes  = 64
 	gaugeBytes  = 256
 	changeBytes = 1 << 10
-	stepBytes   = 640 // but for its layers
-	layerBytes  = 160 // with what its texts take
+	stepBytes   = 640 // without its layers
+	layerBytes  = 160 // with its texts
 )
 
 // shares is how much of each is kept.
@@ -40,7 +40,7 @@ type shares struct {
 	steps, tables           int64 // bytes
 }
 
-// sharesOf divides memory, of which 0 is what is kept of a running program.
+// sharesOf divides memory into shares; 0 means the bound for a running program.
 func sharesOf(memory int64) shares {
 	if memory <= 0 {
 		memory = liveMemory
@@ -54,24 +54,24 @@ func sharesOf(memory int64) shares {
 	}
 }
 
-// What a stream holds of one moment takes so many bytes, with what is worked out
-// from it: a block of a state that is read, and what a message of JSON says, in
-// which each brace may begin a layer, in a list that is moved as it grows.
+// The bytes of a stream's data about one moment, with derived data: a block of a
+// state, and a message of JSON, in which each brace may begin a layer, in a list
+// that is copied as it grows.
 const (
 	blockBytes = 512
 	braceBytes = 512
 	commaBytes = 64
 )
 
-// messageMemory returns about how many bytes what a text of JSON says takes at most.
+// messageMemory returns a bound on the memory of a decoded text of JSON.
 func messageMemory(text []byte) int64 {
 	braces, commas := bytes.Count(text, []byte{'{'}), bytes.Count(text, []byte{','})
 	return int64(braceBytes*braces + commaBytes*commas + 2*len(text))
 }
 
-// fit lets the stream take so many bytes, which may be more than before. What the
-// program holds at one moment must have a place in it, what comes next too; else
-// the error is a *[CorruptError] about memory.
+// fit sets the memory bound of the stream, which may grow. The data of one moment
+// must fit into it, and also the next state; else the error is a *[CorruptError]
+// about memory.
 func (s *Stream) fit(memory int64) error {
 	if memory > s.memory+s.memory/8 {
 		more := sharesOf(memory)
@@ -90,5 +90,5 @@ func (s *Stream) fit(memory int64) error {
 	return nil
 }
 
-// MemoryOf returns the memory that lets a stream keep so many events.
+// MemoryOf returns the memory bound with which a stream keeps that many events.
 func MemoryOf(events int) int64 { return 2 * eventBytes * int64(events) }

@@ -8,18 +8,19 @@ import (
 
 // # Snapshots and tags
 //
-// A program in a language that is not fast sends PyTorch's own snapshot, pickled,
-// in parts, and what its live memory is for. What becomes of them is in merge.go.
+// A program in a slow language sends PyTorch's own snapshot, pickled, in parts,
+// and tags for the purpose of its live memory. The code that uses them is in
+// merge.go.
 
 const (
 	partBytes     = 4 << 20  // of a snapshot in one frame
 	snapshotLimit = 64 << 20 // of all parts of a snapshot
-	partsLimit    = 1 << 10  // how many there are
-	tagLeast      = 2        // bytes that a tag takes
+	partsLimit    = 1 << 10  // how many parts there are
+	tagLeast      = 2        // least bytes of a tag
 )
 
-// Snapshot sends PyTorch's own snapshot, as pickle.dumps makes it of what
-// torch.cuda.memory._snapshot gives.
+// Snapshot sends PyTorch's own snapshot: the result of
+// torch.cuda.memory._snapshot, pickled by pickle.dumps.
 func (e *Encoder) Snapshot(pickle []byte) {
 	if len(pickle) > snapshotLimit {
 		e.fail(fmt.Errorf("a snapshot of %d bytes, more than %d", len(pickle), snapshotLimit))
@@ -39,7 +40,7 @@ func (e *Encoder) Snapshot(pickle []byte) {
 	}
 }
 
-// Tags sends what live memory of a device is for, as of now.
+// Tags sends the purpose of a device's current live memory.
 func (e *Encoder) Tags(device int, tags []trace.Tag) {
 	if e.lines {
 		e.tagsLine(device, tags)
@@ -55,14 +56,14 @@ func (e *Encoder) Tags(device int, tags []trace.Tag) {
 	e.end(TagsFrame)
 }
 
-// snapshotParts are the parts of a snapshot that have come.
+// snapshotParts are the received parts of a snapshot.
 type snapshotParts struct {
 	parts [][]byte
 	bytes int
-	left  int // that must come
+	left  int // that must still arrive
 }
 
-// snapshot reads a part of a snapshot. The last one hands over all of them.
+// snapshot reads a part of a snapshot. With the last part it returns all of them.
 func (d *Decoder) snapshot(f *Frame, c *cursor) error {
 	left := c.number()
 	p := &d.parts

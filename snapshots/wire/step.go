@@ -9,9 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// step is a step in JSON. Its loss stands before the one of trace.Step, because
-// a loss may be no number, which JSON cannot say but as a text, or not known, which is
-// said by leaving it out.
+// step is a step in JSON. Its loss replaces the one of trace.Step: JSON needs a
+// text for a loss that is NaN or infinite, and an unknown loss is left out.
 type step struct {
 	*trace.Step
 	Loss loss `json:"loss,omitzero"`
@@ -19,10 +18,11 @@ type step struct {
 
 func jsonOf(s *trace.Step) *step { return &step{s, loss{s}} }
 
-// loss is the loss of a step in JSON. It is no pointer, which null would leave as it was.
+// loss is the loss of a step in JSON. It is no pointer, because decoding null
+// would not change a pointer's old value.
 type loss struct{ of *trace.Step }
 
-// IsZero reports whether there is none.
+// IsZero reports whether the loss is unknown.
 func (l loss) IsZero() bool { return l.of.NoLoss }
 
 // MarshalJSON writes the loss as a Float.
@@ -34,7 +34,7 @@ func (l *loss) UnmarshalJSON(text []byte) error {
 	return (*Float)(&l.of.Loss).UnmarshalJSON(text)
 }
 
-// Float is a number in JSON that may be none.
+// Float is a number in JSON that may be NaN or infinite.
 type Float float64
 
 // MarshalJSON writes a number, or "NaN", "+Inf" or "-Inf".

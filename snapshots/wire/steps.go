@@ -6,20 +6,20 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// steps keeps the steps that came last, ascending. What they take is bounded: of
-// the oldest the layers are forgotten first, then they themselves are, but for
-// those around a change of settings, by which it is measured.
+// steps keeps the last steps, ascending, within a bound on their memory. It first
+// drops the layers of the oldest steps, then the steps themselves, except those
+// around a change of settings, which are needed to measure the change.
 type steps struct {
 	room    int64 // bytes, half of them for layers
 	all     []trace.Step
 	layered int   // steps before this one have no layers
-	layers  int64 // how many are kept
+	layers  int64 // how many layers are kept
 }
 
 func (s *steps) add(step trace.Step) {
 	n := len(s.all)
 	if n > 0 && step.Number <= s.all[n-1].Number {
-		return // it came twice: the connection was lost in between
+		return // the step arrived twice: the connection was lost in between
 	}
 	if n > 0 {
 		share(&step, &s.all[n-1])
@@ -35,12 +35,12 @@ func (s *steps) add(step trace.Step) {
 
 func (s *steps) layersKept() int64 { return s.room / 2 / layerBytes }
 
-// around is how many steps before a change of settings, and from it on, are kept
-// for as long as there is room: more than it is measured by.
+// around is how many steps before a change of settings, and after it, are kept as
+// long as there is room: more than measuring it needs.
 const around = 16
 
-// thin forgets steps of the older half. Traces have the list that was, so this is
-// another one.
+// thin drops steps of the older half. Traces use the old list, so thin makes a
+// new one.
 func (s *steps) thin() {
 	half := len(s.all) / 2
 	old, until := make([]trace.Step, 0, len(s.all)), 0
@@ -60,8 +60,8 @@ func (s *steps) thin() {
 	}
 }
 
-// dropLayers forgets the layers of the oldest steps, until half are left, in
-// another list likewise.
+// dropLayers drops the layers of the oldest steps until half are left, also in a
+// new list.
 func (s *steps) dropLayers() {
 	s.all = slices.Clone(s.all)
 	for ; s.layered < len(s.all)-1 && s.layers > s.layersKept()/2; s.layered++ {
@@ -73,8 +73,8 @@ func (s *steps) dropLayers() {
 // list returns the steps; it never changes.
 func (s *steps) list() []trace.Step { return slices.Clip(s.all) }
 
-// share makes a step's texts those of the step before where they are equal, so
-// that thousands of steps hold them once.
+// share replaces a step's texts by equal texts of the last step, so that
+// thousands of steps hold them once.
 func share(step, before *trace.Step) {
 	if slices.Equal(step.Settings, before.Settings) {
 		step.Settings = before.Settings

@@ -10,20 +10,21 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// StreamOptions bound and name what a [Stream] makes. The zero value is a live
+// StreamOptions bound and name the traces of a [Stream]. The zero value is a live
 // stream with the default limits.
 type StreamOptions struct {
-	Kind   string // of the traces: "live", which is also what "" means, or "recording"
+	Kind   string // of the traces: "live", the same as "", or "recording"
 	Limits Limits
-	// Memory is how many bytes may be kept, 0 for what suits a running program.
+	// Memory bounds the bytes that the stream keeps, 0 for a bound that suits a
+	// running program.
 	Memory int64
-	// Look, unless it is nil, is called with each frame before the stream takes it,
-	// and with the names that it refers to. Neither may be changed or kept.
+	// Look, unless nil, is called with each frame before the stream uses it, and
+	// with the tables. It must not modify or keep either.
 	Look func(*Frame, *trace.Tables)
 }
 
-// Stream makes traces of a stream. It is owned by one goroutine; the traces it
-// hands out may be read by any.
+// Stream makes traces of a stream. It is owned by one goroutine; any goroutine
+// may read its traces.
 //
 //	s := wire.NewStream(connection, wire.StreamOptions{})
 //	for {
@@ -34,18 +35,18 @@ type StreamOptions struct {
 type Stream struct {
 	options  StreamOptions
 	shares   shares
-	memory   int64 // that the shares are of
+	memory   int64 // the total of the shares
 	in       *trace.Interner
 	decoder  *Decoder
 	follower *trace.Follower
 	hello    *Hello
 	settings []trace.Setting
-	next     map[int]int64 // by device: the number of the event that must come next
-	resumed  bool          // bases that come now bridge a lost connection
+	next     map[int]int64 // by device: the number of the event that must be next
+	resumed  bool          // the next bases bridge a lost connection
 	merging  merging
 	steps    steps
 	live     trace.Live
-	ended    bool // a goodbye came
+	ended    bool // a goodbye has arrived
 	counters Counters
 }
 
@@ -64,15 +65,15 @@ func NewStream(r io.Reader, o StreamOptions) *Stream {
 	}
 }
 
-// Resume goes on reading from another connection to the same program. What is
-// missing between the two becomes a gap.
+// Resume continues with another connection to the same program. Data missing in
+// between becomes a gap.
 func (s *Stream) Resume(r io.Reader) {
 	s.decoder = newDecoder(r, s.options.Limits, s.in)
 	s.resumed = true
 }
 
-// Place returns how far the stream came: by device the number of the event that comes
-// next, and the number of the last step.
+// Place returns how far the stream has been read: by device the number of the
+// next event, and the number of the last step.
 func (s *Stream) Place() (events map[int]int64, step int64) {
 	if n := len(s.steps.all); n > 0 {
 		step = s.steps.all[n-1].Number
@@ -80,26 +81,26 @@ func (s *Stream) Place() (events map[int]int64, step int64) {
 	return maps.Clone(s.next), step
 }
 
-// Hello returns who is talking, nil before it came.
+// Hello returns the program's greeting, nil before it arrives.
 func (s *Stream) Hello() *Hello { return s.hello }
 
 // Ended returns whether the stream said goodbye, and why.
 func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.ended }
 
-// Checksum returns which checksum its frames have, as the last header says.
+// Checksum returns the checksum of its frames, from the last header.
 func (s *Stream) Checksum() Checksum { return s.decoder.sum }
 
-// Counters returns the newest.
+// Counters returns the newest counters.
 func (s *Stream) Counters() Counters { return s.counters }
 
 // Buffered returns how many bytes Advance can read without waiting.
 func (s *Stream) Buffered() int { return s.decoder.Buffered() }
 
-// Disconnect notes that nothing more is coming, and why, until a Resume is
+// Disconnect notes that the connection is lost, and why, until a Resume is
 // greeted.
 func (s *Stream) Disconnect(why string) { s.live.Connected, s.live.Note = false, why }
 
-// Advance reads one frame, for whose errors see [Decoder.Next].
+// Advance reads one frame. For its errors see [Decoder.Next].
 func (s *Stream) Advance() (Type, error) {
 	f, err := s.decoder.Next()
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Stream) take(f *Frame) error {
 		return nil
 	default:
 		if f.Type < firstMessage {
-			return nil // tables are the decoder's business
+			return nil // the decoder handles tables
 		}
 		if take := messages[f.Type].take; take != nil {
 			take(s, f)
@@ -217,7 +218,7 @@ func (s *Stream) count(c Counters) {
 	s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = c.Dropped, c.DroppedSteps, c.ProbeNS
 }
 
-// keep returns the newest of list, in memory of its own where some are left out.
+// keep returns the newest of list, in new memory if it drops some.
 func keep[T any](list []T, most int) []T {
 	if len(list) <= most {
 		return list
@@ -225,8 +226,8 @@ func keep[T any](list []T, most int) []T {
 	return slices.Clone(list[len(list)-most*3/4:])
 }
 
-// change adds a change, or replaces it. Traces have a list that never changes,
-// so a new one is made.
+// change adds a change, or replaces it. It makes a new list, because traces use
+// the old one.
 func (s *Stream) change(c *trace.Change) {
 	changes := slices.Clone(s.live.Changes)
 	at, ok := slices.BinarySearchFunc(changes, c.ID, func(c trace.Change, id int64) int {
@@ -240,7 +241,8 @@ func (s *Stream) change(c *trace.Change) {
 	s.live.Changes = keep(changes, s.shares.changes)
 }
 
-// Trace returns a trace of now. It costs what is new since the last call.
+// Trace returns the current trace. Its cost grows with the news since the last
+// call.
 func (s *Stream) Trace() *trace.Trace {
 	s.merge()
 	live := s.live

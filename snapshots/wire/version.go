@@ -7,26 +7,27 @@ import (
 	"hash/crc32"
 )
 
-// Version is the protocol's version. A reader refuses a stream of another one.
+// Version is the protocol's version. A reader refuses a stream of another
+// version.
 const Version = 1
 
 // Minor grows when frames or fields are added that an older reader of the same
 // version may skip.
 const Minor = 2
 
-// magic begins every stream; the version and the minor version follow. Its
-// first byte is no frame's type and no beginning of a pickle or a text, and its
-// line ending shows when a file was transferred as text.
+// magic begins every stream; the version and the minor version follow. Its first
+// byte is no frame type, and does not begin a pickle or a text. Its line ending
+// shows when a file was transferred as text.
 const magic = "\x8fmtr\r\n"
 
-// Checksum says which checksum the frames of a stream have.
+// Checksum is the kind of checksum in the frames of a stream.
 type Checksum uint8
 
 // The checksums. The upper bits of a header's last byte have their numbers.
 const (
 	CRC32C     Checksum = iota // Castagnoli's polynomial
-	CRC32                      // that of zlib
-	NoChecksum                 // what comes over a socket is not damaged on the way
+	CRC32                      // zlib's polynomial
+	NoChecksum                 // a local socket does not damage data
 )
 
 const (
@@ -36,8 +37,8 @@ const (
 
 var checksumTables = [...]*crc32.Table{CRC32C: crc32.MakeTable(crc32.Castagnoli), CRC32: crc32.IEEETable}
 
-// ChecksumNamed returns the checksum that a viewer asks for by this name, of which
-// none is CRC32C, and whether there is one.
+// ChecksumNamed returns the checksum for the name in a viewer's request, and
+// whether there is one. The empty name is CRC32C.
 func ChecksumNamed(name string) (Checksum, bool) {
 	c, ok := map[string]Checksum{"": CRC32C, "crc32c": CRC32C, "crc32": CRC32, "none": NoChecksum}[name]
 	return c, ok
@@ -63,17 +64,17 @@ func (c Checksum) append(to, frame []byte) []byte {
 const headerSize = len(magic) + 2
 
 // IsHeader reports whether a stream or a recording, of any version, begins with
-// these bytes. It is enough that it was one before its line ending was changed.
+// these bytes. It also accepts one whose line ending was changed.
 func IsHeader(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic[:4]))
 }
 
-// VersionError says that a stream has another version than this program reads.
+// VersionError says that this program does not read a stream's version.
 type VersionError struct {
 	Theirs, Ours int
 }
 
-// Error is one line that says which side to renew.
+// Error says in one line which side to update.
 func (e *VersionError) Error() string {
 	older := "the other side; it is older"
 	if e.Theirs > e.Ours {

@@ -1,10 +1,10 @@
-// Package causetest finds in a message what only a programmer understands. It is
-// of tests.
+// Package causetest finds words in a message that only a programmer understands.
+// Only tests use it.
 package causetest
 
 import "strings"
 
-// jargon is what Go's own errors say.
+// jargon has words of Go's own errors.
 var jargon = []string{
 	"json:", "unmarshal", "invalid character", "unexpected end of JSON",
 	"net/http", "http:", "HTTP/1.x", "Get \"", "Post \"", "malformed chunked", "malformed HTTP", "transport connection",
@@ -16,7 +16,7 @@ var jargon = []string{
 	"*errors", "Error{", "probe.", "wire.", "pytorch.",
 }
 
-// Jargon returns the first words of text that are Go's and not the user's, "" if
+// Jargon returns the first words of text that come from Go's own errors, "" if
 // there are none.
 func Jargon(text string) string {
 	for _, word := range jargon {
