@@ -59,7 +59,7 @@ var memoryKeys = []setting{
 		choice.Names(nn.Residuals()), false, func(s *Settings) *nn.Residual { return &s.Residual }, nn.ParseResidual),
 	parsed("offload", "`parts` that live in the host's memory; join several by +; the last two also for some layers: activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...), true, func(s *Settings) *Offload { return &s.Offload }, ParseOffload),
-	parsed(shardKey, "what the processes of a run divide among them: a `stage` includes those before it",
+	parsed(shardKey, "`stage` of sharding: what the processes of a run divide; each includes those before it",
 		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
 	switchKey(vocabKey, "with autocast, pad the head to a multiple of 64 classes and mask the added ones; faster on a GPU, where memtrain starts with it",
 		func(s *Settings) *bool { return &s.PadVocab }),
@@ -80,7 +80,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		"memory_budget", "most `size` that a run may reserve of the device; to stay within it, memtrain changes parts of the batch, checkpoints and offload between steps, and changes them back without it",
+		"memory_budget", "`size` of the device that a run may reserve at most; to stay within it, memtrain changes parts of the batch, checkpoints and offload between steps, and changes them back without it",
 		[]string{"none"},
 		true,
 		func(s *Settings) string {
