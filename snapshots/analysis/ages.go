@@ -23,8 +23,8 @@ func (d *describer) age(a *trace.Allocation) (int64, bool) {
 	if a.Open < 0 {
 		return max(0, d.now-begins[0].Number), true
 	}
-	if g := gapAt(d.gaps, a.Open); g != nil {
-		return max(0, d.now-d.dates.stepUntil(g.To)), true
+	if d.dates.unseenAt(d.gaps, a.Open) {
+		return max(0, d.now-d.dates.stepUntil(a.Open)), true
 	}
 	if a.Open < int(begins[0].Event) {
 		return max(0, d.now-begins[0].Number+1), true
@@ -45,11 +45,13 @@ func (x *Index) gapsOf() []trace.Gap {
 	return gaps
 }
 
-// gapAt returns the gap that an event was made up for, nil where none was.
-func gapAt(gaps []trace.Gap, event int) *trace.Gap {
+// unseenAt reports whether the beginning of the step that an event is in may have been
+// missed: a gap lies between the last beginning that was seen and the event, or holds it.
+func (c *calendar) unseenAt(gaps []trace.Gap, event int) bool {
 	n := sort.Search(len(gaps), func(k int) bool { return gaps[k].From > event })
-	if n > 0 && event < gaps[n-1].To {
-		return &gaps[n-1]
+	if n == 0 {
+		return false
 	}
-	return nil
+	begun := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) > event })
+	return begun == 0 || int(c.Begins[begun-1].Event) < gaps[n-1].To
 }

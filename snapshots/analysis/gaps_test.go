@@ -49,6 +49,7 @@ func TestAgesCountStepsThatNobodySaw(t *testing.T) {
 	from := m.log.Len()
 	m.get(tag, 0, 3<<10)
 	m.told.Gaps = []trace.Gap{{From: from, To: m.log.Len(), Missed: -1}}
+	m.get(tag, 0, 5<<10)
 	m.step = 29
 	m.run(func() { m.get(tag, 0, 4<<10) })
 	m.run(func() {})
@@ -66,6 +67,7 @@ func TestAgesCountStepsThatNobodySaw(t *testing.T) {
 		1: {22, true},  // made before step 10, and it is step 31
 		2: {21, false}, // in step 10
 		3: {2, true},   // in the gap, so not after step 29
+		5: {2, true},   // after the gap, in a step that began at a moment nobody saw
 		4: {1, false},  // in step 30
 	} {
 		if got[size] != want {
