@@ -42,7 +42,8 @@ var picture = map[string][]string{
 	"snapshots/analysis/ranks":      {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/proposals":  {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
-	"snapshots/pytorch":             {"snapshots/trace"},
+	"snapshots/pickle":              {}, // names of opcodes
+	"snapshots/pytorch":             {"snapshots/pickle", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
@@ -91,7 +92,7 @@ var picture = map[string][]string{
 	"engine/data":                {"engine/choice", "engine/device", "snapshots/mapped"},
 	"engine/optim":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/recompute":           {},
-	"engine/weights":             {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
+	"engine/weights":             {"snapshots/pickle", "engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/collective":          {"engine/device"},
 	"engine/collective/mpi":      {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
 	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},

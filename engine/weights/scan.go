@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/memtop/memtop/snapshots/pickle"
 )
 
 // kind is what the scan knows of a value on the pickle's stack.
@@ -76,27 +78,27 @@ func (s *scanner) step() (done bool, err error) {
 		return false, err
 	}
 	switch op[0] {
-	case opProto:
+	case pickle.Proto:
 		version, err := s.take(1)
 		if err == nil && version[0] != 2 {
 			err = fmt.Errorf("protocol %d; torch.save writes 2", version[0])
 		}
 		return false, err
-	case opStop:
+	case pickle.Stop:
 		return true, s.stop()
-	case opBinPut, opLongBinPut, opBinGet, opLongBinGet:
+	case pickle.BinPut, pickle.LongBinPut, pickle.BinGet, pickle.LongBinGet:
 		return false, s.remember(op[0])
-	case opGlobal:
+	case pickle.Global:
 		return false, s.global()
-	case opReduce:
+	case pickle.Reduce:
 		return false, s.reduce()
-	case opBinPersID:
+	case pickle.BinPersID:
 		return false, s.persistent()
-	case opBuild:
+	case pickle.Build:
 		return false, s.build()
-	case opSetItem, opSetItems, opAppend, opAppends:
+	case pickle.SetItem, pickle.SetItems, pickle.Append, pickle.Appends:
 		return false, s.fill(op[0])
-	case opTuple, opTuple1, opTuple2, opTuple3, opEmptyTuple:
+	case pickle.Tuple, pickle.Tuple1, pickle.Tuple2, pickle.Tuple3, pickle.EmptyTuple:
 		return false, s.tuple(op[0])
 	default:
 		return false, s.scalar(op[0])
@@ -163,7 +165,7 @@ func (s *scanner) popMark() ([]value, error) {
 // be put into itself, which weights never do.
 func (s *scanner) remember(op byte) error {
 	width := int64(1)
-	if op == opLongBinPut || op == opLongBinGet {
+	if op == pickle.LongBinPut || op == pickle.LongBinGet {
 		width = 4
 	}
 	b, err := s.take(width)
@@ -174,7 +176,7 @@ func (s *scanner) remember(op byte) error {
 	if width == 4 {
 		key = binary.LittleEndian.Uint32(b)
 	}
-	if op == opBinPut || op == opLongBinPut {
+	if op == pickle.BinPut || op == pickle.LongBinPut {
 		if len(s.stack) == 0 || s.stack[len(s.stack)-1].kind == kindMark {
 			return errors.New("nothing to remember")
 		}

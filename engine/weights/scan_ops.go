@@ -6,42 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// The operations that torch.save writes for plain weights: some of pickle's
-// protocol 2 (Python's Lib/pickletools.py).
-const (
-	opMark       = '('
-	opStop       = '.'
-	opBinInt     = 'J'
-	opBinInt1    = 'K'
-	opBinInt2    = 'M'
-	opNone       = 'N'
-	opBinPersID  = 'Q'
-	opReduce     = 'R'
-	opBinUnicode = 'X'
-	opEmptyList  = ']'
-	opAppend     = 'a'
-	opBuild      = 'b'
-	opGlobal     = 'c'
-	opAppends    = 'e'
-	opBinGet     = 'h'
-	opLongBinGet = 'j'
-	opBinPut     = 'q'
-	opLongBinPut = 'r'
-	opSetItem    = 's'
-	opTuple      = 't'
-	opSetItems   = 'u'
-	opEmptyDict  = '}'
-	opEmptyTuple = ')'
-	opBinFloat   = 'G'
-	opProto      = 0x80
-	opTuple1     = 0x85
-	opTuple2     = 0x86
-	opTuple3     = 0x87
-	opTrue       = 0x88
-	opFalse      = 0x89
-	opLong1      = 0x8a
+	"github.com/memtop/memtop/snapshots/pickle"
 )
 
 // storageBytes are the classes of storages, with the bytes of an element.
@@ -148,10 +114,10 @@ func (s *scanner) build() error {
 func (s *scanner) fill(op byte) (err error) {
 	var items []value
 	want, step := kindDict, 2
-	if op == opAppend || op == opAppends {
+	if op == pickle.Append || op == pickle.Appends {
 		want, step = kindList, 1
 	}
-	if op == opSetItems || op == opAppends {
+	if op == pickle.SetItems || op == pickle.Appends {
 		items, err = s.popMark()
 	} else {
 		items = make([]value, step)
@@ -176,11 +142,11 @@ func (s *scanner) fill(op byte) (err error) {
 func (s *scanner) tuple(op byte) (err error) {
 	var items []value
 	switch op {
-	case opEmptyTuple:
-	case opTuple:
+	case pickle.EmptyTuple:
+	case pickle.Tuple:
 		items, err = s.popMark()
 	default:
-		items = make([]value, op-opTuple1+1)
+		items = make([]value, op-pickle.Tuple1+1)
 		for i := len(items) - 1; i >= 0 && err == nil; i-- {
 			items[i], err = s.pop()
 		}
@@ -195,8 +161,8 @@ func (s *scanner) tuple(op byte) (err error) {
 // scalar follows the opcodes of single values.
 func (s *scanner) scalar(op byte) error {
 	width := map[byte]int64{
-		opMark: 0, opNone: 0, opTrue: 0, opFalse: 0, opEmptyDict: 0, opEmptyList: 0,
-		opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8, opLong1: 1, opBinUnicode: 4,
+		pickle.Mark: 0, pickle.None: 0, pickle.NewTrue: 0, pickle.NewFalse: 0, pickle.EmptyDict: 0, pickle.EmptyList: 0,
+		pickle.BinInt1: 1, pickle.BinInt2: 2, pickle.BinInt: 4, pickle.BinFloat: 8, pickle.Long1: 1, pickle.BinUnicode: 4,
 	}
 	n, known := width[op]
 	if !known {
@@ -207,23 +173,23 @@ func (s *scanner) scalar(op byte) error {
 		return err
 	}
 	switch op {
-	case opMark:
+	case pickle.Mark:
 		s.push(value{kind: kindMark})
-	case opTrue, opFalse:
+	case pickle.NewTrue, pickle.NewFalse:
 		s.push(value{kind: kindBool})
-	case opEmptyDict:
+	case pickle.EmptyDict:
 		s.push(value{kind: kindDict})
-	case opEmptyList:
+	case pickle.EmptyList:
 		s.push(value{kind: kindList})
-	case opBinInt1:
+	case pickle.BinInt1:
 		s.push(value{kind: kindInt, n: int64(b[0])})
-	case opBinInt2:
+	case pickle.BinInt2:
 		s.push(value{kind: kindInt, n: int64(binary.LittleEndian.Uint16(b))})
-	case opBinInt:
+	case pickle.BinInt:
 		s.push(value{kind: kindInt, n: int64(int32(binary.LittleEndian.Uint32(b)))})
-	case opLong1:
+	case pickle.Long1:
 		return s.long(int64(b[0]))
-	case opBinUnicode:
+	case pickle.BinUnicode:
 		text, err := s.take(int64(binary.LittleEndian.Uint32(b)))
 		s.push(value{kind: kindString, text: string(text)})
 		return err

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -96,7 +98,7 @@ func (s *scout) read(l *lexicon, b *block) {
 		}
 		m.pos += at
 		s := span{from: m.pos, first: len(a.events)}
-		for m.scout(a) && m.buf[m.pos] == opEmptyDict {
+		for m.scout(a) && m.buf[m.pos] == pickle.EmptyDict {
 			m.pos++
 		}
 		if s.end = len(a.events); s.end == s.first {
@@ -269,9 +271,9 @@ func (m *machine) edition() int { return m.memo.edition + m.shape.edition }
 
 func (m *machine) newLexicon() *lexicon {
 	first := m.shape.keys[0]
-	begin := binary.LittleEndian.AppendUint64([]byte{opMark}, first.bytes)[:1+first.length]
+	begin := binary.LittleEndian.AppendUint64([]byte{pickle.Mark}, first.bytes)[:1+first.length]
 	if m.shape.memoized {
-		begin = append([]byte{opMemoize}, begin...)
+		begin = append([]byte{pickle.Memoize}, begin...)
 	}
 	return &lexicon{
 		shape: shape{keys: m.shape.keys, mask: m.shape.mask, texts: slices.Clip(m.shape.texts)}, begin: begin,

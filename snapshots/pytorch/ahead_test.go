@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // smallBlocks makes a machine read ahead in small blocks and soon.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // The plot of four allocations: 0 was there before and is freed, 1 stays live, 2

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

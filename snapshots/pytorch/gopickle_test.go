@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch"
 
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"

@@ -14,10 +14,10 @@ import (
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // contents returns a trace as text, without the description of its file.

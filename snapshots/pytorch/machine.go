@@ -6,6 +6,8 @@ import (
 	"io"
 	"reflect"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -371,7 +373,7 @@ func (m *machine) setItems() error {
 // moreFollows reports whether the next opcode is a mark. It may begin another
 // batch for the same dict, so the dict stays open.
 func (m *machine) moreFollows() bool {
-	return m.have(1) && m.buf[m.pos] == opMark
+	return m.have(1) && m.buf[m.pos] == pickle.Mark
 }
 
 // setItem puts the key and value on top of the stack into the dict below.

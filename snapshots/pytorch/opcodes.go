@@ -3,79 +3,9 @@ package pytorch
 import (
 	"encoding/binary"
 
-	"github.com/memtop/memtop/snapshots/trace"
-)
+	"github.com/memtop/memtop/snapshots/pickle"
 
-// The opcodes of pickle, protocols 0 to 5 (Python's Lib/pickletools.py).
-const (
-	opMark           = '('
-	opStop           = '.'
-	opPop            = '0'
-	opPopMark        = '1'
-	opDup            = '2'
-	opFloat          = 'F'
-	opInt            = 'I'
-	opBinInt         = 'J'
-	opBinInt1        = 'K'
-	opLong           = 'L'
-	opBinInt2        = 'M'
-	opNone           = 'N'
-	opPersID         = 'P'
-	opBinPersID      = 'Q'
-	opReduce         = 'R'
-	opString         = 'S'
-	opBinString      = 'T'
-	opShortBinString = 'U'
-	opUnicode        = 'V'
-	opBinUnicode     = 'X'
-	opAppend         = 'a'
-	opBuild          = 'b'
-	opGlobal         = 'c'
-	opDict           = 'd'
-	opEmptyDict      = '}'
-	opAppends        = 'e'
-	opGet            = 'g'
-	opBinGet         = 'h'
-	opInst           = 'i'
-	opLongBinGet     = 'j'
-	opList           = 'l'
-	opEmptyList      = ']'
-	opObj            = 'o'
-	opPut            = 'p'
-	opBinPut         = 'q'
-	opLongBinPut     = 'r'
-	opSetItem        = 's'
-	opTuple          = 't'
-	opEmptyTuple     = ')'
-	opSetItems       = 'u'
-	opBinFloat       = 'G'
-	opProto          = 0x80
-	opNewObj         = 0x81
-	opExt1           = 0x82
-	opExt2           = 0x83
-	opExt4           = 0x84
-	opTuple1         = 0x85
-	opTuple2         = 0x86
-	opTuple3         = 0x87
-	opNewTrue        = 0x88
-	opNewFalse       = 0x89
-	opLong1          = 0x8a
-	opLong4          = 0x8b
-	opBinBytes       = 'B'
-	opShortBinBytes  = 'C'
-	opShortBinUni    = 0x8c
-	opBinUnicode8    = 0x8d
-	opBinBytes8      = 0x8e
-	opEmptySet       = 0x8f
-	opAddItems       = 0x90
-	opFrozenSet      = 0x91
-	opNewObjEx       = 0x92
-	opStackGlobal    = 0x93
-	opMemoize        = 0x94
-	opFrame          = 0x95
-	opByteArray8     = 0x96
-	opNextBuffer     = 0x97
-	opReadOnlyBuffer = 0x98
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // run executes opcodes up to and including STOP. The cases are in order of
@@ -94,41 +24,41 @@ func (m *machine) run() error {
 		m.pos++
 		var err error
 		switch op {
-		case opBinGet:
+		case pickle.BinGet:
 			if m.pos >= m.end {
 				return m.inputEnded()
 			}
 			m.pos++
 			err = m.recall(uint32(m.buf[m.pos-1]))
-		case opLongBinGet:
+		case pickle.LongBinGet:
 			if m.pos+4 > m.end {
 				return m.inputEnded()
 			}
 			m.pos += 4
 			err = m.recall(binary.LittleEndian.Uint32(m.buf[m.pos-4:]))
-		case opMemoize:
+		case pickle.Memoize:
 			err = m.memoizeNext()
-		case opBinInt1:
+		case pickle.BinInt1:
 			if m.pos >= m.end {
 				return m.inputEnded()
 			}
 			m.pos++
 			err = m.push(intValue(int64(m.buf[m.pos-1])))
-		case opEmptyDict:
+		case pickle.EmptyDict:
 			if m.shaped() {
 				continue
 			}
 			m.dictStart = m.offset()
 			err = m.push(value{tag: tagDict})
-		case opEmptyList:
+		case pickle.EmptyList:
 			err = m.emptyList()
-		case opMark:
+		case pickle.Mark:
 			err = m.mark()
-		case opSetItems:
+		case pickle.SetItems:
 			err = m.setItems()
-		case opAppends:
+		case pickle.Appends:
 			err = m.appends()
-		case opStop:
+		case pickle.Stop:
 			return nil
 		default:
 			err = m.scalar(op)
@@ -159,19 +89,19 @@ func (m *machine) operand(n int) []byte {
 // scalar executes the opcodes of numbers and strings.
 func (m *machine) scalar(op byte) error {
 	switch op {
-	case opBinInt, opBinInt2, opLong1, opBinFloat, opFrame, opProto:
+	case pickle.BinInt, pickle.BinInt2, pickle.Long1, pickle.BinFloat, pickle.Frame, pickle.Proto:
 		return m.fixed(op)
-	case opShortBinUni, opShortBinString, opShortBinBytes:
+	case pickle.ShortBinUni, pickle.ShortBinString, pickle.ShortBinBytes:
 		return m.counted(op, 1)
-	case opBinUnicode, opBinString, opBinBytes:
+	case pickle.BinUnicode, pickle.BinString, pickle.BinBytes:
 		return m.counted(op, 4)
-	case opBinUnicode8, opBinBytes8, opByteArray8:
+	case pickle.BinUnicode8, pickle.BinBytes8, pickle.ByteArray8:
 		return m.counted(op, 8)
-	case opNewFalse, opNewTrue:
-		return m.push(value{tag: tagBool, n: uint64(opNewFalse-op) & 1})
-	case opNone:
+	case pickle.NewFalse, pickle.NewTrue:
+		return m.push(value{tag: tagBool, n: uint64(pickle.NewFalse-op) & 1})
+	case pickle.None:
 		return m.push(value{})
-	case opTuple2:
+	case pickle.Tuple2:
 		return m.tuple(2)
 	default:
 		return m.other(op)
@@ -181,29 +111,29 @@ func (m *machine) scalar(op byte) error {
 // fixed executes the opcodes whose operand has a fixed or a one-byte length.
 func (m *machine) fixed(op byte) error {
 	switch op {
-	case opBinInt:
+	case pickle.BinInt:
 		if b := m.operand(4); b != nil {
 			return m.push(intValue(int64(int32(binary.LittleEndian.Uint32(b)))))
 		}
-	case opBinInt2:
+	case pickle.BinInt2:
 		if b := m.operand(2); b != nil {
 			return m.push(intValue(int64(binary.LittleEndian.Uint16(b))))
 		}
-	case opLong1:
+	case pickle.Long1:
 		if n := m.operand(1); n != nil {
 			if b := m.operand(int(n[0])); b != nil {
 				return m.push(longValue(b))
 			}
 		}
-	case opBinFloat:
+	case pickle.BinFloat:
 		if b := m.operand(8); b != nil {
 			return m.push(value{tag: tagFloat, n: binary.BigEndian.Uint64(b)})
 		}
-	case opFrame:
+	case pickle.Frame:
 		if b := m.operand(8); b != nil {
 			return nil // the length is only for buffering, and may be wrong
 		}
-	case opProto:
+	case pickle.Proto:
 		if b := m.operand(1); b != nil {
 			return m.proto(int(b[0]))
 		}
@@ -260,7 +190,7 @@ func (m *machine) counted(op byte, width int) error {
 		}
 		return m.inputEnded()
 	}
-	if op == opShortBinBytes || op == opBinBytes || op == opBinBytes8 || op == opByteArray8 {
+	if op == pickle.ShortBinBytes || op == pickle.BinBytes || op == pickle.BinBytes8 || op == pickle.ByteArray8 {
 		if !m.skip(int64(n)) {
 			return m.inputEnded()
 		}

@@ -7,35 +7,37 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/memtop/memtop/snapshots/pickle"
 )
 
 // other executes the opcodes that only old protocols and unusual writers use,
 // and refuses those that name or build an object.
 func (m *machine) other(op byte) error {
 	switch op {
-	case opAppend:
+	case pickle.Append:
 		return m.appendOne()
-	case opSetItem:
+	case pickle.SetItem:
 		return m.setItem()
-	case opTuple1:
+	case pickle.Tuple1:
 		return m.tuple(1)
-	case opTuple3:
+	case pickle.Tuple3:
 		return m.tuple(3)
-	case opEmptyTuple:
+	case pickle.EmptyTuple:
 		return m.tupleOf(nil)
-	case opTuple, opList, opDict:
+	case pickle.Tuple, pickle.List, pickle.Dict:
 		return m.fromMark(op)
-	case opBinPut, opLongBinPut, opPut, opGet:
+	case pickle.BinPut, pickle.LongBinPut, pickle.Put, pickle.Get:
 		return m.memoOp(op)
-	case opInt, opLong, opFloat, opString, opUnicode:
+	case pickle.Int, pickle.Long, pickle.Float, pickle.String, pickle.Unicode:
 		return m.lineOp(op)
-	case opLong4:
+	case pickle.Long4:
 		return m.long4()
-	case opPop, opPopMark, opDup:
+	case pickle.Pop, pickle.PopMark, pickle.Dup:
 		return m.stackOp(op)
-	case opGlobal:
+	case pickle.Global:
 		return m.global()
-	case opReduce:
+	case pickle.Reduce:
 		return m.reduce()
 	default:
 		return m.refuse(op)
@@ -48,7 +50,7 @@ func (m *machine) fromMark(op byte) error {
 	if err != nil {
 		return err
 	}
-	if op == opTuple {
+	if op == pickle.Tuple {
 		return m.tupleOf(items)
 	}
 	copied := int64(len(items)) * valueBytes
@@ -58,7 +60,7 @@ func (m *machine) fromMark(op byte) error {
 	defer func() { m.used -= copied }()
 	held := slices.Clone(items) // the next push reuses their memory
 	at := len(m.stack)
-	if op == opList {
+	if op == pickle.List {
 		err = m.push(value{tag: tagList})
 	} else {
 		err = m.push(value{tag: tagDict})
@@ -66,7 +68,7 @@ func (m *machine) fromMark(op byte) error {
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	if op == opList {
+	if op == pickle.List {
 		return m.extend(&m.stack[at], held)
 	}
 	if len(held)%2 != 0 {
@@ -81,7 +83,7 @@ func (m *machine) memoOp(op byte) error {
 	if err != nil {
 		return err
 	}
-	if op == opGet {
+	if op == pickle.Get {
 		return m.recall(at)
 	}
 	return m.memoize(at)
@@ -89,11 +91,11 @@ func (m *machine) memoOp(op byte) error {
 
 func (m *machine) memoIndex(op byte) (uint32, error) {
 	switch op {
-	case opBinPut:
+	case pickle.BinPut:
 		if b := m.operand(1); b != nil {
 			return uint32(b[0]), nil
 		}
-	case opLongBinPut:
+	case pickle.LongBinPut:
 		if b := m.operand(4); b != nil {
 			return binary.LittleEndian.Uint32(b), nil
 		}
@@ -130,15 +132,15 @@ func (m *machine) lineOp(op byte) error {
 		return err
 	}
 	switch op {
-	case opInt, opLong:
+	case pickle.Int, pickle.Long:
 		return m.decimal(string(bytes.TrimSuffix(line, []byte("L"))))
-	case opFloat:
+	case pickle.Float:
 		f, err := strconv.ParseFloat(string(line), 64)
 		if err != nil {
 			return m.corrupt("the operand of FLOAT is not a number")
 		}
 		return m.push(value{tag: tagFloat, n: math.Float64bits(f)})
-	case opString:
+	case pickle.String:
 		return m.quoted(line)
 	default:
 		return m.text(unescape(line))
@@ -232,11 +234,11 @@ func (m *machine) long4() error {
 }
 
 func (m *machine) stackOp(op byte) error {
-	if op == opPopMark {
+	if op == pickle.PopMark {
 		_, err := m.popMark()
 		return err
 	}
-	if op == opPop && len(m.marks) > 0 && m.floor() == len(m.stack) {
+	if op == pickle.Pop && len(m.marks) > 0 && m.floor() == len(m.stack) {
 		_, err := m.popMark() // as in Python: a mark with nothing above it is popped
 		return err
 	}
@@ -244,7 +246,7 @@ func (m *machine) stackOp(op byte) error {
 		return err
 	}
 	top := m.stack[len(m.stack)-1]
-	if op == opPop {
+	if op == pickle.Pop {
 		m.stack = m.stack[:len(m.stack)-1]
 		return nil
 	}
@@ -278,7 +280,7 @@ func (m *machine) global() error {
 // comes next.
 func (m *machine) restores() bool {
 	top := len(m.stack) - 1
-	return top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == opReduce
+	return top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == pickle.Reduce
 }
 
 // reduce applies restore_type_tag, and no other function.
@@ -289,18 +291,18 @@ func (m *machine) reduce() error {
 	top := len(m.stack) - 1
 	function, arguments := m.stack[top-1], m.stack[top]
 	if function.tag != tagTyper || arguments.tag != tagTuple || m.lists.at(arguments.id).len() == 0 {
-		return m.refuse(opReduce)
+		return m.refuse(pickle.Reduce)
 	}
 	m.stack = m.stack[:top-1]
 	return m.push(m.lists.at(arguments.id).at(0))
 }
 
 var refused = map[byte]string{
-	opReduce: "REDUCE", opBuild: "BUILD", opInst: "INST", opObj: "OBJ", opNewObj: "NEWOBJ",
-	opNewObjEx: "NEWOBJ_EX", opStackGlobal: "STACK_GLOBAL", opExt1: "EXT1", opExt2: "EXT2",
-	opExt4: "EXT4", opPersID: "PERSID", opBinPersID: "BINPERSID", opNextBuffer: "NEXT_BUFFER",
-	opReadOnlyBuffer: "READONLY_BUFFER", opEmptySet: "EMPTY_SET", opAddItems: "ADDITEMS",
-	opFrozenSet: "FROZENSET",
+	pickle.Reduce: "REDUCE", pickle.Build: "BUILD", pickle.Inst: "INST", pickle.Obj: "OBJ", pickle.NewObj: "NEWOBJ",
+	pickle.NewObjEx: "NEWOBJ_EX", pickle.StackGlobal: "STACK_GLOBAL", pickle.Ext1: "EXT1", pickle.Ext2: "EXT2",
+	pickle.Ext4: "EXT4", pickle.PersID: "PERSID", pickle.BinPersID: "BINPERSID", pickle.NextBuffer: "NEXT_BUFFER",
+	pickle.ReadOnlyBuffer: "READONLY_BUFFER", pickle.EmptySet: "EMPTY_SET", pickle.AddItems: "ADDITEMS",
+	pickle.FrozenSet: "FROZENSET",
 }
 
 func (m *machine) refuse(op byte) error {

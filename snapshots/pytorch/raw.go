@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -89,7 +91,7 @@ func (r *rawStacks) follow(i int, at int32) {
 // begins reports whether b is the run followed by the end of the list.
 func (r *rawRun) begins(b []byte) bool {
 	n := len(r.bytes)
-	return len(b) > n && b[n] == opAppends && bytes.Equal(b[:n], r.bytes)
+	return len(b) > n && b[n] == pickle.Appends && bytes.Equal(b[:n], r.bytes)
 }
 
 // add remembers a run.
@@ -105,11 +107,11 @@ func runLength(b []byte) int {
 	at := 0
 	for at < len(b) {
 		switch b[at] {
-		case opLongBinGet:
+		case pickle.LongBinGet:
 			at += 5
-		case opBinGet:
+		case pickle.BinGet:
 			at += 2
-		case opAppends:
+		case pickle.Appends:
 			return at
 		default:
 			return 0
@@ -126,7 +128,7 @@ func (m *machine) emptyList() error {
 	}
 	at := m.pos + putLength(m.buf[m.pos:m.end])
 	b := m.buf[at:m.end]
-	if len(b) < 2 || b[0] != opMark || (b[1] != opBinGet && b[1] != opLongBinGet) {
+	if len(b) < 2 || b[0] != pickle.Mark || (b[1] != pickle.BinGet && b[1] != pickle.LongBinGet) {
 		return nil
 	}
 	found := m.raw.find(b[1:])
@@ -151,11 +153,11 @@ func putLength(b []byte) int {
 	switch {
 	case len(b) == 0:
 		return 0
-	case b[0] == opMemoize:
+	case b[0] == pickle.Memoize:
 		return 1
-	case b[0] == opBinPut:
+	case b[0] == pickle.BinPut:
 		return min(2, len(b))
-	case b[0] == opLongBinPut:
+	case b[0] == pickle.LongBinPut:
 		return min(5, len(b))
 	default:
 		return 0
@@ -165,9 +167,9 @@ func putLength(b []byte) int {
 // putAt executes the storing opcode at a place in the window.
 func (m *machine) putAt(at int) error {
 	switch m.buf[at] {
-	case opMemoize:
+	case pickle.Memoize:
 		return m.memoizeNext()
-	case opBinPut:
+	case pickle.BinPut:
 		return m.memoize(uint32(m.buf[at+1]))
 	default:
 		return m.memoize(binary.LittleEndian.Uint32(m.buf[at+1:]))

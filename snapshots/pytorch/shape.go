@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -53,11 +55,11 @@ func (s *shape) begins(b []byte) bool {
 	if len(s.keys) == 0 {
 		return false
 	}
-	if b[0] == opMemoize {
+	if b[0] == pickle.Memoize {
 		b = b[1:]
 	}
 	first := &s.keys[0]
-	return b[0] == opMark && binary.LittleEndian.Uint64(b[1:])&first.mask == first.bytes
+	return b[0] == pickle.Mark && binary.LittleEndian.Uint64(b[1:])&first.mask == first.bytes
 }
 
 // entry is the state of reading one entry by its shape.
@@ -114,12 +116,12 @@ func (m *machine) shapedAs(s *shape) bool {
 
 // read reads the entry, of which nothing is stored yet.
 func (e *entry) read() bool {
-	if e.b[e.pos] == opMemoize {
+	if e.b[e.pos] == pickle.Memoize {
 		e.made[0], e.count = memoSelf, 1
 		e.pos++
 	}
 	e.pos++
-	return e.b[e.pos-1] == opMark && e.fields()
+	return e.b[e.pos-1] == pickle.Mark && e.fields()
 }
 
 // fields reads keys and values up to the dict's end. Most values are references or
@@ -135,15 +137,15 @@ func (e *entry) fields() bool {
 		v := &values[k.key]
 		next := b[pos : pos+16]
 		switch next[0] {
-		case opBinGet, opLongBinGet:
+		case pickle.BinGet, pickle.LongBinGet:
 			at, n := referenceOf(next)
 			if *v, _ = memo.plain(at); v.tag == tagString || v.tag == tagStack {
 				pos += n
 				continue
 			}
-		case opBinInt1, opBinInt2, opBinInt, opLong1:
+		case pickle.BinInt1, pickle.BinInt2, pickle.BinInt, pickle.Long1:
 			n, length := integerOf(next)
-			if end := next[length]; end == opBinGet || end == opLongBinGet || end == opSetItems {
+			if end := next[length]; end == pickle.BinGet || end == pickle.LongBinGet || end == pickle.SetItems {
 				*v = intValue(n)
 				pos += length
 				continue
@@ -155,7 +157,7 @@ func (e *entry) fields() bool {
 		}
 		pos = e.pos
 	}
-	if pos+2 > len(b) || b[pos] != opSetItems || b[pos+1] == opMark {
+	if pos+2 > len(b) || b[pos] != pickle.SetItems || b[pos+1] == pickle.Mark {
 		return false
 	}
 	e.pos = pos + 1
@@ -165,13 +167,13 @@ func (e *entry) fields() bool {
 // value reads one value.
 func (e *entry) value(v *value) bool {
 	switch e.b[e.pos] {
-	case opBinGet, opLongBinGet:
+	case pickle.BinGet, pickle.LongBinGet:
 		at, length := referenceOf(e.b[e.pos:])
 		e.pos += length
 		return e.recall(v, at)
-	case opEmptyList:
+	case pickle.EmptyList:
 		return e.stack(v)
-	case opShortBinUni:
+	case pickle.ShortBinUni:
 		return e.text(v)
 	}
 	n, ok := e.integer()
@@ -179,7 +181,7 @@ func (e *entry) value(v *value) bool {
 		return false
 	}
 	*v = intValue(n)
-	if e.b[e.pos] == opBinGet || e.b[e.pos] == opLongBinGet || e.b[e.pos] == opSetItems {
+	if e.b[e.pos] == pickle.BinGet || e.b[e.pos] == pickle.LongBinGet || e.b[e.pos] == pickle.SetItems {
 		return true
 	}
 	return e.pair(v, n)
@@ -205,9 +207,9 @@ func (e *entry) recall(v *value, at uint32) bool {
 // for none.
 func referenceOf(b []byte) (at uint32, length int) {
 	switch b[0] {
-	case opBinGet:
+	case pickle.BinGet:
 		return uint32(b[1]), 2
-	case opLongBinGet:
+	case pickle.LongBinGet:
 		return binary.LittleEndian.Uint32(b[1:]), 5
 	}
 	return 0, 0
@@ -224,13 +226,13 @@ func (e *entry) integer() (int64, bool) {
 // many it takes, 0 for none.
 func integerOf(b []byte) (n int64, length int) {
 	switch b[0] {
-	case opBinInt1:
+	case pickle.BinInt1:
 		return int64(b[1]), 2
-	case opBinInt2:
+	case pickle.BinInt2:
 		return int64(binary.LittleEndian.Uint16(b[1:])), 3
-	case opBinInt:
+	case pickle.BinInt:
 		return int64(int32(binary.LittleEndian.Uint32(b[1:]))), 5
-	case opLong1:
+	case pickle.Long1:
 		if size := int(b[1]); size <= 8 {
 			unused := 64 - 8*size
 			return int64(binary.LittleEndian.Uint64(b[2:])<<unused) >> unused, 2 + size
@@ -242,7 +244,7 @@ func integerOf(b []byte) (n int64, length int) {
 // pair reads the second half of a pair of numbers, a pool.
 func (e *entry) pair(v *value, first int64) bool {
 	second, ok := e.integer()
-	if !ok || e.b[e.pos] != opTuple2 {
+	if !ok || e.b[e.pos] != pickle.Tuple2 {
 		return false
 	}
 	e.pos++
@@ -252,7 +254,7 @@ func (e *entry) pair(v *value, first int64) bool {
 
 // memoize stores v if the writer does so here.
 func (e *entry) memoize(v value) bool {
-	if e.b[e.pos] != opMemoize {
+	if e.b[e.pos] != pickle.Memoize {
 		return true
 	}
 	e.pos++
@@ -292,14 +294,14 @@ const mostTexts = 64
 func (e *entry) stack(v *value) bool {
 	e.pos++
 	at := e.pos
-	if e.b[at] == opMemoize {
+	if e.b[at] == pickle.Memoize {
 		at++
 	}
 	*v = value{tag: tagList}
 	switch e.b[at] {
-	case opMark:
+	case pickle.Mark:
 		return e.run(v, at)
-	case opBinGet, opLongBinGet:
+	case pickle.BinGet, pickle.LongBinGet:
 		return e.single(v, at)
 	default:
 		return e.memoize(*v)
@@ -311,7 +313,7 @@ func (e *entry) single(v *value, at int) bool {
 	var frame [1]value
 	index, length := referenceOf(e.b[at:])
 	after := at + length
-	if e.b[after] != opAppend || !e.recall(&frame[0], index) {
+	if e.b[after] != pickle.Append || !e.recall(&frame[0], index) {
 		return false
 	}
 	id, ok := e.m.stackOf(frame[:])
@@ -350,7 +352,7 @@ func (m *machine) learn(s *shape) {
 	e.pos += putLength(e.b[start:]) + 1
 	var keys []shapeKey
 	var mask uint64
-	for e.pos+64 < len(e.b) && e.b[e.pos] != opSetItems {
+	for e.pos+64 < len(e.b) && e.b[e.pos] != pickle.SetItems {
 		k, ok := e.key()
 		var skipped value
 		if !ok || !e.value(&skipped) {

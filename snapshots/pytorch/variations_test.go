@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // sample is a snapshot with every key that any PyTorch writes outside a history.

@@ -6,10 +6,10 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -32,11 +34,11 @@ func Write(w io.Writer, t *trace.Trace) error {
 
 		categories: newCategories(t),
 	}
-	p.op(opProto, 4)
+	p.op(pickle.Proto, 4)
 	if err := p.top(); err != nil {
 		return fmt.Errorf("writing a snapshot: %w", err)
 	}
-	p.op(opStop)
+	p.op(pickle.Stop)
 	p.flush()
 	if p.err != nil {
 		return fmt.Errorf("writing a snapshot: %w", p.err)
@@ -59,7 +61,7 @@ func (p *pickler) top() error {
 	if lists > writeDevices || len(p.t.Devices) > 0 && p.t.Devices[0].ID < 0 && p.t.Devices[0].Events.Len() > 0 {
 		return errors.New("a device's number is out of range")
 	}
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	p.key(nameSegments)
 	p.segments()
 	if !p.t.Info.NoTraces || lists > 0 {
@@ -76,7 +78,7 @@ func (p *pickler) top() error {
 		p.key(nameExternalAnnotations)
 		p.list(len(p.t.Annotations), func(i int) { p.annotation(&p.t.Annotations[i]) })
 	}
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 	return nil
 }
 
@@ -105,7 +107,7 @@ func (p *pickler) segments() {
 func (p *pickler) deviceTrace(id int) {
 	at := slices.IndexFunc(p.t.Devices, func(d trace.Device) bool { return d.ID == id })
 	if at < 0 {
-		p.op(opEmptyList)
+		p.op(pickle.EmptyList)
 		return
 	}
 	events := p.t.Devices[at].Events
@@ -124,14 +126,14 @@ func (p *pickler) deviceTrace(id int) {
 
 // settings writes a dict, which is not memoized: settings are few.
 func (p *pickler) settings(settings []trace.Setting, depth int) error {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	for _, s := range settings {
 		p.text(s.Key)
 		if err := p.value(s.Value, depth+1); err != nil {
 			return fmt.Errorf("setting %q: %w", s.Key, err)
 		}
 	}
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 	return nil
 }
 
@@ -141,7 +143,7 @@ func (p *pickler) value(v any, depth int) error {
 	}
 	switch v := v.(type) {
 	case nil:
-		p.op(opNone)
+		p.op(pickle.None)
 	case bool:
 		p.boolean(v)
 	case int64:
@@ -155,13 +157,13 @@ func (p *pickler) value(v any, depth int) error {
 	case []trace.Setting:
 		return p.settings(v, depth)
 	case []any:
-		p.op(opEmptyList, opMark)
+		p.op(pickle.EmptyList, pickle.Mark)
 		for _, item := range v {
 			if err := p.value(item, depth+1); err != nil {
 				return err
 			}
 		}
-		p.op(opAppends)
+		p.op(pickle.Appends)
 	default:
 		return fmt.Errorf("a %T cannot be pickled", v)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/memtop/memtop/snapshots/pickle"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -44,7 +46,7 @@ func (p *pickler) op(code ...byte) { p.buf = append(p.buf, code...) }
 
 // memoize puts the value written last into the memo and returns its entry.
 func (p *pickler) memoize() uint32 {
-	p.op(opMemoize)
+	p.op(pickle.Memoize)
 	p.memos++
 	return p.memos
 }
@@ -55,9 +57,9 @@ func (p *pickler) recall(entry uint32) bool {
 		return false
 	}
 	if at := entry - 1; at < 256 {
-		p.op(opBinGet, byte(at))
+		p.op(pickle.BinGet, byte(at))
 	} else {
-		p.op(opLongBinGet)
+		p.op(pickle.LongBinGet)
 		p.little(uint64(at), 4)
 	}
 	return true
@@ -97,12 +99,12 @@ func (p *pickler) unicode(s string) {
 	s = pythonText(s)
 	switch n := uint64(len(s)); {
 	case n < 1<<8:
-		p.op(opShortBinUni, byte(n))
+		p.op(pickle.ShortBinUni, byte(n))
 	case n < 1<<32:
-		p.op(opBinUnicode)
+		p.op(pickle.BinUnicode)
 		p.little(n, 4)
 	default:
-		p.op(opBinUnicode8)
+		p.op(pickle.BinUnicode8)
 		p.little(n, 8)
 	}
 	p.buf = append(p.buf, s...)
@@ -111,19 +113,19 @@ func (p *pickler) unicode(s string) {
 func (p *pickler) integer(n int64) {
 	switch {
 	case n >= 0 && n < 1<<8:
-		p.op(opBinInt1, byte(n))
+		p.op(pickle.BinInt1, byte(n))
 	case n >= 0 && n < 1<<16:
-		p.op(opBinInt2)
+		p.op(pickle.BinInt2)
 		p.little(uint64(n), 2)
 	case n == int64(int32(n)):
-		p.op(opBinInt)
+		p.op(pickle.BinInt)
 		p.little(uint64(n), 4)
 	default:
 		width := 8
 		for width > 1 && n == n<<(72-8*width)>>(72-8*width) {
 			width--
 		}
-		p.op(opLong1, byte(width))
+		p.op(pickle.Long1, byte(width))
 		p.little(uint64(n), width)
 	}
 }
@@ -134,21 +136,21 @@ func (p *pickler) unsigned(n uint64) {
 		p.integer(int64(n))
 		return
 	}
-	p.op(opLong1, 9)
+	p.op(pickle.Long1, 9)
 	p.little(n, 8)
 	p.op(0)
 }
 
 func (p *pickler) float(f float64) {
-	p.op(opBinFloat)
+	p.op(pickle.BinFloat)
 	p.little(bits.ReverseBytes64(math.Float64bits(f)), 8)
 }
 
 func (p *pickler) boolean(b bool) {
 	if b {
-		p.op(opNewTrue)
+		p.op(pickle.NewTrue)
 	} else {
-		p.op(opNewFalse)
+		p.op(pickle.NewFalse)
 	}
 }
 
@@ -158,21 +160,21 @@ func (p *pickler) batches(n int, item func(i int)) {
 	for from := 0; from < n; from += batch {
 		if from == n-1 {
 			item(from)
-			p.op(opAppend)
+			p.op(pickle.Append)
 			break
 		}
-		p.op(opMark)
+		p.op(pickle.Mark)
 		for i := from; i < min(n, from+batch); i++ {
 			item(i)
 			if len(p.buf) >= flushAt {
 				p.flush()
 			}
 		}
-		p.op(opAppends)
+		p.op(pickle.Appends)
 	}
 }
 
 func (p *pickler) list(n int, item func(i int)) {
-	p.op(opEmptyList)
+	p.op(pickle.EmptyList)
 	p.batches(n, item)
 }

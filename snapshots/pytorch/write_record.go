@@ -1,9 +1,13 @@
 package pytorch
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/memtop/memtop/snapshots/pickle"
+)
 
 func (p *pickler) segment(s *trace.Segment) {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	p.number(nameDevice, s.Given&trace.GaveDevice != 0, int64(s.Device))
 	if s.Given&trace.GaveAddr != 0 {
 		p.key(nameAddress)
@@ -26,11 +30,11 @@ func (p *pickler) segment(s *trace.Segment) {
 	p.stackField(s.Stack)
 	p.key(nameBlocks)
 	p.list(len(s.Blocks), func(i int) { p.block(&s.Blocks[i]) })
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 func (p *pickler) block(b *trace.Block) {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	if b.Given&trace.GaveAddr != 0 {
 		p.key(nameAddress)
 		p.unsigned(b.Addr)
@@ -53,7 +57,7 @@ func (p *pickler) block(b *trace.Block) {
 	p.stringField(nameCategory, p.t.Tables.Notes[b.Note].Category)
 	p.note(b.Note)
 	p.forward(b.Note)
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 func (p *pickler) state(s trace.BlockState) {
@@ -70,17 +74,17 @@ func (p *pickler) state(s trace.BlockState) {
 }
 
 func (p *pickler) tenant(h *trace.Tenant) {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	p.key(nameAddr)
 	p.unsigned(h.Addr)
 	p.number(nameRealSize, true, h.Requested)
 	p.stackField(h.Stack)
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 // event writes an entry. shown is the note whose category PyTorch's viewer shows.
 func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	p.key(nameAction)
 	if action := p.t.Tables.Notes[e.Note].Action; e.Kind == trace.Other && action != 0 {
 		p.string(action)
@@ -105,7 +109,7 @@ func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
 	p.note(e.Note)
 	p.stackField(e.Stack)
 	p.forward(e.Note)
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 // note writes the note of an entry or block, except its action, category and
@@ -136,18 +140,18 @@ func (p *pickler) forward(id trace.NoteID) {
 		return
 	}
 	lines := p.t.Tables.Lists[list]
-	p.op(opEmptyList)
+	p.op(pickle.EmptyList)
 	p.lists[list] = p.memoize()
 	p.batches(len(lines), func(i int) { p.string(lines[i]) })
 }
 
 func (p *pickler) annotation(a *trace.Annotation) {
-	p.op(opEmptyDict, opMark)
+	p.op(pickle.EmptyDict, pickle.Mark)
 	p.stringField(nameName, a.Name)
 	p.stringField(nameStage, a.Stage)
 	p.number(nameDevice, true, int64(a.Device))
 	p.number(nameTime, true, a.Time)
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 // stackField writes a stack under its key unless it is absent. An empty stack is
@@ -161,7 +165,7 @@ func (p *pickler) stackField(id trace.StackID) {
 		return
 	}
 	frames := p.t.Tables.Stack(id)
-	p.op(opEmptyList)
+	p.op(pickle.EmptyList)
 	if len(frames) == 0 {
 		return
 	}
@@ -174,9 +178,9 @@ func (p *pickler) frame(id trace.FrameID) {
 		return
 	}
 	f := &p.t.Tables.Frames[id]
-	p.op(opEmptyDict)
+	p.op(pickle.EmptyDict)
 	p.frames[id] = p.memoize()
-	p.op(opMark)
+	p.op(pickle.Mark)
 	p.stringField(nameName, f.Name)
 	p.stringField(nameFilename, f.File)
 	p.line(f.Line)
@@ -188,7 +192,7 @@ func (p *pickler) frame(id trace.FrameID) {
 		p.stringField(nameFXTrace, x.OriginalTrace)
 		p.stringField(nameFXInfo, x.Info)
 	}
-	p.op(opSetItems)
+	p.op(pickle.SetItems)
 }
 
 // line writes a frame's line. PyTorch's lines are unsigned, in 64 bits: −1, which
@@ -223,6 +227,6 @@ func (p *pickler) poolField(k name, id trace.PoolID) {
 	pool := p.t.Tables.Pools[id]
 	p.integer(pool[0])
 	p.integer(pool[1])
-	p.op(opTuple2)
+	p.op(pickle.Tuple2)
 	p.pools[id] = p.memoize()
 }
