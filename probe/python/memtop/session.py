@@ -212,7 +212,7 @@ class Session:
         self._outdated = any(getattr(info, name) != self._hello[name] for name in ("settings", "notices"))
 
     def _settings(self) -> Iterator[Piece]:
-        """Send the options and the changes if they differ from what the viewer has."""
+        """Send the options if they have changed, and each change that differs from what the viewer has."""
         changes, version = self._changes.view()
         options = list(self._program.options())
         if options != self._options:
