@@ -94,6 +94,9 @@ func TestTheTableOfWhatAChangeTouchesIsTrue(t *testing.T) {
 		rows++
 		words := spans(cells[2])
 		listed := slices.DeleteFunc(spans(cells[3]+cells[4]), func(s string) bool { return !strings.Contains(s, "/") })
+		if len(listed) == 0 {
+			t.Errorf("%s: no file is listed", strings.TrimSpace(cells[1]))
+		}
 		for _, problem := range compare(sources, words, listed) {
 			t.Errorf("%s: %s", strings.TrimSpace(cells[1]), problem)
 		}
