@@ -32,9 +32,10 @@ import (
 const (
 	// DefaultBox is the usual size of a black box in bytes.
 	DefaultBox = 16 << 20
-	// LeastBox and MostBox are the smallest and the largest size.
+	// LeastBox is the smallest size.
 	LeastBox = blackbox.LeastSize
-	MostBox  = blackbox.MostSize
+	// MostBox is the largest size.
+	MostBox = blackbox.MostSize
 	// boxPage divides all sizes.
 	boxPage = 4096
 	// boxPause is the pause between two writes to the box, unless a ring runs full
@@ -359,7 +360,7 @@ func (b *box) bye(failed int64) {
 // touch calls do, which writes to the box. If another program cut the file short,
 // the error says so.
 func (b *box) touch(do func() error) error {
-	err := error(mapped.ErrCut)
+	err := mapped.ErrCut
 	if !b.cut.Load() && !b.file.isCut() {
 		err = mapped.Touch(b.file.data, do)
 	}

@@ -256,7 +256,7 @@ func (s *screen) pick(ctx context.Context, processes []attach.Process, others []
 	if err := s.show(ctx, choice); err != nil {
 		return attach.Process{}, err
 	}
-	if chosen, any := choice.Chosen(); any {
+	if chosen, ok := choice.Chosen(); ok {
 		return processes[chosen], nil
 	}
 	return attach.Process{}, errLeft

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -63,13 +64,32 @@ func configLine(line string) (key, value string, err error) {
 	if !ok || key == "" || value == "" {
 		return "", "", errors.New("not of the form key = value")
 	}
-	if quote := value[0]; quote == '"' || quote == '\'' {
-		inner, rest, closed := strings.Cut(value[1:], string(quote))
-		if rest = strings.TrimSpace(rest); !closed || rest != "" && rest[0] != '#' {
-			return "", "", errors.New("a string that does not end in a quote")
+	if value[0] == '"' || value[0] == '\'' {
+		if value, err = configString(value); err != nil {
+			err = fmt.Errorf("%s: %w", key, err)
 		}
-		return key, inner, nil
+		return key, value, err
 	}
 	value, _, _ = strings.Cut(value, "#")
 	return key, strings.TrimSpace(value), nil
+}
+
+// configString reads a string in quotes, which a comment may follow. A backslash begins an
+// escape between double quotes, as [tomlValue] writes them, and none between single ones.
+func configString(text string) (string, error) {
+	value, rest, closed := strings.Cut(text[1:], text[:1])
+	if closed && text[0] == '"' {
+		quoted, err := strconv.QuotedPrefix(text)
+		if err == nil {
+			value, err = strconv.Unquote(quoted)
+		}
+		if err != nil {
+			return "", errors.New("a backslash between double quotes begins an escape: write two for one, or use single quotes")
+		}
+		rest = text[len(quoted):]
+	}
+	if rest = strings.TrimSpace(rest); !closed || rest != "" && rest[0] != '#' {
+		return "", errors.New("a string that does not end in a quote")
+	}
+	return value, nil
 }

@@ -18,7 +18,7 @@ func (m ownFolders) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // there is nothing to do about it
+	defer os.RemoveAll(folder)
 	cache, err := os.UserCacheDir()
 	if err == nil && os.Getenv("GOCACHE") == "" {
 		_ = os.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // tests build programs

@@ -118,7 +118,7 @@ func (d *dialer) onCards() []int {
 		d.log.Info("driver", "error", err)
 		return nil
 	}
-	defer reader.Close() // it was only read
+	defer func() { _ = reader.Close() }() // it was only read
 	pids, err := reader.Users()
 	d.log.Info("driver", "error", err)
 	return pids

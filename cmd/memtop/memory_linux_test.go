@@ -100,6 +100,7 @@ func TestBombsStayWithinTheBound(t *testing.T) {
 }
 
 func bounded(t *testing.T, path, option string, content []byte) {
+	t.Helper()
 	bound, args := trace.DefaultBound.After(int64(len(content))), []string{"report", path}
 	if wire.IsHeader(content) {
 		bound = wire.DefaultBound.After(int64(len(content)))

@@ -31,6 +31,7 @@ const (
 
 // contained returns content in a container.
 func contained(t testing.TB, container int, content []byte) []byte {
+	t.Helper()
 	switch container {
 	case zipped, compressed:
 		return packed(t, content, container-zipped)

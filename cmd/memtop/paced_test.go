@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os/exec"
 	"testing"
@@ -47,10 +48,10 @@ func readPaced(lines *bufio.Reader) {
 	tick := time.NewTicker(pace())
 	defer tick.Stop()
 	for {
-		switch _, err := lines.ReadSlice('\n'); err {
-		case nil:
+		switch _, err := lines.ReadSlice('\n'); {
+		case err == nil:
 			<-tick.C
-		case bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 		default:
 			_, _ = io.Copy(io.Discard, lines)
 			return

@@ -95,10 +95,12 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
 	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit")
 	a.settings.jsonFlag(f)
-	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("gpu", completeGPU)
 	return cmd
+}
+
+func completeGPU(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
 }
 
 func names() (list []string) {

@@ -46,6 +46,7 @@ func heap() int64 {
 //
 //go:noinline
 func allocateAt(t *testing.T, a *Allocator, path, depth int, l Label) trace.StackID {
+	t.Helper()
 	if depth > 0 && path&1 == 0 {
 		return allocateAt(t, a, path>>1, depth-1, l)
 	}

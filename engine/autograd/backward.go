@@ -207,7 +207,7 @@ func (t *Tape) used(s *slot) {
 	}
 	s.uses--
 	if s.uses == 0 && s.grad != nil {
-		s.variable.accumulate(t, s.grad)
+		s.variable.accumulate(s.grad)
 		s.release()
 	}
 }

@@ -123,7 +123,7 @@ func (v *Variable) Close() {
 
 // accumulate adds a gradient to what there is. The first one is kept as it is
 // when there is no other handle on it.
-func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
+func (v *Variable) accumulate(g *tensor.Tensor) {
 	layer := v.Data().Storage().Label().Layer
 	sent := v.keeper != nil && v.keeper != g.Device()
 	if sent {

@@ -35,6 +35,7 @@ func small(t testing.TB) (whole []byte, resume func(t testing.TB, content []byte
 		t.Fatal(err)
 	}
 	return file.Bytes(), func(t testing.TB, content []byte) error {
+		t.Helper()
 		path := filepath.Join(t.TempDir(), "run")
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)

@@ -68,6 +68,7 @@ func checkLines(t *testing.T, seen *trace.Trace) {
 
 // look attaches to the program, changes a setting and returns a step that has it.
 func look(t *testing.T, ended <-chan error) (*trace.Trace, *trace.Step, error) {
+	t.Helper()
 	var viewer *attach.Client
 	for viewer == nil {
 		c, err := attach.Dial(t.Context(), strconv.Itoa(os.Getpid()), attach.DialOptions{})

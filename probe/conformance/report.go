@@ -115,7 +115,7 @@ func (r *Report) notSeen(b *strings.Builder, width int) {
 }
 
 func (r *Result) broken(b *strings.Builder, width int) {
-	paragraph(b, "broken: ", r.Name+": "+r.Rule.Text+" ("+r.Labels+")", width)
+	paragraph(b, "broken: ", r.Name+": "+r.Text+" ("+r.Labels+")", width)
 	for _, f := range r.Findings {
 		paragraph(b, "  wanted  ", f.Want, width)
 		paragraph(b, "  seen    ", f.Seen, width)

@@ -191,6 +191,7 @@ func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 		w.device("parts.tags", f.Device)
 	case wire.ByeFrame:
 		w.bye = true
+	default: // tables, which are looked at with what refers to them
 	}
 }
 

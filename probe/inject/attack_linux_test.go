@@ -217,9 +217,12 @@ func TestTheCopyInMemoryCannotBeChanged(t *testing.T) {
 // one of root's.
 func TestFoldersOfRootAreLeftAlone(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, folder, roots string) string{
-		"a folder in root's":         func(_ *testing.T, _, roots string) string { return filepath.Join(roots, "evil.service.d") },
-		"a link to root's":           func(t *testing.T, folder, roots string) string { return link(t, roots, folder) },
-		"a folder in a link":         func(t *testing.T, folder, roots string) string { return filepath.Join(link(t, roots, folder), "evil") },
+		"a folder in root's": func(_ *testing.T, _, roots string) string { return filepath.Join(roots, "evil.service.d") },
+		"a link to root's":   link,
+		"a folder in a link": func(t *testing.T, folder, roots string) string {
+			t.Helper()
+			return filepath.Join(link(t, folder, roots), "evil")
+		},
 		"a folder that becomes link": swapped,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +253,7 @@ func TestFoldersOfRootAreLeftAlone(t *testing.T) {
 }
 
 // link returns a link to a folder of root's.
-func link(t *testing.T, roots, folder string) string {
+func link(t *testing.T, folder, roots string) string {
 	t.Helper()
 	path := filepath.Join(folder, "link")
 	if err := os.Symlink(roots, path); err != nil {

@@ -57,7 +57,7 @@ func (s *series) perform() {
 		result, _, err := unix.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], 0)
 		if err != 0 {
 			s.failed[0], s.failed[1] = int32(i), int32(err) //nolint:gosec // small numbers
-			unix.RawSyscall6(unix.SYS_WRITE, s.report, uintptr(unsafe.Pointer(&s.failed)), 8, 0, 0, 0)
+			_, _, _ = unix.RawSyscall6(unix.SYS_WRITE, s.report, uintptr(unsafe.Pointer(&s.failed)), 8, 0, 0, 0)
 			leave(1)
 		}
 		if c.number == unix.SYS_CLONE && result != 0 {
@@ -72,7 +72,7 @@ func (s *series) perform() {
 //go:norace
 //go:nosplit
 func (s *series) wait(pid uintptr) {
-	unix.RawSyscall6(unix.SYS_CLOSE, s.report, 0, 0, 0, 0, 0) // the new process has it
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOSE, s.report, 0, 0, 0, 0, 0) // the new process has it
 	for {
 		_, _, err := unix.RawSyscall6(unix.SYS_WAIT4, pid, uintptr(unsafe.Pointer(&s.status)), unix.WALL, 0, 0, 0)
 		if err == 0 {
@@ -88,7 +88,7 @@ func (s *series) wait(pid uintptr) {
 //go:nosplit
 func leave(code uintptr) {
 	for {
-		unix.RawSyscall6(unix.SYS_EXIT_GROUP, code, 0, 0, 0, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_EXIT_GROUP, code, 0, 0, 0, 0, 0)
 	}
 }
 

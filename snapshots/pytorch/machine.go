@@ -361,6 +361,7 @@ func (m *machine) setItems() error {
 			m.learn(&m.shape)
 		case tagBlock:
 			m.learn(&m.blockShape)
+		default: // other records are too few to learn from
 		}
 		if v.tag != tagDict {
 			m.bind(slot, v)

@@ -35,7 +35,7 @@ func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
 		"the same line of many ranks": {ValuesZeros, nil, []DependsOnData{some("size"), known}, nil, BoundLower, "size.py:1 4x at most 3.0 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rehearsalOn("A", 8*gib)
+			r := rehearsalOn(8 * gib)
 			r.Values, r.Because, r.DependsOnData, r.NotImitated = test.values, test.because, test.reads, test.gaps
 			r.Add(RehearsedOn{PeakAllocated: gib}, nil, false)
 			r.Conclude()
@@ -60,7 +60,7 @@ func TestAProgramThatFailedSaysSoFirst(t *testing.T) {
 		"after some training": {"ValueError: no (train.py:9)", true, "The program failed with exit code 2: ValueError: no (train.py:9) Until it failed it fitted on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rehearsalOn("A", 8*gib)
+			r := rehearsalOn(8 * gib)
 			r.ExitCode, r.Error, r.Ended = 2, test.error, "exit"
 			if test.used {
 				r.Add(RehearsedOn{DeviceBytes: gib}, nil, false)

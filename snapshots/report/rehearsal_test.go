@@ -34,11 +34,12 @@ func reportOfRehearsal(t *testing.T) *Report {
 	return New(read)
 }
 
-func rehearsalOn(gpu string, total int64) *Rehearsal {
+// rehearsalOn returns what a rehearsal found on a GPU with so much memory.
+func rehearsalOn(total int64) *Rehearsal {
 	return &Rehearsal{
 		Schema: RehearsalSchema, Command: []string{"python", "train.py"}, PyTorch: "2.15.0", CUDA: "13.2", Seconds: 1.5, Fits: true, Exact: true,
 		Because: []string{}, Ranks: []RehearsedOn{}, FitsOn: []string{}, NotImitated: []NotImitated{}, DependsOnData: []DependsOnData{}, Ended: "settled",
-		GPU: RehearsedGPU{Name: gpu, Title: "NVIDIA " + gpu, Total: total, Context: gib / 2},
+		GPU: RehearsedGPU{Name: "A", Title: "NVIDIA A", Total: total, Context: gib / 2},
 	}
 }
 
@@ -66,7 +67,7 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 	}{
 		"it fits": {
 			func() *Rehearsal {
-				r := rehearsalOn("A", 8*gib)
+				r := rehearsalOn(8 * gib)
 				r.Add(on, of, false)
 				r.FitsOn = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 				r.Conclude()
@@ -77,7 +78,7 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 		},
 		"libraries take some": {
 			func() *Rehearsal {
-				r := rehearsalOn("A", 8*gib)
+				r := rehearsalOn(8 * gib)
 				r.Add(RehearsedOn{PeakReserved: 3 * gib, DeviceBytes: 9 * gib / 2}, nil, false)
 				return r
 			},
@@ -86,7 +87,7 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 		},
 		"it does not": {
 			func() *Rehearsal {
-				r := rehearsalOn("A", 4*gib)
+				r := rehearsalOn(4 * gib)
 				r.Ended = "exit"
 				r.Add(on, of, true)
 				r.Conclude()
@@ -96,11 +97,11 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 			[]string{"ran to its end"},
 		},
 		"it used no device": {
-			func() *Rehearsal { return rehearsalOn("A", 4*gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},
+			func() *Rehearsal { return rehearsalOn(4 * gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},
 		},
 		"it waits, and reads": {
 			func() *Rehearsal {
-				r := rehearsalOn("A", 8*gib)
+				r := rehearsalOn(8 * gib)
 				r.Ended = "waits"
 				r.Add(on, of, false)
 				r.Because = []string{"cuDNN: a formula"}
@@ -134,7 +135,7 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 // TestARehearsalSaysWhatWouldFit has three changes: one that fits, one that saves too little
 // and one that the program cannot have.
 func TestARehearsalSaysWhatWouldFit(t *testing.T) {
-	r, whole := rehearsalOn("A", 4*gib), rehearsalOn("A", 4*gib)
+	r, whole := rehearsalOn(4*gib), rehearsalOn(4*gib)
 	r.Add(RehearsedOn{PeakAllocated: 2 * gib, PeakReserved: 2 * gib, DeviceBytes: 5 * gib / 2}, reportOfRehearsal(t), true)
 	whole.Add(RehearsedOn{PeakAllocated: 6 * gib, PeakReserved: 6 * gib, DeviceBytes: 13 * gib / 2}, nil, false)
 	r.Need(whole, []string{"b"})
@@ -160,7 +161,7 @@ func TestARehearsalSaysWhatWouldFit(t *testing.T) {
 }
 
 func TestRanksOfRehearsalsAreJoined(t *testing.T) {
-	first, second := rehearsalOn("A", 8*gib), rehearsalOn("A", 8*gib)
+	first, second := rehearsalOn(8*gib), rehearsalOn(8*gib)
 	first.Add(RehearsedOn{Rank: 0, DeviceBytes: gib}, nil, false)
 	second.Add(RehearsedOn{Rank: 63, DeviceBytes: 2 * gib}, nil, false)
 	first.FitsOn, second.FitsOn = []string{"a", "b"}, []string{"b", "c"}

@@ -94,6 +94,7 @@ func (r *Reader) Wheel(msg tea.MouseWheelMsg) {
 		r.Scroll(-3)
 	case tea.MouseWheelDown:
 		r.Scroll(3)
+	default: // sideways
 	}
 }
 

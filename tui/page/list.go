@@ -93,6 +93,7 @@ func (l *List) Wheel(msg tea.MouseWheelMsg) {
 		l.To(l.Cursor - 3)
 	case tea.MouseWheelDown:
 		l.To(l.Cursor + 3)
+	default: // sideways
 	}
 }
 

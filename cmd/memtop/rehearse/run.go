@@ -189,9 +189,7 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 	for _, gap := range said.Gaps {
 		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
 	}
-	for _, what := range said.Modelled {
-		found.Because = append(found.Because, what)
-	}
+	found.Because = append(found.Because, said.Modelled...)
 	return nil
 }
 

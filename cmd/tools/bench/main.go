@@ -55,19 +55,19 @@ type options struct {
 	only             string
 	rest             string // the argument after the flags
 
-	copies, shared, keep     string // open
-	sizes, pages             string // live
-	samples, ranks           int
-	limit                    int64  // soak
-	settle                   int    // attach
-	with                     string //
-	device, amp, checkpoint  string // engine, launches
-	layers, batch, tokens    int
-	architecture             string
-	ownProducts, library     bool
-	noTrain                  bool
-	rate, blocks, depth, own int // program
-	names                    bool
+	copies, shared, keep    string // open
+	sizes, pages            string // live
+	samples, ranks          int
+	limit                   int64  // soak
+	settle                  int    // attach
+	with                    string //
+	device, amp, checkpoint string // engine, launches
+	layers, batch, tokens   int
+	architecture            string
+	ownProducts, library    bool
+	noTrain                 bool
+	rate, blocks, own       int // program
+	names                   bool
 }
 
 func (o *options) register(f *flag.FlagSet) {

@@ -88,7 +88,7 @@ func build(compiler, sources, target string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // it is in the folder of temporary files
+	defer os.RemoveAll(folder)
 	files, err := filepath.Glob(filepath.Join(sources, "*.c"))
 	if err != nil {
 		return nil, err

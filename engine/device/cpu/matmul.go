@@ -146,7 +146,7 @@ func (g *product) finish(w *worker, held []float32, stride, i, rows, j, n int) {
 }
 
 // round stores x in v from element at on, and makes it what v holds.
-func round[T float](w *worker, v view, at int, x []T) {
+func round[T float](v view, at int, x []T) {
 	narrow(v, at, x)
 	if !stored[T](v) {
 		widen(x, v, at)
@@ -157,12 +157,12 @@ func round[T float](w *worker, v view, at int, x []T) {
 // begins at element at.
 func activated[T float](w *worker, g *product, at int, x []T) {
 	if g.slope {
-		round(w, g.c, at, x)
+		round(g.c, at, x)
 		derive(g.activation, x, load[T](w, slotA, g.pre, at, len(x)), x)
 		return
 	}
 	if !g.pre.absent() {
-		round(w, g.pre, at, x)
+		round(g.pre, at, x)
 	}
 	if g.activate {
 		apply(g.activation, x, x)

@@ -28,7 +28,7 @@ func HostMemory() int64 {
 	if unix.Sysinfo(&info) != nil {
 		return DefaultCapacity
 	}
-	return int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // smaller types on 32 bits
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 // region is a range of addresses. Parts of it get memory by commit and lose it

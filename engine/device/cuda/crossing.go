@@ -108,5 +108,5 @@ func (h *host) close() error {
 	for addr := range h.pinned {
 		errs = append(errs, h.device.in(cuMemHostUnregister, uintptr(addr)))
 	}
-	return errors.Join(append(errs, h.Device.Close())...)
+	return errors.Join(append(errs, h.Close())...)
 }

@@ -92,8 +92,9 @@ func refusesCode(err error) bool {
 	switch e.Result {
 	case invalidImage, noBinaryForGPU, invalidPTX, unsupportedPTX:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // noticePTX says, for the first module of a device, that the driver compiles the

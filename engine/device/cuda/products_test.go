@@ -84,6 +84,7 @@ func TestProductsOfTheHostBuildAgree(t *testing.T) {
 }
 
 func multiplyAll(t *testing.T, d *cuda.Device, says string, products map[string]sized, multiply func(device.MatMulPlan)) {
+	t.Helper()
 	for name, p := range products {
 		for _, kind := range []device.DType{device.Float32, device.BFloat16, device.Float16} {
 			t.Run(name+" "+kind.String(), func(t *testing.T) {

@@ -89,7 +89,7 @@ func (j *Judge) readNotes(t *trace.Tables) {
 // walk looks among the events that are new for what it has not seen yet, and leaves
 // what they made without a verdict.
 func (j *Judge) walk() {
-	for walked := len(j.rules); walked < j.events.Len() && !(j.blank && j.stacked); {
+	for walked := len(j.rules); walked < j.events.Len() && (!j.blank || !j.stacked); {
 		part := j.events.Span(walked)
 		for k := range part {
 			e := &part[k]

@@ -52,6 +52,7 @@ func TestTheDifferenceThatMixedPrecisionMakesIsExplained(t *testing.T) {
 			if c.Factor != (difference.Factor{Times: 1, Over: 2}) || c.Row.Bytes[0] != 2*c.Row.Bytes[1] || c.Row.Count[0] != c.Row.Count[1] {
 				t.Errorf("half precision: got %+v", c.Row)
 			}
+		default: // check has looked at it
 		}
 	}
 }

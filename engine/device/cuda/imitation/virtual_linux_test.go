@@ -10,8 +10,8 @@ import (
 
 // properties of memory: what is published as CUmemAllocationProp, with room for its end.
 type properties struct {
-	kind, handleKinds, locationKind, location int32
-	others                                    [4]int64
+	kind, _, locationKind, location int32 // the second is the kinds of handles
+	_                               [4]int64
 }
 
 // virtual are the driver's functions for memory that is created and mapped.

@@ -149,17 +149,17 @@ func TestKernelsGetArraysThatLieApart(t *testing.T) {
 		return closing(t, &apart{Device: d})
 	})
 	start := r.next
-	for name, operation := range map[string]func(*rig, *testing.T){
-		"a product": func(r *rig, t *testing.T) {
+	for name, operation := range map[string]func(*testing.T, *rig){
+		"a product": func(t *testing.T, r *rig) {
 			t.Helper()
 			r.multiply(t, device.MatMul{M: 33, N: 17, K: 29}, [3]device.DType{device.Float32, device.Float32, device.Float32}, "nt", 3)
 		},
-		"a sum by way of the scratch": func(r *rig, t *testing.T) {
+		"a sum by way of the scratch": func(t *testing.T, r *rig) {
 			t.Helper()
 			list := []device.Array{r.normals(device.Float32, 40_000), r.normals(device.BFloat16, 33), r.array(device.Float32, 0)}
 			r.agree(t, 4, func(c computer) { c.Norm2(r.output(device.Float32, 1), list) })
 		},
-		"a part of an array": func(r *rig, t *testing.T) {
+		"a part of an array": func(t *testing.T, r *rig) {
 			t.Helper()
 			x := r.normals(device.Float32, 100)
 			r.agree(t, 4, func(c computer) { c.Unary(device.GELU, r.output(device.Float32, 50), x.Slice(50, 50)) })
@@ -169,7 +169,7 @@ func TestKernelsGetArraysThatLieApart(t *testing.T) {
 			r.seed(t.Name())
 			r.next = start
 			before := driver.Calls("cuMemAlloc_v2")
-			operation(r, t)
+			operation(t, r)
 			if n := driver.Calls("cuMemAlloc_v2") - before; n < 3 {
 				t.Errorf("%d allocations, want one for each array", n)
 			}
