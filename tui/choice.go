@@ -26,7 +26,7 @@ func NewChoice(head string, rows, others []string) *Choice {
 }
 
 // Chosen returns the row that the user chose, and whether there is one.
-func (p *Choice) Chosen() (row int, any bool) { return p.cursor, !p.left }
+func (p *Choice) Chosen() (row int, ok bool) { return p.cursor, !p.left }
 
 // Init does nothing: the processes are known.
 func (p *Choice) Init() tea.Cmd { return nil }

@@ -62,7 +62,7 @@ type BugError struct {
 	Value   any
 }
 
-// Error says whose bug it is.
+// Error names the program with the bug.
 func (e BugError) Error() string { return fmt.Sprintf("a bug in %s: %v", e.Program, e.Value) }
 
 // Line returns a failure as one line: its cause and, if there is one, a remedy.
@@ -73,8 +73,8 @@ func Line(cause, remedy string) string {
 	return strings.Join(strings.Fields(cause), " ")
 }
 
-// System returns the exit code, the cause and the remedy for what the operating
-// system refused. For any other error the remedy is otherwise.
+// System returns the exit code, the cause and the remedy for an error of the
+// operating system. For any other error the remedy is the argument otherwise.
 func System(err error, otherwise string) (code int, text, remedy string) {
 	text = cause.Of(err)
 	switch {

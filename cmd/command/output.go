@@ -7,10 +7,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Output is a program's standard output or standard error. What is written to it
-// is text for people, and is made printable on its way: what a file, a peer or
-// an argument has put into it cannot steer the terminal. It is owned by one
-// goroutine.
+// Output is a program's standard output or standard error. It makes all text
+// printable, so that text from a file, a peer or an argument cannot control the
+// terminal. One goroutine owns it.
 type Output struct {
 	text, raw io.Writer
 }
@@ -21,15 +20,15 @@ func NewOutput(w io.Writer) *Output { return &Output{trace.PrintableText(w), w} 
 // Write writes text.
 func (o *Output) Write(p []byte) (int, error) { return o.text.Write(p) }
 
-// Raw returns what bytes go to as they are: those of binary formats, of what is
-// printable already, and the program's own control sequences.
+// Raw returns a writer that does not change the bytes: for binary formats, for
+// text that is already printable, and for the program's own control sequences.
 func (o *Output) Raw() io.Writer { return o.raw }
 
-// JSON returns what JSON goes to.
+// JSON returns the writer for JSON.
 func (o *Output) JSON() io.Writer { return trace.PrintableJSON(o.raw) }
 
 // Fd returns the descriptor of the file behind it, for questions about the
-// terminal; what is no file has one that there never is.
+// terminal. If there is no file, it returns an invalid descriptor.
 func (o *Output) Fd() uintptr {
 	if f, ok := o.raw.(*os.File); ok {
 		return f.Fd()

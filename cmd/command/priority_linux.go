@@ -6,15 +6,14 @@ import (
 	"syscall"
 )
 
-// lowered is the niceness of a program that only watches: it changes nothing
-// while no other program wants the processors.
+// lowered is the niceness of a program that only watches: it has no effect while
+// no other program needs the processors.
 const lowered = 10
 
-// GiveWay lets other programs have the processors first: who looks at a job
-// must not slow it down, and on a machine whose cores are all busy would. It is
-// for the threads that there are and those that they start, and never fails
-// where it matters: without leave everything stays as it is. Programs that are
-// started later begin with the same priority.
+// GiveWay lets other programs use the processors first: a viewer must not slow
+// down the job that it watches, and would on a machine whose cores are all busy.
+// It affects all current threads and those that they start, and programs started
+// later. Without permission for it nothing changes.
 func GiveWay() {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -22,7 +21,7 @@ func GiveWay() {
 	}
 	for _, t := range threads {
 		if id, err := strconv.Atoi(t.Name()); err == nil {
-			_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, lowered) // it may have ended
+			_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, lowered) // the thread may have ended
 		}
 	}
 }

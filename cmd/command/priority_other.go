@@ -2,5 +2,5 @@
 
 package command
 
-// GiveWay does nothing where threads have no priority of their own.
+// GiveWay does nothing on systems without a priority for each thread.
 func GiveWay() {}

@@ -11,7 +11,7 @@ import (
 // Ended is the error of a program that a signal ended before it finished.
 type Ended struct{ Signal syscall.Signal }
 
-// Endings returns what ends a program in order.
+// Endings returns the signals that end a program in order.
 func Endings() []Ended {
 	return []Ended{{syscall.SIGHUP}, {syscall.SIGINT}, {syscall.SIGQUIT}, {syscall.SIGTERM}}
 }
@@ -30,19 +30,19 @@ func (e Ended) Error() string {
 	}
 }
 
-// Code returns the exit code, which is the one that a shell shows for a program
-// that the signal kills.
+// Code returns the exit code that a shell shows for a program killed by the
+// signal.
 func (e Ended) Code() int { return ExitSignal + int(e.Signal) }
 
 // WithSignals returns a context that is cancelled by a signal to end, and whose
-// cause is then an [Ended]. Further ones change nothing until stop is called,
-// which gives all of them their default action again. A program that is to
-// outlive its terminal, as under nohup, is not ended by a hangup.
+// cause is then an [Ended]. Further signals change nothing until stop is called,
+// which restores their default actions. A hangup does not end a program that
+// ignores it, as under nohup.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	// What is ignored at the start stays so only for a hangup: a script's shell
-	// has what it leaves in the background ignore interrupts, and the script ends
-	// it with one all the same.
+	// Only a hangup stays ignored if it was ignored at the start: a shell makes the
+	// background commands of a script ignore interrupts, and yet the script may end
+	// them with one.
 	came := make(chan os.Signal, 1) // never closed
 	for _, e := range Endings() {
 		if e.Signal != syscall.SIGHUP || !signal.Ignored(e.Signal) {
@@ -62,7 +62,7 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Because returns why ctx was cancelled if that is what err says, or else err.
+// Because returns the cause of ctx if err reports its cancellation, or else err.
 func Because(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -5,7 +5,7 @@ import "github.com/memtop/memtop/snapshots/quantity"
 // Size is a flag's number of bytes, see [quantity.ParseBytes].
 type Size int64
 
-// String returns the size as it can be given again.
+// String returns the size in a form that Set accepts.
 func (s *Size) String() string { return quantity.Exact(int64(*s)) }
 
 // Set reads a size.

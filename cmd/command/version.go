@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// What the linker sets where a release is built: -ldflags "-X
+// The linker sets these in a release build: -ldflags "-X
 // github.com/memtop/memtop/cmd/command.release=v1.2.3", and the same with commit.
 var release, commit string
 
-// unknown stands for what no one has told the program about itself.
+// unknown replaces missing build information.
 const unknown = "unknown"
 
 // Version returns a program's name, release, commit, Go version and platform, in
@@ -21,8 +21,8 @@ func Version(program string) string {
 	return fmt.Sprintf("%s %s commit %s %s %s/%s", program, Release(), Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Release returns the release that the program was built as: what the linker was
-// told, else the version of the module, else "unreleased".
+// Release returns the program's release: the linker's value, else the version of
+// the module, else "unreleased".
 func Release() string {
 	if release != "" {
 		return release
@@ -47,11 +47,11 @@ func Commit() string {
 	return commitOf(info)
 }
 
-// pseudoVersion is how Go calls a commit that has no tag: its last part are 12
+// pseudoVersion matches Go's name of a commit without a tag: its last part is 12
 // digits of the commit.
 var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(?:\+\w+)?$`)
 
-// commitOf returns what a build says about its commit.
+// commitOf returns the commit in the build information.
 func commitOf(info *debug.BuildInfo) string {
 	settings := make(map[string]string)
 	for _, s := range info.Settings {

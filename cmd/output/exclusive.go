@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrBusy says that another process has had a lock for longer than a change takes.
+// ErrBusy says that another process has held a lock longer than a change takes.
 var ErrBusy = errors.New("another process is changing it")
 
 const (
@@ -14,9 +14,9 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// Exclusive runs f while no other process runs one for the same path: for a file that
-// several change by reading it and writing it anew. The lock is a file beside it, which
-// stays. It fails with [ErrBusy] after half a second.
+// Exclusive runs f while no other process does so for the same path. It is for a
+// file that several processes read and then rewrite. The lock is a file beside
+// it, which stays. Exclusive fails with [ErrBusy] after half a second.
 func Exclusive(path string, f func() error) error {
 	file, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

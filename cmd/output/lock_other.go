@@ -4,7 +4,7 @@ package output
 
 import "os"
 
-// lock does nothing: what this system has open it does not remove.
+// lock does nothing: this system does not remove open files.
 func lock(*os.File) bool { return true }
 
 // syncFolder does nothing: this system has no such call.

@@ -10,8 +10,8 @@ import (
 )
 
 // lock takes the lock of a file, which its process keeps until it closes the file
-// or dies. It reports false if another has it, and true also on file systems
-// that have none.
+// or dies. It reports false if another process has the lock. It also reports true
+// on file systems without locks.
 func lock(file *os.File) bool {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	return !errors.Is(err, unix.EWOULDBLOCK)

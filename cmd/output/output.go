@@ -1,6 +1,6 @@
 // Package output writes the files that a user asks memtop's programs for. It
 // writes a file completely or not at all, and never replaces a file that must
-// stay. What is in them is their writer's own.
+// stay. The caller decides their content.
 package output
 
 import (
@@ -16,33 +16,33 @@ import (
 
 // # How a file is written
 //
-// A path that is a link means the file that it leads to, which need not be there
-// yet. What is no ordinary file, such as /dev/null or a named pipe, is written to
-// as it is.
+// A path that is a link means its target, which need not exist yet. The package
+// writes directly to everything that is no ordinary file, such as /dev/null or a
+// named pipe.
 //
-// An ordinary file is written beside its place without a name of its own, flushed
-// to the disk with its folder, and then given its name in one step: under that
-// name there is the old file, or none, until the new one is complete. A program
-// that is killed leaves nothing, because the system drops what has no name. To
-// replace an existing file takes a name for the moment between two calls; where
-// there are no files without a name, the file has that name all the time. Whoever
-// writes to the same place next removes such names of processes that are dead:
-// see temporary.go.
+// The package writes an ordinary file in its folder without a name, flushes it
+// and the folder to the disk, and then gives it its name in one step: until the
+// new file is complete, that name has the old file, or none. A killed program
+// leaves nothing, because the system drops files without a name. Replacing an
+// existing file needs a temporary name between two calls; on a file system
+// without nameless files, the file has the temporary name all the time. The next
+// write to the same path removes temporary names of dead processes: see
+// temporary.go.
 
 // File is the destination of an output.
 type File struct {
-	// Path is the file's name. Errors call it by this name.
+	// Path is the file's name, also in errors.
 	Path string
 	// Overwrite lets an ordinary file be replaced; its permissions are kept.
 	// Without it such a file is refused with an error that is [fs.ErrExist], also
 	// when it appears only while the output is being written.
 	Overwrite bool
-	// Inputs are what is being read, which is never replaced.
+	// Inputs are the files being read. They are never replaced.
 	Inputs []fs.FileInfo
 }
 
-// Inputs returns what is known of files that are read; standard input, if it is
-// one, is "-". Those that are not there cannot be replaced either.
+// Inputs returns information about files that are being read; "-" is standard
+// input. It leaves out missing files, which cannot be replaced.
 func Inputs(paths ...string) []fs.FileInfo {
 	var inputs []fs.FileInfo
 	for _, path := range paths {
@@ -76,8 +76,8 @@ func (f File) Check() error {
 	return refused(f.Path, t.end())
 }
 
-// Write writes the file by a function, which is called again should the file
-// system turn out to lack what the first attempt needs.
+// Write writes the file with a function. It calls the function again if the file
+// system lacks a feature that the first attempt needs.
 func (f File) Write(write func(io.Writer) error) error {
 	p, err := f.find()
 	if err != nil {
@@ -100,7 +100,7 @@ func (f File) Write(write func(io.Writer) error) error {
 	return t.finish(p, write)
 }
 
-// Create opens the file itself for output that is of use before it is complete.
+// Create opens the file itself, for output that is useful before it is complete.
 func (f File) Create() (*os.File, error) {
 	p, err := f.find()
 	if err != nil {
@@ -123,10 +123,10 @@ type place struct {
 	path    string // with links followed
 	mode    fs.FileMode
 	exists  bool // as an ordinary file
-	special bool // it is there, and no ordinary file
+	special bool // exists, but is no ordinary file
 }
 
-// find looks at what is there, and refuses what must not be written over.
+// find looks at the existing file, and refuses one that must not be overwritten.
 func (f File) find() (place, error) {
 	p := place{File: f, path: f.Path, mode: 0o666}
 	info, err := os.Stat(f.Path)
@@ -150,13 +150,13 @@ func (f File) find() (place, error) {
 	return p, nil
 }
 
-// follow returns what a link leads to. Stat has been there before, so the system
-// has refused links that others have laid, and those without an end.
+// follow returns the target of a link. The caller has called Stat, so the system
+// has already refused links of other users, and endless ones.
 func follow(path string) string {
 	for range 40 {
 		target, err := os.Readlink(path)
 		if err != nil {
-			break // it is no link, or not there
+			break // it is no link, or does not exist
 		}
 		if !filepath.IsAbs(target) {
 			target = folderOf(path) + target
@@ -176,7 +176,7 @@ func folderOf(path string) string {
 	return folder
 }
 
-// writeTo writes to what is there already.
+// writeTo writes to an existing file.
 func (p place) writeTo(write func(io.Writer) error) error {
 	file, err := os.OpenFile(p.path, os.O_WRONLY, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p place) writeTo(write func(io.Writer) error) error {
 	return errors.Join(p.fill(file, write), file.Close())
 }
 
-// fill has the contents written to a file.
+// fill writes the contents to a file.
 func (p place) fill(file *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(writer{file, p.Path}, 1<<20)
 	if err := write(w); err != nil {
@@ -194,7 +194,7 @@ func (p place) fill(file *os.File, write func(io.Writer) error) error {
 	return w.Flush()
 }
 
-// writer writes to a file whose errors are the user's file's.
+// writer writes to a file, and names the user's file in errors.
 type writer struct {
 	file *os.File
 	path string
@@ -206,8 +206,7 @@ func (w writer) Write(b []byte) (int, error) {
 	return n, refused(w.path, err)
 }
 
-// refused returns what the operating system said, of the file as the user knows
-// it.
+// refused returns the operating system's error, with the user's name of the file.
 func refused(path string, err error) error {
 	if err == nil {
 		return nil

@@ -15,11 +15,10 @@ var unnamed = func(string, fs.FileMode) (*os.File, error) { return nil, errors.E
 // link fails likewise.
 func (t *temporary) link(string) error { return errors.ErrUnsupported }
 
-// startOf returns 0: when a process began is not asked here.
+// startOf returns 0: the start of a process is not used on this system.
 func startOf(int) uint64 { return 0 }
 
-// runs reports whether there is a process of that pid, the one that is meant or
-// another.
+// runs reports whether any process has that pid.
 func runs(pid int, _ uint64) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 
 // # Names of unfinished files
 //
-// .NAME.memtop-PID-START-N, in the folder of the file that will be called NAME:
-// the process that writes it, when that began, and the how many-eth it is of that
-// process. Such a file is removed if no such process runs any more and none holds
-// its lock: a process in another container or on another machine has a pid of
-// which nothing is known here, but its lock is seen.
+// .NAME.memtop-PID-START-N, in the folder of the final file NAME: the writing
+// process, its start, and a serial number. A later write removes such a file if
+// its process has ended and no process holds its lock. The lock also protects the
+// file of a process in another container or on another machine, whose pid is
+// unknown here.
 
-// temporary is a file on its way to its place.
+// temporary is an unfinished file.
 type temporary struct {
 	file *os.File
-	name string // "" while it has none
+	name string // "" while it has no name
 }
 
-// errNoLink is a file without a name that cannot be given one here.
+// errNoLink means that this file system cannot name a nameless file.
 var errNoLink = errors.New("this file system does not name what has none")
 
-// begin makes a file without a name if it can, or else one with.
+// begin makes a nameless file if possible, else one with a temporary name.
 func (p place) begin() (*temporary, error) {
 	if file, err := unnamed(folderOf(p.path), p.mode); err == nil {
 		lock(file)
@@ -48,8 +48,8 @@ func named(p place) (*temporary, error) {
 	return &temporary{file, name}, nil
 }
 
-// finish writes the file and puts it in its place. Whether that succeeds or not,
-// nothing else is left.
+// finish writes the file and puts it in its place. It leaves no other file
+// behind, even if it fails.
 func (t *temporary) finish(p place, write func(io.Writer) error) error {
 	err := p.fill(t.file, write)
 	if err == nil {
@@ -61,7 +61,7 @@ func (t *temporary) finish(p place, write func(io.Writer) error) error {
 	return errors.Join(err, refused(p.Path, t.end()))
 }
 
-// settle brings what was written to the disk.
+// settle flushes the file to the disk.
 func (t *temporary) settle(p place) error {
 	if p.exists {
 		if err := t.file.Chmod(p.mode); err != nil {
@@ -101,7 +101,7 @@ func (t *temporary) move(p place) error {
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// There are no links here: to look is the best that can be done.
+		// This file system has no links, so a check before the rename must do.
 		if _, err := os.Lstat(p.path); err == nil {
 			return fs.ErrExist
 		}
@@ -113,7 +113,7 @@ func (t *temporary) move(p place) error {
 	return nil
 }
 
-// end closes the file and removes the name that it has beside its place.
+// end closes the file and removes its temporary name.
 func (t *temporary) end() error {
 	err := t.file.Close()
 	if t.name != "" {
@@ -125,11 +125,11 @@ func (t *temporary) end() error {
 // serial numbers the unfinished files of this process.
 var serial atomic.Int64
 
-// longestName is how much of a file's name the name of its unfinished one keeps:
-// file systems allow 255 bytes.
+// longestName is how much of a file's name its temporary name keeps: file systems
+// allow 255 bytes.
 const longestName = 180
 
-// prefix is how the names of unfinished files of a place begin.
+// prefix is the prefix of temporary names for a path.
 func prefix(path string) string {
 	name := filepath.Base(path)
 	return "." + name[:min(len(name), longestName)] + ".memtop-"
@@ -140,8 +140,8 @@ func temporaryName(path string) string {
 	return fmt.Sprintf("%s%s%d-%d-%d", folderOf(path), prefix(path), pid, startOf(pid), serial.Add(1))
 }
 
-// sweep removes the unfinished files of a place whose writers are dead. What
-// cannot be looked at stays.
+// sweep removes the unfinished files of a path whose writers are dead. It leaves
+// files that it cannot check.
 func sweep(path string) {
 	folder, err := os.Open(folderOf(path))
 	if err != nil {
@@ -156,8 +156,8 @@ func sweep(path string) {
 	}
 }
 
-// isStale reports whether the end of a name is that of an unfinished file whose
-// process is dead.
+// isStale reports whether a name's end is that of an unfinished file of a dead
+// process.
 func isStale(end string) bool {
 	var pid int
 	var start uint64
@@ -178,8 +178,8 @@ func removeUnlocked(path string) {
 		return
 	}
 	free := lock(file)
-	_ = file.Close() // a system that does not remove what is open would refuse
+	_ = file.Close() // some systems do not remove open files
 	if free {
-		_ = os.Remove(path) // another process may have been quicker
+		_ = os.Remove(path) // another process may have removed it
 	}
 }

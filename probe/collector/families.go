@@ -11,13 +11,13 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Bounds of what is shown.
+// Bounds of the output.
 const (
 	maxPrograms = 256
 	maxDevices  = 32 // of each program
 )
 
-// families merges what was found. Sockets of no process are none of a program.
+// families merges the results. A socket without a process is no program.
 func (c *Collector) families(found []attach.Process) []exposition.Family {
 	up := exposition.Family{Name: "memtop_probe_up", Help: "Whether the program answers."}
 	problem := exposition.Family{Name: "memtop_probe_problem", Help: "1 for the reason why a program's probe is not up."}
@@ -45,7 +45,7 @@ func (c *Collector) families(found []attach.Process) []exposition.Family {
 	return append([]exposition.Family{up, problem, left}, protocol.Metrics(measured)...)
 }
 
-// distinct returns the processes, each once, those that answer first.
+// distinct returns each process once; those that answer come first.
 func distinct(found []attach.Process) []attach.Process {
 	var good, bad []attach.Process
 	for _, p := range found {
@@ -70,8 +70,8 @@ func boolean(is bool) float64 {
 	return 0
 }
 
-// reason returns a word for a program's problem: of few, so that they
-// can be a label's values.
+// reason returns a word for a program's problem, from a short list, so that it
+// can be a label's value.
 func reason(err error) string {
 	var refused *attach.RefusedError
 	switch {
@@ -91,8 +91,8 @@ func reason(err error) string {
 	return "refused"
 }
 
-// tidy returns a program's answer within bounds: no more devices than are
-// shown, each gauge once, and no categories but the known ones.
+// tidy returns a program's answer within bounds: a limited number of devices,
+// each gauge once, and only known categories.
 func tidy(i *protocol.Info) *protocol.Info {
 	kept := *i
 	kept.Devices = i.Devices[:min(len(i.Devices), maxDevices)]
@@ -112,8 +112,8 @@ func tidy(i *protocol.Info) *protocol.Info {
 	return &kept
 }
 
-// categories returns the bytes of each known category that there is, with those
-// of all others as "other".
+// categories returns the bytes of each known category, and those of all others as
+// "other".
 func categories(all []trace.Amount) []trace.Amount {
 	var sums [trace.CategoryCount]int64
 	var seen [trace.CategoryCount]bool

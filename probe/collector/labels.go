@@ -10,10 +10,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// maxLabel is how many characters a label's value has at most.
+// maxLabel is the greatest length of a label's value, in characters.
 const maxLabel = 64
 
-// label makes a text fit to be a label's value.
+// label makes a text a valid label value.
 func label(text string) string {
 	runes := []rune(trace.Printable(text))
 	if len(runes) > maxLabel {
@@ -22,10 +22,10 @@ func label(text string) string {
 	return string(runes)
 }
 
-// labels returns what a program's series are called. As long as it lives that is what
-// it was when it was first seen, and its rank what it first said: a process can write
-// over its command line, and each other value would be another time series for the
-// collector that keeps them. The label is not job, which Prometheus sets itself.
+// labels returns the labels of a program's series. They keep their first values
+// as long as the program lives, and so does its rank: a process can overwrite its
+// command line, and each new value would make a new time series. The label is not
+// named job, because Prometheus sets that itself.
 func (c *Collector) labels(p attach.Process) []string {
 	known, seen := c.known[p.Socket]
 	if !seen {
@@ -53,8 +53,8 @@ func (c *Collector) forget(but []attach.Process) {
 // called is the names and values of a program's labels.
 type called struct{ program, rank []string }
 
-// programOf returns the name of a command line's program, and of its script. The
-// arguments stay where they are: they may be secret.
+// programOf returns the name of a command line's program, and of its script. It
+// leaves out the arguments, which may be secret.
 func programOf(command string) string {
 	words := strings.Fields(command)
 	if len(words) == 0 {

@@ -9,19 +9,19 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Look looks at devices of a program from outside. One goroutine calls it at a time.
-// Gauges that come with an error are good.
+// Look reads the gauges of a program's devices, for example from the driver. One
+// goroutine calls it at a time. Gauges returned with an error are valid.
 type Look func(p attach.Process, devices []int) ([]trace.Gauge, error)
 
-// glance is one look at the devices of all programs.
+// glance is one reading of the devices of all programs.
 type glance struct {
-	done chan struct{} // closed when what follows is there
+	done chan struct{} // closed when the fields below are set
 	seen map[string][]trace.Gauge
 }
 
-// addGauges adds the gauges of devices that programs have none of themselves, as far as
-// they are there in time: a driver that no program uses may take seconds to start. A
-// look that comes too late is waited for by the next scrape.
+// addGauges adds gauges for devices whose programs report none, if they arrive in
+// time: a driver that no program uses may take seconds to start. The next scrape
+// waits for a reading that is late.
 func (c *Collector) addGauges(ctx context.Context, found []attach.Process) {
 	if c.look == nil {
 		return
@@ -45,18 +45,18 @@ func (c *Collector) addGauges(ctx context.Context, found []attach.Process) {
 func (c *Collector) glanceAt(found []attach.Process) *glance {
 	g := &glance{make(chan struct{}), make(map[string][]trace.Gauge)}
 	found = slices.Clone(found)
-	go func() { // ends with the last look
+	go func() { // ends with the last reading
 		defer close(g.done)
 		for _, p := range found {
 			if devices := withoutGauge(p.Info); len(devices) > 0 {
-				g.seen[p.Socket], _ = c.look(p, devices) // why there is none is for who attaches
+				g.seen[p.Socket], _ = c.look(p, devices) // a viewer that attaches shows why there is none
 			}
 		}
 	}()
 	return g
 }
 
-// withoutGauge returns the devices that a program does not look at itself.
+// withoutGauge returns the devices without gauges from their program.
 func withoutGauge(i *protocol.Info) []int {
 	if i == nil {
 		return nil

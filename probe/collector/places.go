@@ -7,14 +7,15 @@ import (
 	"sync"
 )
 
-// places bounds how many scrapers are connected. Who asks nothing holds no place: one
-// that comes when all are taken has that of the scraper that has been waiting longest, of
-// which each may come again. Only where all are being answered is there no place for
-// it, and then it is told so. It is safe for concurrent use.
+// places bounds how many scrapers are connected. An idle scraper can lose its
+// place: when all places are taken, a new scraper gets the place of the one that
+// has been idle longest, which may connect again. Only when all scrapers are
+// being answered, the new one is refused with an error. It is safe for concurrent
+// use.
 type places struct {
 	mu     sync.Mutex
 	turn   int64
-	since  map[net.Conn]int64 // the turn at which one that asks nothing began to
+	since  map[net.Conn]int64 // the turn at which an idle connection became idle
 	asking map[net.Conn]bool
 }
 
@@ -22,7 +23,7 @@ func newPlaces() *places {
 	return &places{since: make(map[net.Conn]int64), asking: make(map[net.Conn]bool)}
 }
 
-// follow takes what becomes of a connection.
+// follow handles a connection's change of state.
 func (p *places) follow(conn net.Conn, state http.ConnState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +44,7 @@ func (p *places) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// dismiss closes the connection that has been waiting longest, if one is.
+// dismiss closes the connection that has been idle longest, if any.
 func (p *places) dismiss() {
 	var longest net.Conn
 	for conn, since := range p.since {
@@ -57,7 +58,7 @@ func (p *places) dismiss() {
 	}
 }
 
-// bound answers for h those for whom there is no place.
+// bound answers, in place of h, scrapers without a place.
 func (p *places) bound(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.taken() {
@@ -69,7 +70,7 @@ func (p *places) bound(h http.Handler) http.Handler {
 	})
 }
 
-// taken reports whether more are asking than there are places.
+// taken reports whether more scrapers ask than there are places.
 func (p *places) taken() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

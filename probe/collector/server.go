@@ -19,7 +19,7 @@ const (
 	maxHeaderBytes = 16 << 10
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 30 * time.Second // from the request on
-	idleTimeout    = 3 * time.Minute  // more than most pause between scrapes
+	idleTimeout    = 3 * time.Minute  // longer than the usual pause between scrapes
 	closeTimeout   = 500 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ func (c *Collector) Serve(ctx context.Context, l net.Listener) error {
 		limited, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		if server.Shutdown(limited) != nil {
-			_ = server.Close() // who does not read is cut off
+			_ = server.Close() // cuts off scrapers that do not read
 		}
 	})
 	err := server.Serve(l)
@@ -50,14 +50,14 @@ func (c *Collector) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// isLoopback reports whether an address can be reached from this machine only.
+// isLoopback reports whether an address can be reached only from this machine.
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
-	return !ok || tcp.IP.IsLoopback() // others are sockets in the file system
+	return !ok || tcp.IP.IsLoopback() // the other kinds are sockets in the file system
 }
 
-// handler answers requests. Those to a server on this machine must name this
-// machine: a page in a browser can point a name of its own here.
+// handler answers requests. A request to a loopback server must name this machine
+// as its host: a web page can make its own host name point here.
 func (c *Collector) handler(local bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -97,8 +97,8 @@ func (c *Collector) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	_ = exposition.Write(w, format, families) // a scraper that has left needs no answer
 }
 
-// within returns how long a collection may take, of what the scraper says that it
-// waits: a part remains for the way.
+// within returns how long a collection may take: the scraper's own limit, less a
+// part for the transfer.
 func within(header http.Header) time.Duration {
 	const part = 0.8
 	seconds, err := strconv.ParseFloat(header.Get("X-Prometheus-Scrape-Timeout-Seconds"), 64)

@@ -16,7 +16,7 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// What a viewer bears of an answer.
+// Limits of an answer.
 const (
 	answerWithin = 10 * time.Second
 	maxAnswer    = 4 << 20 // bytes of JSON or metrics
@@ -45,11 +45,11 @@ func newViewer(place attach.Place, name string) *viewer {
 
 func (v *viewer) close() { v.http.CloseIdleConnections() }
 
-// request is what is asked for.
+// request is a request to the probe.
 type request struct {
 	method, path string
 	accept       string
-	viewer       string // instead of the viewer's own name
+	viewer       string // used instead of the viewer's own name
 	body         string
 }
 
@@ -63,7 +63,7 @@ func (r request) String() string {
 
 func get(path string) request { return request{method: http.MethodGet, path: path} }
 
-// answer is what came of a request.
+// answer is the answer to a request.
 type answer struct {
 	request
 	status int
@@ -72,8 +72,8 @@ type answer struct {
 	body   []byte
 }
 
-// open sends a request and returns the answer as it begins; the caller closes its
-// body, and cancels ctx when nothing more of it is wanted.
+// open sends a request and returns the answer when it begins. The caller closes
+// its body, and cancels ctx when it needs no more of it.
 func (v *viewer) open(ctx context.Context, r request) (*http.Response, error) {
 	asked, err := http.NewRequestWithContext(ctx, r.method, "http://memtop"+r.path, strings.NewReader(r.body))
 	if err != nil {
@@ -108,7 +108,7 @@ func (v *viewer) ask(ctx context.Context, r request) (*answer, error) {
 	return &answer{r, response.StatusCode, response.Proto, response.Header, body}, nil
 }
 
-// contentType returns what a header says the content is, without parameters.
+// contentType returns the content type of a header, without parameters.
 func contentType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// base looks at a base, and compares it with what the events before led to.
+// base checks a base, and compares it with the state that the events before it
+// led to.
 func (w *watcher) base(f *wire.Frame, names *trace.Tables) {
 	w.device("base.device", f.Device)
 	delete(w.unbased, f.Device)
@@ -29,7 +30,7 @@ func (w *watcher) base(f *wire.Frame, names *trace.Tables) {
 	w.observed.base(names, f)
 }
 
-// bridged looks at a base that is not the first of its device.
+// bridged checks a base that is not the first of its device.
 func (w *watcher) bridged(f *wire.Frame, p *played) {
 	w.check("base.missed", f.First >= p.next, "a base of now: first not before the events that came", "first %d after event %d", f.First, p.next-1)
 	w.check("base.missed", f.Missed == -1 || f.Missed == f.First-p.next, "missed: as many as are missing, or -1",
@@ -48,7 +49,7 @@ func (w *watcher) bridged(f *wire.Frame, p *played) {
 	}
 }
 
-// sizes compares the blocks of a base with those that the rules of sizes lead to.
+// sizes compares the sizes of a base's blocks with those that the rules give.
 func (w *watcher) sizes(f *wire.Frame) {
 	t := w.stream.Trace()
 	d := t.Device(f.Device)
@@ -73,7 +74,7 @@ func (w *watcher) sizes(f *wire.Frame) {
 	}
 }
 
-// layout looks whether segments and blocks lie as they must.
+// layout checks that segments and blocks lie where they may.
 func (w *watcher) layout(s *trace.State) {
 	var end uint64
 	for i := range s.Segments {
@@ -92,7 +93,7 @@ func (w *watcher) layout(s *trace.State) {
 	}
 }
 
-// single looks whether each segment is one allocation.
+// single checks that each segment is one allocation.
 func (w *watcher) single(s *trace.State) {
 	for i := range s.Segments {
 		g := &s.Segments[i]
@@ -103,10 +104,10 @@ func (w *watcher) single(s *trace.State) {
 	w.passed("uncached.sizes")
 }
 
-// snapshotsRead bounds how many snapshots of a stream are read.
+// snapshotsRead bounds how many snapshots of a stream the examination reads.
 const snapshotsRead = 4
 
-// part looks at a part of PyTorch's snapshot.
+// part checks a part of PyTorch's snapshot.
 func (w *watcher) part(f *wire.Frame) {
 	if f.Left > 0 || w.parts == snapshotsRead {
 		return

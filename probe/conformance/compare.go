@@ -13,7 +13,7 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// compare has streams of one program agree with each other.
+// compare checks that streams of one program agree with each other.
 func (e *examination) compare(streams []*watcher, lines *lineReader) {
 	main, past, newer := streams[0], streams[1], streams[2]
 	if lines != nil {
@@ -32,7 +32,7 @@ func (e *examination) compare(streams []*watcher, lines *lineReader) {
 	e.check("stream.past", len(past.counters) > 0, "a stream with ?past as without", "no batch of it came")
 }
 
-// agree has two streams say the same of what both have.
+// agree checks that two streams agree on all that both have.
 func (e *examination) agree(rule, want string, a, b *observation) {
 	both := 0
 	for at, first := range a.numbered {
@@ -46,8 +46,8 @@ func (e *examination) agree(rule, want string, a, b *observation) {
 	}
 }
 
-// agreeOnSteps has steps in batches be those of the messages; layers come with some
-// steps only.
+// agreeOnSteps checks that steps in batches equal those in messages. Only some
+// steps have layers.
 func (e *examination) agreeOnSteps(single, batched map[stepOf]trace.Step) {
 	text := func(s trace.Step) string { s.Layers = nil; return fmt.Sprintf("%+v", s) }
 	for at, s := range single {
@@ -58,20 +58,20 @@ func (e *examination) agreeOnSteps(single, batched map[stepOf]trace.Step) {
 	}
 }
 
-// moment is what an answer says of the memory as it was when it was made.
+// moment is an answer's numbers about the memory at the time of the answer.
 type moment struct {
 	rule      string
 	of        string
 	device    int
-	requested int64 // -1 where it is not said
+	requested int64 // -1 when missing
 	reserved  int64
 	allocated int64
-	info      *protocol.Info // nil of a snapshot
-	known     int64          // when it was so, 0 for when it had come; microseconds since 1970
-	at        int64          // when it had come, microseconds since 1970
+	info      *protocol.Info // nil for a snapshot
+	known     int64          // the time of the numbers, 0 for the time of arrival; microseconds since 1970
+	at        int64          // the time of arrival, microseconds since 1970
 }
 
-// infoMoment asks for the memory of now.
+// infoMoment asks for the current memory.
 func (e *examination) infoMoment(ctx context.Context) moment {
 	info, err := e.askInfo(ctx)
 	if err != nil || len(info.Devices) == 0 {
@@ -88,8 +88,7 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 	return m
 }
 
-// remember looks whether the memory that answers gave was there when the stream was
-// watched.
+// remember checks that the memory in answers also occurred in the watched stream.
 func (e *examination) remember(w *watcher, moments []moment) {
 	for _, m := range moments {
 		if m.rule == "" {
@@ -138,10 +137,10 @@ func (e *examination) lastStep(w *watcher, info *protocol.Info) {
 	}
 }
 
-// contentPickle is what a snapshot is sent as.
+// contentPickle is the content type of a snapshot.
 const contentPickle = "application/octet-stream"
 
-// answers checks that a rule's answer is good, and of a content type.
+// answers checks that a rule's answer succeeds and has a content type.
 func (e *examination) answers(rule string, response *http.Response, want string) bool {
 	kind := contentType(response.Header)
 	return e.check(rule, response.StatusCode == http.StatusOK && kind == want,

@@ -1,5 +1,5 @@
-// Package conformance plays viewer against a running probe and says, rule by rule,
-// whether it keeps docs/protocol.md: passed, broken, or not seen.
+// Package conformance acts as a viewer of a running probe and reports, rule by
+// rule, whether the probe keeps docs/protocol.md: passed, broken, or not seen.
 //
 //	Examine   runs the examiners, each of which asks or watches one thing   (examine.go)
 //	rules     the rules of the page by id, as far as they can be seen       (rules.go)
@@ -8,6 +8,7 @@
 //	lines     the same stream as lines of JSON                              (lines.go)
 //	Report    the outcome, as text and as JSON                              (report.go)
 //
-// It costs the program what a few viewers cost, and changes no setting unless it is
-// told to. What a program sends is bounded in memory and in time, whatever it is.
+// It costs the program as much as a few viewers, and changes no setting unless
+// the caller asks for that. Whatever a program sends, the examination takes
+// bounded memory and time.
 package conformance

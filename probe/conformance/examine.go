@@ -14,24 +14,25 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Options say how long and how hard a probe is examined. The zero value is useful.
+// Options say how long and how thoroughly to examine a probe. The zero value is
+// useful.
 type Options struct {
-	// For is how long its streams are watched, 0 for five seconds.
+	// For is how long to watch its streams, 0 for five seconds.
 	For time.Duration
-	// Change has a setting changed to another of its values and back. Otherwise one
-	// is set to the value that it has.
+	// Change makes the examination change a setting to another value and back.
+	// Otherwise it sets one to its current value.
 	Change bool
-	// Crowd takes all places that the probe has: other viewers are turned away for
-	// that moment.
+	// Crowd makes it take all places of the probe: the probe refuses other viewers
+	// for that moment.
 	Crowd bool
 	// Quick leaves out what takes ten seconds: viewers that do not read, and requests
 	// that do not end.
 	Quick bool
 
-	most time.Duration // that a test waits for what should come, 0 for as long as the page says
+	most time.Duration // how long a test waits for an answer, 0 for the time of the page
 }
 
-// within returns how long is waited for what the page gives so long.
+// within returns how long to wait for an answer with that limit in the page.
 func (e *examination) within(long time.Duration) time.Duration {
 	if e.o.most > 0 {
 		return min(e.o.most, long)
@@ -39,7 +40,7 @@ func (e *examination) within(long time.Duration) time.Duration {
 	return long
 }
 
-// DefaultFor is how long streams are watched when nothing else is said.
+// DefaultFor is how long streams are watched by default.
 const DefaultFor = 5 * time.Second
 
 // examination is one examination of one program.
@@ -47,11 +48,11 @@ type examination struct {
 	*ledger
 	o      Options
 	viewer *viewer
-	info   *protocol.Info // as it was first
+	info   *protocol.Info // the first answer
 }
 
 // Examine checks a program's probe. The target and the errors are those of
-// [attach.Dial]; what the probe does wrong is in the report.
+// [attach.Dial]. The report has the faults of the probe.
 func Examine(ctx context.Context, target string, o Options) (*Report, error) {
 	place, err := attach.Locate(ctx, target)
 	if err != nil {
@@ -67,7 +68,7 @@ func Examine(ctx context.Context, target string, o Options) (*Report, error) {
 	if err := e.examineVersion(ctx); err != nil {
 		return nil, err
 	}
-	if e.info.PID != 0 { // what cannot be read says nothing of what to ask next
+	if e.info.PID != 0 { // an unreadable answer does not say what to ask next
 		e.examineAll(ctx)
 	}
 	if ctx.Err() != nil {
@@ -84,8 +85,8 @@ func (e *examination) examineVersion(ctx context.Context) error {
 	return e.watch(ctx, asking{interval: protocol.DefaultInterval}, 0, ignore).version
 }
 
-// examineAll watches streams, and asks meanwhile. The first two are there while
-// anything is asked, and for some time after it.
+// examineAll watches streams and meanwhile sends requests. The first two streams
+// are open during all requests, and for some time after.
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
 	var main, past, newer *watcher
@@ -123,14 +124,14 @@ func (e *examination) examineAll(ctx context.Context) {
 	e.examineAfter(ctx)
 }
 
-// longest is for how long a stream is watched whose end something else is.
+// longest is how long to watch a stream that something else should end.
 const longest = time.Hour
 
-// ignore is for streams at whose begin nothing is asked.
+// ignore is for streams without requests at their begin.
 func ignore(*watcher) {}
 
-// examineIntervals asks for streams that are too quick and too slow, with the other
-// checksums.
+// examineIntervals asks for streams with too short and too long intervals, and
+// with the other checksums.
 func (e *examination) examineIntervals(ctx context.Context) {
 	for _, asked := range []asking{{interval: time.Millisecond, checksum: "crc32"}, {interval: 2 * time.Hour, checksum: "crc32c"}} {
 		w := e.watch(ctx, asked, min(e.o.For, time.Second), ignore)
@@ -140,7 +141,7 @@ func (e *examination) examineIntervals(ctx context.Context) {
 	}
 }
 
-// examineAnswers asks for everything that is answered at once.
+// examineAnswers makes all requests that have an immediate answer.
 func (e *examination) examineAnswers(ctx context.Context) []moment {
 	e.examineCapabilities(ctx)
 	e.examineRefusals(ctx)
@@ -155,7 +156,7 @@ func (e *examination) examineAnswers(ctx context.Context) []moment {
 	return moments
 }
 
-// examineAfter looks whether everything is as it was before.
+// examineAfter checks that the program still works as before.
 func (e *examination) examineAfter(ctx context.Context) {
 	if e.o.Crowd {
 		e.examineCrowd(ctx)

@@ -49,7 +49,7 @@ func (k kind) is(value json.RawMessage) bool {
 	return json.Unmarshal(value, into) == nil && string(value) != "null"
 }
 
-// askInfo asks the program who it is, for all examiners that need to know.
+// askInfo asks the program for its description, for all examiners that need it.
 func (e *examination) askInfo(ctx context.Context) (*protocol.Info, error) {
 	a, err := e.viewer.ask(ctx, get("/v1/info"))
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *examination) askInfo(ctx context.Context) (*protocol.Info, error) {
 	return e.readInfo(a), nil
 }
 
-// readInfo reads what the program says of itself, and looks at how it does.
+// readInfo reads the program's description, and checks its form.
 func (e *examination) readInfo(a *answer) *protocol.Info {
 	var info protocol.Info
 	o, err := a.object()
@@ -84,7 +84,7 @@ func (e *examination) readInfo(a *answer) *protocol.Info {
 	return &info
 }
 
-// orMissing is a value as it came.
+// orMissing formats a value, or says that it is missing.
 func orMissing(value json.RawMessage) string {
 	if value == nil {
 		return "missing"
@@ -99,12 +99,12 @@ func errorOr(err error, otherwise string) string {
 	return otherwise
 }
 
-// can reports whether the program says that it can do something.
+// can reports whether the program has a capability.
 func (e *examination) can(capability string) bool {
 	return slices.Contains(e.info.Capabilities, capability)
 }
 
-// examineInfo looks whether the program's sums grow.
+// examineInfo checks that the program's sums never shrink.
 func (e *examination) examineInfo(ctx context.Context) {
 	after, err := e.askInfo(ctx)
 	if err != nil {
@@ -117,12 +117,12 @@ func (e *examination) examineInfo(ctx context.Context) {
 	}
 }
 
-// examineOpen asks who the program is while a stream of it is open.
+// examineOpen asks the program for its description while a stream is open.
 func (e *examination) examineOpen(ctx context.Context, w *watcher) {
 	info, err := e.askInfo(ctx)
 	h := w.stream.Hello()
 	if err != nil || h == nil {
-		return // that was said elsewhere
+		return // another check reports that
 	}
 	e.check("info.viewers", info.Viewers > 0, "at least 1 viewer while a stream is open", "%d", info.Viewers)
 	said := fmt.Sprintf("pid %d, begun at %d, %s, %s, %s, %s, %v, read only %v", info.PID, info.Started, info.Command, info.User, info.Host, info.Writer, info.Capabilities, info.ReadOnly)

@@ -8,19 +8,18 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// lagged reads a stream, and notes for how long it was this machine that did not
-// come to read. A program waits for a reader that is late, so what it does late
-// meanwhile is no fault of it.
+// lagged reads a stream, and notes how long this machine was too busy to read. A
+// program waits for a late reader, so its own delay meanwhile is not its fault.
 type lagged struct {
 	from    io.Reader
 	last    time.Time     // when the last Read returned
-	most    time.Duration // the longest between two of them
-	away    time.Duration // all that lay between them
+	most    time.Duration // the longest time between two of them
+	away    time.Duration // all time between them
 	stalled atomic.Int64  // nanoseconds for which this process did not run
 	stop    chan struct{}
 }
 
-// newLagged returns a reader that close ends the watch of.
+// newLagged returns a reader. close stops its watch.
 func newLagged(from io.Reader) *lagged {
 	l := &lagged{from: from, last: time.Now(), stop: make(chan struct{})}
 	go l.watch()
@@ -29,8 +28,7 @@ func newLagged(from io.Reader) *lagged {
 
 func (l *lagged) close() { close(l.stop) }
 
-// watch notes how late this process comes to do what is due: all that is above one
-// turn of a clock.
+// watch notes how late this process runs its timer, beyond one tick.
 func (l *lagged) watch() {
 	const turn = 100 * time.Millisecond
 	clock := time.NewTicker(turn)
@@ -55,19 +53,19 @@ func (l *lagged) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// late returns for how long in all nothing was read that could have been.
+// late returns how long in total this process did not read available data.
 func (l *lagged) late() time.Duration {
 	return l.away + time.Since(l.last) + time.Duration(l.stalled.Load())
 }
 
-// batchEnd are the counters that end a batch.
+// batchEnd is the counters message that ends a batch.
 type batchEnd struct {
 	wire.Counters
 	late time.Duration // of the reader, until then
 }
 
-// since returns how much later the program says that it is than at the last batch,
-// and for how long of that this machine was late.
+// since returns how much the program's time advanced since the last batch, and
+// for how long of that this machine was late.
 func (b batchEnd) since(last batchEnd) (gap, late time.Duration) {
 	return time.Duration(b.Time-last.Time) * time.Microsecond, b.late - last.late
 }

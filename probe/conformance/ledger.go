@@ -7,11 +7,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Outcome is what was seen of a rule.
+// Outcome is the result of checking a rule.
 type Outcome int
 
-// A rule was kept wherever it was looked at, or was not, or there was nothing to
-// look at.
+// A rule passed every check, or was broken, or could not be checked.
 const (
 	NotSeen Outcome = iota
 	Passed
@@ -35,15 +34,15 @@ type Finding struct {
 // findingsKept bounds the findings of a rule.
 const findingsKept = 3
 
-// mark is what was seen of one rule.
+// mark holds the checks of one rule.
 type mark struct {
 	outcome  Outcome
-	why      string // of one that was not seen
+	why      string // why the rule was not seen
 	findings []Finding
 	count    int // of all findings
 }
 
-// ledger collects what was seen of each rule. Safe for concurrent use.
+// ledger collects the checks of each rule. Safe for concurrent use.
 type ledger struct {
 	mu    sync.Mutex
 	marks map[string]*mark
@@ -74,14 +73,14 @@ func (l *ledger) passed(rule string) {
 	m.outcome = max(m.outcome, Passed)
 }
 
-// unseen notes why there is nothing to see of a rule.
+// unseen notes why a rule cannot be checked.
 func (l *ledger) unseen(rule, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mark(rule).why = why
 }
 
-// broken notes that a rule was broken: what was wanted, and what was seen.
+// broken notes a broken rule: what it wants, and what the probe did.
 func (l *ledger) broken(rule, want, seen string, values ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,10 +93,10 @@ func (l *ledger) broken(rule, want, seen string, values ...any) {
 	}
 }
 
-// seenLength is how much of what was seen is shown, in bytes.
+// seenLength bounds the shown part of an observation, in bytes.
 const seenLength = 400
 
-// check notes that a rule was kept if ok, and else that it was broken.
+// check notes that a rule passed if ok, and else that it was broken.
 func (l *ledger) check(rule string, ok bool, want, seen string, values ...any) bool {
 	if ok {
 		l.passed(rule)

@@ -25,8 +25,9 @@ type line struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// lineReader reads a stream of lines into the words of an observation. It reads the
-// page's names by itself, so that what memtop writes is judged by the page.
+// lineReader reads a stream of lines into an observation. It has its own reader
+// for the page's names, so that memtop's own writer is also checked against the
+// page.
 type lineReader struct {
 	*ledger
 	observed *observation
@@ -51,7 +52,7 @@ func newLineReader(l *ledger) *lineReader {
 	}
 }
 
-// lines reads the stream as lines of JSON for so long from its first batch on.
+// lines reads the stream as lines of JSON for that long from its first batch on.
 func (e *examination) lines(ctx context.Context, long time.Duration) *lineReader {
 	r := newLineReader(e.ledger)
 	ctx, begun, end := window(ctx, e.within(answerWithin), long)
@@ -70,7 +71,7 @@ func (e *examination) lines(ctx context.Context, long time.Duration) *lineReader
 	in := bufio.NewReaderSize(response.Body, maxLine)
 	for {
 		text, err := in.ReadSlice('\n')
-		if err != nil { // what was not ended is no line: the stream may have been given up
+		if err != nil { // an unfinished line does not count: the examination may have closed the stream
 			e.check("lines.form", !errors.Is(err, bufio.ErrBufferFull), "lines of at most 16 MiB", "a longer one")
 			break
 		}
@@ -194,7 +195,7 @@ func entries[ID, T any](data []byte, table *[]ID, add func(T) (ID, error)) error
 	return nil
 }
 
-// of returns what a number stands for.
+// of returns the table entry with a number.
 func of[ID any](table []ID, n int) (ID, error) {
 	if n < 0 || n >= len(table) {
 		var none ID

@@ -23,17 +23,18 @@ func (w *watcher) hello(h *wire.Hello) {
 		"interval_ns %d", h.Interval)
 }
 
-// plausible reports whether a time is microseconds since 1970 and not of the
-// future. Seconds, milliseconds and nanoseconds are not, nor is a clock of the machine.
+// plausible reports whether a time can be microseconds since 1970, and not in the
+// future. Seconds, milliseconds, nanoseconds and the time since boot cannot.
 func plausible(us int64) bool { return us > earliest && us < latestNow() }
 
-// earliest is a time in microseconds since 1970 before which no program ran, in 2010.
+// earliest is a time in 2010, in microseconds since 1970. No program with a probe
+// is older.
 const earliest = 1_262_304_000_000_000
 
-// latestNow is a time in microseconds since 1970 that is still to come.
+// latestNow is a time slightly in the future, in microseconds since 1970.
 func latestNow() int64 { return time.Now().Add(time.Hour).UnixMicro() }
 
-// device looks whether hello has announced a device.
+// device checks that hello has announced a device.
 func (w *watcher) device(rule string, device int) {
 	if h := w.stream.Hello(); h != nil {
 		w.check(rule, slices.Contains(h.Devices, device), fmt.Sprint("a device of hello: ", h.Devices), "device %d", device)
@@ -47,7 +48,7 @@ func (w *watcher) resettled() {
 	}
 }
 
-// stepsKept bounds the steps that are kept to be compared.
+// stepsKept bounds the steps that are kept for comparison.
 const stepsKept = 1 << 12
 
 func (w *watcher) step(s *trace.Step) {
@@ -65,9 +66,10 @@ func (w *watcher) step(s *trace.Step) {
 	}
 }
 
-// stepEnds looks whether the message of a step came before this event, its end.
+// stepEnds checks that the message of a step did not arrive before this event,
+// its end.
 func (w *watcher) stepEnds(device int, number int64) {
-	if len(w.counters) > 0 { // the last steps of before come at the begin
+	if len(w.counters) > 0 { // the stream begins with earlier steps
 		w.check("message.step-after", w.lastStep[device] < number, "a step after its events", "step %d of device %d came before the event of its end", number, device)
 	}
 }
@@ -117,16 +119,16 @@ func (w *watcher) count(c wire.Counters) {
 	}
 }
 
-// lastSteps is how many steps a new stream may have of before it, beside one of each
-// device.
+// lastSteps is how many earlier steps a new stream may have, in addition to one
+// of each device.
 const lastSteps = 64
 
-// whole looks whether the first batch has all that a viewer needs.
+// whole checks that the first batch has all that a viewer needs.
 func (w *watcher) whole() {
 	const rule = "stream.begin"
 	h := w.stream.Hello()
 	if h == nil {
-		return // that it is not first was said
+		return // another check reports that hello is not first
 	}
 	for _, device := range h.Devices {
 		w.check(rule, w.memory[device] != nil || w.seen[wire.SnapshotFrame] > 0, "a base or a snapshot of each device of hello",
@@ -135,7 +137,7 @@ func (w *watcher) whole() {
 	if slices.Contains(h.Capabilities, protocol.CapabilityControl) {
 		w.check(rule, w.seen[wire.OptionsFrame] > 0, "options, where the program has settings", "none in the first batch")
 	}
-	steps, most := 0, lastSteps+2*len(h.Devices) // one of each device may have ended before and come meanwhile
+	steps, most := 0, lastSteps+2*len(h.Devices) // one of each device may have ended before and arrived meanwhile
 	for _, s := range w.steps {
 		if s.Time < w.opened {
 			steps++

@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// examineMetrics reads the metrics in each format, and compares them with what the
-// program says of itself before and after.
+// examineMetrics reads the metrics in each format, and compares them with
+// /v1/info before and after.
 func (e *examination) examineMetrics(ctx context.Context) {
 	if !e.can(protocol.CapabilityMetrics) {
 		return
@@ -48,8 +48,8 @@ func (e *examination) examineMetrics(ctx context.Context) {
 	}
 }
 
-// crowd are the viewers that were counted. They come and go while metrics are asked
-// for, those of the examination among them, so that one count in agreement is enough.
+// crowd compares the counts of viewers. Viewers come and go during the requests,
+// also those of the examination, so one equal count is enough.
 type crowd struct {
 	counted, agreed bool
 	got, want       float64 // of the last count
@@ -69,7 +69,7 @@ func (c *crowd) judge(e *examination) {
 	}
 }
 
-// compareMetrics has the samples be those of /v1/info.
+// compareMetrics checks that the samples equal those of /v1/info.
 func (e *examination) compareMetrics(format exposition.Format, got map[string]float64, before, after *protocol.Info, crowd *crowd) {
 	low, high := samplesOf(format, before), samplesOf(format, after)
 	still := before.Step == after.Step && sumsEqual(before, after)
@@ -95,8 +95,8 @@ func (e *examination) compareMetrics(format exposition.Format, got map[string]fl
 	}
 }
 
-// rounding is by how much seconds may differ from the nanoseconds that they were, as
-// each writer divides in its own way.
+// rounding is by how much seconds may differ from nanoseconds, since writers
+// divide in different ways.
 const rounding = 1e-9
 
 func sumsEqual(before, after *protocol.Info) bool {
@@ -108,7 +108,7 @@ func sumsEqual(before, after *protocol.Info) bool {
 	return true
 }
 
-// samplesOf returns what the metrics of a program with that info are.
+// samplesOf returns the metrics that a program with that info must have.
 func samplesOf(format exposition.Format, i *protocol.Info) map[string]float64 {
 	var text bytes.Buffer
 	if exposition.Write(&text, format, protocol.Metrics([]protocol.Measured{{Info: i}})) != nil {
@@ -116,7 +116,7 @@ func samplesOf(format exposition.Format, i *protocol.Info) map[string]float64 {
 	}
 	samples, err := exposition.Parse(format, text.String())
 	if err != nil {
-		return nil // its own numbers are at fault, and were looked at
+		return nil // the info itself is wrong, which another check reports
 	}
 	return samples
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// observation is what a stream said, in words that do not depend on its numbers of
-// tables: two streams of one program must say the same of the same event.
+// observation is the content of a stream, as text that does not depend on its
+// table numbers: two streams of one program must have the same text for the same
+// event.
 type observation struct {
-	numbered map[place]string // events, and bases by the event that comes next
+	numbered map[place]string // events, and bases by the next event
 }
 
 // place is an event of a device, or the base before it.
@@ -21,7 +22,7 @@ type place struct {
 	base   bool
 }
 
-// observedMost bounds what is kept of a stream.
+// observedMost bounds the observations kept of a stream.
 const observedMost = 1 << 15
 
 func newObservation() *observation { return &observation{make(map[place]string)} }

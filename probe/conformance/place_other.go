@@ -2,5 +2,5 @@
 
 package conformance
 
-// examinePlace has nothing to look at: file modes say nothing here.
+// examinePlace checks nothing: file modes have no meaning here.
 func (e *examination) examinePlace() {}

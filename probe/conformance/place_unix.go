@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// examinePlace looks at the socket and its folder. Who listens, and whether it is
-// the process that the socket is named for, was asked before a byte was sent.
+// examinePlace checks the socket and its folder. The connection has already
+// checked that the process in the socket's name listens there.
 func (e *examination) examinePlace() {
 	path := e.viewer.place.Socket()
 	folder, err := os.Stat(filepath.Dir(path))

@@ -5,35 +5,35 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// played is the memory of one device as the frames give it, by addresses and what
-// was asked for alone: the sizes of blocks are the reader's business.
+// played is the memory of one device according to the frames. It has only
+// addresses and requested bytes: the reader computes the sizes of blocks.
 type played struct {
 	next                int64              // number of the event that must come next
 	live                map[uint64]held    // by address
-	requested, reserved int64              // bytes, of now
+	requested, reserved int64              // current bytes
 	allocated           int64              // bytes of blocks, as of the last base
 	time                int64              // of the last event
-	sums                map[memorySum]bool // that there were
+	sums                map[memorySum]bool // all sums that occurred
 	uncached            bool               // no allocator keeps memory: each allocation is a segment
 }
 
 // held is live memory.
 type held struct {
-	bytes   int64 // that were asked for
+	bytes   int64 // requested
 	pending bool  // a free was requested
 }
 
-// memorySum is what a memory adds up to, in bytes.
+// memorySum is the totals of a memory, in bytes.
 type memorySum struct{ requested, reserved int64 }
 
-// sumsKept bounds what is kept of one device.
+// sumsKept bounds the sums kept of one device.
 const sumsKept = 1 << 18
 
 func newPlayed(uncached bool) *played {
 	return &played{sums: make(map[memorySum]bool), uncached: uncached}
 }
 
-// note remembers the sum of now.
+// note keeps the current sum.
 func (p *played) note() {
 	if len(p.sums) < sumsKept {
 		p.sums[memorySum{p.requested, p.reserved}] = true
@@ -65,7 +65,7 @@ func (p *played) hold(bytes int64) {
 	}
 }
 
-// uncached reports whether the program says that it has no caching allocator.
+// uncached reports whether the program declares that it has no caching allocator.
 func (w *watcher) uncached() bool {
 	for _, s := range w.stream.Hello().Settings {
 		if s.Key == "allocator" && s.Value == "none" {
@@ -75,7 +75,7 @@ func (w *watcher) uncached() bool {
 	return false
 }
 
-// events looks at a run of events. A rule that all of them keep is noted once.
+// events checks a run of events. It notes a rule once if all of them keep it.
 func (w *watcher) events(f *wire.Frame, names *trace.Tables) {
 	p, known := w.memory[f.Device]
 	if !w.check("events.first", known, "a base of the device before its events", "events of device %d, which had none", f.Device) {
@@ -118,7 +118,7 @@ func (w *watcher) timed(device int, p *played, us int64) {
 	}
 }
 
-// move plays an event, and looks whether the memory is as it says.
+// move plays an event, and checks that it fits the memory.
 func (w *watcher) move(p *played, v *trace.Event) {
 	at, live := p.live[v.Addr]
 	wrong := false
@@ -149,7 +149,7 @@ func (w *watcher) move(p *played, v *trace.Event) {
 	}
 }
 
-// alone looks at an event of a device without a caching allocator.
+// alone checks an event of a device without a caching allocator.
 func (w *watcher) alone(p *played, v *trace.Event) {
 	if v.Kind.Segment() {
 		w.broken("uncached.events", "no events 5 to 8", "event %d: %v", p.next, v.Kind)

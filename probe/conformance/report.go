@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Report is what came of an examination. Its texts are printable.
+// Report is the result of an examination. Its texts are printable.
 type Report struct {
 	Schema  string   `json:"schema"`
 	PID     int      `json:"pid"`
@@ -22,11 +22,11 @@ type Report struct {
 	Rules   []Result `json:"rules"`
 }
 
-// Result is what was seen of one rule.
+// Result is the outcome of one rule, with its findings.
 type Result struct {
 	Rule
 	Outcome  Outcome   `json:"outcome"`
-	Why      string    `json:"why,omitempty"` // it was not seen
+	Why      string    `json:"why,omitempty"` // why it was not seen
 	Findings []Finding `json:"findings,omitempty"`
 	Count    int       `json:"count,omitempty"` // of all findings
 }
@@ -56,8 +56,8 @@ func (e *examination) report() *Report {
 	return r
 }
 
-// Text prints a line for each group of rules, what was not seen, and in full what is
-// broken, so many cells wide.
+// Text prints a line for each group of rules, the rules not seen, and all broken
+// rules in full, within a width in cells.
 func (r *Report) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "process %d: %s\n\n", r.PID, trace.Shorten(r.Command, width-20))
@@ -76,7 +76,7 @@ func (r *Report) Text(w io.Writer, width int) error {
 	return err
 }
 
-// group is what was seen of the rules about one thing.
+// group counts the outcomes of the rules about one subject.
 type group struct {
 	name  string
 	count [len(outcomeNames)]int
@@ -125,14 +125,14 @@ func (r *Result) broken(b *strings.Builder, width int) {
 	}
 }
 
-// paragraph writes words after a lead, the lines that follow as far in as the lead is
-// long.
+// paragraph writes words after a lead. Later lines are indented by the length of
+// the lead.
 func paragraph(b *strings.Builder, lead, text string, width int) {
 	const leadMost = 10
 	b.WriteString(lead)
 	at, inner := len(lead), min(len(lead), leadMost)
 	for i, word := range strings.Fields(text) {
-		for ; at+len(word)+1 > width && len(word) > width-inner; at = inner { // a word that no line holds
+		for ; at+len(word)+1 > width && len(word) > width-inner; at = inner { // a word longer than a line
 			cut := max(1, width-at-1)
 			b.WriteString(word[:cut] + "\n" + strings.Repeat(" ", inner))
 			word = word[cut:]

@@ -23,7 +23,7 @@ type refusal struct {
 	status int
 }
 
-// refusals are those that cost a program nothing.
+// refusals are the refused requests that cost a program nothing.
 var refusals = []refusal{
 	{"http.404", get("/"), http.StatusNotFound},
 	{"http.404", get("/v1/nothing"), http.StatusNotFound},
@@ -40,7 +40,7 @@ var refusals = []refusal{
 	{"settings.name", request{method: http.MethodGet, path: "/v1/stream", viewer: "caf\xc3\xa9"}, http.StatusBadRequest},
 }
 
-// settingRefusals are those of a program whose settings can be changed.
+// settingRefusals are for a program whose settings can be changed.
 var settingRefusals = []refusal{
 	{"http.400", post("{\"set\":"), http.StatusBadRequest},
 	{"http.400", post("[1,2,3]"), http.StatusBadRequest},
@@ -52,7 +52,7 @@ var settingRefusals = []refusal{
 	{"prediction.refused", get("/v1/prediction?capacity=all"), http.StatusBadRequest},
 }
 
-// readOnlyRefusals are those of a program whose settings cannot be changed.
+// readOnlyRefusals are for a program whose settings cannot be changed.
 var readOnlyRefusals = []refusal{
 	{"settings.read-only", post("{\"set\":{\"none\":\"x\"}}"), http.StatusForbidden},
 	{"settings.read-only", get("/v1/prediction?key=none&value=x"), http.StatusForbidden},
@@ -62,7 +62,7 @@ func post(body string) request {
 	return request{method: http.MethodPost, path: "/v1/settings", body: body}
 }
 
-// examineRefusals asks for what makes no sense.
+// examineRefusals sends invalid requests.
 func (e *examination) examineRefusals(ctx context.Context) {
 	all := append([]refusal{}, refusals...)
 	switch {
@@ -92,17 +92,17 @@ func (e *examination) refused(ctx context.Context, r *refusal) {
 	}
 }
 
-// changeable reports whether the program says that its settings can be changed.
+// changeable reports whether the program allows changes of its settings.
 func (e *examination) changeable() bool {
 	return !e.info.ReadOnly && e.can(protocol.CapabilityControl)
 }
 
-// served are the paths of the capabilities that are asked for here.
+// served are the capabilities checked here, with their paths.
 var served = []struct{ capability, path string }{
 	{protocol.CapabilityMetrics, "/metrics"}, {protocol.CapabilityControl, "/v1/settings"},
 }
 
-// examineCapabilities asks for what is served, and with parameters that mean nothing.
+// examineCapabilities requests each served path, also with unknown parameters.
 func (e *examination) examineCapabilities(ctx context.Context) {
 	for _, s := range served {
 		if !e.can(s.capability) {
@@ -115,7 +115,7 @@ func (e *examination) examineCapabilities(ctx context.Context) {
 	e.check("http.unknown", err == nil && a.status == http.StatusOK, "status 200 with a parameter that is not known", "%v", statusOf(a, err))
 }
 
-// statusOf says what came of a request.
+// statusOf describes the answer to a request.
 func statusOf(a *answer, err error) string {
 	if err != nil {
 		return err.Error()
@@ -123,7 +123,7 @@ func statusOf(a *answer, err error) string {
 	return fmt.Sprintf("%v: status %d", short(a.request), a.status)
 }
 
-// short is a request whose path is not too long to be read.
+// short shortens a request's path for a message.
 func short(r request) string {
 	text := r.String()
 	if r.body != "" {
@@ -135,7 +135,7 @@ func short(r request) string {
 	return text
 }
 
-// errorOf looks at what a refusal says.
+// errorOf checks the body of a refusal.
 func (e *examination) errorOf(a *answer) {
 	const want = "one JSON object with one line of error, as " + contentJSON
 	var said struct {

@@ -2,18 +2,19 @@ package conformance
 
 import "strings"
 
-// Rule is a rule of docs/protocol.md that can be seen from outside, or one side of it.
+// Rule is a rule of docs/protocol.md that a viewer can check, or one aspect of
+// it.
 type Rule struct {
-	// Labels are what the page calls it: several, with blanks between, where they can
-	// only be seen together.
+	// Labels are the rule's labels in the page: several, separated by blanks, if
+	// they can only be checked together.
 	Labels string `json:"labels"`
-	Name   string `json:"name"` // what this side of it is called here
+	Name   string `json:"name"` // the name of this aspect
 	Text   string `json:"text"` // in a line
-	// unseen is why there may be nothing to see of it.
+	// unseen is why the rule may not be checkable.
 	unseen string
 }
 
-// Group is the first part of the name: what the rule is about.
+// Group is the first part of the name: the subject of the rule.
 func (r Rule) Group() string { group, _, _ := strings.Cut(r.Name, "."); return group }
 
 const (
@@ -139,7 +140,7 @@ var rules = []Rule{
 	{"X1", "metrics.values", "metrics are the numbers of /v1/info", "the program has no metrics"},
 }
 
-// unseeable are the rules of the page that nothing from outside can tell, and why.
+// unseeable are the rules of the page that no viewer can check, with the reason.
 var unseeable = map[string]string{
 	"S4": "it takes another user to be refused; memtop's side of it is asked before a byte is sent",
 	"F3": "it is about readers", "F4": "it is about readers", "F6": "it is about who records",

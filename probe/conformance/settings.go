@@ -13,7 +13,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// examineSettings asks what may be changed, and sets one to the value that it has.
+// examineSettings asks for the settings, and sets one to its current value.
 func (e *examination) examineSettings(ctx context.Context) {
 	if !e.can(protocol.CapabilityControl) {
 		return
@@ -55,7 +55,7 @@ func (e *examination) noSettings(why string) {
 	}
 }
 
-// settings asks for the settings, and returns nil where the answer is none.
+// settings asks for the settings, and returns nil if the answer is invalid.
 func (e *examination) settings(ctx context.Context, r request) *protocol.Settings {
 	const want = "status 200 and {options, changes}, as " + contentJSON
 	a, err := e.viewer.ask(ctx, r)
@@ -82,7 +82,7 @@ func (e *examination) settings(ctx context.Context, r request) *protocol.Setting
 	return &said
 }
 
-// set sets a setting, and has another viewer try it too.
+// set sets a setting, and tries to set it as another viewer too.
 func (e *examination) set(ctx context.Context, o *trace.Option, value string) bool {
 	body, err := json.Marshal(map[string]any{"set": map[string]string{o.Key: value}})
 	if err != nil {
@@ -105,9 +105,9 @@ func (e *examination) set(ctx context.Context, o *trace.Option, value string) bo
 	return true
 }
 
-// setAt asks for the value that a setting has, from a step on that has begun long ago.
+// setAt asks for a setting's current value from a step on that began long ago.
 func (e *examination) setAt(ctx context.Context, o *trace.Option) {
-	now, err := e.askInfo(ctx) // it may have made its first steps since it was looked at
+	now, err := e.askInfo(ctx) // it may have made its first steps since the last answer
 	if err != nil || now.Step < 2 {
 		e.unseen("settings.at", "the program has made no steps")
 		return
@@ -126,12 +126,12 @@ func (e *examination) setAt(ctx context.Context, o *trace.Option) {
 		return
 	}
 	var said protocol.Settings
-	_ = json.Unmarshal(a.body, &said) // without changes there is none that is refused
+	_ = json.Unmarshal(a.body, &said) // an empty answer has no refused change
 	ok := a.status == http.StatusConflict || len(said.Changes) == 1 && said.Changes[0].State == trace.Refused
 	e.check("settings.at", ok, "a change that is refused, of step 1", "status %d: %.100s", a.status, a.body)
 }
 
-// heldBy has another viewer try to change a setting.
+// heldBy tries to change a setting as another viewer.
 func (e *examination) heldBy(ctx context.Context, r request) {
 	r.viewer = "another-" + e.viewer.name
 	want := fmt.Sprintf("status 409 and holder %q", e.viewer.name)
@@ -141,14 +141,14 @@ func (e *examination) heldBy(ctx context.Context, r request) {
 		return
 	}
 	var said struct{ Holder string }
-	_ = json.Unmarshal(a.body, &said) // a holder that cannot be read is none
+	_ = json.Unmarshal(a.body, &said) // an unreadable holder counts as none
 	if e.check("settings.holder", a.status == http.StatusConflict && said.Holder == e.viewer.name, want, "another viewer: status %d: %.100s", a.status, a.body) {
 		e.errorOf(a)
 	}
 }
 
-// predict asks what another value of a setting would change: by itself, and as one of
-// several, which a program need not know.
+// predict asks what another value of a setting would change: alone, and as one of
+// several, which a program need not support.
 func (e *examination) predict(ctx context.Context, o *trace.Option) {
 	const want = `status 200 and {"predicted": …}`
 	alone := url.Values{"key": {o.Key}, "value": {otherThan(o)}}
@@ -157,7 +157,7 @@ func (e *examination) predict(ctx context.Context, o *trace.Option) {
 	e.predicted(ctx, several, want+", or status 400", http.StatusOK, http.StatusBadRequest)
 }
 
-// predicted asks for a prediction, which is answered with one of these states.
+// predicted asks for a prediction. The status must be one of the given ones.
 func (e *examination) predicted(ctx context.Context, query url.Values, want string, states ...int) {
 	a, err := e.viewer.ask(ctx, get("/v1/prediction?"+query.Encode()))
 	if err != nil {
@@ -174,7 +174,7 @@ func (e *examination) predicted(ctx context.Context, query url.Values, want stri
 	e.check("prediction.answer", ok, want, "%v: status %d: %.100s", query, a.status, a.body)
 }
 
-// examineEnd looks whether the right to change settings ends with the holder's last
+// examineEnd checks that the right to change settings ends with the holder's last
 // stream, or ten seconds after its change.
 func (e *examination) examineEnd(ctx context.Context) {
 	changing := ""
@@ -192,7 +192,7 @@ func (e *examination) examineEnd(ctx context.Context) {
 	e.check("settings.released", changing != e.viewer.name, "no holder after its last stream has ended", "changing is still %q", changing)
 }
 
-// How long some things may take that have an end by the page.
+// The time limits of the page.
 const (
 	leaseEnds      = 15 * time.Second
 	snapshotWithin = time.Minute

@@ -40,8 +40,8 @@ func (d driver) close() error {
 // does not have ends the process.
 func (d driver) has(symbol string) bool { return d.api.Extensions().LookupSymbol(symbol) == nil }
 
-// cards reads all cards; one that is divided is its instances. A card that fell
-// off the bus is left out.
+// cards reads all cards. A divided card is replaced by its instances. A card that
+// fell off the bus is left out.
 func (d driver) cards() ([]card, error) {
 	n, r := d.api.DeviceGetCount()
 	if r != nvml.SUCCESS {
@@ -71,7 +71,8 @@ func (d driver) divided(device nvml.Device) bool {
 	return r == nvml.SUCCESS && mode == nvml.DEVICE_MIG_ENABLE
 }
 
-// instances reads those of a card; without the right to, the card says so.
+// instances reads the instances of a card. Without the permission for that, it
+// returns the card with the reason.
 func (d driver) instances(device nvml.Device) (cards []card) {
 	n, r := device.GetMaxMigDeviceCount()
 	for i := range n {
@@ -92,7 +93,7 @@ func (d driver) instances(device nvml.Device) (cards []card) {
 	return cards
 }
 
-// named returns a card of which no more is known than which one it is.
+// named returns a card with only its identity.
 func (d driver) named(device nvml.Device) (c card) {
 	c.uuid, _ = device.GetUUID()
 	c.name, _ = device.GetName()
@@ -109,7 +110,7 @@ func busOf(device nvml.Device) string {
 	return string(id)
 }
 
-// read looks at one card or instance.
+// read reads one card or instance.
 func (d driver) read(device nvml.Device) card {
 	c := d.named(device)
 	memory, r := device.GetMemoryInfo()
@@ -138,9 +139,9 @@ func (d driver) read(device nvml.Device) card {
 	return c
 }
 
-// users returns the processes on a card, or why those that compute are not known.
-// One that both computes and draws is in both of the driver's lists, with the same
-// number.
+// users returns the processes on a card, or why the computing ones are unknown. A
+// process that both computes and draws is in both of the driver's lists, with the
+// same bytes.
 func users(device nvml.Device) (all []user, unlisted string) {
 	seen := make(map[uint32]bool)
 	computing, r := device.GetComputeRunningProcesses()
@@ -154,7 +155,7 @@ func users(device nvml.Device) (all []user, unlisted string) {
 		}
 		seen[p.Pid] = true
 		u := user{int(p.Pid), unknown}
-		if p.UsedGpuMemory <= math.MaxInt64 { // the greatest number of all means that it is not accounted for
+		if p.UsedGpuMemory <= math.MaxInt64 { // the greatest number means that the driver does not account for it
 			u.bytes = int64(p.UsedGpuMemory)
 		}
 		all = append(all, u)

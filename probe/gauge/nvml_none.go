@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// open asks the driver's own program.
+// open uses the driver's own program.
 func open() (library, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("memtop asks NVIDIA's driver on Linux only")

@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Program is whose devices are read.
+// Program is a program whose devices a Reader reads.
 type Program struct {
-	PID     int   // as the driver counts, which is as the machine does
-	Devices []int // as the program numbers them
-	// Environment returns the program's variables, "" for one it has not; nil
-	// knows none.
+	PID     int   // in the driver's namespace, which is the machine's
+	Devices []int // in the program's numbering
+	// Environment returns a variable of the program, "" if it is not set. nil means
+	// that no variable is known.
 	Environment func(name string) string
 }
 
 // # Which card is a device
 //
-// A program numbers the devices that CUDA shows it; the driver numbers all
-// cards, by their place on the bus. CUDA_VISIBLE_DEVICES chooses and orders
-// them by UUID or by number, and those numbers count in the order of the bus
-// only when CUDA_DEVICE_ORDER says so or all cards are of one kind: otherwise
-// the fastest comes first, and which that is only CUDA knows. A guess that is
-// wrong would show another user's card, so a card counts only when the driver
-// finds the program on it.
+// A program numbers the devices that CUDA shows it; the driver numbers all cards,
+// by their place on the bus. CUDA_VISIBLE_DEVICES chooses and orders them by UUID
+// or by number. Those numbers follow the order of the bus only when
+// CUDA_DEVICE_ORDER says so or all cards are of one kind. Otherwise the fastest
+// card comes first, and only CUDA knows which one that is. A wrong guess would
+// show another user's card, so a card counts only when the driver finds the
+// program on it.
 
-// card returns the card that a device of the program is, or the reason why that
-// or the card is not known.
+// card returns the card of a program's device, or the reason why the card, or its
+// numbers, are unknown.
 func (p Program) card(cards []card, device int) (*card, string) {
 	c, reason := p.choose(cards, device)
 	if reason == "" && c.unread != "" {
@@ -37,7 +37,7 @@ func (p Program) card(cards []card, device int) (*card, string) {
 	return c, reason
 }
 
-// choose returns the card that a device of the program is.
+// choose returns the card of a program's device.
 func (p Program) choose(cards []card, device int) (*card, string) {
 	onBus := make([]*card, len(cards))
 	for i := range cards {
@@ -63,8 +63,7 @@ func (p Program) choose(cards []card, device int) (*card, string) {
 	return c, reason
 }
 
-// hidden says of a card, if there is one, why it might have processes that are not
-// known.
+// hidden says why one of the cards may have unknown processes, if one may.
 func hidden(cards []*card) string {
 	for _, c := range cards {
 		switch {
@@ -93,7 +92,7 @@ func (p Program) visible(onBus []*card, device int) (*card, string) {
 	return byUUID(onBus, name)
 }
 
-// numbered returns the card with a number of CUDA's, if that is certain.
+// numbered returns the card with a CUDA number, if that is certain.
 func (p Program) numbered(onBus []*card, number int) (*card, string) {
 	order := p.variable("CUDA_DEVICE_ORDER")
 	alike := !slices.ContainsFunc(onBus, func(c *card) bool { return c.name != onBus[0].name })
@@ -106,7 +105,7 @@ func (p Program) numbered(onBus []*card, number int) (*card, string) {
 	return onBus[number], ""
 }
 
-// byUUID returns the one card whose UUID begins so, as CUDA allows.
+// byUUID returns the only card whose UUID has that prefix, as CUDA allows.
 func byUUID(onBus []*card, prefix string) (*card, string) {
 	var found *card
 	for _, c := range onBus {
@@ -114,7 +113,7 @@ func byUUID(onBus []*card, prefix string) (*card, string) {
 			continue
 		}
 		if found != nil {
-			return nil, "CUDA_VISIBLE_DEVICES is true of several cards"
+			return nil, "CUDA_VISIBLE_DEVICES matches several cards"
 		}
 		found = c
 	}

@@ -11,30 +11,31 @@ import (
 // unknown is the value of a gauge that could not be read.
 const unknown = -1
 
-// card is a device as the driver sees it, a part of one where it is divided.
+// card is a device as the driver sees it: a card, or an instance of a divided
+// card.
 type card struct {
 	uuid, name, bus                          string
 	total, used                              int64 // bytes
-	utilisation, temperature, powerMilliwatt int64 // unknown where the device does not say
+	utilisation, temperature, powerMilliwatt int64 // unknown if the device does not say
 	users                                    []user
-	unlisted                                 string // why its processes are not known; "" if they are
-	unread                                   string // why no more is known than its name; "" if it is
+	unlisted                                 string // why its processes are unknown; "" if they are known
+	unread                                   string // why only its name is known; "" if it was read
 }
 
-// user is a process on a card. Its bytes are unknown where the driver does not
+// user is a process on a card. Its bytes are unknown if the driver does not
 // account for them.
 type user struct {
 	pid   int
 	bytes int64
 }
 
-// library is where cards are read from: the driver's, or a test's.
+// library reads cards: it is the driver's library, or one of a test.
 type library interface {
 	cards() ([]card, error)
 	close() error
 }
 
-// Reader reads devices. It is owned by one goroutine.
+// Reader reads the gauges of devices. One goroutine owns it.
 type Reader struct {
 	library library
 	last    []card
@@ -42,11 +43,11 @@ type Reader struct {
 	at      time.Time // when these two were read
 }
 
-// fresh is for how long what was read stands for all programs of a machine: to ask
-// nvidia-smi for each of eight would take a second.
+// fresh is how long all programs of a machine share one reading: a call of
+// nvidia-smi for each of eight programs would take a second.
 const fresh = 500 * time.Millisecond
 
-// cards returns what the driver says, read now or just before.
+// cards returns the cards, read now or just before.
 func (r *Reader) cards() ([]card, error) {
 	if r.at.IsZero() || time.Since(r.at) > fresh {
 		r.last, r.failed = r.library.cards()
@@ -56,7 +57,7 @@ func (r *Reader) cards() ([]card, error) {
 }
 
 // Open loads the driver's management library. The error says in one line why
-// there is nothing to be read.
+// gauges cannot be read.
 func Open() (*Reader, error) {
 	l, err := open()
 	if err != nil {
@@ -68,9 +69,8 @@ func Open() (*Reader, error) {
 // Close unloads the library.
 func (r *Reader) Close() error { return r.library.close() }
 
-// Read looks at the devices of a program once. Where it is not known which
-// card a device is, that device has no gauge and the error says why; the gauges
-// of the others are good.
+// Read reads the devices of a program once. If the card of a device is unknown,
+// that device has no gauge and the error says why; the other gauges are valid.
 func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
 	cards, err := r.cards()
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
 	return gauges, err
 }
 
-// Users returns the processes that use a device, as the driver counts them.
+// Users returns the processes that use a device, by the driver's process ids.
 func (r *Reader) Users() ([]int, error) {
 	cards, err := r.cards()
 	var pids []int
@@ -104,7 +104,7 @@ func (r *Reader) Users() ([]int, error) {
 	return slices.Compact(pids), err
 }
 
-// gauge returns what c says, from the view of a process.
+// gauge returns the gauge of c for a process.
 func (c *card) gauge(pid int) trace.Gauge {
 	g := trace.Gauge{
 		Total: c.total, Used: c.used, Process: unknown,
@@ -123,7 +123,7 @@ func (c *card) gauge(pid int) trace.Gauge {
 	return g
 }
 
-// uses reports whether the driver knows of the process on this card.
+// uses reports whether the driver lists the process on this card.
 func (c *card) uses(pid int) bool {
 	for _, u := range c.users {
 		if u.pid == pid {

@@ -12,20 +12,22 @@ import (
 
 // # Without cgo
 //
-// A static program cannot load the driver's library. The driver brings a program
-// that does, nvidia-smi, and it is asked instead: its numbers are those of the
-// library, memory in whole MiB. It lists no instances of a card that is divided.
+// A static program cannot load the driver's library. The driver comes with a
+// program that can, nvidia-smi, so a static memtop runs that instead. It prints
+// the library's numbers, memory in whole MiB. It does not list the instances of a
+// divided card.
 
-// smi is that program.
+// smi reads cards with nvidia-smi.
 type smi struct{ path string }
 
-// smiLimit is how long it may take. A driver that no program uses starts for it.
+// smiLimit is how long nvidia-smi may take. If no other program uses the driver,
+// the driver must start first.
 const smiLimit = 10 * time.Second
 
-// smiPlaces are where it is if PATH does not have it.
+// smiPlaces are the paths of nvidia-smi if PATH does not have it.
 var smiPlaces = []string{"/usr/bin/nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}
 
-// openSMI finds it and asks once.
+// openSMI finds nvidia-smi and runs it once.
 func openSMI() (library, error) {
 	for _, name := range append([]string{"nvidia-smi"}, smiPlaces...) {
 		path, err := exec.LookPath(name)
@@ -97,8 +99,8 @@ const mebibyte = 1 << 20
 // userOf reads a row of userColumns.
 func userOf(row []string) user { return user{int(number(row[1], 1)), number(row[2], mebibyte)} }
 
-// number returns a value in units, unknown where the driver has none and says so
-// in words.
+// number returns a value in units, unknown if the driver prints words in place of
+// a number.
 func number(text string, unit float64) int64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -15,16 +15,18 @@ import (
 
 // # Settings of ranks that do not agree by themselves
 //
-// A change is asked of all ranks at the same time, and stays if a step of each has shown
-// it: the same step, one that none has begun when all have been asked, where they know of
-// such changes and count the same steps. If one refuses it, at once or when its step comes, or cannot be asked, the others
-// are set back to what they had: also those whose step has shown it already.
+// memtop asks all ranks for a change at the same time. The change stays if a step
+// of each rank has shown it. If all ranks support changes at a named step and
+// count the same steps, it is the same step for all, one that none has begun. If
+// a rank refuses the change, at once or at its step, or does not answer, memtop
+// sets the others back to their earlier value, also those whose step has already
+// shown the change.
 
-// Set asks all ranks for another value of a setting and returns the change as the one
-// noted it that is at a place among the members. It waits until steps of all have shown
-// the value. When ctx ends before a step of any has, the change is pending still. The
-// error says which rank refused, or made no step, and why; no rank keeps the value then,
-// as far as it can be asked.
+// Set asks all ranks for another value of a setting. It returns the change in the
+// form of the rank with the given index among the members. It waits until steps
+// of all ranks have shown the value. When ctx ends before any step has, the
+// change is still pending. The error says which rank refused, or made no step,
+// and why; then no rank that answers keeps the value.
 func (f *Follower) Set(ctx context.Context, at int, key, value string) (trace.Change, error) {
 	asked := make([]asked, len(f.ranks))
 	infos := f.infos(ctx)
@@ -47,11 +49,11 @@ func (f *Follower) Set(ctx context.Context, at int, key, value string) (trace.Ch
 	return trace.Change{}, err
 }
 
-// infos asks all ranks how they are; what cannot be asked is nil.
+// infos asks all ranks for their state; nil for a rank that does not answer.
 func (f *Follower) infos(ctx context.Context) []*protocol.Info {
 	list := make([]*protocol.Info, len(f.ranks))
 	f.each(func(i int, r *rank) {
-		_ = r.tell(ctx, func(ctx context.Context, t *attach.Teller) (err error) { // the change will say why
+		_ = r.tell(ctx, func(ctx context.Context, t *attach.Teller) (err error) { // the change will report the error
 			list[i], err = t.Info(ctx)
 			return err
 		})
@@ -59,13 +61,13 @@ func (f *Follower) infos(ctx context.Context) []*protocol.Info {
 	return list
 }
 
-// askingTime is how long ranks may take to hear of a change, all of them.
+// askingTime is how long all ranks together may take to receive a change.
 const askingTime = time.Second
 
-// commonStep returns the step with which a change is to begin in all ranks, by the pace
-// of the quickest. It is 0, for the next step of each, where not all know of such changes,
-// or they are further apart than ranks of one job are: they began to count at different
-// moments.
+// commonStep returns the step at which a change begins in all ranks, computed
+// from the pace of the fastest. It returns 0, the next step of each, if not all
+// ranks support that, or if their steps are too far apart for one job: then they
+// began to count at different moments.
 func commonStep(list []*protocol.Info) int64 {
 	var first, last, shortest int64
 	for i, now := range list {
@@ -84,7 +86,7 @@ func commonStep(list []*protocol.Info) int64 {
 	return last + ahead
 }
 
-// asked is what became of a change in one rank.
+// asked is the state of a change in one rank.
 type asked struct {
 	change trace.Change
 	err    error
@@ -99,10 +101,11 @@ func (f *Follower) each(do func(i int, r *rank)) {
 	all.Wait()
 }
 
-// settleEvery is how often ranks are asked whether their step has shown a change.
+// settleEvery is how often memtop asks ranks whether a step has shown a change.
 const settleEvery = 100 * time.Millisecond
 
-// settle waits until all ranks have shown a change. The error says which refused it.
+// settle waits until all ranks have shown a change. The error names a rank that
+// refused it.
 func (f *Follower) settle(ctx context.Context, all []asked) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -124,8 +127,8 @@ func (f *Follower) settle(ctx context.Context, all []asked) error {
 	return nil
 }
 
-// stalled says which rank has made no step while others did. Where none did, steps take
-// longer than anyone waits, and the change will come.
+// stalled names a rank that made no step while others did. If no rank did, the
+// steps are just slow, and the change will come.
 func stalled(ranks []*rank, all []asked) error {
 	applied := slices.ContainsFunc(all, func(a asked) bool { return a.change.State == trace.Applied })
 	for i, a := range all {
@@ -136,7 +139,7 @@ func stalled(ranks []*rank, all []asked) error {
 	return nil
 }
 
-// refusal says which ranks did not take a change, nil when all did.
+// refusal names the ranks that did not accept a change, nil when all did.
 func refusal(ranks []*rank, all []asked) error {
 	var first error
 	more := 0
@@ -158,7 +161,8 @@ func refusal(ranks []*rank, all []asked) error {
 	return first
 }
 
-// withdraw sets back what ranks have taken, and names those that cannot be asked to.
+// withdraw sets the ranks that accepted a change back, and names the ranks that
+// do not answer.
 func (f *Follower) withdraw(ctx context.Context, all []asked) string {
 	var mu sync.Mutex
 	var kept []string
@@ -177,7 +181,7 @@ func (f *Follower) withdraw(ctx context.Context, all []asked) string {
 	return strings.Join(kept, ", ")
 }
 
-// name is how messages call the rank.
+// name is the rank's name in messages.
 func (r *rank) name() string {
 	if p := r.member.Process; p.Info == nil || p.Info.Rank == nil {
 		return fmt.Sprintf("process %d", p.PID)
@@ -185,7 +189,7 @@ func (r *rank) name() string {
 	return fmt.Sprintf("rank %d", r.member.Process.Info.Rank.Rank)
 }
 
-// change asks the rank for another value, from a step on, 0 for the next one.
+// change asks the rank for another value, from a step on; 0 is the next step.
 func (r *rank) change(ctx context.Context, v trace.Value, step int64) (a asked) {
 	a.err = r.tell(ctx, func(ctx context.Context, t *attach.Teller) error {
 		made, err := t.Change(ctx, []trace.Value{v}, step)
@@ -197,7 +201,7 @@ func (r *rank) change(ctx context.Context, v trace.Value, step int64) (a asked) 
 	return a
 }
 
-// became asks what became of a change.
+// became asks for the state of a change.
 func (r *rank) became(ctx context.Context, c trace.Change) asked {
 	a := asked{change: c}
 	a.err = r.tell(ctx, func(ctx context.Context, t *attach.Teller) error {
@@ -222,8 +226,8 @@ func (f *Follower) Predict(ctx context.Context, at int, changes []trace.Value) (
 	return p, err
 }
 
-// tell asks the rank something over a connection of its own: the one that follows may be
-// waiting.
+// tell sends the rank a request over a separate connection: the following one may
+// be waiting for an answer.
 func (r *rank) tell(ctx context.Context, say func(context.Context, *attach.Teller) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

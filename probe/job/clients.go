@@ -8,15 +8,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Clients are the ranks that were attached to. The screen closes those that it lets go;
-// closing one again does nothing. It is safe for concurrent use.
+// Clients are the clients of the ranks to which memtop is attached. The screen
+// closes those that it drops; closing one again does nothing. It is safe for
+// concurrent use.
 type Clients struct {
 	mu    sync.Mutex
-	ready *attach.Client // was attached to before, nil once it was taken
+	ready *attach.Client // the first client, nil once it was taken
 	all   []*attach.Client
 }
 
-// NewClients returns the one that was attached to already.
+// NewClients returns clients that begin with an existing one.
 func NewClients(ready *attach.Client) *Clients { return &Clients{ready: ready} }
 
 // Open returns the client of a process.
@@ -34,7 +35,7 @@ func (o *Clients) Open(p attach.Process, dial func() (*attach.Client, error)) (t
 	return c, nil
 }
 
-// take returns the client that is there already, once.
+// take returns the existing client, once.
 func (o *Clients) take(p attach.Process) *attach.Client {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,6 +55,6 @@ func (o *Clients) Close() {
 		_ = o.ready.Close() // it was only read from
 	}
 	for _, c := range o.all {
-		_ = c.Close() // again, if the screen has done so
+		_ = c.Close() // the screen may have closed it already
 	}
 }

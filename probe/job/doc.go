@@ -1,4 +1,4 @@
-// Package job follows all ranks of a job at once: it asks each of them again and again
-// how it is, and keeps a row of each for a screen. What is inside of one rank is for
+// Package job follows all ranks of a job at once. It regularly asks each rank for
+// its state, and keeps a row of each for a screen. For the inside of one rank see
 // [attach.Client].
 package job

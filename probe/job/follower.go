@@ -14,14 +14,14 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Member is a rank that is followed, and where it runs.
+// Member is a rank to follow, and its machine.
 type Member struct {
 	Machine attach.Machine
 	Process attach.Process // with its Info, unless it did not answer
 }
 
-// target is what the machine calls the process: here its socket, since a pid may have
-// several.
+// target is the name of the process for its machine. On this machine it is the
+// socket, since a pid may have several.
 func (m *Member) target() string {
 	if m.Process.Host == "" {
 		return m.Process.Socket
@@ -31,18 +31,18 @@ func (m *Member) target() string {
 
 // Options say how to follow.
 type Options struct {
-	// Interval is how often each rank is asked, 0 for 100 ms. Of a large job it is
-	// more: no more than a thousand questions a second are asked.
+	// Interval is how often each rank is asked, 0 for 100 ms. In a large job ranks
+	// are asked less often: the follower sends at most a thousand requests a second.
 	Interval time.Duration
-	// Gauge looks at a program's devices from outside, every second, as that of
-	// [attach.DialOptions]; nil when there is nothing to look with. Those of one
-	// machine are looked at one after the other, machines at the same time.
+	// Gauge reads the gauges of a program's devices every second, as in
+	// [attach.DialOptions]; nil for none. The follower reads the devices of one
+	// machine one after the other, and different machines at the same time.
 	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
 }
 
-// perQuestion is the least time that each question has of all, and perRow the least that
-// each row has until rows are published again: nearly all cells of a screen of many ranks
-// change then, faster than anyone reads.
+// perQuestion is the least time for each request. perRow is the least time for
+// each row until rows are published again: nearly all cells of a screen of many
+// ranks change then, faster than a user can read.
 const (
 	perQuestion = time.Millisecond
 	perRow      = 3 * time.Millisecond
@@ -53,12 +53,12 @@ type Follower struct {
 	o       Options
 	ranks   []*rank
 	rows    atomic.Pointer[[]ranks.Row]
-	changed chan struct{} // never closed: ranks come back
+	changed chan struct{} // never closed: ranks may come back
 	cancel  context.CancelFunc
 	all     sync.WaitGroup
 }
 
-// Follow begins to follow ranks, whose order the rows have. The caller closes the
+// Follow begins to follow ranks. The rows have their order. The caller closes the
 // follower.
 func Follow(members []Member, o Options) *Follower {
 	if o.Interval <= 0 {
@@ -72,12 +72,12 @@ func Follow(members []Member, o Options) *Follower {
 	}
 	f.publish(time.Now())
 	for _, r := range f.ranks {
-		f.all.Go(func() { r.follow(ctx, o.Interval) }) // all at the same time, to be woken once for all
+		f.all.Go(func() { r.follow(ctx, o.Interval) }) // with the same timer, so that the process wakes once for all
 	}
 	f.all.Go(func() { f.run(ctx) })
 	if o.Gauge != nil {
 		for _, there := range f.machines() {
-			go f.look(ctx, there) // which a driver that does not answer may hold up for good
+			go f.look(ctx, there) // a driver that does not answer may block it for ever
 		}
 	}
 	return f
@@ -97,7 +97,7 @@ func (f *Follower) Close() {
 	f.all.Wait()
 }
 
-// run publishes what came, at most once in each interval.
+// run publishes new rows, at most once in each interval.
 func (f *Follower) run(ctx context.Context) {
 	tick := time.NewTicker(max(f.o.Interval, time.Duration(len(f.ranks))*perRow))
 	defer tick.Stop()
@@ -116,7 +116,7 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// publish makes the rows of now and reports whether any is another than before.
+// publish makes the current rows and reports whether any has changed.
 func (f *Follower) publish(now time.Time) bool {
 	rows, fresh := make([]ranks.Row, len(f.ranks)), false
 	for i, r := range f.ranks {
@@ -129,7 +129,7 @@ func (f *Follower) publish(now time.Time) bool {
 	return fresh
 }
 
-// lookEvery is how often devices are looked at from outside.
+// lookEvery is how often the gauges of devices are read.
 const lookEvery = time.Second
 
 // machines returns the ranks of each machine.
@@ -142,7 +142,7 @@ func (f *Follower) machines() map[string][]*rank {
 	return by
 }
 
-// look looks at the devices of the ranks of one machine, one after the other.
+// look reads the gauges of the ranks of one machine, one after the other.
 func (f *Follower) look(ctx context.Context, there []*rank) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

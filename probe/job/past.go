@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// What is kept of each rank's past: looks for a small chart, and ends of steps for what
-// grows.
+// The past of each rank: levels for a small chart, and ends of steps for growth.
 const (
 	looksKept = 64
 	stepsKept = 64
 )
 
-// past is what was seen of a rank before. It is owned by the goroutine that asks it.
+// past is the history of a rank. The goroutine that asks the rank owns it.
 type past struct {
-	recent []int64 // the most of each while; what was handed out of it never changes
-	most   int64   // of the while that has not ended
+	recent []int64 // the most of each period; slices that were handed out never change
+	most   int64   // of the current period
 	until  time.Time
 	steps  []stepEnd
 }
 
-// stepEnd is what was allocated when a step had ended.
+// stepEnd is the allocated bytes at the end of a step.
 type stepEnd struct{ number, allocated int64 }
 
-// lookFor is how long each look of the chart is. The chart moves on as often: it must not
-// have the whole screen drawn anew each time that a rank is asked.
+// lookFor is the length of a period of the chart. The chart moves on as often, so
+// that the screen is not redrawn each time a rank is asked.
 const lookFor = time.Second
 
-// look notes what is allocated now and returns the most of each while before.
+// look notes the allocated bytes and returns the most of each earlier period.
 func (p *past) look(allocated int64, now time.Time) []int64 {
 	p.most = max(p.most, allocated)
 	if now.Before(p.until) {
@@ -41,8 +40,8 @@ func (p *past) look(allocated int64, now time.Time) []int64 {
 	return slices.Clip(p.recent[from:])
 }
 
-// ended notes the end of a step, unless it was seen before. A step before the last is of
-// another run: nothing is known of that one yet.
+// ended notes the end of a new step. A step with a lower number than the last
+// belongs to another run, whose history is empty.
 func (p *past) ended(number, allocated int64) {
 	if n := len(p.steps); n > 0 && p.steps[n-1].number >= number {
 		if p.steps[n-1].number == number {
@@ -54,12 +53,12 @@ func (p *past) ended(number, allocated int64) {
 	p.steps = p.steps[max(len(p.steps)-stepsKept, 0):]
 }
 
-// leastSteps are as many as it takes to tell growth from what a step happens to leave.
+// leastSteps is how many steps are needed to tell growth from noise.
 const leastSteps = 16
 
-// growth returns by how many bytes the ends of steps grow with each step: as much as they
-// do in the first half of what was seen and in the second. What is allocated once, such as
-// by another setting, is no growth.
+// growth returns by how many bytes the ends of steps grow with each step. Both
+// halves of the history must show the growth: memory that is allocated once, such
+// as by another setting, is no growth.
 func (p *past) growth() int64 {
 	half := len(p.steps) / 2
 	if len(p.steps) < leastSteps {
@@ -72,9 +71,9 @@ func (p *past) growth() int64 {
 	return min(a, b)
 }
 
-// slope returns by how many bytes the ends of steps grow with each: the median of what
-// they did between each step and the one half of all later, so that single steps, such as
-// the first, weigh nothing.
+// slope returns by how many bytes the ends of steps grow with each step. It is
+// the median over pairs of steps that are half the history apart, so that single
+// steps, such as the first, have no effect.
 func slope(steps []stepEnd) int64 {
 	half := len(steps) / 2
 	slopes := make([]int64, 0, stepsKept)

@@ -12,18 +12,18 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// rank is one of those that are followed, and what is known of it.
+// rank is a followed rank with its state.
 type rank struct {
 	member Member
-	past   past // of the goroutine that asks
+	past   past // owned by the goroutine that asks
 
 	mu       sync.Mutex
 	row      ranks.Row
 	seen     []trace.Gauge // from outside
 	answered time.Time
-	ended    bool   // there is no such process any more
-	fresh    bool   // row is newer than what was taken
-	problem  string // that was taken last
+	ended    bool   // the process has ended
+	fresh    bool   // row is newer than the last published one
+	problem  string // the last published problem
 }
 
 func newRank(m Member) *rank {
@@ -36,21 +36,21 @@ func newRank(m Member) *rank {
 	return r
 }
 
-// follow asks the rank in every interval. While it does not answer it is waited for:
-// only its own row gets old.
+// follow asks the rank in every interval, and waits for its answer: while that is
+// missing, only the rank's own row gets old.
 func (r *rank) follow(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		r.ask(ctx, tick)
-		select { // a program that is gone, or refuses, is not asked at every tick
+		select { // does not ask a program that has ended, or refuses, at every tick
 		case <-time.After(comeBack):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// comeBack is how long a rank that could not be asked is left alone.
+// comeBack is the pause after a failed request to a rank.
 const comeBack = time.Second
 
 // patience is how long a rank may take to answer one question.
@@ -100,7 +100,7 @@ func (r *rank) take(row ranks.Row, now time.Time) {
 	r.row, r.answered, r.fresh, r.ended = row, now, true, false
 }
 
-// fail notes why the rank could not be asked.
+// fail notes why a request to the rank failed.
 func (r *rank) fail(err error) {
 	var none *attach.NoProbeError
 	r.mu.Lock()
@@ -108,11 +108,12 @@ func (r *rank) fail(err error) {
 	r.ended = errors.As(err, new(*attach.NotFoundError)) || errors.As(err, &none)
 }
 
-// silentAfter is how long a rank may say nothing before it is shown as lost: longer than
-// what a busy program takes.
+// silentAfter is how long a rank may be silent before it is shown as lost: longer
+// than a busy program takes.
 const silentAfter = 2 * time.Second
 
-// latest returns the rank's row as of now, and whether it is another than the last time.
+// latest returns the rank's current row, and whether it has changed since the
+// last call.
 func (r *rank) latest(now time.Time, interval time.Duration) (ranks.Row, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

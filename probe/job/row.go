@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// RowOf returns what a program says of its rank, of the device that its last step was
-// on. Growth and Recent take more than one answer.
+// RowOf returns the row of a rank from its program's answer, for the device of
+// its last step. Growth and Recent need more than one answer.
 func RowOf(p attach.Process, i *protocol.Info) ranks.Row {
 	d := deviceOf(i)
 	row := ranks.Row{
@@ -56,7 +56,7 @@ func settingsOf(values []trace.Value) map[string]string {
 	return all
 }
 
-// look puts into a row what was last seen of its device from outside.
+// look puts the last gauge of its device into a row.
 func look(row *ranks.Row, seen []trace.Gauge) {
 	for _, g := range seen {
 		if g.Device == row.Device {

@@ -11,11 +11,12 @@ import (
 
 // # Ranks that were never looked at
 //
-// A program that measures its memory only while it is watched refuses changes before the
-// first look: it does not know what they would do. Of a job one rank is watched, the one
-// that is shown. So the others are watched too while a setting is changed.
+// Some programs measure their memory only while a viewer watches. They refuse
+// changes before the first measurement, because they cannot predict the effect.
+// The screen watches only the shown rank of a job. So memtop watches the other
+// ranks too while it changes a setting.
 
-// unseen returns the ranks that have made steps and measured none.
+// unseen returns the ranks that have made steps and measured none of them.
 func (f *Follower) unseen(infos []*protocol.Info) []*rank {
 	var list []*rank
 	for i, now := range infos {
@@ -26,11 +27,13 @@ func (f *Follower) unseen(infos []*protocol.Info) []*rank {
 	return list
 }
 
-// lookedWithin is how many steps of the slowest rank it may take until all were looked at.
+// lookedWithin is how many steps of the slowest rank the first measurement of all
+// ranks may take.
 const lookedWithin = 5
 
-// watch watches ranks until each has measured a step, or that takes too long: what is
-// wrong then the change will say. It goes on until the returned function is called.
+// watch watches ranks and returns when each has measured a step, or when that
+// takes too long: the change will then report the error. The watch lasts until
+// the caller calls the returned function.
 func (f *Follower) watch(ctx context.Context, unseen []*rank) (leave func()) {
 	watching, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

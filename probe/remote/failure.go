@@ -12,25 +12,25 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// errSilent is a machine that does not answer.
+// errSilent means that a machine does not answer.
 var errSilent = errors.New("it does not answer")
 
-// notStartedError is a command that is not to be had here.
+// notStartedError means that a command does not exist on this machine.
 type notStartedError struct {
 	program string
 	error
 }
 
-// versionError is a bridge of another version.
+// versionError means that the bridge has another version.
 type versionError struct{ theirs int }
 
 func (e *versionError) Error() string {
 	return fmt.Sprintf("its memtop speaks version %d of the bridge, and this one version %d", e.theirs, Version)
 }
 
-// endedError is a command that ended, and what it said.
+// endedError is a command that ended, with its output.
 type endedError struct {
-	err    error // that was noticed first
+	err    error // the first error
 	status int
 	said   string
 }
@@ -38,7 +38,8 @@ type endedError struct {
 func (e *endedError) Error() string { return e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// because returns an error with how the command of the link ended. It has ended.
+// because adds to an error how the link's command ended. The command must have
+// ended.
 func (l *link) because(err error) error {
 	ended := &endedError{err: err, said: l.said.String()}
 	if exit := (*exec.ExitError)(nil); errors.As(l.failure, &exit) {
@@ -55,7 +56,7 @@ func (w *Way) failure(cause, remedy string) *attach.HostError {
 	return &attach.HostError{Host: w.host, Cause: trace.Printable(cause), Remedy: remedy}
 }
 
-// because says what an error of starting or using a bridge means.
+// because translates an error of starting or using a bridge.
 func (w *Way) because(err error) error {
 	var missing *notStartedError
 	var version *versionError
@@ -75,7 +76,7 @@ func (w *Way) otherVersion(cause string, theirs int) error {
 	return w.of(w.failure(cause, "install the same memtop on both"), &wire.VersionError{Theirs: theirs, Ours: Version})
 }
 
-// of says which class of errors one is.
+// of sets the class of an error.
 func (*Way) of(e *attach.HostError, class error) error {
 	e.Because = class
 	return e
@@ -88,12 +89,12 @@ const (
 	sshFailed     = 255
 )
 
-// explain says what it means that a command ended.
+// explain translates the end of a command.
 func (w *Way) explain(e *endedError) error {
 	last := lastLine(e.said)
 	switch {
 	case strings.Contains(e.said, `there is no command "bridge"`):
-		return w.otherVersion("its memtop is too old to lead here", 0)
+		return w.otherVersion("its memtop is too old to be a bridge", 0)
 	case e.status == notFound:
 		return w.of(w.failure("there is no "+w.memtop+w.where(), w.copy()), fs.ErrNotExist)
 	case e.status == notExecutable:
@@ -117,7 +118,7 @@ func (w *Way) explain(e *endedError) error {
 	return w.failure(errLost.Error(), "")
 }
 
-// where says where the memtop was looked for.
+// where says where the far end looked for memtop.
 func (w *Way) where() string {
 	if strings.Contains(w.memtop, "/") {
 		return " there"
@@ -129,7 +130,8 @@ func (w *Way) copy() string {
 	return "copy this memtop there, or name the one there with --remote-memtop PATH"
 }
 
-// failures are what ssh and srun say, as far as it has a class and a remedy of its own.
+// failures are the messages of ssh and srun that have a class and a remedy of
+// their own.
 var failures = []struct {
 	says   string
 	class  error
@@ -142,7 +144,7 @@ var failures = []struct {
 	{"Access/permission denied", fs.ErrPermission, func(*Way) string { return "ask as the user of the job" }},
 }
 
-// lastLine returns the last line of what a command said that is worth showing.
+// lastLine returns the last useful line of a command's output.
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	line := strings.TrimSpace(strings.TrimRight(lines[len(lines)-1], "\r"))

@@ -9,27 +9,26 @@ import (
 	"strconv"
 )
 
-// Version is that of the bridge: what its two ends say to each other beside the
-// protocol of programs.
+// Version is the version of the bridge's own protocol, which its two ends speak
+// beside the programs' protocol.
 const Version = 1
 
-// greets begins the line with which a bridge makes itself known. What came before
-// it was printed on the way: by the shell's start files, for example.
+// greets is the begin of a bridge's greeting. Earlier output has another source,
+// for example the shell's start files.
 const greets = "\x8fmemtop bridge "
 
 // maxNoise is how many bytes may come before the greeting.
 const maxNoise = 64 << 10
 
-// greet says that a bridge begins here.
+// greet writes the greeting of a bridge.
 func greet(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s%d\n", greets, Version)
 	return err
 }
 
-var errNoise = errors.New("it sends something else than memtop bridge does")
+var errNoise = errors.New("its output is not that of memtop bridge")
 
-// awaitGreeting reads until a bridge has made itself known, and returns its
-// version.
+// awaitGreeting reads up to a bridge's greeting, and returns its version.
 func awaitGreeting(r *bufio.Reader) (version int, err error) {
 	for left := maxNoise; left > 0; {
 		line, err := r.ReadSlice('\n')

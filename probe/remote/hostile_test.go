@@ -73,7 +73,7 @@ const quickly = 500 * time.Millisecond
 var pinging = limits{silence: 100 * time.Millisecond, pings: quickly}
 
 func TestFarEndsThatAreNoBridge(t *testing.T) {
-	const noBridge = "host gpu7: it sends something else than memtop bridge does"
+	const noBridge = "host gpu7: its output is not that of memtop bridge"
 	tests := map[string]struct {
 		limits limits
 		says   string
@@ -174,7 +174,7 @@ func TestWhatACommandSaysWhenItFails(t *testing.T) {
 	}{
 		"no memtop there":     {"echo 'bash: memtop: command not found' >&2; exit 127", "there is no memtop in its PATH", fs.ErrNotExist},
 		"one that is no file": {"echo 'sh: 1: memtop: Permission denied' >&2; exit 126", "memtop cannot be run there: sh: 1: memtop: Permission denied", fs.ErrPermission},
-		"an old memtop":       {`echo 'memtop: there is no command "bridge"; try: memtop help' >&2; exit 2`, "its memtop is too old to lead here", nil},
+		"an old memtop":       {`echo 'memtop: there is no command "bridge"; try: memtop help' >&2; exit 2`, "its memtop is too old to be a bridge", nil},
 		"an unknown key":      {"printf 'No ED25519 host key is known for gpu7\\r\\nHost key verification failed.\\r\\n' >&2; exit 255", "Host key verification failed.", fs.ErrPermission},
 		"no key of ours":      {"echo 'me@gpu7: Permission denied (publickey).' >&2; exit 255", "me@gpu7: Permission denied (publickey).", fs.ErrPermission},
 		"an unknown name":     {"echo 'ssh: Could not resolve hostname gpu7: Name or service not known' >&2; exit 255", "Could not resolve hostname gpu7: Name or service not known", fs.ErrNotExist},

@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// link is one bridge that runs, and the connection to it. Safe for concurrent use.
+// link is a running bridge, with the connection to it. Safe for concurrent use.
 type link struct {
 	command *exec.Cmd
-	in      io.Closer // the bridge's standard input, whose end is its end
-	said    *tail     // on standard error
+	in      io.Closer // the bridge's standard input: closing it ends the bridge
+	said    *tail     // the command's standard error
 	pipe    *pipe
 	http    *http.ClientConn // nil until the bridge has greeted
 	ended   chan struct{}    // closed when the command has ended
-	failure error            // of the command; to be read after ended
+	failure error            // of the command; valid after ended
 }
 
-// How long a command may take to end after its standard input has, and then after
-// it was told to.
+// How long a command may take to end after its standard input was closed, and
+// then after a signal.
 const (
 	endsWithin = 2 * time.Second
-	letGo      = time.Second // of what children of the command hold open
+	letGo      = time.Second // of pipes that children of the command keep open
 )
 
-// ahead is how many bytes of a stream may wait here to be read.
+// ahead is how many unread bytes of a stream may wait here.
 const ahead = 1 << 20
 
-// start starts the command of a way, and waits until the bridge there has greeted or ctx is
-// done. The error says what the command did instead.
+// start starts the command of a way, and waits for the bridge's greeting or until
+// ctx is done. The error says what the command did instead.
 func start(ctx context.Context, w *Way, ask bool) (*link, error) {
-	l := &link{command: exec.Command(w.program, w.arguments(ask)...), said: new(tail), ended: make(chan struct{})} //nolint:noctx // it is ended by its input, see reap
+	l := &link{command: exec.Command(w.program, w.arguments(ask)...), said: new(tail), ended: make(chan struct{})} //nolint:noctx // closing its input ends it, see reap
 	l.command.Stderr, l.command.WaitDelay = l.said, letGo
 	in, err := l.command.StdinPipe()
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *link) meet(ctx context.Context, r *bufio.Reader, limits limits) error {
 // close ends the bridge. It does not wait.
 func (l *link) close() { _ = l.pipe.Close() }
 
-// kill ends a bridge that nothing is to be waited for of.
+// kill ends a bridge by force.
 func (l *link) kill() {
 	l.close()
 	_ = l.command.Process.Kill() // it may have ended
@@ -96,13 +96,13 @@ func (l *link) kill() {
 // reap ends the command: by the end of its input, or else by force.
 func (l *link) reap() {
 	defer close(l.ended)
-	_ = l.in.Close() // its end is what matters
+	_ = l.in.Close() // an error does not matter
 	kill := time.AfterFunc(endsWithin, func() { _ = l.command.Process.Kill() })
 	defer kill.Stop()
 	l.failure = l.command.Wait()
 }
 
-// lost reports whether nothing more goes through the link.
+// lost reports whether the link is broken.
 func (l *link) lost() bool {
 	select {
 	case <-l.pipe.closed:
@@ -112,7 +112,7 @@ func (l *link) lost() bool {
 	}
 }
 
-// send makes a request of the far end. The caller closes the answer.
+// send sends a request to the far end. The caller closes the answer.
 func (l *link) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://bridge"+path, body)
 	if err != nil {
@@ -125,10 +125,10 @@ func (l *link) send(ctx context.Context, method, path string, body io.Reader) (*
 	return response, err
 }
 
-// errLost is a link that broke while it was used.
+// errLost means that a link broke during use.
 var errLost = errors.New("the connection broke off")
 
-// tail keeps the last of what a command says. Safe for concurrent use.
+// tail keeps the end of a command's output. Safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -137,7 +137,7 @@ type tail struct {
 // maxTail is how many bytes are kept.
 const maxTail = 4 << 10
 
-// Write keeps the end of p, and of what came before.
+// Write appends p, and keeps the end.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

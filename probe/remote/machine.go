@@ -18,36 +18,36 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Machine is an [attach.Far] at the other end of a link. When the link is lost, the
-// next question starts a bridge again; it is not asked for a password then, for a
-// screen may have the terminal. Safe for concurrent use.
+// Machine is an [attach.Far] at the other end of a link. When the link is lost,
+// the next request starts a bridge again. ssh then may not ask for a password,
+// because a screen may own the terminal. Safe for concurrent use.
 type Machine struct {
 	way Way
-	ctx context.Context // of everything that is started; done when the machine is closed
+	ctx context.Context // for all that the machine starts; done when it is closed
 	end context.CancelFunc
 	all sync.WaitGroup // attempts
 
 	mu      sync.Mutex
 	now     *attempt  // the newest, nil before the first
 	failed  int       // attempts in a row
-	notWait time.Time // before which no attempt is made, after one that failed
+	notWait time.Time // no attempt before this time, after a failed one
 }
 
-// attempt is a bridge that is being started, runs or did not come to run.
+// attempt is a bridge that is starting, runs, or failed to start.
 type attempt struct {
-	done chan struct{} // closed when the following is known
+	done chan struct{} // closed when the fields below are set
 	link *link
 	err  error
 }
 
-// How long is waited after an attempt that failed.
+// How long to wait after a failed attempt.
 const (
 	firstWait   = time.Second // doubled with each
 	longestWait = 30 * time.Second
-	deniedWait  = time.Minute // after one that was not let in, which a host may count
+	deniedWait  = time.Minute // after a refused login, since a host may count those
 )
 
-// maxAnswer is how many bytes an answer may have: room for a thousand programs.
+// maxAnswer bounds the bytes of an answer: room for a thousand programs.
 const maxAnswer = 16 << 20
 
 // Open starts a bridge and waits until it has greeted. With ask, ssh may ask the user
@@ -70,7 +70,7 @@ func Open(ctx context.Context, way Way, ask bool) (*Machine, error) {
 	return m, nil
 }
 
-// Close ends the bridge and waits until nothing of the machine runs any more.
+// Close ends the bridge and waits for all goroutines of the machine.
 func (m *Machine) Close() {
 	m.mu.Lock()
 	m.end() // no attempt begins any more
@@ -152,7 +152,7 @@ func (m *Machine) current() *attempt {
 	return m.attemptLocked(false)
 }
 
-// over reports whether it is known what came of the attempt.
+// over reports whether the attempt has succeeded or failed.
 func (a *attempt) over() bool {
 	select {
 	case <-a.done:
@@ -162,7 +162,7 @@ func (a *attempt) over() bool {
 	}
 }
 
-// up reports whether the attempt led to a link that is not lost.
+// up reports whether the attempt has a working link.
 func (a *attempt) up() bool { return a.over() && a.err == nil && !a.link.lost() }
 
 // up reports whether there is a link.
@@ -198,7 +198,7 @@ func (m *Machine) Locate(ctx context.Context, target string) (attach.Process, er
 	return r.from(m.way.host), err
 }
 
-// Condition is described at [attach.Far]. A link that is lost is not made again for it.
+// Condition is described at [attach.Far]. It does not restore a lost link.
 func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Condition, err error) {
 	if !m.up() {
 		return c, m.way.failure(errLost.Error(), "")
@@ -207,7 +207,7 @@ func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Con
 	return c, err
 }
 
-// Gauge looks at the devices of a process from outside, there.
+// Gauge reads the gauges of a process's devices on that machine.
 func (m *Machine) Gauge(ctx context.Context, p attach.Process, devices []int) (seen []trace.Gauge, err error) {
 	query := of(p)
 	for _, device := range devices {
@@ -231,18 +231,18 @@ func (m *Machine) Connect(ctx context.Context, p attach.Process) (net.Conn, erro
 		return nil, m.lost(l, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		defer func() { _ = conn.Close() }() // what matters of it has been read
+		defer func() { _ = conn.Close() }() // the needed part has been read
 		return nil, m.read(response, nil)
 	}
 	return conn, nil
 }
 
-// of is the process that a request is about.
+// of makes the parameters that name a request's process.
 func of(p attach.Process) url.Values {
 	return url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}
 }
 
-// ask asks the far end a question.
+// ask sends the far end a request.
 func (m *Machine) ask(ctx context.Context, path string, value any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.way.limits.filled().answers, m.way.failure(errSilent.Error(), ""))
 	defer cancel()
@@ -287,7 +287,7 @@ func (m *Machine) malformed(reason string) error {
 	return &attach.MalformedError{Who: "the bridge on " + m.way.host, What: "answer", Reason: reason}
 }
 
-// lost returns why a link was lost, as far as its command said.
+// lost returns why a link was lost, as far as its command reported it.
 func (m *Machine) lost(l *link, err error) error {
 	if !errors.Is(err, errLost) {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Machines are those that the user named, each with one bridge for all that is asked
-// of it. Safe for concurrent use; the fields are set before.
+// Machines are the machines that the user named, each with one bridge for all
+// requests. Safe for concurrent use; the fields are set before.
 type Machines struct {
 	Memtop string      // the program to run on them, "" for the one in the PATH there
 	MayAsk func() bool // whether ssh may ask for a password
@@ -28,7 +28,7 @@ type Machines struct {
 	byHost map[string]*entry
 }
 
-// entry is a machine that is reached, or was not.
+// entry is a machine that was reached, or failed to be.
 type entry struct {
 	once sync.Once
 	far  *Machine
@@ -48,7 +48,7 @@ func (m *Machines) of(host string) *entry {
 	return m.byHost[host]
 }
 
-// Reached returns those that are reached, by name.
+// Reached returns the reached machines, by name.
 func (m *Machines) Reached() []attach.Machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,21 +61,21 @@ func (m *Machines) Reached() []attach.Machine {
 	return list
 }
 
-// lookWithin is how long a machine may take to look at devices.
+// lookWithin is how long a machine may take to read gauges.
 const lookWithin = 5 * time.Second
 
-// Gauge looks at the devices of a process on a machine that is reached.
+// Gauge reads the gauges of a process's devices on a reached machine.
 func (m *Machines) Gauge(p attach.Process, devices []int) ([]trace.Gauge, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()
 	far := m.of(p.Host).far
 	if far == nil {
-		return nil, &attach.HostError{Host: p.Host, Cause: "it was let go"}
+		return nil, &attach.HostError{Host: p.Host, Cause: "memtop has closed the connection"}
 	}
 	return far.Gauge(ctx, p, devices)
 }
 
-// forget drops a host that was not reached, so that it can be tried again.
+// forget drops a host that could not be reached, so that it can be tried again.
 func (m *Machines) forget(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,8 +96,8 @@ func (m *Machines) Close() {
 	m.byHost = nil
 }
 
-// Split divides HOST:PID; a name without a number means a choice there. What is a
-// file here is no process elsewhere.
+// Split divides HOST:PID. A name without a number means a choice on that host.
+// The name of a file on this machine is no process on another one.
 func Split(target string) (host, process string, ok bool) {
 	at := strings.LastIndexByte(target, ':')
 	if at <= 0 || strings.Contains(target[:at], "/") {
@@ -113,8 +113,8 @@ func Split(target string) (host, process string, ok bool) {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), process, true
 }
 
-// On returns the machine that a target is on, and what it means there. The error is a
-// [*NameError] or an [*attach.HostError].
+// On returns the machine of a target, and the target on that machine. The error
+// is a [*NameError] or an [*attach.HostError].
 func (m *Machines) On(ctx context.Context, target string) (attach.Machine, string, error) {
 	host, process, ok := Split(target)
 	if !ok {
@@ -128,7 +128,7 @@ func (m *Machines) On(ctx context.Context, target string) (attach.Machine, strin
 	return there, process, err
 }
 
-// ssh returns the way to a host. A name that is none has the remedy.
+// ssh returns the way to a host. The error of an invalid name has the remedy.
 func (m *Machines) ssh(host, remedy string) (Way, error) {
 	way, err := SSH(host, m.Memtop)
 	if name := new(NameError); errors.As(err, &name) {
@@ -137,8 +137,8 @@ func (m *Machines) ssh(host, remedy string) (Way, error) {
 	return way, err
 }
 
-// reach starts a bridge once for all who ask for the machine. With ask, ssh may ask for
-// a password.
+// reach starts one bridge for all callers that ask for the machine. With ask, ssh
+// may ask for a password.
 func (m *Machines) reach(ctx context.Context, way Way, ask bool) (attach.Machine, error) {
 	one := m.of(way.Host())
 	one.once.Do(func() {
@@ -152,8 +152,9 @@ func (m *Machines) reach(ctx context.Context, way Way, ask bool) (attach.Machine
 	return attach.Through(one.far), nil
 }
 
-// reachAll starts bridges on many machines at a time. Where a password is needed they
-// are gone to again, one after another. Each machine or its error is in its place.
+// reachAll starts bridges on many machines at a time. It then tries the machines
+// that need a password again, one after another. The results are in the order of
+// the machines.
 func (m *Machines) reachAll(ctx context.Context, ways []Way) ([]attach.Machine, []error) {
 	reached, failed := make([]attach.Machine, len(ways)), make([]error, len(ways))
 	var all sync.WaitGroup
@@ -169,8 +170,8 @@ func (m *Machines) reachAll(ctx context.Context, ways []Way) ([]attach.Machine, 
 	return reached, failed
 }
 
-// Ways returns how to go to hosts, each once, or to the machines of a job of Slurm's,
-// where one is named. The error is a [*NameError] or an [*attach.HostError].
+// Ways returns the ways to hosts, each once, or to the machines of a Slurm job if
+// one is named. The error is a [*NameError] or an [*attach.HostError].
 func (m *Machines) Ways(ctx context.Context, hosts []string, slurm string) ([]Way, error) {
 	if slurm != "" {
 		return Slurm(ctx, slurm, m.Memtop)
@@ -187,8 +188,8 @@ func (m *Machines) Ways(ctx context.Context, hosts []string, slurm string) ([]Wa
 	return slices.CompactFunc(ways, func(a, b Way) bool { return a.Host() == b.Host() }), nil
 }
 
-// Discover returns the processes of all these machines, and an error for each machine
-// that did not say.
+// Discover returns the processes of all these machines, and an error for each
+// machine that did not answer.
 func (m *Machines) Discover(ctx context.Context, ways []Way) ([]attach.Process, []error, error) {
 	reached, failed := m.reachAll(ctx, ways)
 	found := make([][]attach.Process, len(ways))

@@ -27,7 +27,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// address is that of a pipe, which has none.
+// address is the address of a pipe, which has none.
 type address struct{}
 
 func (address) Network() string { return "pipe" }
@@ -39,7 +39,7 @@ func (p *pipe) SetDeadline(time.Time) error      { return nil }
 func (p *pipe) SetReadDeadline(time.Time) error  { return nil }
 func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
-// only is a listener of one connection, which ends with it.
+// only is a listener with one connection, and ends with it.
 type only struct {
 	*pipe
 	accepted bool

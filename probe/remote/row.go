@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// row is a process on its way from another machine.
+// row is a process, encoded for transport from another machine.
 type row struct {
 	PID     int             `json:"pid"`
 	Socket  string          `json:"socket"`
@@ -32,7 +32,7 @@ func rowsOf(all []attach.Process) []row {
 	return rows
 }
 
-// from returns the process that a machine sent, with texts that can be shown.
+// from returns the process that a machine sent, with printable texts.
 func (r *row) from(host string) attach.Process {
 	p := attach.Process{
 		Host: host, PID: max(0, r.PID), Socket: trace.Printable(r.Socket), User: trace.Printable(r.User), Command: trace.Printable(r.Command), Info: r.Info,
@@ -49,12 +49,13 @@ func (r *row) from(host string) attach.Process {
 	return p
 }
 
-// unencrypted is HTTP/2 alone, which the way between both ends encrypts.
+// unencrypted is HTTP/2 without TLS: ssh or srun already protects the connection.
 func unencrypted() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetUnencryptedHTTP2(true)
 	return p
 }
 
-// silent is the log of what either end of HTTP/2 has to say beside its errors.
+// silent discards the log lines of both ends of HTTP/2. Their errors are
+// returned.
 var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -16,31 +16,31 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// What a bridge takes of its viewer, which opens a stream for each program that it
-// follows and a few for a moment.
+// The limits of a bridge's viewer, which opens a stream for each followed program
+// and a few short ones.
 const (
 	mostStreams = 4096
 	streamAhead = 64 << 10 // bytes of a request that wait for a program
 )
 
-// Silence is how long either end of a link may be silent before it is asked whether
-// it is there, and then how long it may take to answer. The program's socket gives up
-// a viewer that takes nothing for five seconds; this is about links.
+// Silence is how long an end of a link may be silent before the other end pings
+// it, and then how long it may take to answer. This is about links: a program's
+// socket has its own limit of five seconds for a viewer that does not read.
 const (
 	silence = 4 * time.Second
 	pings   = 5 * time.Second
 )
 
-// Options say what a bridge has beside package attach. The zero value is usable.
+// Options configure a bridge. The zero value is usable.
 type Options struct {
-	// Gauge looks at a program's devices from outside; it is called by one goroutine at a
-	// time. It is nil where there is nothing to look with.
+	// Gauge reads the gauges of a program's devices. One goroutine calls it at a
+	// time. It is nil if there is no source of gauges.
 	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
 }
 
-// Serve is the far end of a link: it leads from in and out to the programs of this
-// machine, with the trust of package attach, until the other end has gone or ctx is
-// done.
+// Serve is the far end of a link: it connects in and out with the programs of
+// this machine, with the checks of package attach, until the other end has gone
+// or ctx is done.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := greet(out); err != nil {
 		return err
@@ -97,10 +97,10 @@ const (
 	connectPath   = "/bridge/connect"   // ?pid=&socket=; then the bytes of both directions
 )
 
-// errNoGauge is why a machine's devices are not looked at.
-var errNoGauge = errors.New("there is nothing to look at its devices with")
+// errNoGauge means that a machine has no source of gauges.
+var errNoGauge = errors.New("it has no driver to ask about its devices")
 
-// look looks at the devices of a process.
+// look reads the gauges of a process's devices.
 func (o *Options) look(r *http.Request) ([]trace.Gauge, error) {
 	if o.Gauge == nil {
 		return nil, errNoGauge
@@ -116,11 +116,11 @@ func (o *Options) look(r *http.Request) ([]trace.Gauge, error) {
 }
 
 func identity(r *http.Request) (pid int, socket string) {
-	pid, _ = strconv.Atoi(r.URL.Query().Get("pid")) // no process has 0
+	pid, _ = strconv.Atoi(r.URL.Query().Get("pid")) // no process has the id 0
 	return pid, r.URL.Query().Get("socket")
 }
 
-// reply answers a request by a value, or by the error that came of it.
+// reply answers a request with a value, or with an error.
 func reply(w http.ResponseWriter, value any, err error) {
 	status := http.StatusOK
 	if err != nil {
@@ -131,7 +131,8 @@ func reply(w http.ResponseWriter, value any, err error) {
 	_ = json.NewEncoder(w).Encode(value) // a viewer that has left needs no answer
 }
 
-// connect joins the request to the socket of a program, until one of both ends.
+// connect joins the request to the socket of a program, until one of the two
+// ends.
 func connect(w http.ResponseWriter, r *http.Request) {
 	conn, err := connection(r)
 	if err != nil {
@@ -139,20 +140,20 @@ func connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })()
-	go func() { // ends with the request, whose body does then
+	go func() { // ends when the request's body ends
 		_, _ = io.Copy(conn, r.Body)
 		_ = conn.Close()
 	}()
 	control := http.NewResponseController(w)
-	_ = control.Flush() // the viewer waits to hear that there is a connection
+	_ = control.Flush() // the viewer waits for the news that there is a connection
 	_, _ = io.Copy(flushing{w, control}, conn)
 }
 
-// connection connects to the very process that the viewer knows.
+// connection connects to exactly the process that the viewer knows.
 func connection(r *http.Request) (net.Conn, error) {
 	pid, socket := identity(r)
 	place, err := attach.Locate(r.Context(), strconv.Itoa(pid))
-	if err == nil && place.Process().Socket != socket { // it has several, or is another one
+	if err == nil && place.Process().Socket != socket { // it has several sockets, or is another process
 		place, err = attach.Locate(r.Context(), socket)
 	}
 	switch {

@@ -17,13 +17,14 @@ import (
 // slurmWithin is how long Slurm may take to say where a job runs.
 const slurmWithin = 30 * time.Second
 
-// mostNodes is how many machines a job may have, and maxSlurm how many bytes Slurm's
+// mostNodes bounds the machines of a job. maxSlurm bounds the bytes of Slurm's
 // answer.
 const mostNodes = 1024
 
-// Slurm returns the ways to all machines of a job: a step of the job on each, which
-// takes nothing from the others. memtop is the program to run there, "" for the one in
-// the PATH there. The error is a [*NameError] or an [*attach.HostError].
+// Slurm returns the ways to all machines of a job: a step of the job on each,
+// which takes no resources from other steps. memtop is the program to run there,
+// "" for the one in that machine's PATH. The error is a [*NameError] or an
+// [*attach.HostError].
 func Slurm(ctx context.Context, job, memtop string) ([]Way, error) {
 	w := Way{test: "squeue --jobs=" + job, install: "run memtop where Slurm's commands are: on a login node"}
 	if strings.IndexFunc(job, func(c rune) bool { return !strings.ContainsRune("0123456789_+", c) }) >= 0 || job == "" {
@@ -55,8 +56,8 @@ func Slurm(ctx context.Context, job, memtop string) ([]Way, error) {
 	return ways, nil
 }
 
-// srun returns the way to a machine by a step of a job. Without --unbuffered Slurm would
-// keep what is sent until a line ends.
+// srun returns the way to a machine by a step of a job. Without --unbuffered
+// Slurm would hold output back until the end of a line.
 func srun(job, host, memtop string) Way {
 	memtop = cmp.Or(memtop, "memtop")
 	return Way{
@@ -68,7 +69,7 @@ func srun(job, host, memtop string) Way {
 	}
 }
 
-// output returns the lines that a command prints, which are few.
+// output returns the few lines that a command prints.
 func (w *Way) output(ctx context.Context, name string, arguments ...string) ([]string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	said := new(tail)

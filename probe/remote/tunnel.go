@@ -25,7 +25,7 @@ func (l *link) open(ctx context.Context, path string) (net.Conn, *http.Response,
 	called := context.AfterFunc(ctx, cancel)
 	response, err := l.send(lasting, http.MethodPost, path, body)
 	if !called() && err == nil {
-		_ = response.Body.Close() // it was called off
+		_ = response.Body.Close() // the caller cancelled it
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -35,8 +35,8 @@ func (l *link) open(ctx context.Context, path string) (net.Conn, *http.Response,
 	return &tunnel{request, response.Body, cancel}, response, nil
 }
 
-// Read reads what the program sent. A link that is lost is a connection that breaks
-// off, as it would be without a bridge.
+// Read reads what the program sent. When the link is lost the connection breaks
+// off, as it would without a bridge.
 func (t *tunnel) Read(p []byte) (int, error) {
 	n, err := t.response.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -51,7 +51,7 @@ func (t *tunnel) Write(p []byte) (int, error) { return t.request.Write(p) }
 // Close ends the connection.
 func (t *tunnel) Close() error {
 	t.cancel()
-	_ = t.request.Close() // it always can
+	_ = t.request.Close() // closing a pipe cannot fail
 	return t.response.Close()
 }
 

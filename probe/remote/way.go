@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Way is how a bridge is started on a machine: a command.
+// Way is the command that starts a bridge on a machine.
 type Way struct {
 	host    string // how the user calls the machine
 	program string
-	options []string // before what is to be run there
+	options []string // before the remote command
 	silent  []string // options that keep the program from asking the user
-	run     []string // what is to be run there
-	memtop  string   // which memtop that is
-	test    string   // a command by which the user may see what is wrong
-	install string   // what to do when there is no such program here
+	run     []string // the remote command
+	memtop  string   // the memtop in the remote command
+	test    string   // a command with which the user can find the fault
+	install string   // what to do if this machine lacks the program
 	limits  limits   // for a test's patience, the zero value for a user's
 }
 
 // limits are how long a machine may take.
 type limits struct {
-	greets  time.Duration // a bridge that needs no answer of the user's
+	greets  time.Duration // a bridge that needs no answer from the user
 	answers time.Duration // a question
 	silence time.Duration // before it is asked whether it is there
-	pings   time.Duration // to say so
+	pings   time.Duration // to answer a ping
 }
 
-// filled returns l with a user's patience where it says nothing.
+// filled returns l with defaults for a user in place of zeros.
 func (l limits) filled() limits {
 	return limits{
 		greets: cmp.Or(l.greets, 20*time.Second), answers: cmp.Or(l.answers, 15*time.Second),
@@ -37,10 +37,10 @@ func (l limits) filled() limits {
 	}
 }
 
-// Host returns how the user calls the machine.
+// Host returns the user's name of the machine.
 func (w Way) Host() string { return w.host }
 
-// arguments returns those of the program.
+// arguments returns the arguments of the program.
 func (w *Way) arguments(ask bool) []string {
 	var all []string
 	if !ask {
@@ -54,9 +54,9 @@ func (w *Way) arguments(ask bool) []string {
 // and jump hosts. memtop is the program to run there, "" for the one in the PATH there.
 // The error is a [*NameError].
 //
-// It goes through a connection that the user's ssh already has, but never becomes the
-// one that others go through, which the end of memtop would end. Forwardings of the
-// configuration are for the user's own sessions.
+// It uses a shared connection of the user's ssh if there is one, but never
+// becomes the shared connection itself, because that would end with memtop.
+// Forwardings of the configuration are for the user's own sessions.
 func SSH(host, memtop string) (Way, error) {
 	if err := checkHost(host); err != nil {
 		return Way{}, err
@@ -72,14 +72,15 @@ func SSH(host, memtop string) (Way, error) {
 	}, nil
 }
 
-// NameError is a name that no machine or job has, and that a command could take for
-// something else.
+// NameError is an invalid name of a machine or job, which a command could take
+// for something else.
 type NameError struct{ Name, Of, Remedy string }
 
-// Error says what it is not.
+// Error says what the name is not.
 func (e *NameError) Error() string { return fmt.Sprintf("%q is not %s", e.Name, e.Of) }
 
-// checkHost refuses a name that ssh could take for an option, and one that is none.
+// checkHost refuses an invalid name, and a name that ssh could take for an
+// option.
 func checkHost(host string) error {
 	name := host[strings.LastIndexByte(host, '@')+1:]
 	plain := strings.IndexFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f || c > 0x7f && c < 0xa0 }) < 0
@@ -89,7 +90,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// quoted returns a path as a shell takes it for one word, with ~/ for what it is.
+// quoted quotes a path as one word for a shell, with a working ~/.
 func quoted(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return "~/" + Word(rest)
@@ -97,7 +98,7 @@ func quoted(path string) string {
 	return Word(path)
 }
 
-// Word returns a text as a shell takes it for one word, and for nothing else.
+// Word quotes a text so that a shell takes it as one word.
 func Word(text string) string {
 	special := func(c rune) bool {
 		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/,@%=:", c)

@@ -8,7 +8,7 @@ import (
 )
 
 // The chart's size in its own units, which the browser scales. The script has
-// more columns than the picture, to zoom into.
+// more columns than the picture, so that the user can zoom in.
 const (
 	chartWidth   = 1000
 	chartHeight  = 260
@@ -31,7 +31,7 @@ type chart struct {
 type chartBand struct{ Name, Class, Path, Size string }
 
 // chartLine is a line across the chart with its text: at a height for the grid,
-// at an event for marks.
+// or at an event for marks.
 type chartLine struct {
 	At          string
 	Text, Class string
@@ -61,7 +61,8 @@ func (s snapshot) chart() *chart {
 	return c
 }
 
-// draw stacks the bands that are ever seen and lays the reserved line over them.
+// draw stacks the bands that are not always empty, and draws the reserved line
+// over them.
 func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen []int64) {
 	now := s.index.Timeline(analysis.ByCategory, s.event, s.event+1, 1).Columns[0].Bands
 	floor := make([]int64, len(t.Columns))
@@ -81,8 +82,7 @@ func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen [
 	c.Reserved = string(scale.steps(nil, floor, false))
 }
 
-// marks shows the moment that the page is about, the peak, and where memory ran
-// out.
+// marks shows the page's moment, the peak, and each out-of-memory event.
 func (c *chart) marks(s snapshot, scale *chartScale) {
 	const mostOOMs = 50
 	for i, o := range s.index.OOMs() {

@@ -2,7 +2,7 @@ package export
 
 import "github.com/memtop/memtop/snapshots/analysis"
 
-// chartData is what the page's script reads: nothing but numbers.
+// chartData is the input of the page's script: only numbers.
 type chartData struct {
 	Events   int       `json:"events"`
 	Top      int64     `json:"top"`            // the level at the upper edge
@@ -12,7 +12,7 @@ type chartData struct {
 	Bands    [][]int64 `json:"bands"` // by band and column
 }
 
-// newChartData gathers the bands that are ever seen.
+// newChartData collects the bands that are not always empty.
 func newChartData(x *analysis.Index, scale *chartScale, seen []int64) *chartData {
 	t := x.Timeline(analysis.ByCategory, 0, scale.events, min(scale.events, dataColumns))
 	d := &chartData{Events: scale.events, Top: scale.top}

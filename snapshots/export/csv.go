@@ -13,12 +13,12 @@ import (
 // CSV
 //
 // A row for every event. Size is what the event says, live_after the requested
-// bytes alive right after it. Category, layer, role, shape, type and stack are those
-// of the allocation that the event begins, ends or tags anew. Stack has its frames
-// from the program's entry inwards, as folded stacks have them, and site is the one
-// that tells the most. A cell of what the trace does not say is empty, and of a text
-// that is longer than spreadsheets take the end is written. Of a device without a
-// history the live memory is listed, as held and without an index.
+// bytes alive right after it. Category, layer, role, shape, type and stack are
+// those of the allocation that the event begins, ends or tags anew. Stack has its
+// frames from the program's entry inwards, as folded stacks have them, and site
+// is the one that tells the most. A cell is empty if the trace lacks the value.
+// If a text is too long for spreadsheets, only its end is written. For a device
+// without a history the rows list the live memory, as held and without an index.
 
 const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack,site,layer,role,shape,dtype\n"
 
@@ -47,7 +47,7 @@ type csvWriter struct {
 	stacks *foldedNames
 }
 
-// Rows repeat texts that a file may have only once, so both are bounded.
+// A file may have a text once that many rows repeat, so both are bounded.
 const (
 	mostCell  = 32760    // bytes in a cell, about: spreadsheets take 32,767 characters
 	mostCells = 16 << 20 // bytes that are remembered
@@ -100,7 +100,7 @@ func (c *csvWriter) row(i int, e *trace.Event, live int64) {
 	c.where(e.Stack, &c.tables.Notes[0])
 }
 
-// held writes the row of what is live in a device without a history.
+// held writes a row of live memory of a device without a history.
 func (c *csvWriter) held(a trace.Allocation, live int64) {
 	c.integer(int64(c.index.Device().ID))
 	c.buf = append(c.buf, ",held,0x"...)
@@ -179,7 +179,7 @@ func (c *csvWriter) text(s string) {
 }
 
 // csvCell quotes text where CSV needs it. A cell that begins like a formula gets
-// an apostrophe, because spreadsheets would run it.
+// an apostrophe, because a spreadsheet would run it.
 func csvCell(s string) string {
 	s = trace.ShortenPath(s, mostCell)
 	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {

@@ -14,9 +14,9 @@ import (
 // Folded stacks
 //
 // The input of flame graph tools: a line for every stack, its frames from the
-// program's entry inwards with semicolons between, a space, and the bytes. A frame
-// begins with its function, for a box of a flame graph shows how it begins. With
-// several devices each is a frame below the others.
+// program's entry inwards with semicolons between, a space, and the bytes. A
+// frame begins with its function, because a box of a flame graph shows the begin.
+// With several devices, each device is the outermost frame of its stacks.
 
 func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 	snapshots, err := o.snapshots(o.indexes(t))
@@ -60,7 +60,7 @@ func newFoldedNames(x *analysis.Index, all bool) *foldedNames {
 	return &foldedNames{index: x, all: all, names: make(map[trace.FrameID]string)}
 }
 
-// line joins a stack's frames. It is empty where none is known.
+// line joins a stack's frames. It is empty if no frame is known.
 func (n *foldedNames) line(stack trace.StackID) string {
 	frames := framesOf(n.index, stack, n.all)
 	n.joined = n.joined[:0]
@@ -73,8 +73,8 @@ func (n *foldedNames) line(stack trace.StackID) string {
 	return string(n.joined)
 }
 
-// name returns "function (file:line)", or what is known of it. A semicolon in it
-// would be read as the end of the frame.
+// name returns "function (file:line)", or the known part of it. It replaces
+// semicolons, which would end the frame.
 func (n *foldedNames) name(id trace.FrameID) string {
 	name, ok := n.names[id]
 	if ok {

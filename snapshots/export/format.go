@@ -15,8 +15,8 @@ type Format struct {
 	// Extensions are how names of such files end, the usual one first, each with
 	// its dot.
 	Extensions []string
-	// Moment says that it shows one moment, the one that Options.At chooses, and
-	// Stacks that it has whole ones, of which Options.AllFrames keeps more.
+	// Moment says that the format shows one moment, chosen by Options.At. Stacks
+	// says that it has whole stacks, in which Options.AllFrames keeps more frames.
 	Moment, Stacks bool
 	// Write writes the trace. It streams where the format allows it, and w should
 	// be buffered.
@@ -27,15 +27,15 @@ type Format struct {
 type Options struct {
 	At analysis.Moment
 	// AllFrames keeps the frames of the interpreter, the dispatcher and the
-	// allocator, which are otherwise left out of stacks.
+	// allocator in stacks.
 	AllFrames bool
-	// Indexes are those of the trace's devices, in their order, as Index makes them.
-	// They are made when nil.
+	// Indexes are the indexes of the trace's devices, in their order, as Index makes
+	// them. If nil, Write makes them.
 	Indexes []*analysis.Index
 }
 
-// Formats returns the formats of this package, by name. What is text or JSON is
-// written through what makes it printable.
+// Formats returns the formats of this package, by name. Text and JSON formats
+// make their output printable.
 func Formats() []Format {
 	return []Format{
 		{
@@ -79,8 +79,8 @@ func asJSON(write writeFunc) writeFunc {
 	return func(w io.Writer, t *trace.Trace, o Options) error { return write(trace.PrintableJSON(w), t, o) }
 }
 
-// ForPath returns the format that the path's extension names. Of extensions that
-// end alike the longest counts.
+// ForPath returns the format of the path's extension. If several extensions
+// match, the longest one counts.
 func ForPath(path string, formats []Format) (Format, bool) {
 	var found Format
 	longest := 0

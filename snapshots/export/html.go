@@ -16,11 +16,11 @@ import (
 
 // HTML
 //
-// One page that needs nothing else: what stands out, the timeline as SVG, and who
-// holds the memory at a moment. Its own script, page.js, adds a cursor and zoom to
-// the timeline. Package html/template escapes what comes from the file; a policy in
-// the page's head forbids the browser to load anything, and to run any script but
-// that one, should escaping ever fail.
+// One self-contained page: the findings, the timeline as SVG, and the holders of
+// the memory at a moment. Its own script, page.js, adds a cursor and zoom to the
+// timeline. Package html/template escapes all text from the file. In case
+// escaping ever fails, a policy in the page's head forbids the browser to load
+// anything, and to run any other script.
 
 //go:embed page.html
 var pageText string
@@ -35,7 +35,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 })
 
 type htmlPage struct {
-	// ScriptHash is what the policy knows the script by.
+	// ScriptHash identifies the script in the policy.
 	ScriptHash string
 	Script     template.JS
 
@@ -60,7 +60,7 @@ type htmlFinding struct{ Severity, Text string }
 
 type htmlNumbers struct{ Name, Start, Peak, End string }
 
-// htmlShare is a part of what is live.
+// htmlShare is a part of the live memory.
 type htmlShare struct {
 	Name, Class, Size string
 	Percent           string
@@ -137,8 +137,8 @@ func (s snapshot) htmlNumbers() []htmlNumbers {
 	}
 }
 
-// htmlCategories lists what is live by category, with memory of unknown use
-// from before recording apart, as the chart has it.
+// htmlCategories lists the live memory by category. As in the chart, memory of
+// unknown use from before recording is separate.
 func (s snapshot) htmlCategories() []htmlShare {
 	sums := s.index.CategoriesAt(s.event)
 	held := s.index.UnknownAt(s.event)

@@ -13,7 +13,7 @@ type snapshot struct {
 	event int
 }
 
-// snapshots returns each device at the moment asked for.
+// snapshots returns each device at the requested moment.
 func (o *Options) snapshots(indexes []*analysis.Index) ([]snapshot, error) {
 	events, err := o.At.Of(indexes)
 	if err != nil {
@@ -26,11 +26,11 @@ func (o *Options) snapshots(indexes []*analysis.Index) ([]snapshot, error) {
 	return all, nil
 }
 
-// noHistory says why there is nothing but a state.
+// noHistory says why there is only a state.
 const noHistory = "no history was recorded"
 
-// Notices says why what a format writes may be less than was expected of it.
-// The options have their indexes.
+// Notices says why an export may have less data than the user expects. The
+// options must have their indexes.
 func (f Format) Notices(o Options) []string {
 	if len(o.Indexes) == 0 {
 		return []string{"the snapshot has no device with memory or events, so nothing is in the export"}
@@ -48,7 +48,7 @@ func (f Format) Notices(o Options) []string {
 	return notices
 }
 
-// title says which moment it is, for people.
+// title describes the moment in words.
 func (s snapshot) title() string {
 	summary := s.index.Summary()
 	level := quantity.Bytes(s.index.RequestedAt(s.event))

@@ -12,17 +12,17 @@ import (
 
 // Perfetto
 //
-// Chrome's trace events as JSON, which ui.perfetto.dev and chrome://tracing
-// read: a process for every device, its levels as counters, what the program
-// annotated as slices, failed requests as instants. Times count in microseconds
-// from the earliest; the epoch's time of that is in otherData. A device whose
-// events have no times has its events in their place, one a microsecond.
+// Chrome's trace events as JSON, which ui.perfetto.dev and chrome://tracing read:
+// a process for every device, its levels as counters, the program's annotations
+// as slices, failed requests as instants. Times are in microseconds from the
+// earliest time, whose value since the epoch is in otherData. If a device's
+// events have no times, each event takes one microsecond.
 //
-// A viewer holds all of a file in memory and draws no more points than it has
-// pixels, so levels are thinned out: of each run of events the lowest and the
-// highest level stay, and with them every spike.
+// A viewer holds the whole file in memory and draws no more points than it has
+// pixels. So levels are thinned out: each run of events keeps its lowest and its
+// highest level, and thus every spike.
 
-// What is written at most, of all devices together.
+// Limits of the output, for all devices together.
 const (
 	counterRuns  = 40_000 // runs of events
 	categoryRuns = 4_000
@@ -40,7 +40,7 @@ func writePerfetto(w io.Writer, t *trace.Trace, o Options) error {
 		p.device(x)
 	}
 	p.text("\n]}\n")
-	return p.w.Flush() // it keeps the first error of all writes
+	return p.w.Flush() // the writer keeps the first error of all writes
 }
 
 // perfetto writes events, with commas between.
@@ -55,7 +55,7 @@ type perfetto struct {
 	timed bool
 }
 
-// earliest returns the first time that anything has.
+// earliest returns the earliest time in the trace.
 func earliest(t *trace.Trace, indexes []*analysis.Index) int64 {
 	var first int64
 	consider := func(time int64) {
@@ -87,7 +87,7 @@ func (p *perfetto) device(x *analysis.Index) {
 	p.ooms()
 }
 
-// when returns the time of an event; −1 is the first event's.
+// when returns the time of an event; for −1, that of the first event.
 func (p *perfetto) when(event int) int64 {
 	event = max(event, 0)
 	if !p.timed {
@@ -96,7 +96,7 @@ func (p *perfetto) when(event int) int64 {
 	return timeAt(p.index, event) - p.base
 }
 
-// timeAt returns the time of an event, or of the last one before that has any.
+// timeAt returns the time of an event, or of the last earlier event with a time.
 func timeAt(x *analysis.Index, event int) int64 {
 	for ; event > 0 && x.Device().Events.At(event).Absent&trace.NoTime != 0; event-- {
 	}
@@ -125,7 +125,7 @@ func (p *perfetto) number(key string, n int64) {
 	p.buf = strconv.AppendInt(p.buf, n, 10)
 }
 
-// args ends an event with what belongs to it.
+// args ends an event with its arguments.
 func (p *perfetto) args(args map[string]any) {
 	_, _ = p.w.Write(p.buf) // Flush returns the error
 	p.text(`,"args":`)

@@ -8,13 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// One asks one kind of question. While an answer is being computed a newer
-// question waits, replacing any that waited before it; the context of
-// the running computation is cancelled.
+// One asks one kind of question. While it computes an answer, a newer question
+// waits and replaces any earlier waiting one; One cancels the context of the
+// running computation.
 //
-// It is owned by the goroutine that updates the screen. The function runs in a
-// command, so it must touch only values that never change, or that change
-// behind its gate only.
+// The goroutine that updates the screen owns it. The function runs in a command,
+// so it must use only values that never change, or that change only behind its
+// gate.
 type One[Q comparable, A any] struct {
 	gate     *Gate
 	run      func(context.Context, Q) A
@@ -25,13 +25,13 @@ type One[Q comparable, A any] struct {
 	has      bool
 	running  Q
 	busy     bool
-	round    int // grows when all is forgotten
+	round    int // grows with each Forget
 	cancel   context.CancelFunc
 }
 
-// New returns a One that answers with run, behind the gate of what run reads,
-// which is nil where nothing of it ever changes. A run that sees its context
-// cancelled may return anything: its answer is dropped.
+// New returns a One that answers with run, behind the gate of run's data. The
+// gate is nil if the data never changes. A run that sees its context cancelled
+// may return anything: its answer is dropped.
 func New[Q comparable, A any](gate *Gate, run func(context.Context, Q) A) *One[Q, A] {
 	o := &One[Q, A]{gate: gate, run: run}
 	if gate != nil {
@@ -40,9 +40,8 @@ func New[Q comparable, A any](gate *Gate, run func(context.Context, Q) A) *One[Q
 	return o
 }
 
-// Ask wants q answered. It returns a command when a computation starts, nil
-// when q is answered already, being computed, or waiting for its turn. Call it
-// as often as is convenient.
+// Ask asks q. It returns a command when a computation starts, and nil when q is
+// already answered, being computed, or waiting. It may be called often.
 func (o *One[Q, A]) Ask(q Q) tea.Cmd {
 	o.wanted, o.hasWant = q, true
 	switch {
@@ -71,8 +70,8 @@ func (o *One[Q, A]) start(q Q) tea.Cmd {
 	}
 }
 
-// Answer returns the newest answer, whichever question it was to, and whether
-// there is one. A page shows it until the next is there.
+// Answer returns the newest answer, to any question, and whether there is one. A
+// page shows it until the next answer arrives.
 func (o *One[Q, A]) Answer() (A, bool) { return o.answer, o.has }
 
 // Answered returns the question that Answer answers.
@@ -84,7 +83,7 @@ func (o *One[Q, A]) Fresh() bool { return o.has && o.hasWant && o.answered == o.
 // Busy reports whether a computation is running.
 func (o *One[Q, A]) Busy() bool { return o.busy }
 
-// Stop cancels the running computation and forgets what was wanted.
+// Stop cancels the running computation and drops the waiting question.
 func (o *One[Q, A]) Stop() {
 	o.hasWant = false
 	if o.busy {
@@ -98,7 +97,7 @@ func (o *One[Q, A]) forget() {
 	*o = One[Q, A]{gate: o.gate, run: o.run, busy: o.busy, cancel: o.cancel, round: o.round + 1}
 }
 
-// Reply is a message that brings an answer home.
+// Reply is a message that carries an answer back.
 type Reply interface {
 	// Deliver gives the answer to the One that asked. It must be called on the
 	// goroutine that updates the screen.

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// Gate keeps what questions are about still while they are answered. Any number
-// of questions may read behind one gate at a time; it changes only when none
-// does. The zero value is open. It is safe for concurrent use, and a nil gate
+// Gate protects data from changes while questions read it. Any number of
+// questions may read behind one gate at a time; the data changes only when none
+// reads. The zero value is open. It is safe for concurrent use, and a nil gate
 // guards nothing.
 type Gate struct {
 	lock  sync.RWMutex
 	spent atomic.Int64 // nanoseconds of reading
 	// Of the goroutine that updates the screen:
-	asked []forgetter // by which questions are asked behind it
+	asked []forgetter // the Ones that ask behind it
 	under int         // questions under way
 }
 
 type forgetter interface{ forget() }
 
-// Forget drops every answer that was given or is under way: what was behind the
-// gate has been replaced. Neither questions nor answers are held any more. It is
-// called on the goroutine that updates the screen.
+// Forget drops all answers and all questions under way, because the data behind
+// the gate was replaced. The goroutine that updates the screen calls it.
 func (g *Gate) Forget() {
 	for _, o := range g.asked {
 		o.forget()
@@ -38,7 +37,7 @@ func (g *Gate) count(questions int) {
 	}
 }
 
-// Read runs read while nothing changes.
+// Read runs read and blocks changes meanwhile.
 func (g *Gate) Read(read func()) {
 	if g == nil {
 		read()
@@ -57,9 +56,9 @@ func (g *Gate) Read(read func()) {
 // last call, all together.
 func (g *Gate) Spent() time.Duration { return time.Duration(g.spent.Swap(0)) }
 
-// Change runs change unless a question reads, and reports whether it did. It
-// never waits: the screen's goroutine, which changes things, must not stand
-// still for a question. A caller that was refused asks again when an answer has come.
+// Change runs change unless a question reads, and reports whether it ran. It
+// never waits, because the screen's goroutine must not wait for a question. A
+// refused caller tries again when an answer has arrived.
 func (g *Gate) Change(change func()) bool {
 	if g == nil {
 		change()

@@ -1,6 +1,6 @@
 // Package find looks for text in all events of a device: actions, addresses,
-// sizes, frames and metadata. What is written once and used by many events,
-// frames above all, is compared once.
+// sizes, frames and metadata. It compares shared data, mainly frames, once for
+// all events.
 package find
 
 import (
@@ -30,13 +30,13 @@ func New(t *trace.Tables, query string) *Matcher { return &Matcher{query: query,
 // Query returns the text that is looked for.
 func (m *Matcher) Query() string { return m.query }
 
-// knows reports whether everything in t was there when the matcher was made:
-// tables only grow.
+// knows reports whether the matcher was made with all entries of t: tables only
+// grow.
 func (m *Matcher) knows(t *trace.Tables) bool {
 	return m.tables.StackCount() == t.StackCount() && len(m.tables.Notes) == len(t.Notes)
 }
 
-// term is one word of a query, compared with everything that is interned.
+// term is one word of a query, with its results for all interned entries.
 type term struct {
 	kinds  [trace.KindCount]bool
 	stacks []bool
@@ -190,8 +190,8 @@ func sizeText(n int64) string {
 	return strings.ToLower(strings.ReplaceAll(screen.Bytes(n), " ", ""))
 }
 
-// Text reports whether a text that is shown matches a query: every word of it
-// is part of the text, ignoring case.
+// Text reports whether a shown text matches a query: every word of it is part of
+// the text, ignoring case.
 func Text(text, query string) bool {
 	text = strings.ToLower(text)
 	for word := range strings.FieldsSeq(strings.ToLower(query)) {

@@ -10,29 +10,29 @@ import (
 	"github.com/memtop/memtop/tui/ask"
 )
 
-// slice is how many events one command looks through: some tens of
-// milliseconds, so that progress shows and a newer query need not wait.
+// slice is how many events one command searches. That takes tens of milliseconds,
+// so that progress shows and a newer query need not wait.
 const slice = 1 << 19
 
-// Scan collects the events that match a query, a slice at a time, also those
-// that come later. It is owned by the goroutine that updates the screen.
+// Scan collects the events that match a query, a slice at a time, also later ones
+// of a growing trace. The goroutine that updates the screen owns it.
 type Scan struct {
 	events  trace.Events
 	matcher *Matcher
 	hits    []int32
 	next    int
-	part    *part // that is being looked through, nil for none
+	part    *part // the part being searched, nil for none
 	asked   *ask.One[*part, []int32]
 }
 
-// part is a stretch of events, which never change, to be looked through.
+// part is a range of events to search. They never change.
 type part struct {
 	events   trace.Events
 	matcher  *Matcher
 	from, to int
 }
 
-// NewScan returns a scan of events that looks for nothing yet.
+// NewScan returns a scan of events without a query.
 func NewScan(events trace.Events) *Scan {
 	return &Scan{events: events, asked: ask.New(nil, scan)}
 }
@@ -55,18 +55,18 @@ func scan(ctx context.Context, p *part) []int32 {
 	return hits
 }
 
-// Look starts looking for a query; an empty one finds nothing.
+// Look starts the search for a query; an empty query finds nothing.
 func (s *Scan) Look(t *trace.Tables, query string) {
 	s.matcher, s.part, s.hits, s.next = nil, nil, nil, 0
 	s.asked.Stop()
-	s.asked = ask.New(nil, scan) // the last one holds the events that it looked through
+	s.asked = ask.New(nil, scan) // a new One, because the old one holds the old events
 	if query != "" {
 		s.matcher = New(t, query)
 	}
 }
 
-// Grow goes on with what has been added to the events. What those refer to may
-// be new too, so t are the tables of now.
+// Grow continues with events that have been added. t are the current tables,
+// because the events may refer to new entries.
 func (s *Scan) Grow(t *trace.Tables, events trace.Events) {
 	if events.Len() == s.events.Len() {
 		return
@@ -77,13 +77,13 @@ func (s *Scan) Grow(t *trace.Tables, events trace.Events) {
 	}
 }
 
-// Restart looks through other events for the same query.
+// Restart searches other events for the same query.
 func (s *Scan) Restart(t *trace.Tables, events trace.Events) {
 	s.events = events
 	s.Look(t, s.Query())
 }
 
-// Query returns what is looked for, "" for nothing.
+// Query returns the query, "" for none.
 func (s *Scan) Query() string {
 	if s.matcher == nil {
 		return ""
@@ -91,7 +91,7 @@ func (s *Scan) Query() string {
 	return s.matcher.Query()
 }
 
-// Refresh takes what a slice has found and returns the command for the next.
+// Refresh takes the hits of a slice and returns the command for the next.
 func (s *Scan) Refresh() tea.Cmd {
 	if s.matcher == nil {
 		return nil
@@ -108,10 +108,10 @@ func (s *Scan) Refresh() tea.Cmd {
 	return s.asked.Ask(s.part)
 }
 
-// Done reports whether all events have been looked at.
+// Done reports whether all events have been searched.
 func (s *Scan) Done() bool { return s.matcher == nil || s.next >= s.events.Len() }
 
-// Share returns how much has been looked at, 0 to 1.
+// Share returns the searched share of the events, 0 to 1.
 func (s *Scan) Share() float64 { return float64(s.next) / float64(max(s.events.Len(), 1)) }
 
 // Hits returns the matching events found so far, ascending.

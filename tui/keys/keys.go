@@ -27,7 +27,7 @@ func New(shown, does string, names ...string) key.Binding {
 	return key.NewBinding(key.WithKeys(names...), key.WithHelp(shown, does))
 }
 
-// Global are the keys that the whole program answers to before any page does.
+// Global are the keys that the whole program handles, before any page.
 type Global struct {
 	Help, Quit, Interrupt, Suspend                        key.Binding
 	Next, Previous                                        key.Binding
@@ -93,17 +93,17 @@ func (m Motion) Bindings() []key.Binding {
 	return []key.Binding{m.Up, m.Down, m.Left, m.Right, m.Top, m.Bottom, m.PageUp, m.PageDown}
 }
 
-// NowAtEnd leaves the End key to the whole program, where it goes to what that does now.
+// NowAtEnd leaves the End key to the whole program, which goes to the present.
 func (m *Motion) NowAtEnd() { m.Bottom.SetKeys("G") }
 
-// Sideways says what the keys to the left and to the right do.
+// Sideways describes the left and right keys.
 func (m *Motion) Sideways(left, right string) {
 	m.Left.SetHelp(m.Left.Help().Key, left)
 	m.Right.SetHelp(m.Right.Help().Key, right)
 }
 
-// Pane are the keys that mean the same on every page that has something to
-// search, sort, open or copy.
+// Pane are the keys to search, sort, open and copy. They mean the same on every
+// page.
 type Pane struct {
 	Search, Next, Previous, Filter             key.Binding
 	SortLeft, SortRight, Invert                key.Binding
@@ -131,19 +131,19 @@ func (p Pane) Bindings() []key.Binding {
 	}
 }
 
-// DisableArranging leaves out what searches, filters and sorts.
+// DisableArranging disables the keys that search, filter and sort.
 func (p *Pane) DisableArranging() {
 	Disable(&p.Search, &p.Next, &p.Previous, &p.Filter, &p.SortLeft, &p.SortRight, &p.Invert)
 }
 
-// Disable leaves out what a page has no use for.
+// Disable disables keys that a page does not use.
 func Disable(bindings ...*key.Binding) {
 	for _, b := range bindings {
 		b.SetEnabled(false)
 	}
 }
 
-// Enable takes them back.
+// Enable enables them again.
 func Enable(bindings ...*key.Binding) {
 	for _, b := range bindings {
 		b.SetEnabled(true)

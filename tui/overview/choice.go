@@ -4,10 +4,10 @@ import "github.com/memtop/memtop/snapshots/trace"
 
 // What Enter opens
 //
-// The findings come first and then the categories that hold something, as one list
-// that n and N go through.
+// The findings and then the categories with memory form one list. The keys n and
+// N go through it.
 
-// categories returns those that hold something at the moment that is shown, in their
+// categories returns the categories with memory at the shown moment, in their
 // order.
 func (p *Page) categories() []trace.Category {
 	f, _ := p.asked.Answer()
@@ -20,7 +20,7 @@ func (p *Page) categories() []trace.Category {
 	return held
 }
 
-// place is where the choice stands in the list.
+// place is the index of the choice in the list.
 func (p *Page) place() int {
 	if p.category >= 0 {
 		return len(p.found) + p.category

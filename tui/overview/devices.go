@@ -8,10 +8,10 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-const deviceWidth = 19 // of a device in the strip
+const deviceWidth = 19 // the width of a device in the strip
 
-// devices is a strip of all devices of the trace, where there are several: what
-// each holds at the end, and which ran out of memory.
+// devices is a strip of all devices of the trace, if there are several: the
+// memory of each at the end, and which of them ran out of memory.
 func (p *Page) devices(w int) section {
 	all := p.Scene.Trace().Devices
 	if len(all) < 2 {

@@ -13,7 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// account is what happened when memory ran out, in sentences too.
+// account explains how memory ran out, with sentences.
 type account struct {
 	*analysis.Failure
 	facts []analysis.Fact
@@ -24,16 +24,16 @@ func newAccount(x *analysis.Index, event int) *account {
 	return &account{f, f.Facts(x.StackName)}
 }
 
-// failed returns the account of the moment that the page shows, nil where memory
-// did not run out.
+// failed returns the account of the shown moment, nil if memory did not run out
+// then.
 func (p *Page) failed() *account {
 	answer, _ := p.asked.Answer()
 	return answer.failure
 }
 
-// failureSections are the parts of a page about the moment at which memory ran
-// out: what was asked for and why there was none, what would have made room, and
-// who held the rest.
+// failureSections are the parts of a page about the moment when memory ran out:
+// the request and why it failed, what would have made room, and the holders of
+// the rest.
 func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 	l = p.failureFirst(f, a)
 	below := []section{p.findings(f.left, f.findingRows()), p.gauges(), p.settings()}
@@ -43,7 +43,7 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 	return append(append(l, below...), p.pools(), p.source()), nil
 }
 
-// failureFirst are the parts that stand above the findings.
+// failureFirst are the parts above the findings.
 func (p *Page) failureFirst(f frame, a *account) []section {
 	above := []section{p.devices(f.left), p.refused(a, f.left), p.wouldFit(a)}
 	if f.right == 0 {
@@ -52,7 +52,7 @@ func (p *Page) failureFirst(f frame, a *account) []section {
 	return above
 }
 
-// aboveFindings is how many rows stand above the findings.
+// aboveFindings is how many rows are above the findings.
 func (p *Page) aboveFindings(f frame) int {
 	above := []section{p.devices(f.left)}
 	if a := p.failed(); a != nil {
@@ -69,7 +69,7 @@ func (p *Page) aboveFindings(f frame) int {
 
 var factStyle = map[string]screen.Style{"asked": screen.Strong, "short by": screen.Bad}
 
-// refused says what failed and why.
+// refused writes the failed request and its cause.
 func (p *Page) refused(a *account, w int) section {
 	var all []page.Line
 	for _, fact := range a.facts {
@@ -98,7 +98,7 @@ func (p *Page) failureCount(a *account) string {
 	return a.Verdict.String()
 }
 
-// replayQuestion asks under which other settings a request would have been met.
+// replayQuestion asks with which other settings a request would have succeeded.
 type replayQuestion struct {
 	index page.Edition
 	event int
@@ -122,7 +122,7 @@ func (p *Page) askReplay() tea.Cmd {
 	return p.replayed.Ask(replayQuestion{p.Scene.Edition(), a.Event, p.Scene})
 }
 
-// wouldFit lists what alone would have made this request fit.
+// wouldFit lists changes, each of which alone would have made this request fit.
 func (p *Page) wouldFit(a *account) section {
 	whole := *a.Failure
 	note := ""
@@ -152,8 +152,8 @@ const (
 	holdingName = 18
 )
 
-// holding shows who held what was in use, by category and by line: next to each
-// other where there is room, and the rules behind the categories are not asked for.
+// holding shows the holders of memory, by category and by line: beside each other
+// if there is room and the rules behind the categories are hidden.
 func (p *Page) holding(a *account, w, h int) section {
 	categories, shown := p.heldCategories(a), ownLines(a.Lines)
 	x, y, rows := holdingSide, 0, max(len(categories), min(len(shown), max(h/3, 5)))
@@ -177,8 +177,8 @@ func (p *Page) holding(a *account, w, h int) section {
 	}}
 }
 
-// heldCategories returns a row for each category that held something, and below it
-// those of the rules, where they are asked for.
+// heldCategories returns a row for each category with memory, and below it the
+// rows of its rules if they are shown.
 func (p *Page) heldCategories(a *account) []fall {
 	f, _ := p.asked.Answer()
 	var held []fall

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// lookout is what stands out on the device, and which devices ran out of memory.
+// lookout has the findings on the device, and the devices that ran out of memory.
 type lookout struct {
 	found []analysis.Finding
 	short []analysis.Shortage
@@ -41,8 +41,8 @@ func pageOf(f *analysis.Finding) string {
 	return page.Timeline
 }
 
-// shownFindings returns the findings that fit into so many rows, from the first
-// on, or from the chosen one on when that would not be among them.
+// shownFindings returns the findings that fit into a number of rows: from the
+// first on, or from the chosen one on if that would otherwise not fit.
 func (p *Page) shownFindings(w, rows int) []int {
 	shown := p.findingsFrom(0, w, rows)
 	if p.finding >= len(shown) {

@@ -48,7 +48,7 @@ func (p *Page) drawHistory(c screen.Canvas, f *facts, rows int) {
 	}
 }
 
-// drawSeconds writes how long ago the columns were.
+// drawSeconds writes how long ago each column was.
 func drawSeconds(c screen.Canvas, y, columns int) {
 	const span = liveSpan / 1_000_000
 	const now = "▲ now"

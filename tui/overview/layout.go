@@ -8,7 +8,7 @@ type section struct {
 	draw func(c screen.Canvas)
 }
 
-// wide is the width from which the page has two columns.
+// wide is the smallest width at which the page has two columns.
 const wide = 120
 
 // split returns the widths of the columns; the right one is 0 when there is
@@ -30,7 +30,7 @@ func historyWidth(w int) int {
 	return left - 2
 }
 
-// frame is the room that the page has and how it uses it.
+// frame is the room of the page and its use.
 type frame struct {
 	left, right int // widths of the columns, right 0 when there is only one
 	h           int
@@ -42,7 +42,7 @@ func newFrame(w, h int) frame {
 	return frame{left, right, h, right == 0 && h < 30}
 }
 
-// gap is how many empty rows stand between parts.
+// gap is how many empty rows are between parts.
 func (f frame) gap() int {
 	if f.compact {
 		return 0

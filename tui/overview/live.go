@@ -11,16 +11,16 @@ import (
 
 // # Live
 //
-// Of a running program the gauges show what is now, or where the cursor was moved
-// back to, and the rest the peak of the last step, see at. Sizes of blocks handed out and their peaks within steps are the
-// program's own word, exact to the byte; the waterfall is made from its events
-// and what the driver says.
+// For a running program the gauges show the present, or the cursor's place after
+// the user moved it back. The other parts show the peak of the last step, see at.
+// The program itself reports allocated bytes and peaks within steps, exact to the
+// byte. The waterfall comes from its events and the driver's numbers.
 
-// live reports whether the trace is of a program that says more than its
+// live reports whether the trace is of a program that reports more than its
 // memory.
 func (p *Page) live() bool { return p.Scene.Live() != nil }
 
-// stepLine says how training gets on, in one row.
+// stepLine shows the progress of training in one row.
 func (p *Page) stepLine() section {
 	return section{1, func(c screen.Canvas) {
 		step := p.Scene.StepAt(p.Scene.Cursor())
@@ -61,7 +61,7 @@ func (p *Page) liveSections(f frame) (l, r []section) {
 
 type stepPart struct{ label, value string }
 
-// stepParts says what is known of a step; nothing is computed in a rehearsed one.
+// stepParts describes a step. A rehearsed step computes no loss.
 func stepParts(s *trace.Step, rehearsed bool) []stepPart {
 	var parts []stepPart
 	switch {
@@ -77,8 +77,7 @@ func stepParts(s *trace.Step, rehearsed bool) []stepPart {
 	return parts
 }
 
-// drawStepTimes draws how long the last steps took, where there is room for it
-// to say something.
+// drawStepTimes draws how long the last steps took, if there is enough room.
 func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 	const label, least, most = "step times ", 8, 32
 	w := min(c.Width()-1-from-len(label), most)
@@ -95,8 +94,8 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 	page.Spark(c, x, 0, w, times, screen.Style{Fg: screen.Accent})
 }
 
-// liveGauges are what is handed out and what is reserved, and the most of both
-// within the last step. Bars are against the device where its size is known.
+// liveGauges shows the allocated and the reserved bytes, and the peaks of both
+// within the last step. Bars are relative to the device if its size is known.
 func (p *Page) liveGauges() section {
 	all, top := p.liveNumbers()
 	return section{1 + len(all), func(c screen.Canvas) {
@@ -133,8 +132,8 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 	return all, p.scale(top)
 }
 
-// scale returns what a full bar stands for: the whole device, or where that
-// would leave bars too short to be read the power of two above what is used.
+// scale returns the bytes of a full bar: the whole device, or, if bars would then
+// be too short to read, the power of two above the used bytes.
 func (p *Page) scale(most int64) int64 {
 	const least = 5 // times
 	if g := p.Scene.Index.GaugeAt(p.Scene.Cursor()); g != nil && g.Total > 0 && g.Total < least*most {
@@ -147,15 +146,16 @@ func (p *Page) scale(most int64) int64 {
 	return max(top, most)
 }
 
-// highest is the highest peak of some steps, and in which it was. It keeps in mind which
-// those were: a quick program has thousands, and a screen asks at every drawing.
+// highest is the highest peak of some steps, and its step. It remembers which
+// steps it has covered: a fast program has thousands, and the screen asks at
+// every redraw.
 type highest struct {
 	bytes, number int64
-	steps         int   // how many it is of
+	steps         int   // how many steps it covers
 	last          int64 // when the last of them ended
 }
 
-// of makes it that of steps, of which it looks only at those that have been added since.
+// of updates it for steps. It looks only at steps that have been added.
 func (h *highest) of(steps []trace.Step) highest {
 	if h.steps == 0 || h.steps > len(steps) || steps[h.steps-1].Time != h.last {
 		*h = highest{}
@@ -175,8 +175,8 @@ func mostText(bytes, number int64) string {
 	return "most " + screen.Bytes(bytes) + ", step " + screen.Count(int(number))
 }
 
-// scaleText says what a full bar stands for and, as far as there is room, what
-// the driver says of the whole device.
+// scaleText gives the bytes of a full bar and, as far as there is room, the
+// driver's numbers for the whole device.
 func (p *Page) scaleText(top int64, room int) string {
 	text := "bars to " + screen.Bytes(top)
 	g := p.Scene.Index.GaugeAt(p.Scene.Cursor())

@@ -7,10 +7,10 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// liveFalls is the waterfall of a running program. It goes down to what the
-// driver says is used, where it was asked. Categories that the program notes, and
-// on small screens all rows, are left out while there has never been any of them,
-// so that no row comes and goes.
+// liveFalls is the waterfall of a running program. It ends with the driver's
+// number of used bytes, if known. It leaves out categories from the program, and
+// on small screens all rows, that have never had memory, so that no row comes and
+// goes.
 func (p *Page) liveFalls(f *facts, compact bool) section {
 	rows, sum := make([]fall, 0, len(f.rows)), int64(0)
 	for i := range f.rows {
@@ -56,7 +56,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	}}
 }
 
-// drawHost draws what is on the host and therefore not in the sum.
+// drawHost draws the memory on the host, which is not in the sum.
 func drawHost(c screen.Canvas, y, width int, rows []analysis.Row) {
 	whole, parts := int64(0), make([]string, len(rows))
 	for i, row := range rows {
@@ -69,7 +69,7 @@ func drawHost(c screen.Canvas, y, width int, rows []analysis.Row) {
 	c.Fit(x, y, c.Width()-x-1, strings.Join(parts, ", "), screen.Dim)
 }
 
-// pointless reports whether there can be nothing in a kind of rows.
+// pointless reports whether a kind of rows must be empty.
 func (p *Page) pointless(kind analysis.RowKind) bool {
 	return p.Scene.Index.Uncached() && (kind != analysis.PurposeRow)
 }
@@ -77,7 +77,7 @@ func (p *Page) pointless(kind analysis.RowKind) bool {
 // rowKinds is how many kinds of rows a waterfall has.
 const rowKinds = int(analysis.UnexplainedRow) + 1
 
-// see notes which rows there has been anything of.
+// see notes which rows have had memory.
 func (p *Page) see() {
 	f, _ := p.asked.Answer()
 	for i := range f.rows {
@@ -87,7 +87,7 @@ func (p *Page) see() {
 	}
 }
 
-// exactness says whether categories are known.
+// exactness says whether categories are known or guessed.
 func (p *Page) exactness() string {
 	if p.Scene.Index.Guessed() {
 		return "categories guessed from stacks"

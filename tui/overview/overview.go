@@ -1,5 +1,5 @@
-// Package overview is the first page: how much, of what, who holds it, and
-// what is wrong, in a few sentences and bars.
+// Package overview is the first page: the amount of memory, its categories, its
+// holders, and the findings, in a few sentences and bars.
 package overview
 
 import (
@@ -27,7 +27,7 @@ const (
 	moments
 )
 
-// question is what decides what the page shows beyond the summary.
+// question selects the data that the page shows beyond the summary.
 type question struct {
 	index   page.Edition
 	at      int
@@ -37,7 +37,7 @@ type question struct {
 	rules   bool // the rules behind the categories
 }
 
-// facts is the answer.
+// facts is the answer to a question.
 type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
@@ -50,8 +50,8 @@ type facts struct {
 	peaks      []analysis.StepPeak
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
-	host       []analysis.Row     // what is not in it, but on the host
-	gauged     bool               // they add up to what the driver says is used
+	host       []analysis.Row     // memory on the host, not in the waterfall
+	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
 
@@ -135,9 +135,10 @@ func answer(ctx context.Context, q question) facts {
 	return f
 }
 
-// at returns the event that the page is about. Of a program it is the cursor's; at the
-// end of what it did the peak of its last step, unless the reader wants to see now: in
-// the middle of a step categories come and go faster than they can be read.
+// at returns the event that the page shows. For a running program it is the
+// cursor's event. If the cursor is at the end it is the peak of the last step,
+// unless the user wants the present: in the middle of a step categories come and
+// go faster than a user can read.
 func (p *Page) at() int {
 	switch step := p.Scene.LastStep; {
 	case p.live() && p.moment == atPeak && step != nil && p.Scene.AtEnd():
@@ -171,7 +172,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return tea.Batch(p.asked.Ask(p.question(w)), looking, p.askReplay())
 }
 
-// Rebase lets what stands out be looked for anew.
+// Rebase starts a new search for findings.
 func (p *Page) Rebase(int) { p.lookedAt, p.looking = -1, page.Edition{} }
 
 func (p *Page) question(w int) question {
@@ -186,8 +187,8 @@ func (p *Page) question(w int) question {
 // in microseconds: the chart moves once in so long, not with every event.
 const liveSpan = 1_000_000
 
-// look asks what stands out: of a program that runs not in every frame, because
-// sentences that change faster than they are read are no use.
+// look asks for the findings. For a running program it does not ask in every
+// frame, because sentences must not change faster than a user can read.
 func (p *Page) look() tea.Cmd {
 	if now := p.Scene.Clock() / lookSpan; !p.Scene.Growing() || now != p.lookedAt {
 		p.lookedAt, p.looking = now, p.Scene.Edition()
@@ -195,10 +196,10 @@ func (p *Page) look() tea.Cmd {
 	return p.looked.Ask(p.looking)
 }
 
-// lookSpan is how much time passes between two looks, in microseconds.
+// lookSpan is the time between two searches for findings, in microseconds.
 const lookSpan = 500_000
 
-// Update takes keys and the mouse.
+// Update handles keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	if click, ok := msg.(tea.MouseClickMsg); ok {
 		return p.click(click)
@@ -206,7 +207,8 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return p.Body.Update(msg)
 }
 
-// turn goes to the next moment: of a program to now, or back to its last step.
+// turn goes to the next moment. For a running program it goes to the present, or
+// back to its last step.
 func (p *Page) turn() {
 	if p.moment = (p.moment + 1) % moments; p.live() && p.moment == atEnd {
 		p.moment = atCursor

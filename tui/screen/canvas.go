@@ -12,8 +12,8 @@ type cell struct {
 	style Style
 }
 
-// Canvas is a window onto a grid of cells. Copies share the grid. Whatever
-// falls outside the window is dropped. It is owned by one goroutine.
+// Canvas is a window onto a grid of cells. Copies share the grid. Drawing outside
+// the window has no effect. One goroutine owns it.
 type Canvas struct {
 	cells      []cell
 	stride     int
@@ -55,7 +55,7 @@ func (c Canvas) Set(x, y int, r rune, s Style) {
 	c.cells[(c.y+y)*c.stride+c.x+x] = cell{r, s}
 }
 
-// Restyle changes how n cells from x look, and keeps what is in them.
+// Restyle changes the style of n cells from x, and keeps their content.
 func (c Canvas) Restyle(x, y, n int, change func(Style) Style) {
 	if y < 0 || y >= c.h {
 		return
@@ -79,7 +79,7 @@ func (c Canvas) Highlight(x, y, n int) {
 	})
 }
 
-// Paste copies what is drawn on o, with its top left corner at x, y.
+// Paste copies the content of o, with its top left corner at x, y.
 func (c Canvas) Paste(x, y int, o Canvas) {
 	for oy := max(0, -y); oy < min(o.h, c.h-y); oy++ {
 		from := (o.y+oy)*o.stride + o.x
@@ -96,8 +96,8 @@ func (c Canvas) Rune(x, y int) rune {
 	return c.cells[(c.y+y)*c.stride+c.x+x].r
 }
 
-// Text writes s from x on and returns the column after it. What does not fit
-// is cut off without a mark; see [Canvas.Fit].
+// Text writes s from x on and returns the column after it. It cuts off the rest
+// without a mark; see [Canvas.Fit].
 func (c Canvas) Text(x, y int, s string, style Style) int {
 	for _, r := range s {
 		r, w := printable(r)
@@ -213,8 +213,8 @@ func (c Canvas) row(b *strings.Builder, y int) {
 	}
 }
 
-// printable returns r, or what is shown instead of it, and how many cells that
-// takes. Marks and joiners, which would change the cells around them, take none.
+// printable returns r or its substitute, and its width in cells. Marks and
+// joiners have no width, because they would change the cells around them.
 func printable(r rune) (rune, int) {
 	switch {
 	case r >= ' ' && r <= '~':
@@ -223,7 +223,7 @@ func printable(r rune) (rune, int) {
 		return ' ', 1
 	case r < ' ' || r >= 0x7f && r < 0xa0 || r == unicode.ReplacementChar:
 		return '?', 1
-	case r >= 0x2500 && r < 0x2600: // our own lines and blocks, the commonest here
+	case r >= 0x2500 && r < 0x2600: // our own lines and blocks, the most frequent characters
 		return r, 1
 	case unicode.In(r, unicode.Mn, unicode.Mc, unicode.Me, unicode.Cf):
 		return 0, 0

@@ -1,9 +1,9 @@
-// Package screen turns what a page wants to show into terminal text: a grid of
-// cells, the one home of colours, the one home of layout arithmetic, and how
-// sizes, counts and times are written.
+// Package screen turns the content of a page into terminal text: it has a grid of
+// cells, all colours, all layout arithmetic, and the formats of sizes, counts and
+// times.
 //
-// A page draws on a [Canvas] and asks it for its text at the end. A canvas is
-// exactly as large as it was made and nothing can be drawn outside of it, so
-// no page can return a line that is too long. Text that comes from a file is
-// made harmless on the way in: control characters never reach the terminal.
+// A page draws on a [Canvas], and at the end takes its text. A canvas has a fixed
+// size and nothing can be drawn outside of it, so no page can return a line that
+// is too long. The canvas makes text from files harmless: control characters
+// never reach the terminal.
 package screen

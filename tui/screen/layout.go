@@ -15,25 +15,25 @@ func (r Rect) Contains(x, y int) bool {
 	return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H
 }
 
-// Top cuts n rows off the top and returns them and what is below.
+// Top cuts n rows off the top, and returns them and the rest below.
 func (r Rect) Top(n int) (top, below Rect) {
 	n = min(max(n, 0), r.H)
 	return Rect{r.X, r.Y, r.W, n}, Rect{r.X, r.Y + n, r.W, r.H - n}
 }
 
-// Bottom cuts n rows off the bottom and returns what is above and them.
+// Bottom cuts n rows off the bottom, and returns the rest above and them.
 func (r Rect) Bottom(n int) (above, bottom Rect) {
 	n = min(max(n, 0), r.H)
 	return r.Top(r.H - n)
 }
 
-// Left cuts n columns off the left and returns them and what is beside.
+// Left cuts n columns off the left, and returns them and the rest.
 func (r Rect) Left(n int) (left, beside Rect) {
 	n = min(max(n, 0), r.W)
 	return Rect{r.X, r.Y, n, r.H}, Rect{r.X + n, r.Y, r.W - n, r.H}
 }
 
-// Right cuts n columns off the right and returns what is beside and them.
+// Right cuts n columns off the right, and returns the rest and them.
 func (r Rect) Right(n int) (beside, right Rect) {
 	n = min(max(n, 0), r.W)
 	return r.Left(r.W - n)

@@ -6,19 +6,19 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// palette is a set of colours that the reader can choose.
+// palette is a set of colours that the user can choose.
 type palette struct {
 	name, about string
 	ground      ground
 	dark        colours
-	light       colours // instead, on a light background, where dark could not be read
+	light       colours // used on a light background, where dark is unreadable
 }
 
-// ground is the background that a palette is for.
+// ground is the background for which a palette is made.
 type ground uint8
 
 const (
-	anyGround ground = iota // the terminal is asked
+	anyGround ground = iota // memtop asks the terminal
 	darkGround
 	lightGround
 )
@@ -26,7 +26,7 @@ const (
 // colours are colours by role, nil for the terminal's own.
 type colours [roleCount]color.Color
 
-// palettes are the one place where colours are. The first is the default.
+// palettes have all colours of memtop. The first is the default.
 //
 // Bands are light enough for dark text. Those for all eyes differ by at least 0.09 in
 // OKLab, seen normally or without one of the three kinds of cones, neighbours by 0.17:
@@ -39,8 +39,8 @@ var palettes = []palette{
 	{"color-blind", "told apart without red, green or blue cones", anyGround, forAll, forAllOnLight},
 }
 
-// Palettes returns the names of all sets of colours, the default first, and what each
-// is for.
+// Palettes returns the names of all palettes, the default first, and the purpose
+// of each.
 func Palettes() (names, about []string) {
 	for _, p := range palettes {
 		names, about = append(names, p.name), append(about, p.about)
@@ -73,7 +73,7 @@ var (
 	})
 )
 
-// of returns colours with those of some codes in the place of theirs.
+// of returns colours with some replaced by the given codes.
 func of(c colours, roles map[Role]string, bands ...string) colours {
 	for role, code := range roles {
 		c[role] = lipgloss.Color(code)

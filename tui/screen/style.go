@@ -7,14 +7,14 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Role is what a colour means. Pages name roles, never colours.
+// Role is the meaning of a colour. Pages name roles, never colours.
 type Role uint8
 
 // The roles. Band0 and the eleven after it are the colours of chart bands;
 // categories use them in the order of trace.Categories.
 const (
 	Default   Role = iota
-	Muted          // present, but not what the reader came for
+	Muted          // present, but not the main content
 	Accent         // titles and the cursor
 	Good           // memory that can be used
 	Warning        // memory that is lost or looks wrong
@@ -22,14 +22,15 @@ const (
 	OnBand         // text on top of a band
 	Held           // memory from before recording began
 	Pending        // freed, but another stream may still use it
-	Rest           // what was too small for a band of its own
+	Rest           // everything too small for its own band
 	Selection      // background of the row under the cursor
 	Band0
 	bandCount = 12
 	roleCount = Band0 + bandCount
 )
 
-// Band returns the role of chart band i; after the last the first comes again.
+// Band returns the role of chart band i; after the last it starts again with the
+// first.
 func Band(i int) Role { return Band0 + Role(((i%bandCount)+bandCount)%bandCount) }
 
 // Series returns the role of the i-th of many things that have no order of
@@ -59,8 +60,8 @@ type Style struct {
 	Attr   Attr
 }
 
-// The styles that pages use for text. Each differs from plain text by more
-// than colour, or stands beside a word or glyph that says the same.
+// The styles that pages use for text. Each differs from plain text by more than
+// colour, or is beside a word or glyph with the same meaning.
 var (
 	Plain    = Style{}
 	Dim      = Style{Fg: Muted}
@@ -80,7 +81,7 @@ type Theme struct {
 	ASCII   bool
 	Light   bool             // dark text on a light background
 	colours *palette         // never nil
-	open    map[Style]string // what begins the styles that were drawn so far
+	open    map[Style]string // the escape sequences of styles used so far
 }
 
 // NewTheme returns a theme. Without colour only bold, faint, reverse and
@@ -89,8 +90,8 @@ func NewTheme(colour, ascii bool) *Theme {
 	return &Theme{Colour: colour, ASCII: ascii, colours: &palettes[0], open: make(map[Style]string)}
 }
 
-// Use takes the colours of that name, one of [Palettes]; those of another name are left
-// alone.
+// Use selects the palette of that name, one of [Palettes]. It ignores an unknown
+// name.
 func (t *Theme) Use(name string) {
 	for i := range palettes {
 		if palettes[i].name == name {
@@ -100,21 +101,21 @@ func (t *Theme) Use(name string) {
 	}
 }
 
-// SetLight says that the terminal's background is light, or is not. Colours that are
-// made for one of them stay with that.
+// SetLight says whether the terminal's background is light. It does not affect
+// palettes made for one background.
 func (t *Theme) SetLight(light bool) {
 	t.Light = light && t.colours.ground != darkGround || t.colours.ground == lightGround
 	clear(t.open)
 }
 
-// SetColour gives up colour, or takes it up, with few colours or all.
+// SetColour turns colour off, or on with few colours or all.
 func (t *Theme) SetColour(colour, few bool) {
 	t.Colour, t.Few = colour, few
 	clear(t.open)
 }
 
-// begin returns what switches the terminal from no style to s, "" when that is
-// nothing.
+// begin returns the sequence that switches the terminal from no style to s, ""
+// for none.
 func (t *Theme) begin(s Style) string {
 	text, ok := t.open[s]
 	if !ok {
@@ -131,7 +132,7 @@ func (t *Theme) colour(r Role) color.Color {
 	return t.colours.dark[r]
 }
 
-// sequence makes what begin returns.
+// sequence makes the sequence for begin.
 func (t *Theme) sequence(s Style) string {
 	style := lipgloss.NewStyle().Bold(s.Attr&Bold != 0).Faint(s.Attr&Faint != 0).
 		Reverse(s.Attr&Reverse != 0).Underline(s.Attr&Underline != 0)
@@ -152,6 +153,6 @@ func (t *Theme) sequence(s Style) string {
 	return before
 }
 
-// Letters reports whether chart areas must differ by what is printed in
-// them, because colour or block characters cannot be relied on.
+// Letters reports whether chart areas must differ by printed letters, because the
+// terminal lacks reliable colours or block characters.
 func (t *Theme) Letters() bool { return !t.Colour || t.Few || t.ASCII }

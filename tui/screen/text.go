@@ -18,8 +18,8 @@ func Width(s string) int {
 	return n
 }
 
-// Clean returns s without anything that a terminal might obey, for text that
-// does not go through a canvas.
+// Clean returns s without terminal control characters, for text that does not go
+// through a canvas.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		r, w := printable(r)
@@ -30,7 +30,7 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Truncate cuts plain text to w cells; a cut shows as an ellipsis.
+// Truncate cuts plain text to w cells and marks a cut with an ellipsis.
 func Truncate(s string, w int) string {
 	if w <= 0 {
 		return ""
@@ -70,7 +70,7 @@ func TruncateLeft(s string, w int) string {
 	return "…" + s[i:]
 }
 
-// asciiFor gives the characters that stand for those a plain terminal lacks.
+// asciiFor gives the substitutes for characters that a plain terminal lacks.
 var asciiFor = map[rune]byte{
 	'─': '-', '│': '|', '┄': '-', '┊': ':', '═': '=', '└': '`', '├': '|', '⋮': ':', '┤': '|', '┬': '+', '┴': '+', '┼': '+', '╌': '-',
 	'┌': '+', '┐': '+', '┘': '+', '…': '~', '▸': '>', '▾': 'v', '▲': '^', '▼': 'v', '◆': '*', '●': '*', '•': '*', '○': 'o', '·': '.', '–': '-', '—': '-',

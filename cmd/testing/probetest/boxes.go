@@ -2,12 +2,12 @@ package probetest
 
 import "os"
 
-// WithoutBoxes has the programs of a package's tests make no black boxes, which those that
-// are killed, or run out of memory, would leave among the user's own. Tests that want one
-// name its folder. It is called by TestMain.
+// WithoutBoxes turns off black boxes for the programs of a package's tests:
+// killed programs, and those that run out of memory, would leave them among the
+// user's own. A test that wants a box names its folder. TestMain calls it.
 func WithoutBoxes() {
 	const variable = "MEMTOP_BLACK_BOX" // of package protocol, which tests with this one too
 	if os.Getenv(variable) == "" {
-		_ = os.Setenv(variable, "off") // it is a name that there may be
+		_ = os.Setenv(variable, "off") // the name is valid
 	}
 }

@@ -1,5 +1,4 @@
-// Package probetest has a made program for the tests of probes and of what attaches
-// to them.
+// Package probetest has an artificial program for tests of probes and of viewers.
 package probetest
 
 import (
@@ -13,17 +12,17 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Program is a made program with one allocator: equal blocks in one segment,
-// handed out and taken back in turn. It is what a probe shows and what viewers
-// change. Its methods are safe for concurrent use; its fields are set before a probe
+// Program is an artificial program with one allocator: equal blocks in one
+// segment, allocated and freed in turn. A probe shows it and viewers change it.
+// Its methods are safe for concurrent use; its fields are set before a probe
 // listens, or read when nothing runs.
 type Program struct {
 	Names      *trace.Interner
-	Recorder   trace.Recorder    // nil while none observes
+	Recorder   trace.Recorder    // nil while no probe observes
 	Events     int64             // recorded or not
 	Values     map[string]string // of the settings in the next step
 	Refusal    error             // of every change
-	Epoch      int64             // microseconds since 1970 of what would be the time 0
+	Epoch      int64             // microseconds since 1970 of the time 0
 	Prediction func(context.Context, []trace.Value) (*trace.Prediction, error)
 
 	mu     sync.Mutex
@@ -37,13 +36,13 @@ type Program struct {
 
 const base = 1 << 30
 
-// A program has so many blocks, each of so many bytes.
+// The number of a program's blocks, and the bytes of each.
 const (
 	Slots = 64
 	Block = 4096
 )
 
-// New returns a program in which no slot is taken.
+// New returns a program without allocated slots.
 func New() *Program {
 	p := &Program{Names: trace.NewInterner(), live: make([]bool, Slots), Values: map[string]string{"checkpoint": "none", "amp": "off"}}
 	frame := p.Names.Frame(trace.Frame{File: p.Names.String("model.go"), Name: p.Names.String("forward"), Line: 7})
@@ -52,7 +51,7 @@ func New() *Program {
 	return p
 }
 
-// Devices returns the only one.
+// Devices returns the only device.
 func (p *Program) Devices() []int { return []int{0} }
 
 // Tables returns the names so far.
@@ -62,7 +61,7 @@ func (p *Program) Tables() trace.Tables {
 	return p.Names.View()
 }
 
-// State returns which slots are taken.
+// State returns the state with the allocated slots.
 func (p *Program) State(_ int, at func()) trace.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +86,7 @@ func (p *Program) state() trace.State {
 	return trace.State{Segments: []trace.Segment{s}}
 }
 
-// Address returns where a slot is.
+// Address returns the address of a slot.
 func Address(slot int) uint64 { return base + uint64(slot)*Block }
 
 // Settings returns the allocator's.
@@ -95,14 +94,14 @@ func (p *Program) Settings() []trace.Setting {
 	return []trace.Setting{{Key: "expandable_segments", Value: false}}
 }
 
-// Observe has r record all events from now on; nil ends that.
+// Observe makes r record all events from now on; nil ends that.
 func (p *Program) Observe(r trace.Recorder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Recorder = r
 }
 
-// Run makes n events: every slot is taken, then every slot is given back.
+// Run makes n events: it allocates every slot, then frees every slot.
 func (p *Program) Run(n int) {
 	for range n {
 		p.mu.Lock()
@@ -123,8 +122,8 @@ func (p *Program) Run(n int) {
 	}
 }
 
-// RunAt makes n events, so many a second, and returns how long that took. When it
-// was held up it goes on, and does not make all that it missed at once.
+// RunAt makes n events at a given rate per second, and returns how long that
+// took. After a delay it continues at the same rate, and does not catch up.
 func (p *Program) RunAt(rate, n int) time.Duration {
 	began := time.Now()
 	tick := time.NewTicker(time.Millisecond)
@@ -151,10 +150,10 @@ func (p *Program) Name(text string) {
 	p.note = p.Names.Note(trace.Note{Category: p.Names.String(text)})
 }
 
-// Stepper is a probe.
+// Stepper is the part of a probe that takes steps.
 type Stepper interface{ Step(s trace.Step) }
 
-// Finish ends a step of the settings that hold now.
+// Finish ends a step with the current settings.
 func (p *Program) Finish(to Stepper) {
 	p.mu.Lock()
 	p.step++
@@ -194,7 +193,7 @@ func (p *Program) Set(key, value string) error {
 // Predict asks Prediction, if there is one.
 func (p *Program) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	if p.Prediction == nil {
-		return nil, nil //nolint:nilnil // it is how a program says that it does not know
+		return nil, nil //nolint:nilnil // nil means that the program does not know
 	}
 	return p.Prediction(ctx, changes)
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// AsOtherUsers skips a test that runs programs as other users where it cannot: only root
-// may, and only where every user can enter the folder for temporary files. Root's own may
-// be closed to others.
+// AsOtherUsers skips a test that must run programs as other users, if it cannot:
+// only root may, and only if every user can enter the folder for temporary files.
+// Root's own may be closed to others.
 func AsOtherUsers(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -19,8 +19,8 @@ func AsOtherUsers(t testing.TB) {
 	}
 }
 
-// closedTo returns the first folder on the way to a folder, itself among them, that not
-// every user can enter, "" if there is none.
+// closedTo returns the first folder of a path that not every user can enter, ""
+// if there is none.
 func closedTo(folder string) string {
 	const enter = 0o001
 	folder, err := filepath.Abs(folder)
