@@ -14,7 +14,7 @@ func TestWhatStandsInTheWayIsNamedWithItsRemedy(t *testing.T) {
 	}{
 		"parents only":             {obstacles{scope: 1}, "ptrace_scope is 1", "once: sudo sysctl kernel.yama.ptrace_scope=0, or start it with memtop run"},
 		"capable only":             {obstacles{scope: 2}, "ptrace_scope is 2", "start it with memtop run"},
-		"no one":                   {obstacles{scope: 3, root: true, capable: true}, "ptrace_scope is 3, until the machine restarts", "start it with memtop run"},
+		"no one":                   {obstacles{scope: 3, root: true, capable: true}, "ptrace_scope is 3 until the machine restarts", "start it with memtop run"},
 		"root of a container":      {obstacles{scope: 1, root: true, container: true}, "container has no CAP_SYS_PTRACE", "--cap-add SYS_PTRACE"},
 		"a user in a container":    {obstacles{scope: 1, container: true}, "ptrace_scope is 1", "--cap-add SYS_PTRACE and be root"},
 		"root without the right":   {obstacles{root: true}, "root user has no CAP_SYS_PTRACE", "start it with memtop run"},
