@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // checkArrivals compares what stays and what comes with what is alive.

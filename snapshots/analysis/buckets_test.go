@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // failing is a trace that ends with a request of 32 MiB of stream 0.

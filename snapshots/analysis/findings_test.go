@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // said joins all findings.

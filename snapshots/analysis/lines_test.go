@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // notOwn is what no file of the shared programs is called, written down apart

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // indexOf reads a trace in the text form and indexes its first device.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // uncached is a run on a device without a caching allocator.

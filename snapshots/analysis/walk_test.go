@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 func TestWalkGivesTheLevelsThatAreAskedForOneByOne(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/traintest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/cmd/testing/traintest"
 )
 
 // wasteNotes are the tensors of two layers.

@@ -32,11 +32,6 @@ type Row struct {
 	Bytes    int64          `json:"bytes"`
 }
 
-var purposeNames = [trace.CategoryCount]string{
-	"other", "parameters", "gradients", "optimizer state", "activations", "backward temporaries", "inputs",
-	"key-value cache", "workspace", "inference",
-}
-
 // Waterfall says what the memory is used for right after an event. The rows,
 // always the same, sum to the used memory of the gauge, which is GaugeAt's of that
 // event, or without one to what is reserved.
@@ -45,7 +40,7 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	rows := make([]Row, 0, trace.CategoryCount+5)
 	sums := x.CategoriesAt(at)
 	for _, c := range trace.Categories {
-		rows = append(rows, Row{PurposeRow, purposeNames[c], c, sums[c]})
+		rows = append(rows, Row{PurposeRow, c.Purpose(), c, sums[c]})
 	}
 	reserved, rounding, free := x.reservedParts(at)
 	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})
@@ -85,7 +80,7 @@ func hostRows(amounts []trace.Amount) []Row {
 	var rows []Row
 	for _, a := range amounts {
 		if c, ok := trace.NamedCategory(a.Name); ok && a.Bytes != 0 {
-			rows = append(rows, Row{PurposeRow, purposeNames[c], c, a.Bytes})
+			rows = append(rows, Row{PurposeRow, c.Purpose(), c, a.Bytes})
 		}
 	}
 	return rows

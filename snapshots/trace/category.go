@@ -19,22 +19,24 @@ const (
 	CategoryCount     = int(iota)
 )
 
-// categories are the facts about each category, by its number: what a new one needs is a line here.
+// categories are the facts about each category, by its number. A new one needs its
+// constant above, a line here, and its place in Categories.
 var categories = [CategoryCount]struct {
 	name      string
-	perSample bool // see PerSample
-	divided   bool // see Divided
+	purpose   string // see Purpose
+	perSample bool   // see PerSample
+	divided   bool   // see Divided
 }{
-	OtherCategory:     {name: "other"},
-	Parameter:         {name: "parameter", divided: true},
-	Gradient:          {name: "gradient", divided: true},
-	Optimizer:         {name: "optimizer", divided: true},
-	Activation:        {name: "activation", perSample: true},
-	BackwardTemporary: {name: "backward-temporary", perSample: true},
-	Input:             {name: "input", perSample: true},
-	KVCache:           {name: "kv-cache", perSample: true},
-	Workspace:         {name: "workspace"},
-	Inference:         {name: "inference", perSample: true},
+	OtherCategory:     {name: "other", purpose: "other"},
+	Parameter:         {name: "parameter", purpose: "parameters", divided: true},
+	Gradient:          {name: "gradient", purpose: "gradients", divided: true},
+	Optimizer:         {name: "optimizer", purpose: "optimizer state", divided: true},
+	Activation:        {name: "activation", purpose: "activations", perSample: true},
+	BackwardTemporary: {name: "backward-temporary", purpose: "backward temporaries", perSample: true},
+	Input:             {name: "input", purpose: "inputs", perSample: true},
+	KVCache:           {name: "kv-cache", purpose: "key-value cache", perSample: true},
+	Workspace:         {name: "workspace", purpose: "workspace"},
+	Inference:         {name: "inference", purpose: "inference", perSample: true},
 }
 
 // Categories are all of them in the order in which they are stacked and listed.
@@ -49,6 +51,9 @@ func (c Category) Place() int { return (int(c) + CategoryCount - 1) % CategoryCo
 func (c Category) String() string {
 	return categories[c.known()].name
 }
+
+// Purpose returns what the category's memory is, as a row of a table names it.
+func (c Category) Purpose() string { return categories[c.known()].purpose }
 
 // PerSample reports whether the category's bytes are taken to be proportional to
 // the number of samples, or tokens, that a program computes with at once.

@@ -3,9 +3,9 @@ package category_test
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/category"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // names are frames and stacks for traces in tests, with C++ frames.

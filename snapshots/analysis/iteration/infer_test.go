@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // code is the frames and stacks of the programs below, innermost frame first.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // stacksOf returns the stacks of the allocations of a trace, by its event, and
