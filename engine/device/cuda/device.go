@@ -241,8 +241,8 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	return err
 }
 
-// note keeps the first failure that ended the context. A call that returned well after
-// that has not done what it was for.
+// note keeps the first failure that ended the context. A call that succeeded
+// after that has not had its effect.
 func (d *Device) note(err error) error {
 	if e, ok := err.(*Error); ok && e.Result.EndsContext() { //nolint:errorlint // do returns it bare
 		d.Fail(e)
