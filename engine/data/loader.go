@@ -10,23 +10,23 @@ import (
 type LoaderOptions struct {
 	Batch int    // samples in a batch
 	Seed  uint64 // of the order of samples
-	// Part and Parts say that each batch is the Part'th of so many of a larger one, as
-	// each process of a run has its own; Parts 0 means 1.
+	// Part and Parts say that each batch is one part of a larger batch, number Part
+	// of Parts: each process of a run has its own part. Parts 0 means 1.
 	Part, Parts int
-	// Start is the number of the first batch: what Position said when a run
-	// ended, to go on with it.
+	// Start is the number of the first batch. To continue a run, use its last
+	// Position.
 	Start int64
 	// Workers is how many goroutines prepare batches; 0 means one.
 	Workers int
 	// Prefetch is how many batches each worker may have ready; 0 means one.
 	Prefetch int
-	// Memory makes staging memory of n bytes. NewLoader calls it, twice for each batch;
-	// nil is memory of Go's.
+	// Memory makes staging memory of n bytes. NewLoader calls it, twice for each
+	// batch; nil means memory of the Go runtime.
 	Memory func(n int) []byte
 }
 
-// Staged is how many batches there are memory for: those that are ready, and one that
-// each worker fills or has given away.
+// Staged is for how many batches there is memory: those that are ready, and for
+// each worker one that it fills or has handed to the caller.
 func (o LoaderOptions) Staged() int { return max(o.Workers, 1) * (max(o.Prefetch, 1) + 1) }
 
 // Loader prepares batches ahead of time. Next and Close belong to one goroutine.
@@ -44,7 +44,7 @@ type Loader struct {
 type worker struct {
 	ready chan *Batch // closed by the worker when it stops
 	free  chan *Batch // staging buffers that may be filled; never closed
-	err   error       // why it stopped; read after ready is closed
+	err   error       // why the worker stopped; valid after ready is closed
 }
 
 // NewLoader starts the workers. The caller closes the loader.
@@ -94,8 +94,8 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// Close stops the workers and waits for them. Batches that were taken stay
-// readable.
+// Close stops the workers and waits for them. Batches that the caller has taken
+// stay readable.
 func (l *Loader) Close() {
 	l.cancel()
 	l.wait.Wait()

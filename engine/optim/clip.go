@@ -35,8 +35,8 @@ func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) *Cli
 	return &Clipping{length, limit}
 }
 
-// Norm reads how long the gradients are, and does not wait for it.
+// Norm reads the norm of the gradients without waiting for it.
 func (c *Clipping) Norm() *tensor.Pending { return c.norm.Fetch() }
 
-// Release gives the norm up.
+// Release releases the norm.
 func (c *Clipping) Release() { c.norm.Release() }

@@ -9,10 +9,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Optimizer updates the parameters of a model. It belongs to the goroutine of
-// the device. Whoever made it closes it.
+// Optimizer updates the parameters of a model. It belongs to the goroutine of the
+// device. The caller of New closes it.
 type Optimizer struct {
-	device   *tensor.Device // where the state is, and where it is used
+	device   *tensor.Device // the device of the state, which also computes the step
 	settings Settings
 	slots    []*slot
 	steps    int64
@@ -51,7 +51,7 @@ func (o *Optimizer) Close() {
 	o.slots = nil
 }
 
-// Settings returns the present settings.
+// Settings returns the current settings.
 func (o *Optimizer) Settings() Settings { return o.settings }
 
 // Steps returns the number of steps that changed parameters since the state was
@@ -61,10 +61,11 @@ func (o *Optimizer) Steps() int64 {
 	return o.steps
 }
 
-// Change makes it another optimizer from the next step on. State that means the
-// same in both is kept (Adam and AdamW differ only in what they do with it);
-// otherwise the old state is released first and new state begins at zero. When
-// there is no memory for that it fails, and is the old optimizer with new state.
+// Change makes it another optimizer from the next step on. It keeps state that
+// means the same in both (Adam and AdamW differ only in how they use it);
+// otherwise it first releases the old state, and new state begins at zero. If
+// there is no memory for that it fails, and remains the old optimizer with new
+// state.
 func (o *Optimizer) Change(s Settings) {
 	o.settle()
 	before := o.settings
@@ -106,7 +107,7 @@ func (o *Optimizer) Move(d *tensor.Device) {
 	}
 	moved := make([]kept, 0, len(o.slots))
 	defer func() {
-		for i := range moved { // the copies, or else what they are copies of
+		for i := range moved { // releases the copies, or else the originals
 			moved[i].release()
 		}
 	}()
@@ -120,7 +121,7 @@ func (o *Optimizer) Move(d *tensor.Device) {
 	o.device = d
 }
 
-// sameState reports whether both keep the same of every parameter.
+// sameState reports whether both keep the same state of every parameter.
 func (o *Optimizer) sameState(a, b *Settings) bool {
 	low := slices.ContainsFunc(o.slots, func(p *slot) bool { return isLow(p.variable.Data()) })
 	return a.layout(min8bit) == b.layout(min8bit) && (a.NoMainCopies == b.NoMainCopies || !low)
@@ -137,8 +138,8 @@ func (o *Optimizer) State() []State {
 	return list
 }
 
-// Restore says that the tensors of State have been filled with those of an
-// optimizer that had taken so many steps.
+// Restore says that the caller has filled the tensors of State with those of an
+// optimizer that had taken that many steps.
 func (o *Optimizer) Restore(steps int64) {
 	o.settle()
 	o.steps = steps
@@ -171,16 +172,15 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 	return !isLow(v.Data()) && v.Data().Device() == o.device && (v.Grad() == nil || v.Grad().Device() == o.device)
 }
 
-// Step changes every parameter that has a gradient. Gradients are only read.
-// over may be nil; else it is looked at on the device, and when the gradients
-// have overflowed nothing changes. Step does not wait for the device to find
-// out; applied does. clip and copies may be nil; copies are written with the
-// parameters.
+// Step changes every parameter that has a gradient. Gradients are only read. over
+// may be nil; else the device checks it, and changes nothing when the gradients
+// have overflowed. Step does not wait for that result; applied does. clip and
+// copies may be nil; Step writes copies with the parameters.
 func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
 	o.settle()
 	d, b := o.device.Whole(), o.device.Backend()
-	// The count is kept on the host, and goes to the device for the length of
-	// the call: state is then exactly what is kept per element.
+	// The host keeps the count and sends it to the device for each call, so that the
+	// state on the device is only per element.
 	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
 	defer step.Release()
 	u := o.settings.constants()

@@ -15,8 +15,8 @@ type Schedule struct {
 	// Warmup is the number of steps in which the rate grows evenly; the last of
 	// them has the full rate.
 	Warmup int
-	// Shape is how it moves after that. Cosine ends at Floor of the full rate, at
-	// step Total and beyond.
+	// Shape is its curve after that. Cosine ends at Floor of the full rate, at step
+	// Total and beyond.
 	Shape Shape
 	Total int
 	Floor float64

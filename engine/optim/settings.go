@@ -66,13 +66,13 @@ type Settings struct {
 	Eps          float64
 	Momentum     float64 // of SGD; 0 keeps no state
 	Nesterov     bool
-	// NoMainCopies has parameters of half precision updated as they are, with moments
-	// of their own type, as PyTorch does. Else a float32 copy of each is updated, and
-	// rounded.
+	// NoMainCopies updates half-precision parameters directly, with moments of their
+	// own type, as PyTorch does. Otherwise the optimizer updates a float32 copy of
+	// each, and rounds it.
 	NoMainCopies bool
 }
 
-// Defaults returns the settings that an optimizer begins with.
+// Defaults returns the default settings of an optimizer.
 func Defaults(k Kind) Settings {
 	s := kinds[k].defaults
 	s.Kind = k
@@ -85,7 +85,7 @@ func DefaultLR(k Kind) float64 { return kinds[k].lr }
 // Rule returns the device's rule.
 func (k Kind) Rule() device.Rule { return kinds[k].rule }
 
-// rule returns the device's rule for a parameter of so many elements.
+// rule returns the device's rule for a parameter of that many elements.
 func (s *Settings) rule(elements int) device.Rule {
 	rule := s.Kind.Rule()
 	if rule.InBytes() && elements < min8bit {

@@ -12,8 +12,8 @@ import (
 // precision.
 const min8bit = 4096
 
-// slot is one parameter with what the optimizer remembers of it. Which tensors
-// there are depends on the settings; the others are nil.
+// slot is one parameter with its state. The settings decide which tensors exist;
+// the others are nil.
 type slot struct {
 	variable *autograd.Variable
 	kept
@@ -28,13 +28,13 @@ type kept struct {
 	scaleM, scaleV *tensor.Tensor
 }
 
-// all are the tensors in the order in which they are saved, with nil for those
-// that there are not.
+// all are the tensors in the order in which they are saved, with nil for missing
+// ones.
 func (k *kept) all() [5]**tensor.Tensor {
 	return [...]**tensor.Tensor{&k.master, &k.m, &k.scaleM, &k.v, &k.scaleV}
 }
 
-// copyTo puts what there is on a device.
+// copyTo copies the tensors to a device.
 func (k *kept) copyTo(d *tensor.Device, to *kept) {
 	copies := to.all()
 	for i, x := range k.all() {
@@ -44,7 +44,7 @@ func (k *kept) copyTo(d *tensor.Device, to *kept) {
 	}
 }
 
-// release gives up all tensors.
+// release releases all tensors.
 func (k *kept) release() {
 	for _, x := range k.all() {
 		(*x).Release()
@@ -64,7 +64,7 @@ const (
 
 // layout says which state one parameter has.
 type layout struct {
-	m, v   string // the moments' roles; empty for what there is not
+	m, v   string // the moments' roles; empty for missing ones
 	narrow bool   // in eight bits
 }
 
@@ -122,8 +122,8 @@ func (p *slot) allocate(d *tensor.Device, s *Settings) {
 	p.used = false
 }
 
-// settleMaster makes the master copy that a half precision parameter needs, or gives
-// it up where none is wanted.
+// settleMaster makes the master copy that a half-precision parameter needs, or
+// releases it if none is needed.
 func (p *slot) settleMaster(d *tensor.Device, s *Settings) {
 	data := p.variable.Data()
 	switch wanted := !s.NoMainCopies && isLow(data); {
@@ -142,8 +142,8 @@ func isLow(t *tensor.Tensor) bool {
 	return t.DType() == device.BFloat16 || t.DType() == device.Float16
 }
 
-// stateType is float32 but for half precision without main copies, and for float64
-// parameters, which only tests have.
+// stateType is float32, except for half precision without main copies, and for
+// float64 parameters, which only tests have.
 func (s *Settings) stateType(data *tensor.Tensor) device.DType {
 	if data.DType() == device.Float64 || s.NoMainCopies && isLow(data) {
 		return data.DType()
@@ -151,7 +151,7 @@ func (s *Settings) stateType(data *tensor.Tensor) device.DType {
 	return device.Float32
 }
 
-// releaseMoments leaves the master copy only.
+// releaseMoments releases all but the master copy.
 func (p *slot) releaseMoments() {
 	moments := p.kept
 	moments.master = nil

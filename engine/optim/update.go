@@ -8,21 +8,21 @@ import (
 
 // # Steps away from the parameters
 //
-// State, parameters and gradients may each be on the device or on its host. A
-// step is taken where the state is. Parameters that are there with their gradients
-// are updated by one operation. Of the others what is read comes there, and what
-// changes goes back: while one parameter is updated, the next one is on its way and
-// the one before returns.
+// State, parameters and gradients may each be on the device or on its host. The
+// device of the state computes a step. One operation updates all parameters that
+// are there with their gradients. The others are copied there, and changed
+// tensors are copied back: while one parameter is updated, the next one is on its
+// way there and the last one on its way back.
 
-// lent is a slot whose parameter and gradient are where the state is, or are on
+// lent is a slot whose parameter and gradient are on the state's device, or on
 // their way there.
 type lent struct {
 	slot       *slot
 	data, grad *tensor.Tensor // the variable's own, or copies
 }
 
-// update changes every parameter that has a gradient. u has what all of them
-// share.
+// update changes every parameter that has a gradient. u has the values that all
+// of them share.
 func (o *Optimizer) update(u device.Update, copies Copies) {
 	var now, next lent
 	defer func() {
@@ -43,15 +43,15 @@ func (o *Optimizer) update(u device.Update, copies Copies) {
 	o.updateList(u, copies)
 }
 
-// together reports whether a parameter needs nothing brought or converted for its
-// update.
+// together reports whether a parameter can be updated without copies or
+// conversions.
 func (o *Optimizer) together(p *slot) bool {
 	data := p.variable.Data()
 	return data.Device() == o.device && p.variable.Grad().Device() == o.device && (p.master != nil || !isLow(data))
 }
 
-// updateList updates those with one operation for each rule that is used, and for
-// each type, of which there are two in tests only.
+// updateList updates a list of parameters with one operation for each rule and
+// each type. Only tests have two types.
 func (o *Optimizer) updateList(u device.Update, copies Copies) {
 	for _, rule := range device.Rules() {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
@@ -69,7 +69,8 @@ func (o *Optimizer) updateList(u device.Update, copies Copies) {
 	}
 }
 
-// operandsInPlace are those of a step that writes the variable's tensor and its copy.
+// operandsInPlace are the operands of a step that writes the variable's tensor
+// and its copy.
 func (p *slot) operandsInPlace(copies Copies) device.Parameter {
 	x := p.operands(p.variable.Data(), p.variable.Grad())
 	if p.master != nil || copies == nil {
@@ -80,10 +81,10 @@ func (p *slot) operandsInPlace(copies Copies) device.Parameter {
 	return x
 }
 
-// kind is the type that a parameter is updated in.
+// kind is the type in which a parameter is updated.
 func (p *slot) kind() device.DType { return device.ComputeType(p.variable.Data().DType()) }
 
-// operands are those of a step that writes data.
+// operands are the operands of a step that writes data.
 func (p *slot) operands(data, grad *tensor.Tensor) device.Parameter {
 	x := device.Parameter{
 		P: data.Array(), G: grad.Array(), M: array(p.m), V: array(p.v), ScaleM: array(p.scaleM), ScaleV: array(p.scaleV), First: !p.used,
@@ -140,8 +141,8 @@ func (o *Optimizer) updateOne(u device.Update, x device.Parameter) {
 // of device.QuantBlock. Tests make it small.
 var lowChunk = 4 << 20
 
-// updateLow updates what is in half precision throughout: a part of it at a time is
-// float32 for as long as that takes.
+// updateLow updates parameters that are in half precision throughout. It converts
+// one part at a time to float32.
 func (o *Optimizer) updateLow(u device.Update, x device.Parameter) {
 	for from := 0; from < x.P.Len; from += lowChunk {
 		n := min(lowChunk, x.P.Len-from)
@@ -176,7 +177,7 @@ func (o *Optimizer) updateWide(u device.Update, x device.Parameter) {
 	o.updateOne(u, x)
 }
 
-// release gives up the copies.
+// release releases the copies.
 func (l *lent) release() {
 	if l.slot == nil {
 		return
@@ -190,7 +191,7 @@ func (l *lent) release() {
 	*l = lent{}
 }
 
-// array is the elements of a tensor that there may be none of.
+// array returns the elements of a tensor, which may be nil.
 func array(t *tensor.Tensor) device.Array {
 	if t == nil {
 		return device.Array{}

@@ -18,7 +18,8 @@ type Choice struct {
 // Problem is a training step: its blocks and its limit.
 type Problem struct {
 	Blocks [][]Choice // the choices of each, at least one
-	// End is the highest level while no block works, without what they keep.
+	// End is the highest level while no block works, without the memory that they
+	// keep.
 	End   int64
 	Limit int64 // of the level, at all times
 }
@@ -27,8 +28,8 @@ type Problem struct {
 type Solution struct {
 	Choices []int
 	Cost    int64
-	// Exact says that there is no cheaper one; otherwise none is cheaper by more
-	// than Tolerance.
+	// Exact says that there is no cheaper solution; otherwise none is cheaper by
+	// more than Tolerance.
 	Exact bool
 }
 
@@ -39,7 +40,7 @@ const Tolerance = 0.01
 // mostStates is how long a front may get before it is thinned.
 const mostStates = 4096
 
-// state is a way to have come past some blocks.
+// state is a choice for the blocks so far.
 type state struct {
 	kept, cost int64
 	from       int // in the front before
@@ -81,9 +82,9 @@ func solve(p Problem, most int) (Solution, bool) {
 	return s, true
 }
 
-// rooms returns the most that may be kept before each block, and after the last,
-// so that some choice of the rest stays within the limit. It is negative where
-// there is none.
+// rooms returns the most bytes that may be kept before each block, and after the
+// last, so that some choice for the rest stays within the limit. It is negative
+// if there is none.
 func (p Problem) rooms() []int64 {
 	room := make([]int64, len(p.Blocks)+1)
 	room[len(p.Blocks)] = p.Limit - p.End
@@ -96,8 +97,8 @@ func (p Problem) rooms() []int64 {
 	return room
 }
 
-// front leaves the states than which no other keeps and costs less, in ascending
-// order of what is kept and descending order of cost.
+// front keeps the states that no other state beats in both kept bytes and cost,
+// in ascending order of kept bytes and descending order of cost.
 func front(list []state) []state {
 	slices.SortStableFunc(list, func(a, b state) int { return cmp.Or(cmp.Compare(a.kept, b.kept), cmp.Compare(a.cost, b.cost)) })
 	kept := list[:0]

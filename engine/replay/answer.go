@@ -11,19 +11,19 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// question is a question with what every replay of it needs.
+// question is a question with the data that every replay of it needs.
 type question struct {
 	whatif.Question
 	settings  string // the recorded ones
-	unknown   error  // why the recorded settings cannot be had; then the defaults stand for them
+	unknown   error  // why the recorded settings cannot be used; then the defaults replace them
 	start     start
 	curve     curve
 	pools     pools
-	givesBack bool // the recorded settings have the allocator give memory back before it must
+	givesBack bool // with the recorded settings the allocator gives memory back early
 	limited   bool // the recorded settings have a memory fraction
 }
 
-// memory returns what the device has: the question's word, or the trace's.
+// memory returns the device's memory, from the question or else from the trace.
 func (q *question) memory() int64 {
 	switch {
 	case q.Memory > 0:
@@ -35,11 +35,11 @@ func (q *question) memory() int64 {
 	}
 }
 
-// Most of what a replay takes on: looking for a stream or a pool takes a time that
-// grows with their number, and no program has so many.
+// Limits of a replay: the time to find a stream or a pool grows with their
+// number, and no program has so many.
 const most = 1000
 
-// Answer is a [whatif.Ask].
+// Answer implements [whatif.Ask].[whatif.Ask].
 func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) {
 	q := &question{Question: asked}
 	if err := q.prepare(); err != nil {
@@ -68,7 +68,7 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	return answer, nil
 }
 
-// prepare finds out what was recorded.
+// prepare reads the facts of the recording.
 func (q *question) prepare() error {
 	q.settings = whatif.SettingsOf(q.Trace, q.Device)
 	a, err := alloc.New(newCounted(plenty), alloc.Options{Config: q.settings})
@@ -89,7 +89,7 @@ func (q *question) prepare() error {
 	return q.check()
 }
 
-// check looks whether the settings that are to be tried are any.
+// check checks that the settings to try are valid.
 func (q *question) check() error {
 	for _, settings := range q.Settings {
 		if _, err := newProgram(q, settings); err != nil {

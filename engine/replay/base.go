@@ -7,14 +7,14 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// start is what was before the first event.
+// start is the state before the first event.
 type start struct {
 	state trace.State
-	doubt string // why the state is not to be trusted, "" when it is
+	doubt string // why the state may be wrong, "" if it is right
 }
 
-// startOf returns the state before the first event of a device: the writer's word,
-// or what undoing the events gives.
+// startOf returns the state before the first event of a device: the one that the
+// writer recorded, or else the result of undoing the events.
 func startOf(t *trace.Trace, d *trace.Device) start {
 	if d.Base != nil {
 		return start{state: *d.Base}

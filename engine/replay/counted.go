@@ -10,15 +10,15 @@ import (
 type counted struct {
 	waits
 	total    int64 // what the device has
-	least    int64 // what the process has in the recording now: there is room for so much
+	least    int64 // the process's recorded memory now: the device has room for at least this
 	used     int64
 	next     uint64
 	segments map[uint64]int64
 }
 
 const (
-	// plenty is the memory of a device of which it is not known. Addresses for a few
-	// thousand times as much are left.
+	// plenty is the memory of a device if it is unknown. That leaves addresses for a
+	// few thousand times as much.
 	plenty    = 1 << 50
 	firstAddr = 1 << 40
 	lastAddr  = 1 << 62
@@ -49,7 +49,7 @@ func (c *counted) Malloc(size int64) (uint64, error) {
 	return addr, err
 }
 
-// Free gives back what Malloc gave.
+// Free gives back memory from Malloc.
 func (c *counted) Free(addr uint64) {
 	c.used -= c.segments[addr]
 	delete(c.segments, addr)
@@ -83,14 +83,14 @@ func (c *counted) Map(_ uint64, size int64) error {
 	return nil
 }
 
-// Unmap counts them off.
+// Unmap subtracts the bytes.
 func (c *counted) Unmap(_ uint64, size int64) { c.used -= size }
 
-// RecordEvent returns what a freed block waits for.
+// RecordEvent returns the event that a freed block waits for.
 func (c *counted) RecordEvent(alloc.Stream) alloc.Event { return c.record() }
 
 // EventReady reports whether the recording has completed the free.
 func (c *counted) EventReady(e alloc.Event) bool { return c.passed(e) }
 
-// SyncEvent lets it be.
+// SyncEvent lets the event happen.
 func (c *counted) SyncEvent(e alloc.Event) { c.forget(e) }

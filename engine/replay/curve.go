@@ -6,15 +6,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// curve is what a recording says of reserved memory, in bytes.
+// curve is the recorded reserved memory, in bytes.
 type curve struct {
 	begin, peak, end int64
 	ooms             int
-	oom              *whatif.OOM // the request that is asked about, nil when none failed
+	oom              *whatif.OOM // the failed request of the question, nil when none failed
 }
 
-// curveOf follows the reserved bytes from a state on. a has the recorded settings;
-// asked is the event of the failed request that is asked about, or else the last is.
+// curveOf follows the reserved bytes from a state on. a has the recorded
+// settings. asked is the event of the failed request of the question, by default
+// the last one.
 func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State, asked int) curve {
 	c := curve{begin: reservedIn(base)}
 	c.peak, c.end = c.begin, c.begin
@@ -44,9 +45,10 @@ func reservedIn(s *trace.State) int64 {
 	return sum
 }
 
-// oomOf returns a request that failed. The process could reserve what it had and
-// what the driver had left. Where that would have done, a limit of the process's own
-// was in force, which is not recorded: it is at least what the process ever had.
+// oomOf returns a request that failed. The process could reserve what it had plus
+// the driver's free memory. If that would have been enough, the process had a
+// limit of its own, which is not recorded: it is at least the most that the
+// process ever had.
 func oomOf(a *alloc.Allocator, i int, e *trace.Event, c *curve) *whatif.OOM {
 	o := &whatif.OOM{Event: i, Size: e.Size, Segment: a.SegmentFor(e.Size), Reserved: c.end, Capacity: c.peak}
 	if left := int64(e.Addr); e.Absent&trace.NoAddr == 0 && left >= 0 && left < o.Segment {

@@ -8,8 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// pools knows which requests went to the private pools of CUDA graphs and MemPools:
-// by the event's own word, or by the segment of the final state that it lies in.
+// pools knows which requests went to the private pools of CUDA graphs and
+// MemPools: from the event itself, or from the segment of the final state that
+// contains it.
 type pools struct {
 	tables *trace.Tables
 	ranges []poolRange // ascending
@@ -42,7 +43,7 @@ func (p *pools) divert(a *alloc.Allocator, e *trace.Event) (end func()) {
 	return divertTo(a, id)
 }
 
-// divertTo sends requests to a pool, which stays in use.
+// divertTo sends requests to a pool, and keeps the pool in use.
 func divertTo(a *alloc.Allocator, id trace.Pool) (end func()) {
 	if id == (trace.Pool{}) || a.BeginPool(id, nil) != nil {
 		return func() {}

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// program gives a program's recorded calls to an allocator with settings of its
-// own. What the recording's allocator did by itself, segments, is left out.
+// program repeats a program's recorded calls on an allocator with its own
+// settings. It leaves out segments, which the recorded allocator made by itself.
 type program struct {
 	*counted
 	question *question
@@ -23,12 +23,12 @@ type program struct {
 	failures int // requests that failed in the recording and are still to come
 }
 
-// triedOOMs is how many of the requests that failed in the recording are made
-// again, the last ones: a program that keeps trying leaves thousands of the same.
+// triedOOMs is how many of the last failed requests of the recording are
+// repeated: a program that keeps trying leaves thousands of equal ones.
 const triedOOMs = 64
 
-// newProgram returns the program before it has asked for anything. The error is
-// about the settings.
+// newProgram returns the program before its first request. The error is about the
+// settings.
 func newProgram(q *question, settings string) (*program, error) {
 	p := &program{
 		counted: newCounted(q.memory()), question: q, blocks: make(map[uint64]alloc.Allocation), level: q.curve.begin,
@@ -43,7 +43,7 @@ func newProgram(q *question, settings string) (*program, error) {
 	switch {
 	case !limited || q.Memory > 0:
 	case q.limited:
-		a.SetLimit(p.total) // the recorded limit is not known: what the recording got is within it
+		a.SetLimit(p.total) // the recorded limit is unknown: all recorded memory is within it
 		p.run.Note = "the memory fraction is left out: the file does not say of how much it is"
 	default:
 		return nil, errUnknownMemory
@@ -80,7 +80,8 @@ func (p *program) do(ctx context.Context) error {
 	return nil
 }
 
-// hold asks anew for what was held when recording began, in order of address.
+// hold repeats the requests of memory held when recording began, in order of
+// address.
 func (p *program) hold() {
 	t := p.question.Trace.Tables
 	p.allow()
@@ -123,12 +124,12 @@ func (p *program) event(i int) {
 		p.free(e.Addr, false)
 	case trace.OOM:
 		p.failed(i, e)
-	default: // the rest is the allocator's own, or no call of it
+	default: // other events are the allocator's own, or no calls
 	}
 }
 
-// allow gives the process what it has in the recording, unless the question says
-// how much there is.
+// allow gives the process the memory that it has in the recording, unless the
+// question sets the amount.
 func (p *program) allow() {
 	if p.question.Memory == 0 {
 		p.least = p.level
@@ -139,9 +140,9 @@ func (p *program) streamOf(e *trace.Event) alloc.Stream {
 	return alloc.Stream(p.question.Trace.Tables.Streams[e.Stream])
 }
 
-// alloc makes a request that the recording met.
+// alloc repeats a request that succeeded in the recording.
 func (p *program) alloc(i int, addr uint64, size int64, s alloc.Stream) {
-	p.free(addr, false) // a damaged recording hands out an address twice
+	p.free(addr, false) // a damaged recording may allocate an address twice
 	if size <= 0 {
 		return
 	}
@@ -178,8 +179,8 @@ func (p *program) free(addr uint64, pending bool) {
 	p.a.Free(b)
 }
 
-// failed makes a request that failed in the recording. If it is met now, it is
-// freed: what the program would have done with it is not known.
+// failed repeats a request that failed in the recording. If it succeeds now,
+// failed frees the memory, because the program's use of it is unknown.
 func (p *program) failed(i int, e *trace.Event) {
 	asked := i == p.question.curve.oom.Event
 	if p.failures--; p.failures >= triedOOMs && !asked || e.Size <= 0 {
@@ -197,11 +198,11 @@ func (p *program) failed(i int, e *trace.Event) {
 	p.a.Free(b)
 }
 
-// released looks at memory that went back to the driver in the recording. If the
-// program emptied the cache, it does so now; what the allocator gave back by
-// itself, because there was no memory left or its settings say so, is its own
-// affair. The two look alike when the next request takes new memory: then it was the
-// program where the device is known to have had that much more.
+// released handles memory that went back to the driver in the recording. If the
+// program emptied the cache, released does so too. It ignores memory that the
+// allocator gave back by itself, because it ran out or because of its settings.
+// The two look alike when the next request takes new memory: then it was the
+// program if the device is known to have had that much free.
 func (p *program) released(i int) {
 	if i < p.judged {
 		return

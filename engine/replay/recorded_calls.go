@@ -10,9 +10,9 @@ import (
 // request replays one call: the frees that complete first, the segments that go
 // back, the segments that come, and the alloc or the failure.
 //
-// When there is no memory left, the allocator waits for all pending frees, gives
-// segments back by itself, and then looks for new memory only. The program may also
-// have emptied the cache: it did where the request could have been served before.
+// When no memory is left, the allocator waits for all pending frees, gives
+// segments back by itself, and then tries only new memory. The program may also
+// have emptied the cache: it did if the request could have been served before.
 func (r *recording) request() {
 	c := r.call(r.at)
 	if c.last != nil && c.forced && !r.a.Serves(c.last.Size, alloc.Stream(r.tables.Streams[c.last.Stream])) {
@@ -36,7 +36,7 @@ type call struct {
 	end      int          // of the events before the alloc
 	last     *trace.Event // the alloc or the failure; nil when the run ends with neither
 	releases bool         // segments went back
-	forced   bool         // and new ones were asked for: there may have been no memory left
+	forced   bool         // new segments followed: the memory may have run out
 }
 
 // call returns the run that begins with an event.
@@ -57,7 +57,7 @@ func (r *recording) call(from int) call {
 	return c
 }
 
-// complete lets happen what the completed frees before an event wait for.
+// complete lets the events happen for which completed frees before an event wait.
 func (r *recording) complete(end int) {
 	for at := r.at; at < end; at = ours(r.events, at+1) {
 		if e := r.events.At(at); e.Kind == trace.FreeCompleted {
@@ -88,7 +88,7 @@ func (r *recording) alloc(e *trace.Event) {
 	}
 }
 
-// spend counts a call that looks at all blocks so many times.
+// spend counts a call that visits all blocks a number of times.
 func (r *recording) spend(times int) {
 	if err := r.spent.spend(times * len(r.blocks)); err != nil && r.wrong == "" {
 		r.wrong = err.Error()

@@ -14,22 +14,22 @@ import (
 // back by a copy that runs beside the device's operations. So does what several
 // processes divide among them, see "Memory that several processes share".
 //
-// Such a copy needs no care of its caller's. Both storages know of it: whoever
-// reads the copy comes after it, and so does whoever writes to the original;
-// on the device by the order of its queue, on the host by waiting. Each
-// direction has a few copies under way. They hold handles until later ones begin
-// or [Device.Land] is called, on every device alike, so that memory goes up and
-// down in a rehearsal as it will on a device that copies later.
+// The caller need not wait for such a copy. Both storages know of it: operations
+// that read the copy, or write to the original, run after it; on the device by
+// the order of its queue, on the host by waiting. Each direction has a few copies
+// under way. They hold handles until later copies begin or [Device.Land] is
+// called, on every device alike, so that memory goes up and down in a rehearsal
+// as it will on a device that copies later.
 
 // hosted is a backend that can reach its host's memory.
 type hosted interface {
-	// OpenHost returns that memory and what computes on it. Closing the device
-	// ends both. It is called once.
+	// OpenHost returns that memory and its backend. Closing the device closes both.
+	// The caller calls it once.
 	OpenHost() (alloc.Driver, device.Backend, error)
 }
 
-// Host returns the memory of the machine that the device is in, as a device. It
-// is opened by the first call, and fails when the backend cannot reach any.
+// Host returns the memory of the device's machine, as a device. The first call
+// opens it. It fails when the backend cannot reach the host's memory.
 func (d *Device) Host() *Device {
 	if d.host == nil {
 		d.host = d.openHost()
@@ -58,9 +58,8 @@ func (d *Device) HostMemory() *alloc.Allocator {
 	return d.host.memory
 }
 
-// crossing is a copy under way between a device and its host, or the other processes
-// that share what it copies. to is nil when it
-// has been let go.
+// crossing is a copy under way between a device and its host, or the other
+// processes that share what it copies. to is nil after the crossing was released.
 type crossing struct {
 	to, from *Tensor // handles of its own
 	device   *Device
@@ -77,8 +76,8 @@ const (
 	ways
 )
 
-// underWay is how many copies there are at once in each direction. What is on
-// its way out holds memory of the device.
+// underWay is how many copies run at once in each direction. A copy to the host
+// holds memory of the device.
 var underWay = [ways]int{outward: 1, inward: 4}
 
 // To returns t on a device: a further handle when it lies there, contiguous,
@@ -94,7 +93,7 @@ func (t *Tensor) To(d *Device) *Tensor {
 	return c
 }
 
-// crossElements copies between devices; what is not contiguous is made so on its
+// crossElements copies between devices. It first makes a tensor contiguous on its
 // own side.
 func crossElements(dst, src *Tensor) {
 	tag := Tag{Role: "copy between devices"}
@@ -148,8 +147,8 @@ func (d *Device) Land() {
 	}
 }
 
-// precede has what is done next on one side of the copy come after it. There
-// may be no copy.
+// precede orders the next operations on one side after the copy. There may be no
+// copy.
 func (c *crossing) precede(side *Device) {
 	switch {
 	case c == nil:
@@ -163,7 +162,7 @@ func (c *crossing) precede(side *Device) {
 	}
 }
 
-// land lets go of the copy: all that can be done with it now comes after it.
+// land releases the copy: all later operations are already ordered after it.
 func (c *crossing) land() {
 	if c.to != nil {
 		c.to.storage.arriving = nil

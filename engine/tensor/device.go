@@ -72,7 +72,7 @@ func (d *Device) allocate(n int64, label alloc.Label) *Storage {
 	return s
 }
 
-// tag returns what the allocator is told of memory with a label.
+// tag returns the allocator's tag for a label.
 func (d *Device) tag(label alloc.Label) alloc.Tag {
 	if d.options.Unnamed {
 		label = alloc.Label{Category: label.Category}

@@ -20,9 +20,9 @@ func (f *Failure) Unwrap() error {
 	return f.Err
 }
 
-// Try runs f and returns the [Failure] that ended it, or nil. Other panics go
-// on: they are bugs. What f had allocated stays allocated; whoever calls Try
-// also has to reset what owns it, such as the tape.
+// Try runs f and returns the [Failure] that ended it, or nil. Other panics go on:
+// they are bugs. Memory that f allocated stays allocated; the caller of Try must
+// also reset its owner, such as the tape.
 func Try(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {

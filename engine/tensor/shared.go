@@ -9,18 +9,18 @@ import (
 
 // # Memory that several processes share
 //
-// Processes that train together may divide what each would else have whole: of
-// every tensor each holds its part. A shared device is the memory of all of them,
-// as one of them sees it. A tensor there takes its part of the bytes in the
-// process's own memory; brought to the device it is gathered, and brought back it is
-// divided. Operations on it are done by each process on its own part, so they are
-// those that do each element by itself. All processes do the same with it, in the
-// same order.
+// Processes that train together may divide tensors: each process holds a part of
+// every tensor. A shared device is the memory of all of them, as one process sees
+// it. A tensor there takes only its part of the bytes in the process's own
+// memory. Copying it to the device gathers it, and copying it back divides it.
+// Each process runs operations on its own part, so only element-by-element
+// operations are possible. All processes must do the same operations, in the same
+// order.
 
-// Shared returns the memory that the processes of a group, each with a device as d,
-// have together. Each holds an even part of the elements of every tensor, rounded up:
-// the last parts may be shorter, or empty. It is one device, however often it is asked
-// for.
+// Shared returns the memory that the processes of a group, each with a device as
+// d, have together. Each holds an even part of the elements of every tensor,
+// rounded up: the last parts may be shorter, or empty. Every call returns the
+// same device.
 func (d *Device) Shared(g collective.Group) *Device {
 	if d.shared == nil || d.shared.group != g {
 		d.shared = NewDevice(d.name, d.memory, d.backend, d.options)
@@ -29,8 +29,8 @@ func (d *Device) Shared(g collective.Group) *Device {
 	return d.shared
 }
 
-// Whole returns where the tensors of a shared device come together, and any other
-// device itself.
+// Whole returns the device on which the tensors of a shared device are gathered.
+// It returns any other device itself.
 func (d *Device) Whole() *Device {
 	if d.whole != nil {
 		return d.whole
@@ -50,7 +50,7 @@ func (d *Device) Divided(n int, f func(m int) int) int {
 	return d.group.Size() * f(d.own(n))
 }
 
-// own returns how many of n elements a process has memory for.
+// own returns for how many of n elements a process has memory.
 func (d *Device) own(n int) int {
 	if d.group == nil || n == 0 {
 		return n
@@ -73,8 +73,8 @@ func (d *Device) partOf(whole device.Array) device.Array {
 	return whole.Slice(d.part(whole.Len, d.group.Rank()))
 }
 
-// share copies between a shared device and another one: from where the tensor is
-// whole each process takes its part, and to there all give theirs.
+// share copies between a shared device and another one: each process takes its
+// part of the whole tensor, or all give their parts to it.
 func share(to, from *Tensor) {
 	a, b := from.Device(), to.Device()
 	whole := a.Whole()
@@ -94,7 +94,7 @@ func share(to, from *Tensor) {
 	}
 }
 
-// exchange is what processes do together to divide a tensor or to bring it together. It
+// exchange is an operation of all processes that divides or gathers a tensor. It
 // runs beside other operations, as a copy to the host does.
 type exchange struct {
 	under []collective.Pending
@@ -119,7 +119,7 @@ func (e *exchange) Wait() error {
 	return e.err
 }
 
-// gather begins to bring the parts of a tensor together.
+// gather begins to gather the parts of a tensor.
 func gather(to, from *Tensor) {
 	d := from.Device()
 	begin(&crossing{to: to, from: from, device: to.Device(), way: inward}, func(_, own device.Buffer) device.Crossing {
@@ -139,7 +139,7 @@ func gather(to, from *Tensor) {
 	})
 }
 
-// even reports whether all processes have as many of n elements.
+// even reports whether all processes have the same number of n elements.
 func (d *Device) even(n int) bool { return n == d.group.Size()*d.own(n) }
 
 // Mean returns the mean over the processes of a tensor of which each has its own, on

@@ -34,8 +34,8 @@ func (s *Storage) Handles() int { return s.refs }
 // Label says what the memory is for.
 func (s *Storage) Label() alloc.Label { return s.label }
 
-// Version counts the operations that wrote into the storage in place. Whoever
-// saves a tensor to read it later remembers the version to notice changes.
+// Version counts the operations that wrote into the storage in place. Code that
+// saves a tensor for later keeps the version, so that it can notice changes.
 func (s *Storage) Version() int { return s.version }
 
 // Wrote counts one more write in place. Everything that writes into memory that

@@ -49,7 +49,7 @@ func (e *examination) raw(ctx context.Context, text string) (string, error) {
 	go func() { _, _ = io.WriteString(c, text) }() // the answer may come before all of it was taken
 	said, err := io.ReadAll(io.LimitReader(c, maxAnswer))
 	if strings.HasPrefix(string(said), "HTTP/1.1 4") || !errors.Is(err, os.ErrDeadlineExceeded) {
-		return string(said), nil // it is refused, and who is refused may stay
+		return string(said), nil // the request is refused, and a refused connection may stay open
 	}
 	return string(said), err
 }

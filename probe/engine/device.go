@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Machine is a device's memory and what computes on it, such as a cpu.Device.
+// Machine is a device: its memory and its backend, such as a cpu.Device.
 type Machine interface {
 	alloc.Driver
 	device.Backend
@@ -14,9 +14,9 @@ type Machine interface {
 	Name() string
 }
 
-// Open returns a machine's device, whose memory is shown with the lines that asked
-// for it. The machine stays the caller's, and is closed after everything on the device
-// was released. The options need no name.
+// Open returns a machine's device that records the source lines of its
+// allocations. The caller owns the machine, and closes it after everything on the
+// device was released. The options need no name.
 func Open(m Machine, o alloc.Options) (*tensor.Device, error) {
 	o.Name = m.Name()
 	a, err := alloc.New(m, o)

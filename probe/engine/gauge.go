@@ -9,9 +9,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// gauge returns who looks at a device from outside. A GPU is looked at by the
-// viewer, through the driver, and never by the program that trains on it. cpu:0 is
-// measured as a driver measures its device: no other process uses it.
+// gauge returns the function that reads a device's gauges. For a GPU there is
+// none: the viewer asks the driver, and never the training program. For cpu:0 it
+// measures as a driver would; no other process uses that device.
 func gauge(d *tensor.Device) func() []trace.Gauge {
 	machine, isCPU := d.Backend().(*cpu.Device)
 	if !isCPU {
@@ -28,9 +28,9 @@ func gauge(d *tensor.Device) func() []trace.Gauge {
 	}
 }
 
-// reserved returns what is reserved and when it was: the same before and after
-// the clock was read, so that it can be compared with events. A program that
-// gives it no peace gets the last that was seen.
+// reserved returns the reserved bytes and their time. The bytes are equal before
+// and after reading the clock, so that they can be compared with events. If they
+// change too often, it returns the last value.
 func reserved(a *alloc.Allocator) (bytes int64, at time.Time) {
 	const tries = 8
 	for range tries {

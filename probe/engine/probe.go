@@ -27,17 +27,17 @@ func Listen(ctx context.Context, o probe.Options, t *train.Trainer) (*probe.Prob
 	return probe.Listen(ctx, o, Source(d.Memory()))
 }
 
-// control is what viewers may change.
+// control implements probe.Control for a trainer.
 type control struct{ *train.Trainer }
 
 // Set changes a setting of the next step.
 func (c control) Set(key, value string) error { return c.Change(key, value) }
 
-// Source returns what an allocator has to show.
+// Source returns the probe's source for an allocator.
 func Source(a *alloc.Allocator) probe.Source { return source{a} }
 
-// source is an allocator as a probe sees it. The allocator and its tables are
-// safe for concurrent use.
+// source shows an allocator to a probe. The allocator and its tables are safe for
+// concurrent use.
 type source struct{ *alloc.Allocator }
 
 // Totals is described at [probe.Counted].

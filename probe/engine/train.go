@@ -10,17 +10,18 @@ import (
 	"github.com/memtop/memtop/probe"
 )
 
-// Train trains on a machine with a probe, until told, which is called after each
-// step, returns false, or ctx is done, which is no error. The config's device is made
-// here, and all of the machine's memory is its own. The machine stays the caller's; nil
-// is this machine's processor, as a device of [cpu.DefaultCapacity].
+// Train trains on a machine with a probe. It calls told after each step, and ends
+// when told returns false or ctx is done, which is no error. It makes the
+// config's device, which uses all memory of the machine. The caller owns the
+// machine; nil is this machine's processor, as a device of
+// [cpu.DefaultCapacity].[cpu.DefaultCapacity].
 func Train(ctx context.Context, m Machine, c train.Config, told func(e *train.Event) bool) (err error) {
 	if m == nil {
 		own, err := cpu.Open(cpu.Options{})
 		if err != nil {
 			return err
 		}
-		defer func() { _ = own.Close() }() // nothing on it is needed any more
+		defer func() { _ = own.Close() }() // it is no longer needed
 		m = own
 	}
 	if c.Device, err = Open(m, alloc.Options{}); err != nil {

@@ -1,6 +1,6 @@
-// Package gauge asks NVIDIA's driver what it knows of the devices that a
-// program uses: how much memory there is, who has it, how busy and how hot they
-// are.
+// Package gauge asks NVIDIA's driver what it knows of the devices that a program
+// uses: how much memory they have, which processes use it, how busy and how hot
+// they are.
 //
 // The viewer asks, not the program. Training then pays nothing for it, and a job
 // in a container that has no management library is still measured from the machine

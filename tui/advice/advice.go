@@ -1,6 +1,6 @@
-// Package advice is the page of what would make the memory of a running program
-// less: its settings, each with what the program says that it would save and cost, the
-// best first, and settings that fit together into a given size.
+// Package advice is the page of changes that would reduce a running program's
+// memory: its settings, each with the program's prediction of savings and cost,
+// the best first, and settings that together fit a given size.
 package advice
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// question is what is wanted of the program.
+// question is the page's question to the program.
 type question struct {
 	program  proposals.Program
 	settings string // of the next step
-	measured int    // changes whose outcome is known: their errors are stated
+	measured int    // number of changes with a known outcome, whose errors are shown
 	target   int64  // bytes, 0 for none
 	device   int
-	trace    *trace.Trace // of when the rest became what it is, without events
+	trace    *trace.Trace // the trace at the time of the other fields, without events
 }
 
 // found is the answer.
@@ -46,7 +46,7 @@ type row struct {
 	target int64 // of a plan, else 0
 }
 
-// name says what would be changed.
+// name names the change.
 func (r row) name() string {
 	switch {
 	case r.target > 0 && len(r.Change) == 0:
@@ -63,8 +63,8 @@ type Page struct {
 	asked  *ask.One[question, *found]
 	last   question
 	table  page.Table[row, string]
-	shown  *found // what the table shows, nil before the first
-	target int64  // what the reader wants it to fit into, 0 for nothing
+	shown  *found // the shown answer, nil before the first
+	target int64  // the size that the program should fit, 0 for none
 }
 
 // New returns the page of a scene.
@@ -78,7 +78,7 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// settling is how many steps it takes until the outcome of a change is known.
+// settling is the number of steps until the outcome of a change is known.
 const settling = 12
 
 // look asks the program.
@@ -101,8 +101,9 @@ func look(ctx context.Context, q question, past func(*trace.Trace, int) proposal
 	return f
 }
 
-// wanted returns the question of now, and whether it can be asked: not while a change
-// waits for a step, whose peak would be that of other settings.
+// wanted returns the current question, and whether it can be asked. It cannot
+// while a change waits for a step, because the last peak then belongs to other
+// settings.
 func (p *Page) wanted() (question, bool) {
 	t := p.Scene.Trace()
 	q := question{program: p.Scene.Program, target: p.target, device: p.Scene.Index.Device().ID}
@@ -129,7 +130,8 @@ func (p *Page) wanted() (question, bool) {
 	return q, true
 }
 
-// Refresh asks the program when its settings are others than when it was asked.
+// Refresh asks the program when its settings have changed since the last
+// question.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	var cmd tea.Cmd
 	if q, ok := p.wanted(); ok {
@@ -155,7 +157,7 @@ func (p *Page) show(f *found) {
 	}
 }
 
-// askTarget lets the reader type a size.
+// askTarget lets the user type a size.
 func (p *Page) askTarget() tea.Cmd {
 	text := ""
 	if p.target > 0 {

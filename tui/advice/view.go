@@ -23,7 +23,7 @@ func columns() []page.Column[row] {
 	}
 }
 
-// styleOf makes what saves nothing stand back.
+// styleOf dims changes that save nothing.
 func styleOf(r row) screen.Style {
 	switch {
 	case r.target > 0:
@@ -37,14 +37,14 @@ func styleOf(r row) screen.Style {
 // detailRows are the rule and the lines below the table.
 const detailRows = 8
 
-// areas are where the table and what is said of the selected row lie.
+// areas are the places of the table and the text about the selected row.
 func areas(w, h int) (table, detail screen.Rect) {
 	rest, detail := screen.Rect{W: w, H: h}.Bottom(min(detailRows, h/2))
 	_, table = rest.Top(1)
 	return table, detail
 }
 
-// Lacks says what a file without advice would need.
+// Lacks says what a file without advice lacks.
 func (p *Page) Lacks() string {
 	switch {
 	case p.Scene.Program == nil && p.Scene.Growing() && p.Scene.ReadOnly:
@@ -98,7 +98,7 @@ func (p *Page) title(f *found) string {
 	return text
 }
 
-// lines say what is known of the selected row, and how many samples fit.
+// lines describe the selected row, and say how many samples fit.
 func (p *Page) lines() []page.Line {
 	f, ok := p.asked.Answer()
 	if !ok || f.err != nil {

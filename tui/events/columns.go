@@ -10,7 +10,8 @@ import (
 // lives names the order by how long allocations live, which has no column.
 const lives = "lives"
 
-// columns are those of the list. What sorts reads x only: it runs in a command.
+// columns are the columns of the list. Their sort functions read only x, because
+// they run in a command.
 func columns(x *analysis.Index, p *Page) []page.Column[row] {
 	of := func(text func(i int, e *trace.Event) string) func(row) string {
 		return func(r row) string { return text(r.event, p.Scene.Events().At(r.event)) }
@@ -29,7 +30,7 @@ func columns(x *analysis.Index, p *Page) []page.Column[row] {
 	}
 }
 
-// size is what an event is sorted by; −1 where it has none.
+// size is an event's size for sorting; −1 for none.
 func size(e *trace.Event) int64 {
 	if e.Absent&trace.NoSize != 0 {
 		return -1
@@ -37,7 +38,7 @@ func size(e *trace.Event) int64 {
 	return e.Size
 }
 
-// life is for how many events the allocation of event i lives; −1 where it makes
+// life is for how many events the allocation of event i lives; −1 if it makes
 // none.
 func life(x *analysis.Index, events trace.Events, i int) int64 {
 	if events.At(i).Kind != trace.Alloc {
@@ -78,8 +79,8 @@ func (p *Page) timeText(i int) string {
 	return "+" + screen.Micros(us)
 }
 
-// where names an event's stack in one line. Of a free it names what is freed,
-// which helps more than where the last reference was dropped.
+// where names an event's stack in one line. For a free it names the freed
+// allocation, which helps more than the place of the free.
 func (p *Page) where(i int, e *trace.Event) string {
 	if p.Scene.GapAt(i) != nil {
 		return "made up: " + p.place(i, e)
@@ -123,7 +124,7 @@ func (p *Page) drawWhole(c screen.Canvas, y int, r row) bool {
 	return false
 }
 
-// rowStyle makes the kinds of events look different; their names do too.
+// rowStyle gives the kinds of events different styles. Their names differ too.
 func (p *Page) rowStyle(r row) screen.Style {
 	switch p.Scene.Events().At(r.event).Kind {
 	case trace.OOM:

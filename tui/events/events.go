@@ -19,16 +19,16 @@ type Page struct {
 	page.Body
 	table   page.Table[row, int]
 	rows    rows
-	follow  int // the cursor that the list shows
+	follow  int // the cursor as shown in the list
 	search  *find.Scan
 	filter  *find.Scan
-	hits    *hitList // what the filter left, nil without one
+	hits    *hitList // events that passed the filter, nil without one
 	order   *ask.One[sortQuestion, []int32]
 	states  *ask.One[stateQuestion, *analysis.Map]
 	asked   stateQuestion // of states, the newest
 	jump    bool          // go to the first match when one is found
 	from    int           // where the search began
-	ordered page.Order    // that top was last decided for
+	ordered page.Order    // the order for which top was last set
 	top     bool          // show the first row of a new order
 	shape   shape
 }
@@ -78,7 +78,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// grow takes the events that have come.
+// grow takes new events.
 func (p *Page) grow() {
 	events, t := p.Scene.Events(), p.Scene.Tables()
 	p.search.Grow(t, events)
@@ -87,7 +87,7 @@ func (p *Page) grow() {
 	p.table.Columns = columns(p.Scene.Index, p)
 }
 
-// Rebase looks again through events that have other numbers now.
+// Rebase searches the events again, because they have new numbers.
 func (p *Page) Rebase(int) {
 	events, t := p.Scene.Events(), p.Scene.Tables()
 	p.search.Restart(t, events)
@@ -95,8 +95,8 @@ func (p *Page) Rebase(int) {
 	p.follow, p.hits, p.asked, p.table.Columns = -2, nil, stateQuestion{}, nil
 }
 
-// listed puts what the filter left into the rows, and what is sorted into its
-// order once that is known.
+// listed puts the filtered events into the rows, in sorted order once that is
+// known.
 func (p *Page) listed() tea.Cmd {
 	found := p.filter.Hits()
 	p.rows.hits, p.rows.filtered, p.rows.sorted = found, p.filter.Query() != "", false
@@ -118,7 +118,7 @@ func (p *Page) listed() tea.Cmd {
 	return cmd
 }
 
-// moved takes the shared cursor to the row that the list's is on.
+// moved moves the shared cursor to the list's row.
 func (p *Page) moved() {
 	p.Scene.Move(p.rows.at(p.table.Cursor).event)
 	p.follow = p.Scene.Cursor()

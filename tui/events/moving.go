@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// arranged looks through the events for another filter or search, and shows the
-// first row of another order.
+// arranged starts a new filter or search of the events, and shows the first row
+// of a new order.
 func (p *Page) arranged() {
 	if query := p.table.Filter; query != p.filter.Query() {
 		p.filter.Look(p.Scene.Tables(), query)
@@ -21,8 +21,8 @@ func (p *Page) arranged() {
 	p.ordered = p.table.Order
 }
 
-// seek goes to the next match in a direction, around the ends. The first of a
-// search that has just begun is gone to when it is found.
+// seek goes to the next match in a direction, around the ends. For a search that
+// has just begun, it goes to the first match once that is found.
 func (p *Page) seek(direction int) bool {
 	if p.jump {
 		return true

@@ -18,7 +18,7 @@ type sortQuestion struct {
 	hits  *hitList // nil for all events
 }
 
-// keyed is an event with what it is sorted by.
+// keyed is an event with its sort key.
 type keyed struct {
 	key   int64
 	event int32

@@ -6,9 +6,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// rows says what stands on each row of the list without holding the list: the
-// start, all events with the marks between them, or the events that a filter
-// left.
+// rows computes the content of each row without holding a list: the start, all
+// events with the marks between them, or the events that passed a filter.
 type rows struct {
 	events   int
 	marks    []page.Mark
@@ -46,7 +45,7 @@ func (r *rows) at(i int) row {
 	return row{event: i - k}
 }
 
-// of returns the row of an event, or of the last one before it that is shown.
+// of returns the row of an event, or of the last shown one before it.
 func (r *rows) of(event int) int {
 	if r.sorted {
 		for k, hit := range r.hits {

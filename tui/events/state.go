@@ -16,8 +16,8 @@ import (
 const stateRows = 7
 
 // stateQuestion asks for the allocator's map right after an event. From is the
-// map that was on the screen when it was asked, from which the way is short
-// when the reader goes through the list; it does not change the answer.
+// map on the screen at the time of the question. It shortens the computation when
+// the user goes through the list, and does not change the answer.
 type stateQuestion struct {
 	index page.Edition
 	at    int
@@ -38,9 +38,9 @@ func (p *Page) askState() tea.Cmd {
 	return p.states.Ask(p.asked)
 }
 
-// drawState draws what the allocator looked like after the selected event: the
-// totals, and the segment that the event is about with a pointer to its place.
-// All segments are on their own page.
+// drawState draws the allocator's state after the selected event: the totals, and
+// the segment that the event is about with a pointer to its place. All segments
+// are on their own page.
 func (p *Page) drawState(c screen.Canvas) {
 	m, ok := p.states.Answer()
 	right := "5 shows all segments"
@@ -85,7 +85,7 @@ func (p *Page) address() (uint64, bool) {
 	return e.Addr, e.Absent&trace.NoAddr == 0 && e.Kind != trace.OOM
 }
 
-// segmentOf returns the segment that an address lies in, nil when none does.
+// segmentOf returns the segment with an address, nil for none.
 func segmentOf(m *analysis.Map, addr uint64) *analysis.MapSegment {
 	i := sort.Search(len(m.Segments), func(i int) bool { return m.Segments[i].Addr > addr }) - 1
 	if i < 0 || addr-m.Segments[i].Addr >= uint64(m.Segments[i].Size) {

@@ -36,7 +36,7 @@ func (p *Page) title() string {
 	return n
 }
 
-// searching says how a search or a filter is getting on.
+// searching shows the progress of a search or a filter.
 func (p *Page) searching() string {
 	text := ""
 	if q := p.search.Query(); q != "" {
@@ -77,8 +77,8 @@ func drawMark(c screen.Canvas, y int, m *page.Mark) {
 	c.Fit(3, y, c.Width()-6, word+m.Name+" ", screen.Title)
 }
 
-// detailLinesFor is detailLines without depending on the laid out shape, so
-// that a size that Refresh has not seen draws too.
+// detailLinesFor is detailLines for any size, so that a page can be drawn before
+// Refresh has laid it out.
 func (p *Page) detailLinesFor() []page.Line {
 	return page.EventLines(p.Scene, p.Scene.Cursor(), p.Frames)
 }

@@ -24,8 +24,8 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return p.Body.Update(msg)
 }
 
-// listKey answers the keys of the lists of settings and of choices, and the one between the
-// lists.
+// listKey handles the keys of the lists of settings and of choices, and the key
+// that switches between them.
 func (p *Page) listKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch k := &p.Keys; {
 	case key.Matches(msg, k.Pane.Other):
@@ -98,7 +98,7 @@ func (p *Page) visit() tea.Cmd {
 	return page.Open(page.Timeline)
 }
 
-// choose lists what the selected option may be.
+// choose lists the choices of the selected option.
 func (p *Page) choose() tea.Cmd {
 	o := p.offered()
 	switch {
@@ -116,7 +116,7 @@ func (p *Page) choose() tea.Cmd {
 	return nil
 }
 
-// fixed says why nothing can be changed, "" when it can.
+// fixed says why settings cannot be changed, "" when they can.
 func (p *Page) fixed() string {
 	switch t := p.Scene.Trace(); {
 	case t.Info.Kind == "recording":
@@ -147,8 +147,8 @@ func (p *Page) use() tea.Cmd {
 	return p.ask(o)
 }
 
-// ask lets the reader type a value: another one than a choice, so that one is not there
-// to be typed behind.
+// ask lets the user type a value. The prompt is empty, because the value should
+// differ from the choices.
 func (p *Page) ask(o *trace.Option) tea.Cmd {
 	name := o.Key
 	if !o.Free {

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// columns are those of the list of changes.
+// columns are the columns of the list of changes.
 func columns() []page.Column[*analysis.Experiment] {
 	type change = *analysis.Experiment
 	return []page.Column[change]{
@@ -27,7 +27,7 @@ func columns() []page.Column[*analysis.Experiment] {
 	}
 }
 
-// effect is a column of one side of an effect. What was refused has a reason
+// effect is a column for one side of an effect. A refused change shows its reason
 // instead.
 func effect(head string, width func(int) int, q analysis.Quantity, text func(*analysis.Effect) string) page.Column[*analysis.Experiment] {
 	return page.Column[*analysis.Experiment]{
@@ -52,7 +52,7 @@ func (p *Page) drawChanges(c screen.Canvas, beside bool) {
 	p.table.Draw(c.Sub(screen.Rect{Y: 1, W: c.Width(), H: c.Height() - 1}))
 }
 
-// nothing says how to get an experiment.
+// nothing explains how to make an experiment.
 func (p *Page) nothing() string {
 	if p.fixed() != "" {
 		return "No setting was changed."

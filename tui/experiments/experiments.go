@@ -1,6 +1,6 @@
-// Package experiments is the page of what was changed while a program ran: what
-// each change was expected to do, and what it did. It also lists what may be
-// changed.
+// Package experiments is the page of the changes made while a program ran: the
+// predicted and the measured effect of each. It also lists the settings that can
+// be changed.
 package experiments
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// pane is a list that the keys can move in.
+// pane is a list that can have the keys.
 type pane uint8
 
 const (
 	changes pane = iota
 	options
-	choices // of one option, in the place of options
+	choices // of one option, in place of the options
 )
 
-// question is what is wanted of the index.
+// question is the page's question to the index.
 type question struct{ index page.Edition }
 
 // Page is the page of experiments.
@@ -33,9 +33,9 @@ type Page struct {
 	asked  *ask.One[question, []*analysis.Experiment]
 	table  page.Table[*analysis.Experiment, int64] // of the changes, the newest first
 	focus  pane
-	chosen bool // the reader chose the pane
+	chosen bool // the user chose the pane
 	lists  [choices + 1]page.List
-	newest int64  // of the changes that were listed so far
+	newest int64  // the newest change listed so far
 	key    string // the option whose choices are listed
 	shape  shape
 }
@@ -89,8 +89,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// take shows the experiments and selects a change that is new: its maker wants
-// to see what becomes of it.
+// take shows the experiments and selects a new change: the user wants to see its
+// result.
 func (p *Page) take(rows []*analysis.Experiment) {
 	p.table.Show(rows, p.table.Order)
 	if len(rows) == 0 || rows[0].ID <= p.newest {
@@ -103,7 +103,7 @@ func (p *Page) take(rows []*analysis.Experiment) {
 	p.table.Select(p.newest)
 }
 
-// look goes to a pane because the reader does.
+// look goes to a pane that the user chose.
 func (p *Page) look(at pane) { p.focus, p.chosen, p.Detail.Offset = at, true, 0 }
 
 // list returns the list of settings or of choices.
@@ -137,10 +137,10 @@ func (p *Page) option() *trace.Option {
 	return nil
 }
 
-// other stands in the list of choices for a value that is typed.
+// other is the entry in the list of choices for a typed value.
 const other = "another value …"
 
-// entries are what can be chosen of an option.
+// entries are the choices of an option.
 func entries(o *trace.Option) []string {
 	list := slices.Clone(o.Choices)
 	if o.Free {

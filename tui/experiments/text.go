@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// names are what the quantities are called on the screen.
+// names are the names of the quantities on the screen.
 var names = [analysis.QuantityCount]string{"peak allocated", "peak reserved", "activations", "step time", "tokens/s", "loss"}
 
 // Amount writes an amount of a quantity with its unit.
@@ -37,7 +37,7 @@ func Signed(q analysis.Quantity, delta float64) string {
 }
 
 // Outcome says in a few short parts what a measured change did, the most
-// important first.
+// important part first.
 func Outcome(e *analysis.Experiment) []string {
 	var parts []string
 	if f := &e.Effects[analysis.ReservedQuantity]; f.Measured && f.Foretold {
@@ -61,7 +61,7 @@ func Outcome(e *analysis.Experiment) []string {
 	return parts
 }
 
-// stateText is how far a change has come, in at most fourteen cells.
+// stateText is the state of a change, in at most fourteen cells.
 func stateText(e *analysis.Experiment) string {
 	step := "step " + strconv.FormatInt(e.Step, 10)
 	switch {
@@ -85,7 +85,8 @@ func stateStyle(e *analysis.Experiment) screen.Style {
 	return screen.Plain
 }
 
-// stateSentence is the same in full. More may come of it while the program runs.
+// stateSentence is the same as a sentence. The state may still change while the
+// program runs.
 func stateSentence(e *analysis.Experiment, running bool) string {
 	applied := "applied at step " + screen.Count(int(e.Step))
 	switch {
@@ -109,7 +110,7 @@ func togetherText(e *analysis.Experiment) string {
 	return " together with " + strings.Join(e.Overlaps, ", ")
 }
 
-// errorText is by how much the prediction was wrong, in parts of the level.
+// errorText is the error of the prediction, as a part of the level.
 func errorText(f *analysis.Effect) string {
 	if !f.Compared {
 		return ""
@@ -117,8 +118,7 @@ func errorText(f *analysis.Effect) string {
 	return strconv.FormatFloat(100*f.Error, 'f', 1, 64) + "%"
 }
 
-// shareText is a measured change in parts of the level before, and how far that
-// may be off.
+// shareText is a measured change as a part of the level before, with its error.
 func shareText(f *analysis.Effect) string {
 	if !f.Measured || f.Before.Median == 0 {
 		return ""
@@ -130,7 +130,7 @@ func shareText(f *analysis.Effect) string {
 	return text
 }
 
-// percentText is an amount in parts of the level before.
+// percentText is an amount as a part of the level before.
 func percentText(f *analysis.Effect, amount float64) string {
 	if !f.Measured || f.Before.Median == 0 {
 		return ""
@@ -146,7 +146,7 @@ func percentText(f *analysis.Effect, amount float64) string {
 	return text
 }
 
-// spreadText is a measured change, and how far that may be off.
+// spreadText is a measured change, with its error.
 func spreadText(f *analysis.Effect) string {
 	text := measuredText(f)
 	if f.Measured && f.Spread > 0 {

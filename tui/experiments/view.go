@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Lacks says what a file without experiments would need.
+// Lacks says what a file without experiments lacks.
 func (p *Page) Lacks() string {
 	if p.Scene.Live() != nil {
 		return ""
@@ -18,7 +18,7 @@ func (p *Page) Lacks() string {
 // shape is where the panes are.
 type shape struct {
 	options, changes, detail screen.Rect
-	brief                    bool // the options are only named while changes are looked at
+	brief                    bool // the options are only named while the user looks at changes
 }
 
 // detailRows is what the detail of a change takes: title, heads, quantities.
@@ -68,7 +68,7 @@ func (p *Page) View(w, h int) string {
 	return c.String()
 }
 
-// optionsTitle says when the values hold.
+// optionsTitle says when the values take effect.
 func (p *Page) optionsTitle() string {
 	if p.Scene.Trace().Info.Kind == "recording" || !p.Scene.Live().Connected {
 		return "Settings at the end"
@@ -122,7 +122,7 @@ func (p *Page) drawOptions(c screen.Canvas) {
 	}
 }
 
-// mark shows the row under the cursor of a list that has the keys, or has not.
+// mark shows the row under the cursor of a list, with or without the keys.
 func mark(c screen.Canvas, y int, focused bool) {
 	if focused {
 		c.Select(y)
@@ -131,7 +131,8 @@ func mark(c screen.Canvas, y int, focused bool) {
 	c.Set(0, y, '▸', screen.Dim)
 }
 
-// drawAbout draws the whole description of an option where there is room below the list.
+// drawAbout draws the whole description of an option if there is room below the
+// list.
 func drawAbout(c screen.Canvas, y int, o *trace.Option) {
 	for _, text := range [...]string{o.About, choicesText(o)} {
 		for _, line := range screen.Wrap(text, c.Width()-4) {
@@ -144,7 +145,7 @@ func drawAbout(c screen.Canvas, y int, o *trace.Option) {
 	}
 }
 
-// choicesText lists what an option may be.
+// choicesText lists the choices of an option.
 func choicesText(o *trace.Option) string {
 	text := strings.Join(o.Choices, ", ")
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// byName begins the value of the setting that names layers, none is the value
-// that names no layer.
+// byName is the prefix of the setting's value that names layers; none is the
+// value without layers.
 const (
 	byName        = "layers="
 	noneRecompute = "none"
@@ -35,14 +35,14 @@ func (p *Page) Checkpoint(now string) (value string, ok bool) {
 	return s.value(), true
 }
 
-// selection are the layers that are computed again, each by itself.
+// selection is the set of layers that are computed again, each by itself.
 type selection struct {
 	rows   []analysis.LayerRow
 	chosen []bool
 }
 
-// read takes the layers that the setting names; of a setting that names none,
-// those that the step has computed again, the outermost only.
+// read takes the layers in the setting. If it names none, read takes the
+// outermost layers that the step has computed again.
 func (s *selection) read(now string) {
 	names, named := strings.CutPrefix(now, byName)
 	list := strings.Split(names, "+")
@@ -57,8 +57,8 @@ func (s *selection) read(now string) {
 	}
 }
 
-// toggle changes one layer. Where one around it is chosen, its other parts are
-// chosen instead.
+// toggle changes one layer. If a layer around it is chosen, toggle chooses the
+// other parts of that one instead.
 func (s *selection) toggle(i int) {
 	around := i
 	for around >= 0 && !s.chosen[around] {
@@ -72,13 +72,13 @@ func (s *selection) toggle(i int) {
 	s.chosen[around] = false
 	for ; i != around; i = s.rows[i].Parent {
 		for _, sister := range s.rows[s.rows[i].Parent].Children {
-			// What has no parts saves little but what it is given.
+			// A layer without parts saves little except its input.
 			s.chosen[sister] = sister != i && len(s.rows[sister].Children) > 0
 		}
 	}
 }
 
-// clear forgets what is chosen inside a layer.
+// clear removes all chosen layers inside a layer.
 func (s *selection) clear(i int) {
 	for _, child := range s.rows[i].Children {
 		s.chosen[child] = false

@@ -19,8 +19,8 @@ type row struct {
 // barWidth is the room for the bar of a layer's part of all that is saved.
 const barWidth = 10
 
-// columns are those of the table, from left to right. They are drawn from the
-// answer that is shown when they are drawn.
+// columns are the columns of the table, from left to right. They draw from the
+// currently shown answer.
 func (p *Page) columns() []page.Column[row] {
 	type layer = *analysis.LayerRow
 	type sum = *analysis.LayerSum
@@ -60,8 +60,8 @@ func word(head string, width func(int) int, of func(*analysis.LayerRow) string) 
 	}
 }
 
-// number is a column of numbers and how they are written. Sum is nil where they
-// do not add up.
+// number is a column of numbers with their format. Sum is nil if they have no
+// total.
 func (p *Page) number(head string, width func(int) int, write func(int64) string, of func(*analysis.LayerRow) int64, sum func(*analysis.LayerSum) int64) page.Column[row] {
 	col := page.Column[row]{
 		Head: head, Width: width, Gap: 2,
@@ -74,7 +74,7 @@ func (p *Page) number(head string, width func(int) int, write func(int64) string
 	return col
 }
 
-// none is written where there is nothing of something.
+// none is the text for an empty value.
 const none = "·"
 
 func dimNone(text string) screen.Style {
@@ -131,8 +131,8 @@ func (p *Page) drawName(c screen.Canvas, r row) {
 	c.Fit(x+2, 0, c.Width()-x-2, labelOf(r.LayerRow), style)
 }
 
-// drawShare draws how much of all that is saved lies in the layer and inside of
-// it. What it saves itself is full, what those inside do is light.
+// drawShare draws the layer's share of all saved memory. Its own part is full,
+// and the part of the layers inside is light.
 func (p *Page) drawShare(c screen.Canvas, r row) {
 	all := float64(max(p.data.Total.SavedBytes, 1))
 	if r.Sum.SavedBytes == 0 {

@@ -18,11 +18,11 @@ type Page struct {
 	asked    *asking.One[question, *table]
 	data     *table                  // the newest answer that has layers, nil before the first
 	table    page.Table[row, string] // of the visible layers; names stay when another step is shown
-	kept     []bool                  // what the filter leaves, nil without one
-	opened   map[string]bool         // what the reader opened or closed
-	autoOpen []bool                  // what is open otherwise
-	autoRows int                     // for how many rows that was chosen
-	all      bool                    // what the reader did not fold is open
+	kept     []bool                  // the rows that pass the filter, nil without one
+	opened   map[string]bool         // rows that the user opened or closed
+	autoOpen []bool                  // other rows that are open by default
+	autoRows int                     // the number of screen rows for which autoOpen was chosen
+	all      bool                    // opens every row that the user did not fold
 }
 
 // New returns the page of a scene.
@@ -37,7 +37,7 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// step returns the number of the step whose layers are wanted, 0 for none.
+// step returns the number of the step whose layers to show, 0 for none.
 func (p *Page) step() int64 {
 	if s := p.Scene.StepAt(p.Scene.Cursor()); s != nil {
 		return s.Number
@@ -45,7 +45,8 @@ func (p *Page) step() int64 {
 	return 0
 }
 
-// Rebase forgets the table, which holds steps; what is selected is known by name.
+// Rebase drops the table, which holds steps. The selection is identified by name,
+// so it stays.
 func (p *Page) Rebase(int) {
 	p.data = nil
 	p.table.Forget()
@@ -74,7 +75,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return p.Body.Update(msg)
 }
 
-// turnAll opens everything, or what is open at first.
+// turnAll opens all rows, or only those that are open at first.
 func (p *Page) turnAll() {
 	p.all, p.opened = !p.all, make(map[string]bool)
 	p.lay()

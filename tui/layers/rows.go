@@ -2,8 +2,8 @@ package layers
 
 import "github.com/memtop/memtop/tui/page"
 
-// lay makes the visible rows anew: what is folded and what the filter leaves
-// out is gone, and layers are sorted within the one around them.
+// lay makes the visible rows again, without folded and filtered ones. Layers are
+// sorted inside the layer around them.
 func (p *Page) lay() {
 	if p.data == nil {
 		return
@@ -37,8 +37,8 @@ func (p *Page) visible(rows []row, layers []int) []row {
 	return rows
 }
 
-// open reports whether the layers inside a row are listed: as the reader chose,
-// else as autoOpen has it, and all while a filter is set.
+// open reports whether the layers inside a row are listed: as the user chose,
+// else as autoOpen says, and always while a filter is set.
 func (p *Page) open(i int) bool {
 	r := &p.data.Rows[i]
 	if len(r.Children) == 0 {
@@ -82,7 +82,7 @@ func (p *Page) chooseOpen(rows int) {
 	}
 }
 
-// matching returns which rows the filter leaves: those that match and those
+// matching returns the rows that pass the filter: those that match and those
 // around them. It is nil without a filter.
 func (p *Page) matching() []bool {
 	if p.table.Filter == "" {

@@ -18,12 +18,12 @@ type question struct {
 // table is the answer: the layers' tree, with times that do not flicker.
 type table struct {
 	analysis.LayerTable
-	steps   int // that times are the median of
-	largest int // row that keeps the most for the backward pass itself, -1 for none
+	steps   int // number of steps in the median of times
+	largest int // row that itself keeps the most for the backward pass, -1 for none
 }
 
-// settledOver is over how many steps times are taken: one step's jump about too
-// much to be compared with another's.
+// settledOver is the number of steps for the medians of times: single times vary
+// too much to be compared.
 const settledOver = 9
 
 func ask(_ context.Context, q question) *table {

@@ -15,10 +15,10 @@ const (
 	frameRows  = 2 + 1 + detailRows
 )
 
-// tableRect is where the table lies, its heads included.
+// tableRect is the place of the table, with its heads.
 func tableRect(w, h int) screen.Rect { return screen.Rect{Y: 1, W: w, H: h - frameRows + 1} }
 
-// Lacks says what a file without layers would need.
+// Lacks says what a file without layers lacks.
 func (p *Page) Lacks() string {
 	if p.Scene.Live() != nil {
 		return ""
@@ -64,11 +64,11 @@ func (p *Page) title() string {
 	return text
 }
 
-// hostTimes is the setting of a step whose layers were timed without regard to what
-// their device still had to do.
+// hostTimes is the setting of a step whose layers were timed on the host, without
+// waiting for the device.
 var hostTimes = trace.Value{Key: "layer_times", Value: "processor"}
 
-// state says what the numbers are, and the order.
+// state describes the numbers and their order.
 func (p *Page) state() string {
 	text := "times: median of " + screen.Plural(p.data.steps, "step")
 	if p.data.steps == 1 {
@@ -83,7 +83,8 @@ func (p *Page) state() string {
 	return text
 }
 
-// drawDetail says of the selected layer what the columns have no room for.
+// drawDetail shows the facts of the selected layer that have no room in the
+// columns.
 func (p *Page) drawDetail(c screen.Canvas) {
 	i := p.current()
 	if i < 0 {

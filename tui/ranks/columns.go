@@ -49,7 +49,7 @@ func (p *Page) hostWidth(w int) int {
 	return page.From(92, max(w/10, 9))(w)
 }
 
-// number is that of a rank; it is not known of one that never answered.
+// number is the rank's number. It is unknown for a rank that never answered.
 func number(r *ranks.Row) string {
 	if r.Rank.Rank == ranks.Unranked {
 		return "?"
@@ -57,7 +57,7 @@ func number(r *ranks.Row) string {
 	return strconv.Itoa(r.Rank.Rank)
 }
 
-// bytesOf writes a size, and a dash for one that is not known.
+// bytesOf writes a size, and a dash for an unknown one.
 func bytesOf(size func(row) int64) func(row) string {
 	return func(r row) string {
 		if n := size(r); n > 0 {
@@ -85,7 +85,7 @@ func skewText(r row) string {
 	return signed(strconv.FormatFloat(share, 'f', 0, 64) + "%")
 }
 
-// signed writes a number with its sign, but for nothing at all.
+// signed writes a number with its sign, and 0 without one.
 func signed(text string) string {
 	switch {
 	case text == "-0%":
@@ -106,8 +106,8 @@ func headroomText(r row) string {
 // tight is the share of a device's memory below which headroom is little.
 const tight = 20
 
-// headroomStyle makes what is about to run out stand out. Its place at the top says the
-// same, and the number.
+// headroomStyle highlights a rank that will soon run out of memory. Its place at
+// the top and the number say the same.
 func headroomStyle(r row) screen.Style {
 	n, ok := r.Headroom()
 	switch {
@@ -121,8 +121,8 @@ func headroomStyle(r row) screen.Style {
 	return styleOf(r)
 }
 
-// compareHeadroom puts first what ran out of memory, then what is about to: the least
-// headroom, and where that is not known the most reserved.
+// compareHeadroom puts ranks that ran out of memory first, then those that will
+// soon: with the least headroom or, if that is unknown, the most reserved bytes.
 func compareHeadroom(a, b row) int {
 	left, known := a.Headroom()
 	right, alsoKnown := b.Headroom()
@@ -170,7 +170,7 @@ func stateText(r row) string {
 
 const outOfMemory = "out of memory"
 
-// styleOf makes a rank that is lost stand back, and one that ran out of memory stand out.
+// styleOf dims a lost rank, and highlights one that ran out of memory.
 func styleOf(r row) screen.Style {
 	switch {
 	case r.OutOfMemory > 0:
@@ -181,7 +181,8 @@ func styleOf(r row) screen.Style {
 	return screen.Plain
 }
 
-// drawTrend draws what is wrong and, in what that leaves, what was allocated lately.
+// drawTrend draws a rank's problem and, in the remaining room, its recent
+// allocated bytes.
 func drawTrend(c screen.Canvas, r row) {
 	style, room := screen.Style{Fg: screen.Accent}, c.Width()
 	if text := stateText(r); text != "" {
@@ -190,7 +191,7 @@ func drawTrend(c screen.Canvas, r row) {
 			problem = screen.Bad
 		}
 		if screen.Width(text) > room && r.OutOfMemory > 0 {
-			text = outOfMemory // how often, the pane says
+			text = outOfMemory // the pane says how often
 		}
 		c.Fit(0, 0, room, text, problem)
 		style, room = screen.Dim, room-screen.Width(text)-1

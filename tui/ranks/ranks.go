@@ -1,5 +1,6 @@
-// Package ranks is the page of the ranks of a job, side by side: a row for each, the one
-// that is about to run out of memory first, and below it how the ranks differ.
+// Package ranks is the page of the ranks of a job, side by side: a row for each,
+// the rank that will run out of memory first at the top, and below the
+// differences between the ranks.
 package ranks
 
 import (
@@ -10,37 +11,38 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// Enter is the message that asks for the rank of a row, by its place among the rows as
-// they came.
+// Enter is the message that asks for the rank of a row, by its index among the
+// rows as they arrived.
 type Enter struct{ At int }
 
 // row is a rank in the table.
 type row struct {
 	*ranks.Row
-	at  int // among the rows as they came
+	at  int // index among the rows as they arrived
 	job *Page
 }
 
-// Page is the page of ranks. There is one for the whole job, which is the same whichever
-// rank is looked at.
+// Page is the page of ranks. There is one for the whole job, which is the same
+// for every shown rank.
 type Page struct {
 	page.Body
 	theme   *screen.Theme
 	table   page.Table[row, int]
-	jobless bool // a single process or file is looked at
+	jobless bool // a single process or file is shown
 
-	rows   []ranks.Row // as they came; never changed
-	stale  bool        // the table shows older ones
+	rows   []ranks.Row // as they arrived; never changed
+	stale  bool        // the table shows older rows
 	hosts  int
 	median int64 // of the peaks
 	// least and most are the scale of all charts.
 	least, most int64
 	found       []ranks.Finding
-	said        []page.Line // what stands below the table
+	said        []page.Line // the lines below the table
 }
 
-// New returns the page of a job, or, where what is looked at is alone, one that says so.
-// Of a job that runs End goes to what it does now, so that it does not go to the last row.
+// New returns the page of a job or, for a single process or file, a page that
+// says so. For a running job the End key goes to the present, not to the last
+// row.
 func New(t *screen.Theme, alone, runs bool) *Page {
 	p := &Page{Body: page.NewBody(nil, "Ranks"), theme: t, jobless: alone}
 	p.table = page.Table[row, int]{
@@ -53,10 +55,10 @@ func New(t *screen.Theme, alone, runs bool) *Page {
 	return p
 }
 
-// Take takes newer rows, in the order of those before.
+// Take takes newer rows, in the same order as the old ones.
 func (p *Page) Take(rows []ranks.Row) { p.rows, p.stale = rows, true }
 
-// Select puts the cursor on the row that came at a place.
+// Select puts the cursor on the row with an index among the rows as they arrived.
 func (p *Page) Select(at int) {
 	p.arrangeNew()
 	p.table.Select(at)
@@ -73,7 +75,7 @@ func (p *Page) Turn(direction int) {
 	}
 }
 
-// arrangeNew takes up rows that are newer than what is shown.
+// arrangeNew shows newer rows.
 func (p *Page) arrangeNew() {
 	if p.stale {
 		p.stale = false
@@ -82,7 +84,7 @@ func (p *Page) arrangeNew() {
 	}
 }
 
-// arrange puts the rows into the order that the reader wants.
+// arrange puts the rows into the user's order.
 func (p *Page) arrange() {
 	shown := make([]row, len(p.rows))
 	for i := range p.rows {
@@ -92,7 +94,7 @@ func (p *Page) arrange() {
 	t.Show(page.Arrange(shown, t.Columns, t.Order, t.Filter), t.Order)
 }
 
-// compare takes from all rows what each is compared with.
+// compare computes the values of all rows with which each is compared.
 func (p *Page) compare() {
 	p.found = ranks.Findings(p.rows)
 	p.median, p.least, p.most = ranks.MedianPeak(p.rows), 0, 0

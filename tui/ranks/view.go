@@ -19,7 +19,7 @@ const (
 	mostDetail  = 16
 )
 
-// areas are where the table and what is said below it lie.
+// areas are the places of the table and the text below it.
 func areas(w, h int) (table, detail screen.Rect) {
 	rest, detail := screen.Rect{W: w, H: h}.Bottom(min(max(h/3, leastDetail), mostDetail))
 	_, table = rest.Top(1)
@@ -48,7 +48,7 @@ func (p *Page) title() string {
 	return "Ranks of " + p.rows[0].Job
 }
 
-// count says how many ranks are shown, and how many of the job are not known.
+// count says how many ranks are shown, and how many of the job are unknown.
 func (p *Page) count() string {
 	if p.table.Count < len(p.rows) {
 		return screen.Count(p.table.Count) + " of " + screen.Plural(len(p.rows), "rank")
@@ -59,7 +59,8 @@ func (p *Page) count() string {
 	return screen.Plural(len(p.rows), "rank")
 }
 
-// Summary says in a few parts how the job is, the most important first.
+// Summary describes the state of the job in a few parts, the most important
+// first.
 func (p *Page) Summary() []string {
 	parts := []string{p.count()}
 	if p.hosts > 1 {
@@ -119,7 +120,8 @@ func (p *Page) slowest() *ranks.Row {
 	return slowest
 }
 
-// lines are how the ranks differ, and what is known of the selected one, in w cells.
+// lines are the differences between the ranks, and the facts about the selected
+// one, in w cells.
 func (p *Page) lines(w int) []page.Line {
 	r, ok := p.table.Current()
 	if !ok {
@@ -137,7 +139,7 @@ func (p *Page) lines(w int) []page.Line {
 	return lines
 }
 
-// findingLines are how the ranks differ.
+// findingLines are the differences between the ranks.
 func findingLines(found []ranks.Finding, w int) []page.Line {
 	var lines []page.Line
 	for _, f := range found {
@@ -171,7 +173,7 @@ func pidText(pid int) string {
 	return "pid " + strconv.Itoa(pid)
 }
 
-// atPeakText says what the memory was for when the last step's was highest.
+// atPeakText lists the categories of the memory at the peak of the last step.
 func atPeakText(r *ranks.Row) string {
 	order := slices.SortedStableFunc(slices.Values(trace.Categories[:]), func(a, b trace.Category) int { return cmp.Compare(r.AtPeak[b], r.AtPeak[a]) })
 	var parts []string

@@ -21,7 +21,7 @@ func (p *Page) turnPool() {
 	}
 }
 
-// moved shows the segment that the reader went to.
+// moved shows the segment under the cursor.
 func (p *Page) moved() { p.inside = false }
 
 // open goes into a segment, or from a block to the event that made it.

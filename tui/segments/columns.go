@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// columns are those of the list of segments. Bar draws a segment's blocks.
+// columns are the columns of the list of segments. Bar draws a segment's blocks.
 func columns(x *analysis.Index, bar func(screen.Canvas, *analysis.MapSegment)) []page.Column[*analysis.MapSegment] {
 	type segment = *analysis.MapSegment
 	return []page.Column[segment]{
@@ -38,8 +38,7 @@ func pinned(s *analysis.MapSegment) int64 {
 	return s.Free
 }
 
-// flags says in letters what is particular about a segment: pinned,
-// expandable, without anything live.
+// flags marks a segment with letters: pinned, expandable, without live blocks.
 func flags(s *analysis.MapSegment) string {
 	f := ""
 	if s.Pin != nil {
@@ -54,7 +53,7 @@ func flags(s *analysis.MapSegment) string {
 	return f
 }
 
-// words are what search and filter look at in a segment beside its columns.
+// words are texts of a segment for search and filter, in addition to its columns.
 func words(x *analysis.Index, s *analysis.MapSegment) string {
 	words := []string{"stream " + page.StreamText(s.Stream), "pool " + page.PoolText(x.Trace().Tables, s.Pool), x.StackName(s.Stack)}
 	if s.Expandable {
@@ -75,7 +74,8 @@ func words(x *analysis.Index, s *analysis.MapSegment) string {
 	return strings.Join(words, " ")
 }
 
-// drawBar draws a segment's blocks, as long as the segment if that is wanted.
+// drawBar draws a segment's blocks, optionally with a length in proportion to the
+// segment.
 func (p *Page) drawBar(c screen.Canvas, s *analysis.MapSegment) {
 	w := c.Width()
 	if p.scaled {

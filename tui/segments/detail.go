@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// detailLines describes what is selected.
+// detailLines describes the selection.
 func (p *Page) detailLines() []page.Line {
 	if b := p.block(); b != nil {
 		return p.blockLines(b)
@@ -36,8 +36,8 @@ func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 	return append(lines, page.StackPart(p.Scene, s.Stack, p.Frames)...)
 }
 
-// pinLines says which small block keeps the segment: first in one line, because
-// that is all that a low screen has room for.
+// pinLines says which small block keeps the segment. The first line says it all,
+// because a small screen has room for only one.
 func (p *Page) pinLines(s *analysis.MapSegment) []page.Line {
 	lines := []page.Line{
 		{Label: "pinned by", Text: screen.Bytes(s.Pin.Requested) + " at " + screen.Address(s.Pin.Addr) +

@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// listQuestion is what the list is made from.
+// listQuestion is the input for the list.
 type listQuestion struct {
 	index  page.Edition
 	state  *analysis.Map
@@ -16,7 +16,7 @@ type listQuestion struct {
 	filter string
 }
 
-// list returns the segments that pool and filter leave, in order. It runs in a
+// list returns the segments that pass pool and filter, in order. It runs in a
 // command: a large trace has tens of thousands.
 func list(_ context.Context, q listQuestion) []*analysis.MapSegment {
 	rows := make([]*analysis.MapSegment, 0, len(q.state.Segments))

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// nameQuestion asks for the names of what the live blocks of a segment hold.
+// nameQuestion asks for the names of a segment's live blocks.
 type nameQuestion struct {
 	index   page.Edition
 	state   *analysis.Map
@@ -30,7 +30,7 @@ func nameBlocks(_ context.Context, q nameQuestion) page.Names {
 	return analysis.NamesOf(q.index.Index, stacks)
 }
 
-// blockColumns are those of the blocks of one segment.
+// blockColumns are the columns of the blocks of one segment.
 func (p *Page) blockColumns() []page.Column[*analysis.MapBlock] {
 	type block = *analysis.MapBlock
 	return []page.Column[block]{
@@ -47,7 +47,7 @@ func (p *Page) blockColumns() []page.Column[*analysis.MapBlock] {
 	}
 }
 
-// blockStyle dims what is free.
+// blockStyle dims free blocks.
 func blockStyle(b *analysis.MapBlock) screen.Style {
 	if b.State.Live() {
 		return screen.Plain
@@ -55,7 +55,7 @@ func blockStyle(b *analysis.MapBlock) screen.Style {
 	return screen.Dim
 }
 
-// drawWhere says what a live block holds, and whether it pins the segment.
+// drawWhere names a live block, and says whether it pins the segment.
 func (p *Page) drawWhere(c screen.Canvas, b *analysis.MapBlock) {
 	if !b.State.Live() {
 		return
@@ -71,7 +71,7 @@ func stateText(s trace.BlockState) string {
 	return [...]string{trace.Inactive: "free", trace.Allocated: "live", trace.PendingFree: "pending", trace.UnknownState: "unknown"}[min(s, trace.UnknownState)]
 }
 
-// blockName says what a live block holds.
+// blockName names a live block.
 func (p *Page) blockName(b *analysis.MapBlock) string {
 	x := p.Scene.Index
 	names, _ := p.named.Answer()

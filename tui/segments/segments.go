@@ -1,6 +1,6 @@
 // Package segments is the page of the allocator's map at the cursor: every
-// segment as a bar of its blocks, what is lost to gaps and rounding, and who
-// keeps a segment from being given back.
+// segment as a bar of its blocks, the bytes lost to gaps and rounding, and the
+// blocks that keep a segment from being given back.
 package segments
 
 import (
@@ -24,7 +24,7 @@ type Page struct {
 	asked   *ask.One[question, *analysis.Map]
 	listed  *ask.One[listQuestion, []*analysis.MapSegment]
 	shown   listQuestion  // what the table's rows answer
-	state   *analysis.Map // that they are of, nil before the first
+	state   *analysis.Map // the map of the rows, nil before the first
 	room    analysis.Room // in it
 	table   page.Table[*analysis.MapSegment, uint64]
 	largest int64                                  // size of a segment that is shown

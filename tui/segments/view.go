@@ -47,7 +47,7 @@ func (p *Page) View(w, h int) string {
 	return c.String()
 }
 
-// drawUncached draws what there is to say where there are no segments.
+// drawUncached draws the page of a device without segments.
 func (p *Page) drawUncached(c screen.Canvas) {
 	c.Rule(0, "Segments", "", true)
 	lines := screen.Wrap("Here "+page.Uncached+". "+screen.Bytes(p.state.Requested)+" are allocated, in "+
@@ -93,7 +93,7 @@ func (p *Page) facts() []string {
 	return facts
 }
 
-// drawFacts draws as many as fit on two rows.
+// drawFacts draws as many facts as fit on two rows.
 func drawFacts(c screen.Canvas, y int, facts []string) {
 	x, rows := 1, 2
 	for _, fact := range facts {
@@ -122,7 +122,7 @@ func (p *Page) title() string {
 	return "Allocator's map after event " + screen.Count(p.state.At)
 }
 
-// doubt says what of the map is inferred.
+// doubt says which part of the map is inferred.
 func (p *Page) doubt() string {
 	switch {
 	case !p.asked.Fresh():
@@ -211,8 +211,8 @@ func (p *Page) listState() string {
 	return text
 }
 
-// roomText says how large a request fits: as memory is, and when the allocator
-// gives back what it can.
+// roomText says how large a request fits: now, and after the allocator gives back
+// all that it can.
 func roomText(r analysis.Room) string {
 	text := "fits " + screen.Bytes(r.Cached)
 	switch {

@@ -12,7 +12,7 @@ import (
 // wide is the width of a table with room for the bytes of the frame itself.
 const wide = 99
 
-// columns are those of the tree.
+// columns are the columns of the tree.
 func (p *Page) columns() []page.Column[*row] {
 	dim := func(*row) screen.Style { return screen.Dim }
 	return []page.Column[*row]{
@@ -31,7 +31,7 @@ func selfText(r *row) string {
 	return screen.Bytes(r.node.Self)
 }
 
-// bytesStyle dims what is the same as the caller's.
+// bytesStyle dims bytes equal to the caller's.
 func (p *Page) bytesStyle(r *row) screen.Style {
 	if r.parent != nil && r.parent.node.Bytes == r.node.Bytes {
 		return screen.Dim

@@ -10,20 +10,20 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// box is a frame as it lies in the graph.
+// box is a frame with its place in the graph.
 type box struct {
 	node  *analysis.Node
 	x, w  int
 	depth int
 }
 
-// graph is the flame graph: what is zoomed into, what is selected, and the
-// boxes that this gives at a width.
+// graph is the flame graph: the zoomed frame, the selected frame, and the boxes
+// for a width.
 type graph struct {
 	root     *analysis.Node
 	zoomed   *analysis.Node
 	selected *analysis.Node
-	trunks   []trunk // of which frames are left out
+	trunks   []trunk // runs of frames that are left out
 	parents  map[*analysis.Node]*analysis.Node
 	boxes    []box
 	width    int
@@ -32,8 +32,8 @@ type graph struct {
 	offset   int // depth of the first visible row
 }
 
-// show takes a new tree. Where it has the frames that were zoomed into and
-// selected, they still are.
+// show takes a new tree. It keeps the zoom and the selection if the tree has
+// those frames.
 func (g *graph) show(root *analysis.Node) {
 	zoom, selection := labels(g, g.zoomed), labels(g, g.selected)
 	*g = graph{root: root, width: -1, height: g.height, offset: g.offset, parents: make(map[*analysis.Node]*analysis.Node)}
@@ -76,8 +76,8 @@ func descend(n *analysis.Node, path []string) *analysis.Node {
 	return n
 }
 
-// layout places the boxes. Frames that would be narrower than a cell are left
-// out; their callers show the gap.
+// layout places the boxes. It leaves out frames narrower than a cell; their
+// callers show the gap.
 func (g *graph) layout(w, h int) {
 	g.height = max(h, 1)
 	if g.width != w && g.root != nil {
@@ -88,15 +88,15 @@ func (g *graph) layout(w, h int) {
 	g.keepInView()
 }
 
-// trunk is a run of frames that each call one thing only: boxes of the same width that
-// say nothing of where memory splits.
+// trunk is a run of frames with one callee each: boxes of the same width, at
+// which memory does not split.
 type trunk struct {
 	first, last *analysis.Node
 	folded      int // frames before the last, which are left out
 }
 
-// fold finds the trunks right under the zoomed frame. Of those of three frames and more
-// only the last is shown, which calls several.
+// fold finds the trunks right under the zoomed frame. For a trunk of three or
+// more frames only the last frame is shown, which has several callees.
 func (g *graph) fold() {
 	g.trunks = g.trunks[:0]
 	for _, child := range g.zoomed.Children {
@@ -137,7 +137,7 @@ func (g *graph) findTrunk(is func(*trunk) bool) *trunk {
 	return nil
 }
 
-// below returns the frames that stand under a box.
+// below returns the frames directly under a box.
 func (g *graph) below(n *analysis.Node) []*analysis.Node {
 	if n != g.zoomed || len(g.trunks) == 0 {
 		return n.Children
@@ -151,7 +151,7 @@ func (g *graph) below(n *analysis.Node) []*analysis.Node {
 	return shown
 }
 
-// above returns the frame that a box stands under.
+// above returns the frame directly above a box.
 func (g *graph) above(n *analysis.Node) *analysis.Node {
 	if g.trunkTo(n) != nil {
 		return g.zoomed
@@ -217,7 +217,7 @@ func (g *graph) out() bool {
 	was := g.zoomed
 	n := g.parents[was]
 	for n != g.root && len(n.Children) == 1 {
-		n = g.parents[n] // frames that look the same as the one below
+		n = g.parents[n] // skips frames that look the same as the one below
 	}
 	g.zoom(n)
 	g.selected = was
@@ -232,7 +232,7 @@ func (g *graph) reveal(n *analysis.Node) {
 	g.selected, g.width = n, -1
 }
 
-// key answers a key and reports whether it was one of the graph's.
+// key handles a key and reports whether it was one of the graph's.
 func (g *graph) key(msg tea.KeyPressMsg, k *page.Keys) bool {
 	if g.root == nil {
 		return false

@@ -58,7 +58,7 @@ func (p *Page) boxLabel(n *analysis.Node, room int) string {
 	return label
 }
 
-// kind is whose code a frame is.
+// kind says whose code a frame belongs to.
 type kind uint8
 
 const (
@@ -68,8 +68,8 @@ const (
 	unknown             // no frame at all
 )
 
-// kindRoles has two colours for each kind, which rows of the graph take in
-// turn so that callers and callees can be told apart.
+// kindRoles has two colours for each kind. Rows of the graph alternate between
+// them, so that callers and callees differ.
 var kindRoles = [...][2]screen.Role{
 	program: {screen.Band0, screen.Band0 + 10}, library: {screen.Band0 + 3, screen.Band0 + 8},
 	native: {screen.Rest, screen.Band0 + 9}, unknown: {screen.Held, screen.Held},
@@ -89,7 +89,7 @@ func (p *Page) kindOf(n *analysis.Node) kind {
 	}
 }
 
-// drawKinds says what the colours of the graph mean.
+// drawKinds explains the colours of the graph.
 func drawKinds(c screen.Canvas, y int) {
 	x := c.Width() - 26
 	for k, word := range []string{"program", "library", "native"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// lineQuestion is what decides which lines are listed, and how.
+// lineQuestion is the input for the list of lines.
 type lineQuestion struct {
 	index     page.Edition
 	at        int
@@ -25,7 +25,7 @@ type lineQuestion struct {
 	order     page.Order
 }
 
-// lineList is an answer: the rows that the filter leaves, in order.
+// lineList is an answer: the rows that pass the filter, in order.
 type lineList struct {
 	*lines.Table
 	rows []*lines.Row
@@ -58,7 +58,7 @@ func (p *Page) newFlat() {
 	})
 }
 
-// columns are those of the flat table.
+// columns are the columns of the flat table.
 func (f *flat) columns() []page.Column[*lines.Row] {
 	dim := func(*lines.Row) screen.Style { return screen.Dim }
 	return []page.Column[*lines.Row]{
@@ -70,7 +70,7 @@ func (f *flat) columns() []page.Column[*lines.Row] {
 	}
 }
 
-// lineStyle dims what is not the program's own.
+// lineStyle dims code that is not the program's own.
 func lineStyle(r *lines.Row) screen.Style {
 	if r.Own {
 		return screen.Plain
@@ -108,7 +108,7 @@ func (p *Page) drawLines(c screen.Canvas) {
 	}
 }
 
-// state says what is listed.
+// state describes the list.
 func (f *flat) state(libraries bool) string {
 	text := "own code"
 	if libraries {
@@ -117,8 +117,8 @@ func (f *flat) state(libraries bool) string {
 	return withState(text, f.table.Filter, f.asked.Fresh())
 }
 
-// turnLines shows the flat table or, where it or a comparison shows, the next way to
-// add up.
+// turnLines shows the flat table. If it or a comparison is already shown,
+// turnLines selects the next way to add up.
 func (p *Page) turnLines() {
 	if v := &p.versus; v.on {
 		v.by, v.flame = (v.by+1)%ways, false
@@ -146,8 +146,8 @@ func (p *Page) openLine() tea.Cmd {
 	return nil
 }
 
-// through is a row of the flat table whose stacks are shown, of all if it has no
-// name.
+// through is the row of the flat table whose stacks are shown; without a name all
+// stacks are.
 type through struct {
 	name      string
 	frame     trace.FrameID
@@ -155,7 +155,7 @@ type through struct {
 	libraries bool
 }
 
-// only returns which stacks those are, nil for all.
+// only returns those stacks, nil for all.
 func (t through) only(x *analysis.Index) func(trace.StackID) bool {
 	if t.name == "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/tui/find"
 )
 
-// seek goes to the next frame that matches the search, in the order in which
-// the whole tree would be listed, and opens the way to it.
+// seek goes to the next frame that matches the search, in the order of the fully
+// opened tree, and opens the path to it.
 func (p *Page) seek(direction int) bool {
 	if p.tree == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// moment is when the stacks are looked at.
+// moment is the moment of the shown stacks.
 type moment uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	moments
 )
 
-// question is what decides how the tree looks.
+// question is the input for the tree.
 type question struct {
 	index     page.Edition
 	at        int
@@ -39,12 +39,12 @@ type Page struct {
 	asked     *ask.One[question, *analysis.Tree]
 	tree      *analysis.Tree // the newest answer, laid out
 	moment    moment
-	width     int // of the last Refresh
+	width     int // width at the last Refresh
 	innermost bool
 	runtime   bool // show the runtime's frames
 	flame     bool
 	table     page.Table[*row, uint64] // of the visible frames
-	opened    map[uint64]bool          // what the reader expanded or collapsed
+	opened    map[uint64]bool          // what the user expanded or collapsed
 	openAll   int                      // 1: everything, -1: nothing, 0: what is large
 	graph     graph
 	flat      flat
@@ -77,7 +77,8 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// Rebase forgets the tree; what was opened in it and zoomed into is known by name.
+// Rebase drops the tree. Opened and zoomed frames are identified by name, so they
+// stay.
 func (p *Page) Rebase(int) {
 	p.tree, p.flat.shown, p.versus.shown = nil, nil, nil
 	p.table.Forget()
@@ -86,7 +87,7 @@ func (p *Page) Rebase(int) {
 }
 
 // Back zooms out, then clears the filter, then the order, then the search, then
-// goes back to the line that was opened.
+// goes back to the opened line.
 func (p *Page) Back() bool {
 	switch {
 	case p.versus.on:
@@ -102,10 +103,10 @@ func (p *Page) Back() bool {
 	return false
 }
 
-// at returns the event whose stacks are wanted.
+// at returns the event whose stacks to show.
 func (p *Page) at() int { return p.moment.of(p.Scene) }
 
-// of returns the event of a scene that the moment is right after.
+// of returns the event of a scene right before the moment.
 func (m moment) of(s *page.Scene) int {
 	switch m {
 	case atPeak:
@@ -117,7 +118,7 @@ func (m moment) of(s *page.Scene) int {
 	}
 }
 
-// String says when it is.
+// String describes the moment.
 func (m moment) String() string {
 	return [...]string{atCursor: "at the cursor", atPeak: "at the peak", atEnd: "live at the end"}[m]
 }
@@ -167,7 +168,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// shownGraph returns the flame graph that is shown, nil while a table is.
+// shownGraph returns the shown flame graph, nil while a table is shown.
 func (p *Page) shownGraph() *graph {
 	switch {
 	case p.versus.on && p.versus.flame:
@@ -178,7 +179,7 @@ func (p *Page) shownGraph() *graph {
 	return nil
 }
 
-// rows are the table that is shown.
+// rows are the shown table.
 func (p *Page) rows() page.Rows {
 	switch {
 	case p.versus.on:
@@ -189,7 +190,8 @@ func (p *Page) rows() page.Rows {
 	return &p.table
 }
 
-// graphKey answers a key in a flame graph. A comparison has no others there.
+// graphKey handles a key in a flame graph. In a comparison a flame graph has only
+// these keys.
 func (p *Page) graphKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	g := p.shownGraph()
 	return nil, g != nil && (g.key(msg, &p.Keys) || p.versus.on)

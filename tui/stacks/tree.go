@@ -15,9 +15,9 @@ type row struct {
 	node   *analysis.Node
 	parent *row // of the caller, nil for the roots
 	depth  int
-	key    uint64 // names the path to the frame, in this tree and in others
+	key    uint64 // identifies the path to the frame, in this tree and in others
 	open   bool
-	folded int // this row stands for so many frames that only pass memory on
+	folded int // how many frames this row replaces that only pass memory on
 }
 
 // seed makes path keys comparable within one run of the program.
@@ -33,8 +33,8 @@ func (p *Page) flatten() {
 }
 
 // withChildren adds n's children to rows: parent is the row of n, nil for the
-// root, path its key. Only where stacks part does the indent grow: a stack of
-// sixty frames that is never shared stays readable.
+// root, path its key. The indent grows only where stacks branch: a single stack
+// of sixty frames stays readable.
 func (p *Page) withChildren(rows []*row, n *analysis.Node, parent *row, depth int, path uint64) []*row {
 	for _, r := range p.sorted(n.Children) {
 		child, k := r.node, pathKey(path, r.node.Label)
@@ -56,15 +56,16 @@ func (p *Page) withChildren(rows []*row, n *analysis.Node, parent *row, depth in
 	return rows
 }
 
-// Frames that are not the program's own, have one callee and pass all of their
-// memory on to it say little; foldedFrames and more in a row are folded into one.
+// A frame that is not the program's own, has one callee and passes all its memory
+// on to it tells little. foldedFrames or more such frames in sequence are folded
+// into one row.
 const foldedFrames = 3
 
 // foldKey makes the key of a folded row differ from that of its first frame.
 const foldKey = 0x5bd1e995
 
-// chain returns the last of the frames that can be folded from n on, its key,
-// and how many they are.
+// chain returns the last frame that can be folded from n on, its key, and the
+// number of frames.
 func (p *Page) chain(n *analysis.Node, k uint64) (*analysis.Node, uint64, int) {
 	var last *analysis.Node
 	lastKey, count := k, 0
@@ -88,8 +89,8 @@ func pathKey(parent uint64, label string) uint64 {
 	return maphash.String(seed, label) ^ (parent*0x9e3779b97f4a7c15 + 1)
 }
 
-// expanded reports whether a frame's callees show: as the reader chose, or
-// else when they matter.
+// expanded reports whether a frame's callees are shown: as the user chose, or
+// else if they matter.
 func (p *Page) expanded(n *analysis.Node, k uint64) bool {
 	if len(n.Children) == 0 {
 		return false
@@ -150,7 +151,7 @@ func (p *Page) toggle() tea.Cmd {
 	return nil
 }
 
-// toggleAll opens or closes all of the tree.
+// toggleAll opens or closes the whole tree.
 func (p *Page) toggleAll() {
 	if p.versus.on || p.flat.on {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// way is what a comparison is listed by.
+// way is the kind of rows in a comparison.
 type way uint8
 
 const (
@@ -25,18 +25,18 @@ const (
 	ways
 )
 
-// String returns what a row is.
+// String names the kind of row.
 func (w way) String() string {
 	return [...]string{"cause", "line", "function", "file", "module", "category", "time of allocation"}[w]
 }
 
-// sides are what is compared, before and after.
+// sides are the two sides of a comparison, before and after.
 type sides struct {
 	editions [2]page.Edition
 	at       [2]int
 }
 
-// versusQuestion is what decides what a comparison shows.
+// versusQuestion is the input for a comparison.
 type versusQuestion struct {
 	sides
 	by        way
@@ -60,7 +60,7 @@ type comparison struct {
 	tree  *difference.Tree
 }
 
-// versus is the comparison with the other file or, where no other is open, with the
+// versus is the comparison with the other file or, if no other is open, with the
 // peak of this one.
 type versus struct {
 	on    bool
@@ -69,7 +69,7 @@ type versus struct {
 	asked *ask.One[versusQuestion, *comparison]
 	shown *comparison
 	table page.Table[*versusRow, string]
-	graph graph // of both sides together: what is zoomed into and selected
+	graph graph // for both sides: the zoomed and the selected frame
 	boxes [2][]box
 }
 
@@ -119,7 +119,7 @@ func rowsBy(d *difference.Difference, by way) []difference.Row {
 	}
 }
 
-// compared returns what is compared, and false while the other file is not there.
+// compared returns the sides, and false while the other file is not read.
 func (p *Page) compared() (s sides, ok bool) {
 	if p.Scene.Rival == nil {
 		e := p.Scene.Edition()
@@ -182,7 +182,8 @@ func (p *Page) copyVersus() tea.Cmd {
 	}
 }
 
-// versusBack zooms out, clears what the table has, then ends the comparison.
+// versusBack zooms out, then clears the table's filter, order and search, then
+// ends the comparison.
 func (p *Page) versusBack() bool {
 	v := &p.versus
 	if p.versus.flame && v.graph.out() || v.table.Back() {

@@ -7,7 +7,8 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// place lays the boxes of both sides out, each on half the width and to one scale.
+// place lays out the boxes of both sides, each on half the width and to the same
+// scale.
 func (v *versus) place(w int) {
 	half := (w - 1) / 2
 	for side := range v.boxes {
@@ -100,7 +101,7 @@ func (p *Page) drawSideBox(c screen.Canvas, b box, y, side int) {
 	c.Set(b.x, y, '▏', style)
 }
 
-// sign stands before the name of what grew, shrank or stayed.
+// sign is the sign before a name: grew, shrank or stayed.
 func sign(delta int64) string {
 	switch {
 	case delta > 0:
@@ -112,7 +113,7 @@ func sign(delta int64) string {
 	}
 }
 
-// changeRole is the colour of a box: of what grew, shrank or stayed.
+// changeRole is the colour of a box that grew, shrank or stayed.
 func changeRole(delta int64) screen.Role {
 	switch {
 	case delta > 0:
@@ -124,7 +125,7 @@ func changeRole(delta int64) screen.Role {
 	}
 }
 
-// drawVersusFrame says more of the selected frame.
+// drawVersusFrame describes the selected frame.
 func (p *Page) drawVersusFrame(c screen.Canvas) {
 	v := &p.versus
 	n := v.graph.selected

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// versusDetail is how many rows say what is selected: a cause takes a few.
+// versusDetail is how many rows describe the selection: a cause takes a few.
 const versusDetail = 5
 
 func versusRect(w, h int) screen.Rect {
@@ -44,7 +44,7 @@ func signed(n int64) string {
 	return screen.Bytes(n)
 }
 
-// changeStyle is that of what grew, beside its sign.
+// changeStyle is the style of a change, in addition to its sign.
 func changeStyle(r *versusRow) screen.Style {
 	switch {
 	case r.Delta() > 0:
@@ -113,7 +113,7 @@ func (p *Page) versusState() string {
 	return text
 }
 
-// apart leaves out how two names begin alike, where one is wider than its room:
+// apart removes the common begin of two names, if one is wider than its room:
 // snapshots of one run differ at the end.
 func apart(a, b string, room int) (string, string) {
 	if screen.Width(a) <= room && screen.Width(b) <= room {
@@ -142,7 +142,7 @@ func (p *Page) sideName(side int) string {
 	return filepath.Base(r.Own)
 }
 
-// drawVersusRow says more of the selected row.
+// drawVersusRow describes the selected row.
 func (p *Page) drawVersusRow(c screen.Canvas) {
 	v := &p.versus
 	r, ok := v.table.Current()

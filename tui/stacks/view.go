@@ -11,7 +11,7 @@ const (
 	detailRows = 3
 )
 
-// bodyRect is where the tree or the graph lies, the tree's heads included.
+// bodyRect is the place of the tree, with its heads, or of the graph.
 func bodyRect(w, h int) screen.Rect {
 	return screen.Rect{Y: bodyTop, W: w, H: h - bodyTop - detailRows}
 }
@@ -89,7 +89,7 @@ func (p *Page) state() string {
 	return withState(text, p.table.Filter, p.asked.Fresh())
 }
 
-// withState adds to a text what filters a table, and that an answer is awaited.
+// withState adds to a text the table's filter, and that an answer is pending.
 func withState(text, filter string, fresh bool) string {
 	if filter != "" {
 		text += " · filter “" + filter + "”"

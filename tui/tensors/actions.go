@@ -21,7 +21,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// readingKey takes a key while one tensor is shown alone.
+// readingKey handles a key while only one tensor is shown.
 func (p *Page) readingKey(msg tea.KeyPressMsg) tea.Cmd {
 	switch k := &p.Keys; {
 	case p.Detail.Key(msg, k.Motion):

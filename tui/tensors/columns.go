@@ -16,8 +16,8 @@ func when(shown bool, width func(int) int) func(int) int {
 	return width
 }
 
-// siteColumns are those of a list of creation sites. Without steps nothing can
-// be said of growth, and there is room for the rest.
+// siteColumns are the columns of a list of creation sites. Without steps growth
+// is unknown, and the other columns have more room.
 func siteColumns(h *held) []page.Column[row] {
 	least := func(w int) int { return map[bool]int{true: w, false: 0}[h.stepped] }
 	return []page.Column[row]{
@@ -33,11 +33,11 @@ func siteColumns(h *held) []page.Column[row] {
 	}
 }
 
-// layerWidth is the width from which layers have a column of their own.
+// layerWidth is the smallest width at which layers have their own column.
 const layerWidth = 115
 
-// tensorColumns are those of a list of tensors. Beside its layer a tensor is
-// called by its role; where the site stands above the list it has no column.
+// tensorColumns are the columns of a list of tensors. Beside the layer's column a
+// tensor's name is its role. If the site is above the list it has no column.
 func tensorColumns(h *held, of view) []page.Column[row] {
 	dim := func(row) screen.Style { return screen.Dim }
 	name := func(a, b row) int { return cmp.Compare(a.tensor.Name, b.tensor.Name) }

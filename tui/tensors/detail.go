@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// detailLines describes what is selected.
+// detailLines describes the selection.
 func (p *Page) detailLines() []page.Line {
 	if p.read != nil {
 		return p.tensorLines(*p.read)
@@ -43,7 +43,7 @@ func (p *Page) siteLines(s *leak.Site) []page.Line {
 	return append(lines, page.StackPart(p.Scene, s.ID.Stack(), p.Frames)...)
 }
 
-// trendLines is the verdict on a site, with what it rests on.
+// trendLines is the verdict on a site, with the evidence.
 func (p *Page) trendLines(s *leak.Site) []page.Line {
 	if !p.held.stepped {
 		return page.Sentence("verdict", "undecided: nothing says where steps begin, so there is nothing to compare")
@@ -65,8 +65,8 @@ func (p *Page) trendLines(s *leak.Site) []page.Line {
 	return lines
 }
 
-// fullText says when growth fills the device: in steps, and in time as the last
-// step went.
+// fullText says when growth will fill the device: in steps, and in time at the
+// pace of the last step.
 func (p *Page) fullText(steps int64) string {
 	text := "full in " + screen.Plural(int(steps), "step")
 	if last := p.Scene.StepAt(p.held.at); last != nil && last.Duration > 0 && steps > 0 && steps < math.MaxInt64/last.Duration {
@@ -75,7 +75,7 @@ func (p *Page) fullText(steps int64) string {
 	return text
 }
 
-// about writes a time by its largest unit: it is known no better.
+// about writes a time in its largest unit, because it is only an estimate.
 func about(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:

@@ -11,14 +11,14 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// question is what is wanted of the index: what is alive right after an event.
+// question asks the index for the live allocations right after an event.
 type question struct {
 	index   page.Edition
 	at      int
 	tensors bool // one by one as well
 }
 
-// held is what is alive at one moment. It never changes.
+// held is the live memory at one moment. It never changes.
 type held struct {
 	at      int
 	stepped bool  // ages are known
@@ -63,7 +63,7 @@ func look(_ context.Context, q question) *held {
 	return h
 }
 
-// columns are those of a list of what is held.
+// columns are the columns of a list of held memory.
 func (h *held) columns(of view) []page.Column[row] {
 	if of == sites {
 		return siteColumns(h)
@@ -71,7 +71,7 @@ func (h *held) columns(of view) []page.Column[row] {
 	return tensorColumns(h, of)
 }
 
-// order is in which order a list begins. Without steps there are no verdicts.
+// order is the first order of a list. Without steps there are no verdicts.
 func (h *held) order(of view) page.Order {
 	if of == sites && h.stepped {
 		return page.Order{By: "verdict"}
@@ -79,7 +79,7 @@ func (h *held) order(of view) page.Order {
 	return page.Order{By: "bytes"}
 }
 
-// listQuestion is what a list is made from.
+// listQuestion is the input for a list.
 type listQuestion struct {
 	held     *held
 	view     view
@@ -89,14 +89,14 @@ type listQuestion struct {
 	worrying bool
 }
 
-// listing is what a list shows.
+// listing is the content of a list.
 type listing struct {
 	rows  []row
 	bytes int64 // of all of them
 }
 
-// list returns what the filters leave, sorted. It runs in a command: there may
-// be hundreds of thousands.
+// list returns the rows that pass the filters, sorted. It runs in a command:
+// there may be hundreds of thousands.
 func list(_ context.Context, q listQuestion) listing {
 	from := q.held.tensors
 	if q.view == sites {
@@ -115,7 +115,7 @@ func list(_ context.Context, q listQuestion) listing {
 	return l
 }
 
-// has reports whether a row is listed, but for the filter.
+// has reports whether a row is listed, apart from the filter.
 func (q *listQuestion) has(r row) bool {
 	switch {
 	case q.view == inside:
@@ -133,8 +133,8 @@ func (r row) bytes() int64 {
 	return r.site.Bytes
 }
 
-// compareTrends puts what is alarming first, the worst and fastest of it before
-// the rest. Among what is not, size says more than the trend.
+// compareTrends puts alarming rows first, the worst and fastest before the rest.
+// Among the other rows, size says more than the trend.
 func compareTrends(a, b row) int {
 	rank := func(r row) leak.Trend {
 		if r.site.Trend.Alarming() {
@@ -152,7 +152,7 @@ func siteName(r row) string {
 	return ""
 }
 
-// find returns the row of a tensor, false when it is held no more.
+// find returns the row of a tensor, false if it was freed.
 func (h *held) find(id trace.AllocationID) (row, bool) {
 	i := slices.IndexFunc(h.tensors, func(r row) bool { return r.tensor.ID == id })
 	if i < 0 {

@@ -1,4 +1,4 @@
-// Package tensors is the page of what is alive on the device at the cursor: the
+// Package tensors is the page of the live memory of the device at the cursor: the
 // places in the program that create memory, each with a verdict on whether it
 // leaks, or the tensors one by one.
 package tensors
@@ -12,13 +12,13 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// view is what is listed.
+// view is the kind of list.
 type view uint8
 
 const (
 	sites  view = iota // by where they were created
 	single             // one by one
-	inside             // those of one site
+	inside             // the tensors of one site
 	views  = int(iota)
 )
 
@@ -28,27 +28,27 @@ type Page struct {
 	asked    *ask.One[question, *held]
 	wanted   question // asked last
 	listed   *ask.One[listQuestion, listing]
-	shown    listQuestion // what rows answers
-	held     *held        // that rows are of, nil before the first
+	shown    listQuestion // the question that rows answers
+	held     *held        // the data of the rows, nil before the first answer
 	bytes    int64        // of what is listed
 	tables   [views]page.Table[row, selection]
 	view     view
 	site     siteKey // whose tensors are listed, in the view inside
 	siteName string  // what it is called
-	worrying bool    // only what looks wrong
+	worrying bool    // shows only rows that look wrong
 	now      bool    // follow the very last event, not the last step
-	read     *row    // all about the tensor is shown alone; nil when lists are shown
+	read     *row    // the only shown tensor; nil when lists are shown
 	shape    shape
 }
 
-// siteKey names a site, also after the index was made anew: by its stack,
-// or by name when it has none.
+// siteKey identifies a site, also in a new index: by its stack, or by name when
+// it has none.
 type siteKey struct {
 	stack trace.StackID
 	name  string
 }
 
-// selection names what is under the cursor: a site or an allocation.
+// selection identifies the row under the cursor: a site or an allocation.
 type selection struct {
 	site       siteKey
 	allocation trace.AllocationID
@@ -69,8 +69,8 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// Rebase forgets what is alive and which tensor was selected: allocations have
-// other numbers now. A site is still the same.
+// Rebase drops the live allocations and the selected tensor, because allocations
+// have new numbers. A site stays the same.
 func (p *Page) Rebase(int) {
 	for v := range p.tables {
 		p.tables[v].Forget()
@@ -82,7 +82,7 @@ func (p *Page) Rebase(int) {
 }
 
 // Back leaves the stack, then the site, then the filter, order and search, then
-// what looks wrong.
+// the view of rows that look wrong.
 func (p *Page) Back() bool {
 	switch {
 	case p.read != nil:
@@ -107,7 +107,7 @@ func (p *Page) turn(to view) {
 
 func (p *Page) table() *page.Table[row, selection] { return &p.tables[p.view] }
 
-// Refresh asks for what is alive at the cursor and lists it.
+// Refresh asks for the live memory at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	cmd := p.asked.Ask(p.question())
 	if held, ok := p.asked.Answer(); ok && (held.tensors != nil || p.view == sites) {
@@ -125,16 +125,16 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// question is what is alive at the cursor. At the end of what a program did it is
-// what is alive after its last step, as in the findings, unless the reader wants to
-// see the very last event: in the middle of a step most of it comes and goes
-// too fast to be read.
+// question asks for the live memory at the cursor. At the end of a running
+// program it asks for the live memory after the last step, as in the findings,
+// unless the user wants the last event: in the middle of a step most of the
+// memory comes and goes too fast to read.
 func (p *Page) question() question {
 	q := question{p.Scene.Edition(), p.Scene.Cursor(), p.view != sites}
 	if step := p.Scene.LastStep; step != nil && p.Scene.AtEnd() && !p.now {
 		q.at = step.End
 	}
-	// More events change nothing of what was at an event before them.
+	// Later events do not change the state at an earlier event.
 	if last := p.wanted; last.index.Index == q.index.Index && last.at == q.at && last.tensors == q.tensors {
 		return last
 	}
@@ -155,20 +155,19 @@ func (p *Page) take(q listQuestion, l listing) {
 	}
 }
 
-// reread takes what is known by now of the tensor that is shown alone. One that
-// has been freed stays as it was.
+// reread updates the only shown tensor. A freed tensor does not change.
 func (p *Page) reread() {
 	if r, ok := p.held.find(p.read.tensor.ID); ok {
 		p.read = &r
 	}
 }
 
-// ready reports whether the table's rows are of the list that is wanted.
+// ready reports whether the table's rows answer the current question.
 func (p *Page) ready() bool {
 	return p.held != nil && p.shown.view == p.view && (p.view != inside || p.shown.site == p.site)
 }
 
-// nameOf is what a row is known by.
+// nameOf is the identity of a row.
 func nameOf(r row) selection {
 	if r.tensor != nil {
 		return selection{allocation: r.tensor.ID}

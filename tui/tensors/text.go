@@ -30,7 +30,7 @@ func siteTrend(r row) string {
 	return ""
 }
 
-// growthText is by how much a site grows.
+// growthText says by how much a site grows.
 func growthText(s *leak.Site) string {
 	if s.GrowthPerStep == 0 {
 		return ""
@@ -58,7 +58,7 @@ func categoryText(c trace.Category, guessed bool) string {
 	return c.String()
 }
 
-// drawLevels draws what a site held after the last steps as a small chart.
+// drawLevels draws the memory of a site after the last steps as a small chart.
 func drawLevels(c screen.Canvas, r row) {
 	values := make([]int64, len(r.site.History))
 	for i := range r.site.History {

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// shape is where the panes are.
+// shape is the places of the panes.
 type shape struct{ list, detail screen.Rect }
 
 func (p *Page) newShape(w, h int) shape {
@@ -55,7 +55,7 @@ func (p *Page) drawList(c screen.Canvas) {
 	}
 }
 
-// nothing says why the list is empty, but for the filter.
+// nothing says why the list is empty, apart from the filter.
 func (p *Page) nothing() string {
 	switch {
 	case p.worrying && !p.held.stepped:
@@ -69,7 +69,7 @@ func (p *Page) nothing() string {
 	}
 }
 
-// title says what is listed, and how much of it.
+// title names the list and its total.
 func (p *Page) title() string {
 	n, all, what := p.table().Count, len(p.held.sites), p.table().Noun
 	if p.view != sites {
@@ -85,7 +85,7 @@ func (p *Page) title() string {
 	return text + ", " + screen.Bytes(p.bytes) + p.moment()
 }
 
-// moment says when the list was true, where that is not the cursor's moment.
+// moment says the time of the list, if that is not the cursor's moment.
 func (p *Page) moment() string {
 	at := p.held.at
 	if at == p.Scene.Cursor() || at < 0 || at > p.Scene.Last() {
@@ -97,7 +97,7 @@ func (p *Page) moment() string {
 	return ""
 }
 
-// state says what is left out, and what is not known.
+// state says which rows are left out, and which facts are unknown.
 func (p *Page) state() string {
 	text := ""
 	switch {

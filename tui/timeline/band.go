@@ -9,8 +9,8 @@ import (
 // byAllocation reports whether bands are single allocations.
 func (p *Page) byAllocation() bool { return p.by == analysis.ByAllocation && !p.segments }
 
-// bandAtCursor returns the band that a line is about: the selected one, else the
-// largest that is alive at the cursor, noBand when there is none.
+// bandAtCursor returns the band that the line describes: the selected one, else
+// the largest live one at the cursor, noBand for none.
 func (p *Page) bandAtCursor() int {
 	d := &p.drill
 	if g := d.selected(); d.step == inAll && d.shownStep() == inAll && g != nil && !g.all {
@@ -30,8 +30,8 @@ func (p *Page) bandAtCursor() int {
 	return best
 }
 
-// drawBand says in a line what a band is: its size, where it was made, and from when to
-// when it lived.
+// drawBand describes a band in one line: its size, where it was made, and its
+// lifetime.
 func (p *Page) drawBand(c screen.Canvas) {
 	if c.Height() == 0 || p.charted.by != analysis.ByAllocation || p.charted.segments {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// drill is the part under the chart: on the left the way from a band to its
-// stacks and their allocations, on the right what is alive in the selected
+// drill is the part under the chart: on the left the steps from a band to its
+// stacks and their allocations, on the right the live allocations of the selected
 // row.
 type drill struct {
 	scene    *page.Scene
@@ -18,12 +18,12 @@ type drill struct {
 	items    []item
 	names    page.Names // of their stacks
 	groups   []group
-	alive    []int32 // of items, what the selected row holds
+	alive    []int32 // indexes of items in the selected row
 	step     step
-	band     int // entered at inBand and below, allBands for all
+	band     int // the opened band at inBand and below, allBands for all
 	bandName string
-	stack    stackKey // entered at inStack
-	seek     stackKey // to be selected once its row is there
+	stack    stackKey // the opened stack at inStack
+	seek     stackKey // to select once its row exists
 	left     page.List
 	right    page.List
 	detail   page.Reader
@@ -39,10 +39,10 @@ func newDrill(s *page.Scene) drill {
 	return drill{scene: s, band: allBands, asked: ask.New(s.Gate, aliveAt), made: ask.New(s.Gate, makeLists)}
 }
 
-// reset goes back to all bands, for a chart with other ones.
+// reset goes back to all bands, because the chart has new ones.
 func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
 
-// forget forgets what is alive: allocations are known by numbers.
+// forget drops the live allocations, because their numbers have changed.
 func (d *drill) forget() {
 	d.want, d.items, d.names, d.groups, d.alive = aliveQuestion{}, nil, nil, nil, nil
 }
@@ -69,8 +69,7 @@ func (d *drill) back() bool {
 	return true
 }
 
-// refresh asks for what is alive and for the lists of it, and takes what has
-// come.
+// refresh asks for the live allocations and their lists, and takes answers.
 func (d *drill) refresh(p *Page) tea.Cmd {
 	cmd := d.askAlive()
 	alive, ok := d.asked.Answer()
@@ -88,12 +87,12 @@ func (d *drill) refresh(p *Page) tea.Cmd {
 	return cmd
 }
 
-// askAlive asks for what is alive at the cursor, once for each moment.
+// askAlive asks for the live allocations at the cursor, once for each moment.
 func (d *drill) askAlive() tea.Cmd {
 	index := d.scene.Edition()
 	if at := d.scene.Cursor(); d.want.index != index || d.want.at != at {
 		d.want = aliveQuestion{index: index, at: at}
-		// An older edition's list does not know what has been freed since.
+		// An older edition's list lacks later frees.
 		if from, ok := d.asked.Answer(); ok && d.asked.Answered().index == index {
 			d.want.from = from
 		}
@@ -109,7 +108,8 @@ func (d *drill) question(p *Page, alive *aliveList) listQuestion {
 	}
 }
 
-// seekStack selects the stack that was left, once the stacks are listed again.
+// seekStack selects the stack that the user left, once the stacks are listed
+// again.
 func (d *drill) seekStack() {
 	if (d.seek == stackKey{}) || d.made.Answered().step != inBand {
 		return
@@ -122,7 +122,7 @@ func (d *drill) seekStack() {
 	d.seek = stackKey{}
 }
 
-// shownStep is the step that the lists on the screen are of.
+// shownStep is the step of the lists on the screen.
 func (d *drill) shownStep() step { return d.made.Answered().step }
 
 // selected returns the selected row of the left list.

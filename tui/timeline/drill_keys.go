@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// list returns the list that the keys move.
+// list returns the list with the keys.
 func (d *drill) list() *page.List {
 	if d.onRight && d.step != inStack {
 		return &d.right

@@ -9,34 +9,34 @@ import (
 // # Following
 //
 // While the cursor follows the end of a running program, the window ends at or
-// after the last event, and its columns lie on a grid: each stands for one of a
-// few numbers of events and begins at a multiple of it. So a column that is full
-// stays as it is, the newest alone moves, and when the last is full the window
-// goes on by a quarter of its width. A chart that moved with every event would
-// be redrawn whole many times a second, and could not be read.
+// after the last event, and its columns lie on a grid: each has the same number
+// of events, one of a few numbers, and begins at a multiple of it. So a full
+// column does not change, only the newest one does, and when the last is full the
+// window moves on by a quarter of its width. A chart that moved with every event
+// would be redrawn completely many times a second, and would be unreadable.
 
-// following is how the window goes along.
+// following is how the window follows the end.
 type following struct {
 	every  int  // events of a column, 0 when the window is not on a grid
-	span   int  // how many events are to be seen at least, 0 for all until there are many
+	span   int  // the least number of visible events, 0 for all until there are many
 	whole  bool // all of them
-	chosen bool // the reader chose the window
+	chosen bool // the user chose the window
 }
 
-// What of a running program is shown at first: its last steps, or of one without
-// steps some time, in microseconds.
+// The first window of a running program: its last steps, or without steps some
+// time, in microseconds.
 const (
 	firstSteps = 3
 	firstSpan  = 20_000_000
 )
 
-// onGrid reports whether the window is to go along with the end: columns of
-// time and segments over time are cut anew instead.
+// onGrid reports whether the window moves on the grid. Columns of time, and
+// segments over time, are divided again instead.
 func (p *Page) onGrid() bool {
 	return p.Scene.Following && !p.segments && !p.axis().time
 }
 
-// goAlong moves the window to where the end is now.
+// goAlong moves the window to the current end.
 func (p *Page) goAlong(columns int) {
 	f, n := &p.following, p.Scene.Events().Len()
 	if columns <= 0 || n == 0 {
@@ -69,13 +69,13 @@ func (p *Page) goAlong(columns int) {
 	p.window = window{from, from + wide}
 }
 
-// begin chooses the span of the last steps, also when they get longer. Without steps
-// it is that of the last seconds, once there are so many. A quarter of the window is
-// empty at times, so it is a third wider than what is to be seen.
+// begin chooses the span of the last steps, also when they get longer. Without
+// steps it is the span of the last seconds, once there are enough. A quarter of
+// the window may be empty, so it is a third wider than the visible span.
 func (f *following) begin(s *page.Scene) {
 	n, now := s.Events().Len(), s.Clock()
 	time := func(i int) int64 { return s.Events().At(i).Time }
-	switch ended := s.Steps[:max(len(s.Steps)-1, 0)]; { // the last has not, perhaps
+	switch ended := s.Steps[:max(len(s.Steps)-1, 0)]; { // the last may not have ended
 	case len(ended) >= firstSteps:
 		f.span = (ended[len(ended)-1].To - ended[len(ended)-firstSteps].From) * 4 / 3
 	case len(s.Steps) == 0 && f.span == 0 && time(0) < now-firstSpan:
@@ -83,7 +83,7 @@ func (f *following) begin(s *page.Scene) {
 	}
 }
 
-// chosen notes that the reader chose a window, which the grid then follows.
+// chosen notes that the user chose a window. The grid then follows it.
 func (p *Page) chosen() {
 	p.following = following{chosen: true, span: max(min(p.window.to, p.Scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
 }

@@ -44,9 +44,9 @@ func (q *listQuestion) groups(scope []int32) []group {
 	return append([]group{total}, groups...)
 }
 
-// bandGroups adds up the bands, in the order in which they lie on the chart
-// from top to bottom. A band that is nowhere on the chart has no row: on a small
-// screen it would stand where one with memory could.
+// bandGroups adds up the bands, in the order of the chart from top to bottom. A
+// band without height on the chart has no row: on a small screen it would take
+// the place of a band with memory.
 func (q *listQuestion) bandGroups(scope []int32) []group {
 	groups := make([]group, len(q.chart.Bands))
 	for i := range q.chart.Bands {

@@ -12,15 +12,15 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// item is an allocation that is alive at the cursor.
+// item is a live allocation at the cursor.
 type item struct {
 	trace.Allocation
 	category trace.Category
 	held     bool // older than the recording, use unknown
 }
 
-// stackKey is what the stacks of a band are told apart by. One that freed memory from
-// before recording is not where that was made.
+// stackKey identifies a stack of a band. The stack that freed memory from before
+// recording differs from a stack that made memory.
 type stackKey struct {
 	id    trace.StackID
 	freed bool
@@ -28,8 +28,8 @@ type stackKey struct {
 
 func (it *item) stack() stackKey { return stackKey{it.Stack, it.FreeStack} }
 
-// aliveQuestion asks for what is alive right after an event. From is a list of
-// another moment, from which the way may be short; it does not change the
+// aliveQuestion asks for the live allocations right after an event. From is the
+// list of another moment. It may shorten the computation, and does not change the
 // answer.
 type aliveQuestion struct {
 	index page.Edition
@@ -37,8 +37,8 @@ type aliveQuestion struct {
 	from  *aliveList
 }
 
-// aliveList is what is alive at an event, the largest first and among equals
-// the oldest.
+// aliveList is the live allocations at an event, the largest first and among
+// equals the oldest first.
 type aliveList struct {
 	at    int
 	items []item
@@ -75,8 +75,8 @@ func itemOf(x *analysis.Index, a trace.Allocation) item {
 	return item{a, c, a.Open < 0 && rule.Unplaced()}
 }
 
-// moved returns the list at another moment: what stays, and what came. Both are
-// in order.
+// moved returns the list at another moment: the remaining and the new items. Both
+// are in order.
 func (l *aliveList) moved(x *analysis.Index, at int, came []trace.Allocation) *aliveList {
 	list := &aliveList{at: at, items: make([]item, 0, len(l.items)+len(came))}
 	for i := range l.items {
@@ -108,7 +108,7 @@ func before(a, b *trace.Allocation) bool {
 	}
 }
 
-// step is how far the reader has gone down from a band.
+// step is how far the user has gone down from a band.
 type step uint8
 
 const (
@@ -120,7 +120,7 @@ const (
 // allBands stands for a band where all of them are meant.
 const allBands = -1
 
-// listQuestion is what the lists under the chart are made from.
+// listQuestion is the input for the lists under the chart.
 type listQuestion struct {
 	index    page.Edition
 	alive    *aliveList
@@ -137,7 +137,7 @@ type listQuestion struct {
 	inverse  bool
 }
 
-// lists is what stands under the chart.
+// lists is the content under the chart.
 type lists struct {
 	groups []group
 	alive  []int32 // items of the selected group, in order
@@ -160,7 +160,7 @@ func makeLists(ctx context.Context, q listQuestion) *lists {
 	return l
 }
 
-// scope returns the items of what was entered that pass the filter.
+// scope returns the items of the opened band or stack that pass the filter.
 func (q *listQuestion) scope() []int32 {
 	in := make([]int32, 0, len(q.alive.items))
 	for i := range q.alive.items {
@@ -176,12 +176,12 @@ func (q *listQuestion) scope() []int32 {
 	return in
 }
 
-// itemText is what search and filter look at in an allocation.
+// itemText is the text of an allocation for search and filter.
 func itemText(x *analysis.Index, names page.Names, it *item) string {
 	return names.Stack(x, it.Stack, it.FreeStack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
 }
 
-// bandOf returns the band of the chart that an allocation is in.
+// bandOf returns the chart's band with an allocation.
 func (q *listQuestion) bandOf(it *item) int {
 	rest := len(q.chart.Bands) - 1
 	for i := range q.chart.Bands {
@@ -219,7 +219,7 @@ func (q *listQuestion) inGroup(g *group, it *item) bool {
 	}
 }
 
-// sort orders what is alive; it comes sorted by size, the largest first.
+// sort sorts the live allocations. They arrive sorted by size, the largest first.
 func (q *listQuestion) sort(alive []int32) {
 	if q.byAge {
 		slices.SortStableFunc(alive, func(a, b int32) int { return cmp.Compare(q.alive.items[a].Open, q.alive.items[b].Open) })

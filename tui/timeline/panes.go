@@ -22,7 +22,7 @@ func (p *Page) drawLeft(c screen.Canvas) {
 	list.Scrollbar(c, c.Width()-1, 1)
 }
 
-// selectGroup marks a row but leaves the band's swatch readable.
+// selectGroup marks a row, and leaves the band's swatch readable.
 func selectGroup(c screen.Canvas, y int, focused bool) {
 	c.Set(0, y, '▸', screen.Title)
 	if focused {
@@ -63,7 +63,7 @@ func (p *Page) drawGroup(c screen.Canvas, y int, g *group) {
 	c.Fit(x, y, c.Width()-x-2, g.name, style)
 }
 
-// swatch shows how a band looks on the chart.
+// swatch shows the look of a band on the chart.
 func swatch(c screen.Canvas, x, y int, g *group) {
 	if c.Theme().Letters() {
 		c.Set(x, y, g.letter, screen.Style{Fg: g.role})

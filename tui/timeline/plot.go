@@ -22,7 +22,7 @@ type plot struct {
 	letters []rune
 	base    int64 // bytes at the lower edge
 	top     int64 // bytes at the upper edge
-	dim     int   // band that stands out, noBand for none: the others fade
+	dim     int   // the highlighted band, noBand for none: the others fade
 	edges   []int
 }
 
@@ -94,7 +94,7 @@ func (p *plot) bandFrom(level int) (int, int) {
 	return noBand, level
 }
 
-// most returns what fills most of the levels [low, high).
+// most returns the band that fills most of the levels [low, high).
 func (p *plot) most(low, high int) int {
 	best, bestSize, at := noBand, 0, low
 	for b, edge := range p.edges {
@@ -155,7 +155,7 @@ func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
 	}
 }
 
-// bandLetter is what stands for a band where colours do not.
+// bandLetter is a band's letter on terminals without colours.
 func bandLetter(b *analysis.Band, i int, by analysis.Banding) rune {
 	switch {
 	case b.Rest:

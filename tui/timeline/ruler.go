@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// rulerRows is how many rows of annotations stand under the plot.
+// rulerRows is how many rows of annotations are under the plot.
 func (p *Page) rulerRows(chart int) int {
 	deepest := 0
 	for i := range p.Scene.Ranges {
@@ -41,8 +41,8 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 	}
 }
 
-// drawSteps draws the steps that are in the window. Where they are too narrow to
-// have names every few of them stand together under the name of the first.
+// drawSteps draws the steps that are in the window. If they are too narrow for
+// names, groups of them share the name of the first.
 func (p *Page) drawSteps(c screen.Canvas) {
 	const room = 12 // cells that a name needs
 	steps, w := p.Scene.Steps, p.charted.window
@@ -156,7 +156,7 @@ func (p *Page) cursorColumn() int {
 	return columnOf(p.chart.Columns, at)
 }
 
-// drawMarkers points at the peak and at what ran out of memory, above the plot.
+// drawMarkers points at the peak and at out-of-memory events, above the plot.
 func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 	y := s.plot.Y - 1
 	if peak := p.Scene.Summary.PeakEvent; p.inWindow(peak) {
@@ -197,7 +197,7 @@ func (p *Page) drawChanges(c screen.Canvas, s *shape) {
 	}
 }
 
-// peakLabel names the peak, which is one of live memory even where segments are
+// peakLabel names the peak. It is the peak of live memory even if segments are
 // drawn.
 func (p *Page) peakLabel() string {
 	if p.charted.segments {

@@ -14,7 +14,7 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// chartQuestion is what decides how the chart looks.
+// chartQuestion is the input for the chart.
 type chartQuestion struct {
 	index    page.Edition
 	by       analysis.Banding
@@ -26,8 +26,9 @@ type chartQuestion struct {
 	bands    int // of allocations
 }
 
-// How many allocations have a band of their own: as many as the plot has rows, within
-// what small plots can show of large ones and letters there are.
+// How many allocations have their own band: as many as the plot has rows, within
+// these limits. Small plots must still show large allocations, and there are only
+// so many letters.
 const (
 	leastBands = 10
 	mostBands  = 26
@@ -45,7 +46,7 @@ type Page struct {
 	reserved bool
 	fit      bool // the y axis begins at the lowest level in the window
 	window   window
-	follow   int // the cursor that the window was moved for
+	follow   int // the cursor for which the window was last moved
 	following
 	drill    drill
 	shape    shape
@@ -103,8 +104,8 @@ func (p *Page) Maximise() { p.layout = (p.layout + 1) % layouts }
 // Back goes one step up towards all bands.
 func (p *Page) Back() bool { return p.drill.back() }
 
-// Refresh follows the shared cursor and asks for the chart and for what is
-// alive.
+// Refresh follows the shared cursor and asks for the chart and the live
+// allocations.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = p.newShape(w, h)
 	p.moveWindow()
@@ -118,7 +119,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return tea.Batch(append(cmds, p.drill.refresh(p))...)
 }
 
-// moveWindow keeps the end in view while it is followed, else the cursor.
+// moveWindow keeps the end in view while the cursor follows it, else the cursor.
 func (p *Page) moveWindow() {
 	switch {
 	case p.onGrid():
@@ -138,7 +139,7 @@ func (p *Page) moveWindow() {
 	p.follow = p.Scene.Cursor()
 }
 
-// question is what the chart is asked for.
+// question returns the question for the chart.
 func (p *Page) question() chartQuestion {
 	q := chartQuestion{
 		index: p.Scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
@@ -150,7 +151,7 @@ func (p *Page) question() chartQuestion {
 	return q
 }
 
-// Update takes keys and the mouse.
+// Update handles keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseWheelMsg:
@@ -169,7 +170,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// key answers the keys of the chart that pages share, and leaves the rest to the lists.
+// key handles the shared keys for the chart, and leaves the rest to the lists.
 func (p *Page) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch k := &p.Keys; {
 	case key.Matches(msg, k.Motion.Left):
@@ -190,7 +191,7 @@ func (p *Page) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// zoom shows so many times as much around the cursor.
+// zoom scales the window by a factor around the cursor.
 func (p *Page) zoom(times float64) {
 	p.window = p.axis().zoom(p.window, p.Scene.Cursor(), times)
 	p.chosen()
@@ -224,7 +225,7 @@ func (p *Page) toggleTime() tea.Cmd {
 	return nil
 }
 
-// pan moves the window; a cursor that falls out of it comes along.
+// pan moves the window, and keeps the cursor inside it.
 func (p *Page) pan(share float64) {
 	p.window = p.axis().pan(p.window, share)
 	at := p.Scene.Cursor()

@@ -15,11 +15,11 @@ const (
 	layouts
 )
 
-// shape is where the parts are. Chart is everything that belongs to the chart,
-// plot the bands themselves.
+// shape is the places of the parts. Chart is everything that belongs to the
+// chart, plot the bands themselves.
 type shape struct {
 	chart, plot, ruler, axis screen.Rect
-	told                     screen.Rect // what the selected band is, of allocations
+	told                     screen.Rect // describes the selected band of allocations
 	left, right              screen.Rect
 }
 
@@ -83,7 +83,7 @@ func (p *Page) View(w, h int) string {
 	return c.String()
 }
 
-// Lacks says what a file of one state would need.
+// Lacks says what a file with only one state lacks.
 func (p *Page) Lacks() string { return p.Scene.LacksHistory() }
 
 func (p *Page) drawChart(c screen.Canvas, s *shape) {
@@ -109,7 +109,7 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 func (p *Page) newPlot(c screen.Canvas) plot {
 	by := p.charted.by
 	if p.charted.segments {
-		by = analysis.ByAllocation // each band is one thing, told apart by its place
+		by = analysis.ByAllocation // each band is one allocation, identified by its place
 	}
 	part := plot{canvas: c, chart: p.chart, dim: noBand, base: p.base(), top: p.top()}
 	for i := range p.chart.Bands {
@@ -123,8 +123,8 @@ func (p *Page) newPlot(c screen.Canvas) plot {
 	return part
 }
 
-// top is what the upper edge of the plot stands for: what is reserved, unless live
-// memory would be squeezed flat under it.
+// top is the level at the upper edge of the plot: the reserved bytes, unless live
+// memory would then look flat.
 func (p *Page) top() int64 {
 	if p.reserved && !p.charted.segments && !p.fit && !p.reservedAbove() {
 		return max(p.chart.Max, p.chart.MaxReserved, 1)
@@ -137,8 +137,8 @@ func (p *Page) reservedAbove() bool {
 	return p.reserved && !p.charted.segments && !p.fit && p.chart != nil && p.chart.MaxReserved/2 > p.chart.Max
 }
 
-// base is what the lower edge of the plot stands for: zero, or when fitted a
-// little below the lowest column, so that what changes fills the plot.
+// base is the level at the lower edge of the plot: zero, or when fitted a little
+// below the lowest column, so that the changes fill the plot.
 func (p *Page) base() int64 {
 	if !p.fit || p.chart == nil || len(p.chart.Columns) == 0 {
 		return 0
@@ -163,8 +163,8 @@ func (p *Page) title() string {
 	return what
 }
 
-// titleRight says in so many cells which part of the trace is shown, and where there
-// is room how.
+// titleRight says, within a number of cells, which part of the trace is shown
+// and, if there is room, how.
 func (p *Page) titleRight(room int) string {
 	w, n := p.window, p.Scene.Last()+1
 	text := "all " + screen.Plural(n, "event")
@@ -203,7 +203,7 @@ func (p *Page) drawReserved(c screen.Canvas, s *shape, part *plot) {
 	}
 }
 
-// drawScale writes what the rows of the plot stand for.
+// drawScale writes the levels of the plot's rows.
 func (p *Page) drawScale(c screen.Canvas, s *shape, part *plot) {
 	steps := max(s.plot.H/4, 1)
 	for i := range steps + 1 {

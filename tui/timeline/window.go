@@ -31,9 +31,8 @@ func (a axis) event(position float64) int {
 	return int(position)
 }
 
-// after returns the first event past a position. In a long pause that is not
-// the event at or after it plus one: a window that ends in a pause ends with
-// the last event before it.
+// after returns the first event past a position. A window that ends in a long
+// pause thus ends with the last event before the pause.
 func (a axis) after(position float64) int {
 	if a.time {
 		return a.index.EventAtTime(int64(position) + 1)
@@ -41,7 +40,7 @@ func (a axis) after(position float64) int {
 	return int(position) + 1
 }
 
-// whole is the window of everything.
+// whole is the window of the whole trace.
 func (a axis) whole() window { return window{0, a.n} }
 
 // clamp keeps a window inside the trace and not too narrow.
@@ -52,7 +51,7 @@ func (a axis) clamp(w window) window {
 	return w
 }
 
-// zoom scales the window by factor around an event, which stays where it is
+// zoom scales the window by factor around an event. The event keeps its place
 // unless an end of the trace is in the way.
 func (a axis) zoom(w window, around int, factor float64) window {
 	if a.n == 0 {
@@ -106,8 +105,8 @@ func (a axis) between(from, to float64) window {
 	return window{a.event(from), a.after(to)}
 }
 
-// include moves the window as little as is needed to show an event, keeping
-// its width; one that is far away comes to the middle.
+// include moves the window as little as possible to show an event, and keeps its
+// width. An event that is far away comes to the middle.
 func (a axis) include(w window, event int) window {
 	if event < 0 {
 		event = 0

@@ -115,7 +115,7 @@ func (m *meeting) end() {
 		close(m.aborted)
 		for _, c := range m.peers {
 			if c != nil {
-				_ = c.Close() // nobody waits for it
+				_ = c.Close() // no one waits for it
 			}
 		}
 	})

@@ -18,8 +18,8 @@ type Job struct {
 	changed chan struct{} // never closed
 }
 
-// NewJob returns a job of n ranks on hosts of eight devices each, of which later ones
-// hold more, the last but one is lost and the last ran out of memory.
+// NewJob returns a job of n ranks on hosts of eight devices each. Later ranks
+// hold more memory, the last but one is lost and the last ran out of memory.
 func NewJob(n int) *Job {
 	j := &Job{changed: make(chan struct{}, 1)}
 	for i := range n {
@@ -49,10 +49,10 @@ func madeRank(i, n int) ranks.Row {
 	return r
 }
 
-// Rows returns the rows of now.
+// Rows returns the current rows.
 func (j *Job) Rows() []ranks.Row { return j.rows }
 
-// Changed returns a channel that nothing comes by: tests tell of rows by themselves.
+// Changed returns a channel that never receives: tests announce rows themselves.
 func (j *Job) Changed() <-chan struct{} { return j.changed }
 
 // Set asks all processes, or returns the refusal.
@@ -78,7 +78,7 @@ func (j *Job) Predict(ctx context.Context, file int, changes []trace.Value) (*tr
 	return j.Processes[file].Predict(ctx, changes)
 }
 
-// Change makes newer rows, in which a test changes what it likes.
+// Change makes newer rows, which a test may edit.
 func (j *Job) Change(change func(rows []ranks.Row)) {
 	j.rows = append([]ranks.Row(nil), j.rows...)
 	change(j.rows)

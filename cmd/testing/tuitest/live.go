@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// liveRun is a run of our own engine on a machine: its tensors say what they
-// are, its steps have numbers, and its settings change what a step needs.
+// liveRun is a run of our own engine on a machine: its tensors have tags, its
+// steps have numbers, and its settings change the memory of a step.
 type liveRun struct {
 	*run
 	steps    []trace.Step
@@ -17,9 +17,9 @@ type liveRun struct {
 	changes  []trace.Change
 	rank     *trace.Rank
 	halfway  []uint64       // activations of a step that has not ended, nil between steps
-	table    []uint64       // what the growing table lies in, one block or none
+	table    []uint64       // the block of the growing table, one or none
 	purpose  map[uint64]int // of an address: index into categoryNames
-	lost     []uint64       // copies that are out of reach: a leak
+	lost     []uint64       // unreachable copies: a leak
 	peak     int64
 	used     int64 // requested bytes in use
 	after    [categories]int64
@@ -36,7 +36,7 @@ var categoryNames = func() (names [categories]string) {
 	return names
 }()
 
-// stepNS is how long a step takes with nothing switched on.
+// stepNS is how long a step takes with default settings.
 const stepNS = 42_000_000
 
 func newLiveRun() *liveRun {
@@ -74,7 +74,7 @@ func (r *liveRun) goAt(name, file string, line int32, function string) trace.Sta
 		r.frame("cmd/memtrain/run.go", 120, "main.train"), r.frame("cmd/memtrain/main.go", 31, "main.main"))
 }
 
-// own allocates a tensor that says what it is.
+// own allocates a tagged tensor.
 func (r *liveRun) own(category, role string, layer int, stack trace.StackID, size int64, pool trace.PoolID) uint64 {
 	name := "h." + strconv.Itoa(layer) + ".mlp"
 	if layer < 0 {
@@ -135,7 +135,7 @@ func plansAt(number int64) bool {
 	return number <= 10 || slices.Contains([]int64{12, 15, 19, 25, 33, 46}, number)
 }
 
-// train runs one step, or what is left of it.
+// train runs one step, or the rest of it.
 func (r *liveRun) train() {
 	if r.halfway == nil {
 		r.begin()
@@ -183,8 +183,8 @@ func (r *liveRun) backwardPass(kept []uint64, plain trace.PoolID) {
 	}
 }
 
-// mistakes are those that a leak finder should find, and those that it should
-// not take for one: a cache that fills up.
+// mistakes are leaks that a leak finder should find, and memory that it should
+// not report: a cache that fills up.
 func (r *liveRun) mistakes(number int64, plain trace.PoolID) {
 	r.own("activation", "output of h.0.mlp", 0, r.goAt("kept", "cmd/memtrain/statistic.go", 19, "main.(*statistic).keep"), 96_000, plain)
 	if plansAt(number) {
@@ -201,7 +201,7 @@ func (r *liveRun) mistakes(number int64, plain trace.PoolID) {
 	r.lost = []uint64{r.own("input", "copy of the batch", -1, handle, 16_384, plain)}
 }
 
-// report is what the run says of a step when it has ended.
+// report is the run's report of an ended step.
 func (r *liveRun) report(number, tokens int64) trace.Step {
 	ns := stepNS + number%5*200_000
 	if r.setting("checkpoint") != "none" {
@@ -231,7 +231,8 @@ func amounts(bytes [categories]int64) []trace.Amount {
 	return list
 }
 
-// layerTable is what hooks measured: the model, its blocks and their parts.
+// layerTable has the measurements of hooks: the model, its blocks and their
+// parts.
 func (r *liveRun) layerTable(number, tokens int64) []trace.Layer {
 	checkpointed := r.setting("checkpoint") != "none"
 	shape := "[8, " + strconv.FormatInt(tokens/8, 10) + ", 128]"

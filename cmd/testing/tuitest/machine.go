@@ -1,6 +1,6 @@
 // Package tuitest makes small and large traces for the tests of the screen: a
-// training run on a pretended allocator, so that every page has something to
-// show and every invariant of a real trace holds.
+// training run on an imitated allocator, so that every page has content and every
+// invariant of a real trace holds.
 package tuitest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// machine is an allocator that hands out equal blocks from slabs. It writes
-// down what it does once recording has begun.
+// machine is an allocator of equal blocks in slabs. It records its events once
+// recording has begun.
 type machine struct {
 	in        *trace.Interner
 	log       trace.EventLog
@@ -22,10 +22,10 @@ type machine struct {
 	free      map[class][]uint64
 	live      map[uint64]tenant
 	owner     map[uint64]*slab
-	note      trace.NoteID // of what is allocated next
+	note      trace.NoteID // of the next allocation
 }
 
-// class is what a slab's blocks have in common.
+// class is the common properties of a slab's blocks.
 type class struct {
 	block  int64
 	stream trace.StreamID
@@ -39,7 +39,7 @@ type slab struct {
 	stack  trace.StackID
 }
 
-// tenant is who lives in a block.
+// tenant is the allocation in a block.
 type tenant struct {
 	size    int64
 	stack   trace.StackID

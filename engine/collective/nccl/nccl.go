@@ -20,8 +20,8 @@ type group struct {
 	written    written
 	host       collective.Group
 	staging    device.Buffer // for what lies on the host, from the driver: the allocator's events are those of the model
-	// calls is taken by who makes a call of the communicator, and for ever by who has
-	// aborted it; lost is closed first.
+	// calls is held by the goroutine that makes a call of the communicator, and for
+	// ever by the one that has aborted it; lost is closed first.
 	calls   chan struct{}
 	lost    chan struct{}
 	leaving atomic.Bool // the processes have begun to end the group

@@ -17,9 +17,9 @@ type watch struct {
 	suspicion error     // what was reported first
 }
 
-// How often it is looked, how long a process that has ended may have been one that left
-// after all had met to leave, and how long it is looked for who has ended when NCCL
-// reports that somebody has.
+// How often it is looked, how long a process that has ended may have been one
+// that left after all had met to leave, and how long to search for the ended
+// process when NCCL reports that one has ended.
 const (
 	watchInterval = 100 * time.Millisecond
 	leaveTime     = 5 * time.Second

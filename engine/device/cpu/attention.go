@@ -59,7 +59,7 @@ func (b *Backend) resolveHeads(h device.Heads) heads {
 	return heads{b.resolve(h.Array), h.BatchStride, h.HeadStride, h.RowStride}
 }
 
-// scratchView resolves so many bytes of scratch as numbers of type d.
+// scratchView resolves that many bytes of scratch as numbers of type d.
 func (b *Backend) scratchView(at device.Buffer, d device.DType, bytes int64) view {
 	return b.resolve(device.ArrayOf(at, d, int(bytes/d.Size())))
 }

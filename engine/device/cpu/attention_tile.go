@@ -2,7 +2,7 @@ package cpu
 
 import "github.com/memtop/memtop/engine/device"
 
-// gradTile is a range of queries by a range of keys on the way back. p holds
+// gradTile is a range of queries by a range of keys in the backward pass. p holds
 // their probabilities and ds the gradients of their scores, both [rows, cols].
 type gradTile[T float] struct {
 	batch, head int
@@ -11,8 +11,8 @@ type gradTile[T float] struct {
 	p, ds       []T
 }
 
-// compute makes the probabilities again from the kept log-sums, and from them
-// and delta, one number per query, ds = p·(dO·Vᵀ − delta).
+// compute computes the probabilities again from the kept log-sums, and ds =
+// p·(dO·Vᵀ − delta) from them and delta, which has one number per query.
 func (t *gradTile[T]) compute(w *worker, j *attentionGradJob, delta []T) {
 	n := t.rows * t.cols
 	j.score(w, viewOf(t.p[:n]), t.cols, t.batch, t.head, t.query, t.rows, t.key, t.cols, j.Scale)
@@ -82,7 +82,7 @@ func chunkedGrad[T float](w *worker, j *attentionGradJob, batch, head int, work 
 	storeRows(j.dv, batch, head, 0, dv, j.Dim)
 }
 
-// flashGrad goes along the tiles of keys, and for each along the tiles of
+// flashGrad goes through the tiles of keys, and for each through the tiles of
 // queries that see it.
 func flashGrad[T float](w *worker, j *attentionGradJob, batch, head int, work []T) {
 	delta, dq := work[:j.Queries], work[j.Queries:][:j.Queries*j.Dim]

@@ -9,13 +9,13 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
-// Backend computes. It belongs to one goroutine at a time, and every operation
-// has run when its call returns.
+// Backend implements device.Backend. It belongs to one goroutine at a time, and
+// every operation has run when its call returns.
 type Backend struct {
 	memory  *Memory
 	pool    *pool
 	product simd.Product
-	pairs   simd.Product // of bfloat16 numbers; Run is nil where there is none
+	pairs   simd.Product // of bfloat16 numbers; Run is nil if the processor has none
 	jobs    jobs
 	host    *Backend // nil until OpenHost
 

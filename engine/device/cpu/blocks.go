@@ -5,7 +5,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
-// columnsAtOnce is blockN, less where C has to be held in scratch and is tall.
+// columnsAtOnce is blockN, or less if C must be held in scratch and is tall.
 func columnsAtOnce(g *product, kernel simd.Product) int {
 	n := blockN
 	if g.held() {
@@ -81,8 +81,8 @@ func multiplyAlone(w *worker, g product, kernel simd.Product) {
 	})
 }
 
-// multiply goes through the blocks of g. pack does a number of parts and compute a
-// number of tasks, in any order.
+// multiply goes through the blocks of g. It calls pack for a number of parts and
+// compute for a number of tasks, in any order.
 func multiply(w *worker, g product, kernel simd.Product, alone bool, pack, compute func(blk *block, n int)) {
 	sizeA, sizeB, sizeHeld := sizes(&g, kernel)
 	blk := &w.block

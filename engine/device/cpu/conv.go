@@ -107,8 +107,9 @@ func (s *shifted) line(w *worker, dst []float32, row, place int) {
 	s.placed.line(w, dst, row, s.from+place)
 }
 
-// placesJob folds what places gave back to what they saw, in some images from one
-// on; a part is a channel, whose elements get their sums in one order.
+// placesJob folds the gradients of places back into the input elements that they
+// read, in a range of images. A part is a channel, whose elements get their sums
+// in a fixed order.
 type placesJob struct {
 	p                    *device.ConvPlan
 	taps                 []tap
@@ -143,7 +144,7 @@ func (j *placesJob) run(w *worker, channel int) {
 	}
 }
 
-// add folds what a tap's places gave back, of all images at once.
+// add folds the gradients of a tap's places, of all images at once.
 func (j *placesJob) add(t *tap, planes, from []float32, apart int) {
 	p := j.p
 	first, last := max(t.first, j.row), min(t.last, j.row+j.rows)
@@ -155,8 +156,8 @@ func (j *placesJob) add(t *tap, planes, from []float32, apart int) {
 	}
 }
 
-// planes returns where a channel's sums of all images are kept, and the distance from
-// one image's to the next's.
+// planes returns the place of a channel's sums of all images, and the distance
+// from one image's to the next's.
 func (j *placesJob) planes(w *worker, channel int) (planes []float32, apart int) {
 	size := j.p.InHeight * j.p.InWidth
 	switch {
@@ -170,7 +171,7 @@ func (j *placesJob) planes(w *worker, channel int) (planes []float32, apart int)
 	}
 }
 
-// at returns where an image's channel begins in dx.
+// at returns the start of an image's channel in dx.
 func (j *placesJob) at(image, channel int) int {
 	return ((j.image+image)*j.p.InChannels + j.first + channel) * j.p.InHeight * j.p.InWidth
 }

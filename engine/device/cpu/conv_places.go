@@ -63,7 +63,7 @@ func (l *placed) store(w *worker, g *product, held []float32, stride, i, rows, j
 	}
 }
 
-// unfolding is the matrix of what places see of one group of X.
+// unfolding is the matrix of the inputs that places read from one group of X.
 type unfolding struct {
 	p     *device.ConvPlan
 	taps  []tap
@@ -93,8 +93,9 @@ func (u *unfolding) line(w *worker, dst []float32, row, place int) {
 	}
 }
 
-// images sets dst to what a tap sees of whole images' channels, and returns of how
-// many: all, or one if they are not stored in float32.
+// images sets dst to the inputs that a tap reads from the channels of whole
+// images, and returns the number of images: all, or one if they are not stored in
+// float32.
 func (u *unfolding) images(w *worker, t *tap, dst []float32, channel int) int {
 	p := u.p
 	places, size := p.OutRows*p.OutColumns, p.InHeight*p.InWidth

@@ -2,8 +2,8 @@ package cpu
 
 import "github.com/memtop/memtop/engine/device"
 
-// Convolutions in float64, for gradient checks: products of one image's group after
-// the other, unfolded whole.
+// Convolutions in float64, for gradient checks: products of one group of one
+// image after the other, each unfolded as a whole.
 
 // convWide computes p.
 func (b *Backend) convWide(p device.ConvPlan) {
@@ -75,7 +75,7 @@ func (b *Backend) convGradWide(g *device.ConvBackwardPlan) {
 	}
 }
 
-// foldWide sets an image's group of dx to what its places gave back.
+// foldWide sets an image's group of dx from the gradients of its places.
 func (b *Backend) foldWide(w *worker, g *device.ConvBackwardPlan, image, group int, unfolded []float64) {
 	size, pixels, taps := g.OutRows*g.OutColumns, g.InHeight*g.InWidth, b.jobs.conv.taps
 	dx := scratch[float64](w, slotD, g.ImageElements())

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// DefaultCapacity is the device's memory when Options say nothing: 2 GiB.
+// DefaultCapacity is the device's default memory: 2 GiB.
 const DefaultCapacity = 2 << 30
 
 // Options configure the device. The zero value is usable.
@@ -50,8 +50,8 @@ func (d *Device) Name() string {
 	return "cpu:0"
 }
 
-// Close ends the threads and gives the memory back. Nothing of the device may
-// be used after it.
+// Close ends the threads and gives the memory back. The device must not be used
+// after it.
 func (d *Device) Close() error {
 	d.pool.close()
 	if d.host != nil {

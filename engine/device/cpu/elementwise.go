@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
-// Element-by-element operations are cut into parts of partSize elements, and
-// these into runs of runSize, whose converted operands fit in the first cache.
+// Element-by-element operations are divided into parts of partSize elements, and
+// these into runs of runSize, whose converted operands fit into the first cache.
 const (
 	partSize = 32 << 10
 	runSize  = 2 << 10
@@ -63,7 +63,7 @@ func (b *Backend) Cast(dst, src device.Array) {
 	b.pool.run(&b.jobs.cast, parts(src.Len))
 }
 
-// run goes through float32 where that loses nothing, else through float64, and
+// run converts through float32 if that loses nothing, else through float64, and
 // from Int64 to an integer directly.
 func (j *castJob) run(w *worker, part int) {
 	runs(part, j.src.n, func(i, n int) {

@@ -4,11 +4,11 @@ import "math"
 
 // # Flash attention
 //
-// A tile of queries goes along the tiles of keys that it sees. For every query
-// it carries the largest score so far, the sum of e^(score − largest), and the
-// output weighted so; when a larger score comes, sum and output are multiplied
-// by e^(old − new). After Dao et al., "FlashAttention" (NeurIPS 2022). Scores
-// exist in tiles of attendTile × attendTile only.
+// A tile of queries goes through the tiles of keys that it sees. For every query
+// it keeps the largest score so far, the sum of e^(score − largest), and the
+// output with these weights. At a larger score it multiplies sum and output by
+// e^(old − new). After Dao et al., "FlashAttention" (NeurIPS 2022). Scores exist
+// in tiles of attendTile × attendTile only.
 
 // flashPart computes one tile of queries.
 func flashPart[T float](w *worker, j *attentionJob, part int) {
@@ -60,8 +60,8 @@ func newFlash[T float](w *worker, j *attentionJob, rows int) flash[T] {
 	return f
 }
 
-// absorb turns the scores of query r into weights, of which it sees the first
-// seen, and brings what was carried up to date.
+// absorb turns the scores of query r, which sees the first seen keys, into
+// weights, and updates the kept sum and output.
 func (f *flash[T]) absorb(r, cols, seen int) {
 	x := f.scores[r*cols : (r+1)*cols]
 	if seen == 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// OpenHost returns the machine's memory outside of the device's, and what
-// computes on it: the device's own threads, so that it belongs to the goroutine
-// of the device. Closing the device ends it. It is called once.
+// OpenHost returns the machine's memory outside of the device, with a backend for
+// it. The backend uses the device's own threads, so it belongs to the goroutine
+// of the device. Closing the device closes it. The caller calls OpenHost once.
 func (b *Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	m, err := openMemory(HostMemory())
 	if err != nil {
@@ -23,7 +23,7 @@ func (b *Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 // write.
 func (b *Backend) Bytes(at device.Buffer) []byte { return b.bytes("bytes", at, at.Bytes) }
 
-// crossing is a copy that is done.
+// crossing is a finished copy.
 type crossing struct{ backend *Backend }
 
 // Send implements device.Transfers. The copy is done when it returns.

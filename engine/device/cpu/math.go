@@ -12,8 +12,8 @@ func narrowFloat[T float]() bool {
 	return unsafe.Sizeof(x) == 4
 }
 
-// single returns x as float32 numbers when that is what T is, and else nothing:
-// what the loops in assembly take.
+// single returns x as float32 numbers for the loops in assembly, or nil if T is
+// another type.
 func single[T float](x []T) []float32 {
 	if !narrowFloat[T]() || len(x) == 0 {
 		return nil

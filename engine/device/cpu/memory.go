@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 )
 
-// Granularity is what the device hands out memory in, as a GPU does: 2 MiB.
+// Granularity is the unit of the device's memory, the same as a GPU's: 2 MiB.
 const Granularity = 2 << 20
 
 // Memory is the device's memory. It is a driver for engine/alloc and supports
@@ -17,10 +17,10 @@ const Granularity = 2 << 20
 type Memory struct {
 	region   region
 	capacity int64
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.RWMutex
 	used     int64
-	segments extents // with memory behind them, by Malloc or Map
+	segments extents // with mapped memory, by Malloc or Map
 	reserved extents // by Reserve
 }
 
@@ -31,7 +31,8 @@ var (
 
 func openMemory(capacity int64) (*Memory, error) {
 	capacity = roundUp(capacity)
-	// Behind the capacity, where Malloc finds place, is room for reservations.
+	// Malloc uses the addresses up to the capacity. The addresses above are for
+	// reservations.
 	r, err := reserveRegion(capacity + min(reservable*capacity, maxReservable))
 	if err != nil {
 		return nil, err
@@ -79,8 +80,7 @@ func (m *Memory) MemInfo() (free, total int64) {
 	return m.capacity - m.used, m.capacity
 }
 
-// Reserve returns a range of addresses of which nothing is mapped. It takes no
-// memory.
+// Reserve returns a range of addresses without mapped memory. It takes no memory.
 func (m *Memory) Reserve(size int64) (uint64, error) {
 	size = roundUp(max(size, 1))
 	m.mu.Lock()
@@ -93,8 +93,7 @@ func (m *Memory) Reserve(size int64) (uint64, error) {
 	return m.address(at), nil
 }
 
-// Unreserve gives a range from Reserve back. What is still mapped in it is
-// unmapped.
+// Unreserve gives back a range from Reserve, and unmaps the memory in it.
 func (m *Memory) Unreserve(addr uint64, size int64) {
 	m.Unmap(addr, size)
 	m.mu.Lock()
@@ -106,8 +105,8 @@ func (m *Memory) Unreserve(addr uint64, size int64) {
 	m.reserved = m.reserved.remove(i)
 }
 
-// Map puts zeroed memory behind size bytes of a reserved range, or behind none.
-// The error is alloc.ErrNoMemory when the device has no more.
+// Map maps zeroed memory to size bytes of a reserved range, or to none. The error
+// is alloc.ErrNoMemory when the device has no more.
 func (m *Memory) Map(addr uint64, size int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +134,7 @@ func (m *Memory) takePieces(at, size int64) error {
 	return nil
 }
 
-// Unmap takes away the memory behind size bytes of a reserved range.
+// Unmap removes the memory from size bytes of a reserved range.
 func (m *Memory) Unmap(addr uint64, size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,8 +171,8 @@ func (m *Memory) offset(addr uint64) int64 {
 	return int64(addr - uint64(uintptr(m.region.base)))
 }
 
-// pointer returns where n bytes at addr are, or false when there is no memory
-// behind all of them.
+// pointer returns a pointer to n bytes at addr, or false unless all of them have
+// memory.
 func (m *Memory) pointer(addr uint64, n int64) (unsafe.Pointer, bool) {
 	at := m.offset(addr)
 	m.mu.RLock()

@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// job is one operation, cut into parts that any worker may do in any order.
+// job is one operation, divided into parts that any worker may do in any order.
 type job interface {
 	run(w *worker, part int)
 }
 
 // pool runs one job at a time on its workers: the caller's goroutine, which is
-// worker 0, and helpers. A helper that wakes late, for the machine may be busy,
-// finds the job closed and is not waited for.
+// worker 0, and helpers. On a busy machine a helper may wake late. It finds the
+// job closed, and run does not wait for it.
 //
 // A step is hundreds of operations, most of them shorter than it takes the system
-// to wake a thread. So who has nothing to do looks for a moment whether that
-// changes before it sleeps: a helper for the next job, the caller for the end of
-// the helpers' parts.
+// to wake a thread. So an idle worker spins for a moment before it sleeps: a
+// helper for the next job, the caller for the end of the helpers' parts.
 type pool struct {
 	workers  []*worker
 	wake     chan struct{} // closed by close, which ends the helpers
 	helpers  sync.WaitGroup
-	patience time.Duration // how long a worker looks before it sleeps, 0 where they have no processor each
+	patience time.Duration // how long a worker spins before it sleeps, 0 if each does not have its own processor
 
 	jobs    atomic.Uint32 // how many were started
-	looking atomic.Int32  // helpers that look for the next one
+	looking atomic.Int32  // helpers that spin for the next job
 	active  atomic.Int32  // helpers at work; changed under mu
 	next    atomic.Int64  // the next part to do
 
@@ -40,14 +39,15 @@ type pool struct {
 	fault any // the first panic of any worker
 }
 
-// A worker looks so long before it sleeps, and lets other goroutines run after so
-// many looks.
+// How long a worker spins before it sleeps, and after how many checks it lets
+// other goroutines run.
 const (
 	patience      = 50 * time.Microsecond
 	uninterrupted = 2_000
 )
 
-// glance looks until done, and reports whether it came to that.
+// glance spins until done or the end of its patience, and reports whether done
+// was true.
 func (p *pool) glance(done func() bool) bool {
 	if p.patience == 0 {
 		return false
@@ -78,8 +78,8 @@ func newPool(threads int) *pool {
 	return p
 }
 
-// run does all parts of j and returns when they are done. A panic in a part is
-// raised here.
+// run does all parts of j and returns when they are done. run raises a panic of a
+// part again.
 func (p *pool) run(j job, parts int) {
 	if parts <= 0 {
 		return
@@ -104,7 +104,7 @@ func (p *pool) start(j job, parts int) {
 	for range wanted - int(p.looking.Load()) {
 		select {
 		case p.wake <- struct{}{}:
-		default: // enough helpers have been called and not yet come
+		default: // enough helpers have been woken and have not started yet
 			return
 		}
 	}
@@ -135,8 +135,8 @@ func (p *pool) help(w *worker) {
 	}
 }
 
-// look reports whether a job was started since there were so many, after a moment.
-// When it says no, the next start wakes a helper.
+// look spins for a moment, and reports whether a new job was started. If not, the
+// next start wakes a helper.
 func (p *pool) look(seen uint32) bool {
 	changed := func() bool { return p.jobs.Load() != seen }
 	p.looking.Add(1)

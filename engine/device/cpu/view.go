@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
-// float is what arithmetic is done in.
+// float is a type of arithmetic.
 type float interface{ float32 | float64 }
 
 // view is a resolved operand: n elements of a type at an address of this
@@ -51,8 +51,8 @@ func load[T float](w *worker, s slot, v view, i, n int) []T {
 	return converted
 }
 
-// room returns a place for n results that go to v from element i on: v's own
-// memory or scratch. store must follow.
+// room returns memory for n results for v from element i on: v's own memory or
+// scratch. The caller must then call store.
 func room[T float](w *worker, s slot, v view, i, n int) []T {
 	if stored[T](v) {
 		return slice[T](v, i, n)
@@ -60,7 +60,7 @@ func room[T float](w *worker, s slot, v view, i, n int) []T {
 	return scratch[T](w, s, n)
 }
 
-// store puts what room returned where it belongs.
+// store writes the memory that room returned to its place.
 func store[T float](v view, i int, results []T) {
 	if !stored[T](v) {
 		narrow(v, i, results)

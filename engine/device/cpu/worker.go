@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// worker is what one thread of the pool owns: scratch memory that grows to the
-// largest size asked for and stays. It is the host's memory, as a GPU's
-// registers and caches are, and not the device's.
+// worker is the state of one thread of the pool: scratch memory that grows to the
+// largest requested size and stays. Like a GPU's registers and caches, it is not
+// part of the device's memory.
 type worker struct {
 	slots [slotCount][]byte
 	block block // of the product that this worker began
@@ -52,8 +52,8 @@ func scratch[T any](w *worker, s slot, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Add(base, skip)), n)
 }
 
-// explain says what a fault in a kernel means: memory that was there when the
-// operation began, and was given back while it ran.
+// explain translates a fault in a kernel: the memory existed when the operation
+// began, and was given back while it ran.
 func explain(r any) any {
 	err, ok := r.(runtime.Error)
 	if !ok {

@@ -47,8 +47,8 @@ func (b *Backend) MatMul(m device.MatMulPlan) {
 	b.Compute.MatMul(m)
 }
 
-// byLibrary has the library compute a product, and reports whether it has, or has
-// failed.
+// byLibrary lets the library compute a product. It reports whether the library
+// computed it, or failed.
 func (b *Backend) byLibrary(lt *blas, m *device.MatMul) bool {
 	done, err := b.device.multiply(lt, m)
 	return b.keep(err) || done
@@ -68,7 +68,7 @@ func withoutEnd(m device.MatMul) (device.MatMul, bool) {
 	return plain, m.LDC == m.N && m.StrideC == m.M*m.N && (m.Beta == 0 || plain.C == m.C)
 }
 
-// end does what withoutEnd has left out.
+// end computes the parts that withoutEnd has left out.
 func (b *Backend) end(m, plain *device.MatMul) {
 	n := m.Batch * m.M * m.N
 	switch {
@@ -94,7 +94,7 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 			return false, err
 		}
 	}
-	held, err := d.before(cuLaunchKernel) // which is what the library calls
+	held, err := d.before(cuLaunchKernel) // the library makes this call
 	if held {
 		defer d.graphs.mu.Unlock()
 	}

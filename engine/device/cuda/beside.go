@@ -21,9 +21,9 @@ func (d *Device) OpenBeside() (*Beside, error) {
 	return &Beside{d, uintptr(stream)}, err
 }
 
-// Queue has work queue something on the stream, which it gets as the driver knows it.
-// That comes after all that the compute stream has been given before, and runs beside
-// what that is given later. The error is the driver's or that of work.
+// Queue calls work with the driver's handle of the stream, so that work can queue
+// something on it. That runs after all earlier work of the compute stream, and
+// beside its later work. The error is the driver's or that of work.
 func (b *Beside) Queue(work func(stream uintptr) error) (*Point, error) {
 	d := b.device
 	before := d.RecordEvent(ComputeStream)
@@ -51,8 +51,8 @@ type Point struct {
 	event  uintptr // 0 once it was awaited
 }
 
-// Await has what the compute stream is given from now on come after the point, and
-// does not wait for it. It returns the failure of the device, and may be called again.
+// Await orders all later work of the compute stream after the point, and does not
+// wait for it. It returns the failure of the device, and may be called again.
 func (p *Point) Await() error {
 	d := p.device
 	if p.event == 0 {
@@ -74,7 +74,7 @@ func (d *Device) Bind(f func() error) error {
 	return f()
 }
 
-// Fail ends the use of the device: calls that have not returned and all later ones
-// fail with err, unless it has failed before. It is for work of others on which what
-// was computed depends, and that cannot be done any more. Safe for concurrent use.
+// Fail ends the use of the device: calls that have not returned and all later
+// ones fail with err, unless it has failed before. It is for failed work of other
+// libraries on which the device's results depend. Safe for concurrent use.
 func (d *Device) Fail(err error) { d.failed.CompareAndSwap(nil, &err) }

@@ -132,8 +132,8 @@ type foundBLAS struct {
 	err     error
 }
 
-// findBLAS uses the first library that starts, and keeps why those before it did
-// not.
+// findBLAS uses the first library that starts, and keeps the reasons why earlier
+// ones did not.
 func (d *Device) findBLAS(found iter.Seq[foundBLAS]) {
 	d.sought = true
 	for f := range found {
@@ -170,8 +170,8 @@ func (d *Device) startBLAS(library blasLibrary) error {
 	return nil
 }
 
-// try asks for an algorithm for a product as every model in half precision has
-// it: a library from before this device has none.
+// try asks for an algorithm for a product that every half-precision model has: a
+// library older than this device has none.
 func (b *blas) try() error {
 	const n = 64
 	some := device.Array{Len: n * n, DType: device.BFloat16}
@@ -183,7 +183,7 @@ func (b *blas) try() error {
 	return errors.New("it has no product for this GPU")
 }
 
-// stopBLAS gives back what startBLAS has taken; nil is nothing.
+// stopBLAS releases everything that startBLAS has made; it accepts nil.
 func (d *Device) stopBLAS(b *blas) error {
 	if b == nil {
 		return nil

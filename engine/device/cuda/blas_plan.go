@@ -74,7 +74,8 @@ func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
 	}, true
 }
 
-// biasOf is what the library takes as bias: that of the result, or the sums.
+// biasOf returns the library's bias argument: the bias of the result, or the
+// sums.
 func biasOf(m *device.MatMul) device.Array {
 	if !m.SumA.Absent() {
 		return m.SumA

@@ -67,8 +67,8 @@ type host struct {
 	pinned map[uint64]bool // the segments, by address
 }
 
-// OpenHost returns pinned memory of the machine, and what computes on it.
-// Closing the device ends both. It is called once.
+// OpenHost returns pinned memory of the machine, and its backend. Closing the
+// device closes both. The caller calls it once.
 func (d *Device) OpenHost() (alloc.Driver, device.Backend, error) {
 	c, err := cpu.Open(cpu.Options{Capacity: cpu.HostMemory()})
 	if err != nil {

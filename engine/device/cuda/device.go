@@ -47,9 +47,9 @@ type Options struct {
 	// every device do. It must have no effect on this device; nil is a process of
 	// its own, for programs that call Trials.
 	Try func(device.DType) error
-	// Notice, if it is not nil, is called with a line for whoever runs the
-	// program when the device works, but otherwise than it should. It is called
-	// by whoever calls the device, and must not call it.
+	// Notice, if it is not nil, is called with a line for the user who runs the
+	// program when the device works, but otherwise than it should. It is called by
+	// the goroutine that calls the device, and must not call it.
 	Notice func(line string)
 }
 
@@ -241,8 +241,8 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	return err
 }
 
-// note keeps the first failure that ended the context. A call that returned well after
-// that has not done what it was for.
+// note keeps the first failure that ended the context. A call that succeeded
+// after that has not had its effect.
 func (d *Device) note(err error) error {
 	if e, ok := err.(*Error); ok && e.Result.EndsContext() { //nolint:errorlint // do returns it bare
 		d.Fail(e)

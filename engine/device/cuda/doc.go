@@ -23,9 +23,9 @@
 //
 // # Failures
 //
-// A lack of memory is alloc.ErrNoMemory. Some failures end the context of the
-// device, which result.go lists: the first one is kept, every later call fails
-// with the same error, and the device must be closed.
+// A lack of memory is alloc.ErrNoMemory. Some failures, listed in result.go, end
+// the context of the device. The package keeps the first one, every later call
+// fails with the same error, and the caller must close the device.
 //
 // # Environment
 //

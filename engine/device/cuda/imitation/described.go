@@ -11,8 +11,9 @@ import (
 // longestDescription bounds what is read of a GPU, in bytes.
 const longestDescription = 64 << 10
 
-// contextOfThread is what CUDA's context takes for each thread that can be resident, in
-// bytes: the rule by which the catalogue has those contexts that nobody measured.
+// contextOfThread is what CUDA's context takes for each thread that can be
+// resident, in bytes: the rule by which the catalogue has those contexts that no
+// one measured.
 const contextOfThread = 2 << 10
 
 // Describe reads a GPU that is not in the catalogue: the JSON that the catalogue is printed

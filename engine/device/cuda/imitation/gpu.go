@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// GPUVariable and VersionsVariable say what a process on an imitated GPU is told, see
-// library/profile.c. The agent sets the second.
+// GPUVariable and VersionsVariable say what the library reports to a process on
+// an imitated GPU, see library/profile.c. The agent sets the second.
 const (
 	GPUVariable      = "MEMTOP_IMITATED_GPU"
 	VersionsVariable = "MEMTOP_IMITATED_VERSIONS"
