@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/pytorch"
-	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 )
 
 // long are files that take several reads, by what they are.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 func TestAdviceIsMade(t *testing.T) {

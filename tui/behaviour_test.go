@@ -12,10 +12,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
-	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
 )
 
 func startSmall(t *testing.T, w, h int) *driver {

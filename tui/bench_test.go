@@ -3,8 +3,8 @@ package tui
 import (
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // benchEvents is the size of the trace that drawing is promised for.

@@ -7,9 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // styleOf returns what switched the style of the terminal before the first place of a text on

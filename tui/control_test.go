@@ -11,9 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/keys"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // wantsAsked fails the test unless the program was asked for exactly these

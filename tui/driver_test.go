@@ -9,8 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // given is a source that is there already.

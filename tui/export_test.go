@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 // written notes what the screen asked to be written.

@@ -6,8 +6,8 @@ import (
 
 	"charm.land/bubbles/v2/key"
 
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/tui/keys"
 )
 
 // TestEveryBindingIsInHelp walks each page's fields for bindings, so that a key

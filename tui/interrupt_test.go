@@ -5,8 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/tui/keys"
 )
 
 // TestCtrlCEndsEveryMode interrupts the screen on every page of a process and of a

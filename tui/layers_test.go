@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestLayersFoldAndUnfold(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // startLive opens a process that has trained so many steps.

@@ -8,9 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/tui/keys"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // startJob opens a made job whose ranks are all the same process.

@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // twoRuns are two versions of a program: in the second, a script of another name, each

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
 )
 
 // answered is an answer of several kinds of rows.

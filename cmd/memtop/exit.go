@@ -143,7 +143,7 @@ func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
 	case errors.As(err, &endless):
 		return command.ExitCorrupt, endless.Cause, endless.Remedy, true
 	case errors.As(err, &malformed):
-		return command.ExitCorrupt, malformed.Error(), "try again; if it stays so, its probe is broken", true
+		return command.ExitCorrupt, malformed.Error(), "try again; if this happens again, its probe is broken", true
 	}
 	return 0, "", "", false
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/command"
-	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/python"
 )
 

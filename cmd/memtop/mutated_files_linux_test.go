@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // fileCodes are the exit codes for a file that can be opened by the system, whatever it is.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )

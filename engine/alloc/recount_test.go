@@ -3,8 +3,8 @@ package alloc
 import (
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // recount is what the statistics must be, counted from a snapshot.

@@ -5,12 +5,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/collectivetest"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
-	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // TestAnOverflowInOneRanksPartIsOneOfAll divides a gradient of which one rank's part

@@ -70,10 +70,11 @@ func (t *Tape) dropCasts(n int, stay func(*Variable) bool) {
 }
 
 // KeepCasts runs f, and keeps converted weights from one run of the tape within
-// it to the next: the micro-batches of a step convert each weight once. At the end
-// those on the tape's device stay for which renews says so: whoever changes the
-// variable writes its copy too, see Renew, and the next step has nothing to
-// convert. It may be nil. Others are dropped, and all when f panics.
+// f to the next, so the micro-batches of a step convert each weight once. At the end
+// a copy on the tape's device stays if renews returns true for its variable: then
+// the code that changes the variable writes the copy too (see Renew), and the next
+// step need not convert it. renews may be nil. KeepCasts drops all other copies,
+// and all copies if f panics.
 func (t *Tape) KeepCasts(renews func(*Variable) bool, f func()) {
 	t.keepCasts++
 	var stay func(*Variable) bool

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 func TestChangesThatBreakAGradientAreRefused(t *testing.T) {

@@ -3,10 +3,10 @@ package autograd_test
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 func TestMixedTypesPromoteAndGradientsKeepTheirs(t *testing.T) {

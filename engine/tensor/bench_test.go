@@ -3,9 +3,9 @@ package tensor_test
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/cmd/testing/tensortest"
 )
 
 // BenchmarkShortLife measures a tensor that is made and released within a step,

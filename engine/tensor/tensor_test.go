@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

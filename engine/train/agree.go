@@ -18,8 +18,8 @@ import (
 // or none does. A process that stalls holds all of them up, and none is a step ahead: what
 // is asked of all is not passed before the last has come.
 
-// nobody is no rank.
-const nobody = -1
+// noRank stands for "no process asked for a change".
+const noRank = -1
 
 // settingsBytes is the most that all settings take as text, and a refusal.
 const settingsBytes = 8 << 10
@@ -53,7 +53,7 @@ func (t *Trainer) agree() error {
 	if p.agreed == nil || t.config.rehearses != nil { // all began with the same; a rehearsal has no others
 		p.agreed = t.settings.Load()
 	}
-	if p.changed == nobody || t.config.rehearses != nil {
+	if p.changed == noRank || t.config.rehearses != nil {
 		t.adopt(p.agreed, p.agreed)
 		return nil
 	}
@@ -68,7 +68,7 @@ func (t *Trainer) follow() error {
 	if p.group.Rank() == from {
 		before = t.settings.Load()
 	}
-	p.changed = nobody
+	p.changed = noRank
 	s := before.asked()
 	text, err := collective.Text(p.group, s.encoded(), from, settingsBytes)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
+	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"

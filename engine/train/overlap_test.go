@@ -3,9 +3,9 @@ package train
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/collective"
-	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"

@@ -39,7 +39,7 @@ type parallel struct {
 	last    bool // the part under way is the step's last
 	losses  []sum
 	agreed  *Settings // what all processes use, nil before the first step
-	changed int       // the rank whose settings were changed since, or nobody
+	changed int       // the rank whose settings were changed since, or noRank
 	action  Action    // of all processes, when the next step has ended
 	ends    bool      // a process is to end
 	// What is exchanged besides gradients. It lies here because a group needs memory
@@ -70,7 +70,7 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	if g == nil || g.Size() < 2 {
 		return nil
 	}
-	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody, rows: make([]float64, g.Size()*rankWords)}
+	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: noRank, rows: make([]float64, g.Size()*rankWords)}
 	all := int64(0)
 	for _, v := range parameters {
 		all += v.Data().Bytes()

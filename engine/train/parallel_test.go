@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/collective"
-	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"

@@ -43,7 +43,7 @@ func (t *Trainer) gather(m *Memory) []Rank {
 	t.describe(own, m)
 	tensor.Fail(p.group.Host().AllGather(words(p.rows), words(own)).Wait(), "gathering the memory of ranks")
 	list := make([]Rank, size)
-	p.changed, p.ends, p.action = nobody, false, NoAction
+	p.changed, p.ends, p.action = noRank, false, NoAction
 	for i := size - 1; i >= 0; i-- {
 		row := p.rows[i*rankWords:]
 		list[i] = Rank{Rank: i, PID: int(row[pidWord]), PeakAllocated: int64(row[peakWord])}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
+	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/wire"
 )

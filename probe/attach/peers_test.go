@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/cmd/testing/causetest"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 

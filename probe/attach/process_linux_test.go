@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 

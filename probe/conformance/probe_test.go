@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe"
 )
 
 // quick is an examination that does not wait for what takes seconds by the page.

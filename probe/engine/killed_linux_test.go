@@ -15,9 +15,9 @@ import (
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/killtest"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )

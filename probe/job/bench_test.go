@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // BenchmarkAsk asks 64 ranks in turn how they are, as a follower does ten times a second.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/cmd/testing/browsertest"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
 )
 
 // label says how much of a category a device has at its peak, at least and at most.

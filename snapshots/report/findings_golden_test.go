@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 var updateFindings = flag.Bool("update-findings", false, "rewrite the golden findings")

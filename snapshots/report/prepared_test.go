@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 
 	"github.com/google/go-cmp/cmp"
 )

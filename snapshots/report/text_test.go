@@ -3,8 +3,8 @@ package report
 import (
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 const mib = 1 << 20

@@ -6,11 +6,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // TestThePageIsDrawnBeforeCategoriesAreKnown has the first screen of a large file wait

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // renamed returns the small trace with its annotations called otherwise.

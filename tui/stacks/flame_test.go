@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
 )
 

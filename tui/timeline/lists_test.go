@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 // TestAMovedListEqualsTheWholeOne compares every field of every row, order

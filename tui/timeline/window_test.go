@@ -3,9 +3,9 @@ package timeline
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
-	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
 
 func smallAxis(time bool) axis {

@@ -17,14 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
+	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/collective/mpi"
 	"github.com/memtop/memtop/engine/collective/nccl"
-	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/collective/torchrun"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
-	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/train"
 )
 

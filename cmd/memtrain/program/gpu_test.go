@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // TestGraphsChangeNeitherLossesNorMemory trains with graphs and without, and

@@ -18,12 +18,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/engine/collective/mpi"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 func TestMain(m *testing.M) {

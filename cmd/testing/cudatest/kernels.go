@@ -3,8 +3,8 @@ package cudatest
 import (
 	"fmt"
 
-	"github.com/memtop/memtop/engine/device/cuda/kernels"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // Kernels runs launches on the host build of the kernels, for [Options].

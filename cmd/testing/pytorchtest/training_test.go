@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")

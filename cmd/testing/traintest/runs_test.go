@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/cmd/testing/traintest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 // TestRunsAreWhatTheySay counts what is held at the end of each run.

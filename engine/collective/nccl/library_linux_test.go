@@ -13,10 +13,10 @@ import (
 	"github.com/ebitengine/purego"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // stub compiles testdata/stub.c, has it found, and returns its file. edit changes its

@@ -10,12 +10,12 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/collective/nccl"
-	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // rank is one process of a test, which is a goroutine.

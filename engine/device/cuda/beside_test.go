@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // copier is a library that copies a byte on the stream it is given.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // product is one of 8×8 matrices in a buffer.

@@ -9,12 +9,12 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
-	"github.com/memtop/memtop/cmd/testing/hostbuild"
 )
 
 // means are the ways to multiply on a GPU: how the device's word on its products begins,

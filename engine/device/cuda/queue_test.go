@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 func deviceBuffer(b alloc.Allocation) device.Buffer {

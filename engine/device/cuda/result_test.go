@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // TestAContextEndsWithTheResultsThatEndIt has the driver return each result of

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 

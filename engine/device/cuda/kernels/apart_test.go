@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 

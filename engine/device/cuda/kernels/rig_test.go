@@ -11,11 +11,11 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
-	"github.com/memtop/memtop/cmd/testing/hostbuild"
 )
 
 // computer is the operations that both the CPU backend and the kernels have.
