@@ -64,8 +64,8 @@ func bindingsIn(v reflect.Value) [][]string {
 	if v.Kind() != reflect.Struct {
 		return all
 	}
-	for i := range v.NumField() {
-		all = append(all, bindingsIn(v.Field(i))...)
+	for _, field := range v.Fields() {
+		all = append(all, bindingsIn(field)...)
 	}
 	return all
 }

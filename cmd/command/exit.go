@@ -27,15 +27,15 @@ const (
 
 // ExitCodes says what each exit code means, for help.
 func ExitCodes() string {
-	text := strings.Join([]string{
+	lines := []string{
 		"0 ok", "1 runtime error", "2 usage", "3 no such process or file", "4 not permitted", "5 the process has no probe",
 		"6 another version of the protocol", "7 damaged, truncated, changing or unsafe file or answer",
 		"10 check or diff found more than allowed", "11 a rehearsed program does not fit",
-	}, "\n")
-	for _, e := range Endings() {
-		text += fmt.Sprintf("\n%d %v", e.Code(), e)
 	}
-	return text
+	for _, e := range Endings() {
+		lines = append(lines, fmt.Sprintf("%d %v", e.Code(), e))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // UsageError reports an invalid command line.

@@ -74,9 +74,10 @@ func pickled(begin, more string) []byte {
 		"filename", "line", "name", "fx_node_op", "action", "alloc", "oom", "addr", "category", "stream", "segments", "total_size",
 		"device", "blocks", "size", "state", "inactive", "real_size", "stage", "device_traces", "user_metadata", "external_annotations",
 	}
-	head := "\x80\x04"
+	var head strings.Builder
+	head.WriteString("\x80\x04")
 	for i, name := range names {
-		head += fmt.Sprintf("U%c%sq%c0", len(name), name, i)
+		fmt.Fprintf(&head, "U%c%sq%c0", len(name), name, i)
 	}
 	reference := regexp.MustCompile(`<\w+>`)
 	known := func(s string) string {
@@ -84,7 +85,7 @@ func pickled(begin, more string) []byte {
 			return "h" + string(byte(slices.Index(names, strings.Trim(name, "<>"))))
 		})
 	}
-	return repeated(head+known(begin), known(more))
+	return repeated(head.String()+known(begin), known(more))
 }
 
 // repeated returns bombBytes of more after the beginning. Each # in it becomes a

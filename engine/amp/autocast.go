@@ -1,6 +1,8 @@
 package amp
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device"
@@ -72,10 +74,8 @@ type Autocast struct {
 
 // Cast looks the operation up. float64 is left alone, for gradient checks.
 func (a Autocast) Cast(op string, operands []device.DType) (device.DType, bool) {
-	for _, d := range operands {
-		if d == device.Float64 {
-			return 0, false
-		}
+	if slices.Contains(operands, device.Float64) {
+		return 0, false
 	}
 	switch policy[op] {
 	case lower:

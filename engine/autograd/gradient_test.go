@@ -149,9 +149,7 @@ var operations = map[string]operation{
 // number and every kind of attention.
 func everyOperation() map[string]operation {
 	all := map[string]operation{}
-	for name, o := range operations {
-		all[name] = o
-	}
+	maps.Copy(all, operations)
 	for _, f := range device.UnaryOps() {
 		o := single(s(2, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value { return t.Unary(f, x) })
 		if slices.Contains([]device.UnaryOp{device.Log, device.Sqrt, device.Rsqrt}, f) {

@@ -132,7 +132,7 @@ func (s sample) outcome(t *testing.T, change string) outcome {
 	before, least := settledStep(t, trainer)
 	p := predict(t, trainer, change)
 	usual := trainer.stepTimes.usual(before.Settings)
-	for _, text := range strings.Fields(change) {
+	for text := range strings.FieldsSeq(change) {
 		set(t, trainer, text)
 	}
 	after, leastAfter := settledStep(t, trainer)

@@ -83,7 +83,7 @@ func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 
 	const settled = 3
 	before := steps(t, trainer, settled)[settled-1].Memory
 	p := predict(t, trainer, change)
-	for _, text := range strings.Fields(change) {
+	for text := range strings.FieldsSeq(change) {
 		set(t, trainer, text)
 	}
 	after := steps(t, trainer, settled)[settled-1].Memory
@@ -109,7 +109,7 @@ func predict(t *testing.T, trainer *Trainer, change string) *trace.Prediction {
 // values reads changes, such as "amp=bf16 checkpoint=block".
 func values(changes string) []trace.Value {
 	var list []trace.Value
-	for _, text := range strings.Fields(changes) {
+	for text := range strings.FieldsSeq(changes) {
 		key, value, _ := strings.Cut(text, "=")
 		list = append(list, trace.Value{Key: key, Value: value})
 	}

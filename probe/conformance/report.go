@@ -94,13 +94,13 @@ func (r *Report) groups() []group {
 }
 
 func (g *group) counts() string {
-	text := ""
+	var text strings.Builder
 	for _, o := range []Outcome{Passed, Broken, NotSeen} {
 		if n := g.count[o]; n > 0 {
-			text += fmt.Sprintf("  %2d %-8v", n, o)
+			fmt.Fprintf(&text, "  %2d %-8v", n, o)
 		}
 	}
-	return strings.TrimRight(text, " ")
+	return strings.TrimRight(text.String(), " ")
 }
 
 func (r *Report) notSeen(b *strings.Builder, width int) {

@@ -17,17 +17,17 @@ const starting = "run"
 // Environment returns an environment in which interpreters start the agent in the given
 // folder as soon as their programs import PyTorch. Nothing else in it changes.
 func Environment(environ []string, agent string) []string {
-	value := filepath.Join(agent, starting)
+	path := []string{filepath.Join(agent, starting)}
 	var changed []string
 	for _, variable := range environ {
 		name, before, _ := strings.Cut(variable, "=")
 		if name != pathVariable {
 			changed = append(changed, variable)
 		} else if before != "" {
-			value += string(os.PathListSeparator) + before
+			path = append(path, before)
 		}
 	}
-	return append(changed, pathVariable+"="+value)
+	return append(changed, pathVariable+"="+strings.Join(path, string(os.PathListSeparator)))
 }
 
 // Starts reports whether interpreters start an agent, of any version, in an environment

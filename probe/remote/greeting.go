@@ -33,8 +33,8 @@ func awaitGreeting(r *bufio.Reader) (version int, err error) {
 	for left := maxNoise; left > 0; {
 		line, err := r.ReadSlice('\n')
 		left -= len(line)
-		if at := bytes.Index(line, []byte(greets)); at >= 0 && err == nil {
-			number := bytes.TrimRight(line[at+len(greets):], "\r\n")
+		if _, after, ok := bytes.Cut(line, []byte(greets)); ok && err == nil {
+			number := bytes.TrimRight(after, "\r\n")
 			if version, err := strconv.Atoi(string(number)); err == nil {
 				return version, nil
 			}

@@ -67,20 +67,21 @@ func applied(id int64, key, from, to string, step int64) trace.Change {
 
 // line writes an experiment in one line.
 func line(e *Experiment) string {
-	text := fmt.Sprintf("%s %s→%s %s at %d", e.Key, e.From, e.To, e.State, e.Step)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s→%s %s at %d", e.Key, e.From, e.To, e.State, e.Step)
 	if peak := &e.Effects[PeakAllocatedQuantity]; peak.Measured {
-		text += fmt.Sprintf(" peak %+.0f after %d of %d", peak.Delta, e.Settled, e.Needed)
+		fmt.Fprintf(&text, " peak %+.0f after %d of %d", peak.Delta, e.Settled, e.Needed)
 		if peak.Compared {
-			text += fmt.Sprintf(" error %+.2f", peak.Error)
+			fmt.Fprintf(&text, " error %+.2f", peak.Error)
 		}
 	}
 	for _, o := range e.Overlaps {
-		text += " with " + o
+		text.WriteString(" with " + o)
 	}
 	for _, o := range e.Along {
-		text += " along " + o
+		text.WriteString(" along " + o)
 	}
-	return text
+	return text.String()
 }
 
 func TestExperimentsSayWhatCameOfAChange(t *testing.T) {

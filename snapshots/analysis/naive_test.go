@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -67,9 +68,7 @@ func forward(d *trace.Device, requested, reserved int64, alive map[uint64]int64)
 	var out naive
 	add := func() {
 		now := make(map[uint64]int64, len(alive))
-		for addr, size := range alive {
-			now[addr] = size
-		}
+		maps.Copy(now, alive)
 		out.alive = append(out.alive, now)
 		out.requested = append(out.requested, requested)
 		out.reserved = append(out.reserved, reserved)

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -40,14 +41,15 @@ func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {
 func abs(n int) int { return max(n, -n) }
 
 func TestGrowthIsJudgedByInferredSteps(t *testing.T) {
-	text := tracetest.Frames + "stack step malloc adam wrap user\n" + "frame other \"/home/me/train.py\" 60 \"main\"\nstack leak malloc other\ndevice 0\n"
+	var text strings.Builder
+	text.WriteString(tracetest.Frames + "stack step malloc adam wrap user\n" + "frame other \"/home/me/train.py\" 60 \"main\"\nstack leak malloc other\ndevice 0\n")
 	for i := range 8 {
-		text += fmt.Sprintf("alloc 0x%x00000 1048576 stack=leak\n", 0x1000+i*16)
-		text += "alloc 0x1000 4096 stack=act\nalloc 0x9000 512 stack=grad\nalloc 0x8000 512 stack=step\n" +
+		fmt.Fprintf(&text, "alloc 0x%x00000 1048576 stack=leak\n", 0x1000+i*16)
+		text.WriteString("alloc 0x1000 4096 stack=act\nalloc 0x9000 512 stack=grad\nalloc 0x8000 512 stack=step\n" +
 			"free_requested 0x8000 512\nfree_completed 0x8000 512\nfree_requested 0x9000 512\nfree_completed 0x9000 512\n" +
-			"free_requested 0x1000 4096\nfree_completed 0x1000 4096\n"
+			"free_requested 0x1000 4096\nfree_completed 0x1000 4096\n")
 	}
-	x := indexOf(t, text)
+	x := indexOf(t, text.String())
 	growth := x.Growth()
 	if len(x.Steps()) != 8 || len(growth) != 1 || growth[0].PerStep != 1<<20 || !growth[0].Marked || x.StepsInferred() != iteration.Optimizer {
 		t.Fatalf("%d steps from %s, growth %+v", len(x.Steps()), x.StepsInferred(), growth)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -127,11 +128,11 @@ func manyEntries(change func(b *bytes.Buffer, i int)) []byte {
 		if i%1000 == 999 {
 			b.WriteString("e(")
 		}
-		run := ""
+		var run strings.Builder
 		for f := range 5 + i%7 {
-			run += "h" + string([]byte{byte(8 + f*3)})
+			run.WriteString("h" + string([]byte{byte(8 + f*3)}))
 		}
-		writeEntry(&b, i, run)
+		writeEntry(&b, i, run.String())
 	}
 	b.WriteString("eeu.")
 	b.Write(make([]byte, 2*lookahead))

@@ -68,10 +68,11 @@ func (r *Ranks) title() string {
 	title := quantity.Plural(len(r.rows), "rank")
 	for i := range r.rows {
 		if row := &r.rows[i]; row.World > 0 {
-			if title += " of " + strconv.Itoa(row.World); row.Job != "" {
-				title += ", job " + row.Job
+			of := title + " of " + strconv.Itoa(row.World)
+			if row.Job != "" {
+				of += ", job " + row.Job
 			}
-			break
+			return of
 		}
 	}
 	return title

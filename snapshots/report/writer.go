@@ -39,7 +39,7 @@ func (p *page) line(format string, args ...any) {
 func (p *page) wrap(mark, text string) {
 	indent := strings.Repeat(" ", cells(mark))
 	line := mark
-	for _, word := range strings.Fields(trace.Printable(text)) {
+	for word := range strings.FieldsSeq(trace.Printable(text)) {
 		if cells(line)+1+cells(word) > p.width && strings.TrimSpace(line) != strings.TrimSpace(mark) {
 			p.line("%s", line)
 			line = indent

@@ -12,7 +12,7 @@ func TestEqualThingsHaveOneNumber(t *testing.T) {
 	in := NewInterner()
 	for name, intern := range map[string]func(n int) uint32{
 		"strings": func(n int) uint32 { return uint32(in.String(fmt.Sprint("s", n))) },
-		"bytes":   func(n int) uint32 { return uint32(in.Bytes([]byte(fmt.Sprint("b", n)))) },
+		"bytes":   func(n int) uint32 { return uint32(in.Bytes(fmt.Append(nil, "b", n))) },
 		"frames":  func(n int) uint32 { return uint32(in.Frame(Frame{Line: int32(n)})) },
 		"notes":   func(n int) uint32 { return uint32(in.Note(Note{Pool: PoolID(n + 1)})) },
 		"streams": func(n int) uint32 { return uint32(in.Stream(uint64(n + 1))) },

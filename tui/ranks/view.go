@@ -154,16 +154,12 @@ func findingLines(found []ranks.Finding, w int) []page.Line {
 
 // rankText names the rank and the process.
 func rankText(r row) string {
-	text := "rank " + number(r.Row)
+	rank := "rank " + number(r.Row)
 	if r.World > 0 {
-		text += " of " + strconv.Itoa(r.World)
+		rank += " of " + strconv.Itoa(r.World)
 	}
-	for _, part := range []string{r.Host, pidText(r.PID), "device " + strconv.Itoa(r.Device), r.Name} {
-		if part != "" {
-			text += " · " + part
-		}
-	}
-	return text
+	parts := []string{rank, r.Host, pidText(r.PID), "device " + strconv.Itoa(r.Device), r.Name}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " · ")
 }
 
 func pidText(pid int) string {

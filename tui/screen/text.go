@@ -137,7 +137,7 @@ func Address(a uint64) string { return "0x" + strconv.FormatUint(a, 16) }
 func Wrap(text string, w int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		for end := lineEnd(word, w); end < len(word); end = lineEnd(word, w) {
 			if line != "" {
 				lines, line = append(lines, line), ""

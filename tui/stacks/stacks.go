@@ -4,6 +4,7 @@ package stacks
 
 import (
 	"context"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -224,11 +225,11 @@ func (p *Page) copy() tea.Cmd {
 	if len(path) == 0 {
 		return nil
 	}
-	text := ""
+	var text strings.Builder
 	for _, n := range path {
-		text += n.Label + "\n"
+		text.WriteString(n.Label + "\n")
 	}
-	return page.Copied(text, "the stack")
+	return page.Copied(text.String(), "the stack")
 }
 
 // path returns the frames from the selected one to the root, which is left out.

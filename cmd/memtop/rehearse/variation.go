@@ -31,7 +31,7 @@ func (v *Variation) Set(text string) error {
 	v.Name, v.values = name, nil
 	first, last, isRange := strings.Cut(values, "..")
 	if !isRange {
-		for _, value := range strings.Split(values, ",") {
+		for value := range strings.SplitSeq(values, ",") {
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				return fmt.Errorf("%q is no whole number", value)

@@ -103,7 +103,7 @@ func (c *comparison) parse() ([][]trace.Value, error) {
 	var list [][]trace.Value
 	for text := range strings.SplitSeq(c.cases, ";") {
 		changes := []trace.Value{}
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			key, value, given := strings.Cut(word, "=")
 			switch {
 			case word == "none":
@@ -255,11 +255,12 @@ func (t *comparisonTable) line(cells ...string) error {
 	for _, changes := range t.cases {
 		width = max(width, len(settingsText(changes)))
 	}
-	line := fmt.Sprintf("%-*s", width, cells[0])
+	var line strings.Builder
+	fmt.Fprintf(&line, "%-*s", width, cells[0])
 	for _, cell := range cells[1:] {
-		line += fmt.Sprintf("  %12s", cell)
+		fmt.Fprintf(&line, "  %12s", cell)
 	}
-	_, err := fmt.Fprintln(t.out, strings.TrimRight(line, " "))
+	_, err := fmt.Fprintln(t.out, strings.TrimRight(line.String(), " "))
 	return err
 }
 

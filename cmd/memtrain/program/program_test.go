@@ -303,7 +303,7 @@ func signalled(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(c.Start())
 	lines := bufio.NewScanner(out)
-	for _, name := range strings.Split(args[1], ",") {
+	for name := range strings.SplitSeq(args[1], ",") {
 		for range 2 {
 			if !lines.Scan() {
 				ts.Fatalf("it ended by itself: %s", stderr.String())

@@ -47,7 +47,8 @@ func generate(compiler, sources, built string) error {
 	if err != nil {
 		return fmt.Errorf("asking %s for its version: %w", compiler, err)
 	}
-	manifest := fmt.Sprintf("compiler zig %sflags %s\n", version, strings.Join(flags, " "))
+	var manifest bytes.Buffer
+	fmt.Fprintf(&manifest, "compiler zig %sflags %s\n", version, strings.Join(flags, " "))
 	files, err := filepath.Glob(filepath.Join(sources, "*.[ch]"))
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func generate(compiler, sources, built string) error {
 		if err != nil {
 			return err
 		}
-		manifest += line(text, filepath.ToSlash(file))
+		manifest.WriteString(line(text, filepath.ToSlash(file)))
 	}
 	for _, architecture := range slices.Sorted(maps.Keys(targets)) {
 		library, err := build(compiler, sources, targets[architecture])
@@ -65,7 +66,7 @@ func generate(compiler, sources, built string) error {
 			return err
 		}
 		name := "linux-" + architecture
-		manifest += line(library, name)
+		manifest.WriteString(line(library, name))
 		packed, err := pack(library)
 		if err != nil {
 			return err
@@ -74,7 +75,7 @@ func generate(compiler, sources, built string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(built, "MANIFEST"), []byte(manifest), 0o644) //nolint:gosec // so is this
+	return os.WriteFile(filepath.Join(built, "MANIFEST"), manifest.Bytes(), 0o644) //nolint:gosec // so is this
 }
 
 func line(contents []byte, name string) string {

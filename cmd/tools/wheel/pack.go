@@ -69,9 +69,9 @@ func (w wheel) metadata() string {
 }
 
 func (w wheel) wheel() string {
-	text := "Wheel-Version: 1.0\nGenerator: memtop\nRoot-Is-Purelib: false\n"
+	lines := []string{"Wheel-Version: 1.0", "Generator: memtop", "Root-Is-Purelib: false"}
 	for tag := range strings.SplitSeq(w.tags, ".") {
-		text += "Tag: py3-none-" + tag + "\n"
+		lines = append(lines, "Tag: py3-none-"+tag)
 	}
-	return text
+	return strings.Join(lines, "\n") + "\n"
 }

@@ -20,8 +20,8 @@ func nativeTraits(name string) trait {
 	add(hasAny(name, "torch::nn::Module::to", "nn::Cloneable", "torch::jit::load", "jit::Unpickler"), moves)
 	add(strings.Contains(name, "torch::nn::") && strings.Contains(name, "Impl::reset"), builds)
 	add(strings.Contains(name, "torch::nn::") && strings.Contains(name, "::forward") || strings.Contains(name, "InterpreterStateImpl::run"), calls)
-	if at := strings.Index(name, "at::_ops::"); at >= 0 {
-		operation, _, _ := strings.Cut(name[at+len("at::_ops::"):], "::")
+	if _, after, ok := strings.Cut(name, "at::_ops::"); ok {
+		operation, _, _ := strings.Cut(after, "::")
 		t |= operationTraits(operation)
 	}
 	add(strings.HasPrefix(name, "at::native::_to_copy") || hasAny(name, "THPVariable_to(", "THPVariable_cuda("), copies)

@@ -188,11 +188,12 @@ alloc 0x100000 4096 stack=lin
 // TestEqualSizesAreOfEqualCategories has copies of a weight that are of other use.
 func TestEqualSizesAreOfEqualCategories(t *testing.T) {
 	parse := func(notes ...string) *trace.Trace {
-		text := strings.ReplaceAll(names, "FOLDER", "/home/me") + "note weight category=\"parameter\"\nnote state category=\"optimizer\"\ndevice 0\n"
+		var text strings.Builder
+		text.WriteString(strings.ReplaceAll(names, "FOLDER", "/home/me") + "note weight category=\"parameter\"\nnote state category=\"optimizer\"\ndevice 0\n")
 		for i, note := range notes {
-			text += fmt.Sprintf("alloc %#x 4096 stack=init note=%s\n", (i+1)<<20, note)
+			fmt.Fprintf(&text, "alloc %#x 4096 stack=init note=%s\n", (i+1)<<20, note)
 		}
-		return tracetest.Parse(t, text)
+		return tracetest.Parse(t, text.String())
 	}
 	for _, after := range [][]string{{"state", "weight", "state"}, {"weight", "state", "state"}, {"state", "state", "weight"}} {
 		causes := of(parse("weight"), parse(after...)).Causes()

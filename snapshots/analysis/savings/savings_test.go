@@ -55,11 +55,12 @@ type part struct {
 
 func sceneOf(t *testing.T, parts []part) *savings.Scene {
 	t.Helper()
-	text := used(parts) + "device 0\n"
+	var text strings.Builder
+	text.WriteString(used(parts) + "device 0\n")
 	for i, p := range parts {
-		text += fmt.Sprintf("alloc 0x%x 512 stack=%s\n", (i+1)<<12, p.stack)
+		fmt.Fprintf(&text, "alloc 0x%x 512 stack=%s\n", (i+1)<<12, p.stack)
 	}
-	tr := tracetest.Parse(t, text)
+	tr := tracetest.Parse(t, text.String())
 	s := &savings.Scene{Tables: tr.Tables, Code: new(lines.Code)}
 	s.Code.Read(tr.Tables)
 	for i, p := range parts {

@@ -60,7 +60,7 @@ func TestTheCatalogueIsWhole(t *testing.T) {
 		if !strings.Contains(g.Sources, "total") || !strings.Contains(g.Sources, "context:") {
 			t.Errorf("%s does not say where its figures are from: %q", g.Name, g.Sources)
 		}
-		for _, pair := range strings.Split(g.Variable(2, true), ";") {
+		for pair := range strings.SplitSeq(g.Variable(2, true), ";") {
 			if key, value, _ := strings.Cut(pair, "="); value == "" || value == "0" && key != "minor" && key != "shared_reserved" {
 				t.Errorf("%s says nothing of %s", g.Name, key)
 			}

@@ -79,8 +79,7 @@ func Layout() (numbers []uint32, meanings []string) {
 func eachArgument(do func(s reflect.Type, f *reflect.StructField)) {
 	for _, s := range argumentTypes {
 		do(s, nil)
-		for i := range s.NumField() {
-			f := s.Field(i)
+		for f := range s.Fields() {
 			do(s, &f)
 		}
 	}
