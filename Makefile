@@ -36,39 +36,39 @@ LABELS   ?=
 
 .PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
+build: ## bin/memtop, one static file, and bin/memtrain, which needs the C library to find a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 
-release: ## dist/release: programs for all systems, packages, images of containers, parts lists and a formula; nothing is fetched or published
+release: ## dist/release: programs, packages, container images, parts lists and a formula; fetches and publishes nothing
 	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/memtop/memtop \
 	MEMTOP_CHANGES=$$(git diff --quiet HEAD || echo +changes) GOFLAGS="$${GOFLAGS:-} -mod=mod" GOPROXY=off $(GORELEASER) release --snapshot --clean --skip=publish
 	bin/release/release formula -version "$$(ls dist/release/*_checksums.txt | sed 's/.*memtop_//; s/_checksums.txt//')" dist/release/*_checksums.txt dist/release/memtop.rb
 	cp bin/release/*.oci.tar dist/release/
 
-release-check: ## a release made twice, without a network where root can take it away: the same bytes
+release-check: ## make the release twice, without a network if root can take it away, and compare the bytes
 	$(OFFLINE) $(MAKE) release
 	cd dist/release && sha256sum -c --quiet *_checksums.txt && sha256sum *_checksums.txt memtop.rb >../release.sums
 	$(OFFLINE) $(MAKE) release
 	cd dist/release && sha256sum -c ../release.sums
 
-package-check: ## dist/release's packages installed where nothing else is, and used; root only
+package-check: ## install the packages of dist/release where nothing else is, and use them; root only
 	cmd/tools/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
 
 install-check: ## go install of this commit, from a proxy that is a folder
 	OFFLINE="$(OFFLINE)" cmd/tools/release/install.sh
 
-demo-recording: build ## docs/demo.cast: the session at the top of the README anew, and its picture
+demo-recording: build ## record docs/demo.cast, the session at the top of the README, and draw its picture
 	$(GO) run ./cmd/tools/picture -memtop bin/memtop -width 100 -height 28 -script cmd/tools/picture/demo.script -o docs/demo.cast cmd/memtop/testdata/tiny_training.pickle
 	$(MAKE) demo-picture
 
-demo-picture: ## docs/demo.svg from docs/demo.cast
+demo-picture: ## draw docs/demo.svg from docs/demo.cast
 	$(GO) run ./cmd/tools/picture -cast docs/demo.cast -o docs/demo.svg
 
-wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and installed once
+wheel: ## dist/memtop-*.whl, memtop and the agent for pip: made twice, compared, installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop
 	rm -rf dist/memtop-*.whl bin/wheel/again && $(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o dist
 	$(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o bin/wheel/again
@@ -97,29 +97,29 @@ golden: ## rewrite the golden files; review the diff like code
 bench: ## every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 
-bench-open: build ## side by side with CPython's pickle.load, in one run
+bench-open: build ## open large files, beside CPython's pickle.load in one run
 	$(GO) run ./cmd/tools/bench open -copies $(COPIES) -runs $(RUNS)
 
-bench-live: build ## bytes to the terminal, processor time and latency of a live screen
+bench-live: build ## a live screen: bytes to the terminal, processor time, latency
 	$(GO) run ./cmd/tools/bench live
 
-bench-ranks: build ## a screen of 64 ranks that are asked ten times a second, and what it takes to draw; a thousand ranks and a key
+bench-ranks: build ## a screen of 64 ranks that are asked ten times a second; a key among a thousand ranks
 	$(GO) run ./cmd/tools/bench live -only ranks
 	$(GO) test -run '^$$' -bench Ranks -benchtime $(BENCHTIME) ./tui
 
-soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
+soak: build ## memtop's memory by minute while programs run for $(SOAK)
 	$(GO) run ./cmd/tools/bench soak -for $(SOAK)
 
-bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
+bench-engine: ## training steps in the shape of GPT-2 124M, beside the rate of the matrix product
 	$(GO) run ./cmd/tools/bench engine
 
-count-launches: ## what a step of GPT-2 124M launches on a GPU of $(ARCHITECTURE), and the bytes that it reads and writes beside products and attention; no GPU is needed
+count-launches: ## what a step of GPT-2 124M launches and moves on a GPU of $(ARCHITECTURE); needs no GPU
 	@$(GO) run ./cmd/tools/bench launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
 
-bench-attach: ## what it costs a training run to have a probe, and a viewer
+bench-attach: ## what a probe and a viewer cost a training run
 	$(GO) run ./cmd/tools/bench attach -runs $(PAIRS)
 
-gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
+gpu-kit: ## dist/gpu-kit.tar.gz: tries the CUDA device on a machine with only a driver, by ./run.sh
 	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
 	for command in memtop memtrain tools/bench; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
@@ -131,59 +131,59 @@ gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a 
 	tar -C dist -czf dist/gpu-kit.tar.gz gpu-kit
 	@size=$$(($$(wc -c <dist/gpu-kit.tar.gz) >> 20)); echo "dist/gpu-kit.tar.gz has $$size MiB"; [ $$size -lt 60 ] || { echo "which is too much: 60 are allowed"; exit 1; }
 
-gpu: gpu-kit ## the kit on this machine, which has an NVIDIA GPU, or those $(PARTS) of it: the table is in dist/gpu
+gpu: gpu-kit ## run the kit, or its $(PARTS), on this machine's NVIDIA GPU; the table is in dist/gpu
 	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu $(PARTS)
 
-ptxas: ## the machine code of the GPU kernels made again and compared, without spills; MEMTOP_PTXAS may name the assembler
+ptxas: ## make the GPU kernels' machine code again and compare, without spills; MEMTOP_PTXAS names the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./cmd/tools/modulegen
 
-viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source, d3 comes from npm
+viewer: ## open our snapshots in PyTorch's viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		npm install --silent --no-save --prefix "$$folder" d3v5@npm:d3@5.16.0 d3v7@npm:d3@7.9.0 && \
 		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
 		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
 
-predictions: ## predicted and measured peaks and step times of five models in all settings: the table of errors
+predictions: ## the table of errors: predicted and measured peaks and step times of five models in all settings
 	MEMTOP_LONG=1 $(GO) test ./engine/train -count 1 -timeout 30m -v -run PredictionsOfManyModels
 
-bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(ROUNDS) rounds
+bench-peers: ## training steps on the processor beside PyTorch, in turn, in $(ROUNDS) rounds
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 	$(TORCH_PYTHON) cmd/tools/bench/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
 
-bench-parallel: ## training in two processes of one core beside one on two cores: time of a step, and what of the communication is overlapped; $(RUNS) turns
+bench-parallel: ## two processes of one core beside one on two cores: step time and overlap, $(RUNS) turns
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 	$(GO) run ./cmd/tools/bench parallel -runs $(RUNS)
 
-bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and without
+bench-agent: ## what the agent costs a job, in $(ROUNDS) turns with a viewer and without
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --turns $(ROUNDS)
 
-soak-agent: ## the memory of a job by minute, while it is attached for $(SOAK), which is in minutes: 30m
+soak-agent: ## a job's memory by minute while it is attached for $(SOAK), in minutes: 30m
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --soak $(SOAK:m=)
 
-looks: ## programs that train as fast as they can and are looked at, $(LISTS) ls and $(ATTACHES) attach each: none ends, losses equal
+looks: ## programs that train while they are looked at, $(LISTS) ls and $(ATTACHES) attach each: none ends, losses equal
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
 
-agent-real: ## the agent beside models that people train, held against counts of the tests' own
+agent-real: ## the agent beside models that people train, compared with the tests' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) \
 		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
 
-imitation: ## the imitated GPU's libraries, from their sources; MEMTOP_ZIG may name the compiler
+imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen
 
-imitation-check: ## they are built again and compared
+imitation-check: ## build them again and compare
 	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
 
-rehearsals: ## programs rehearsed with the PyTorch of $(TORCH_PYTHON)
+rehearsals: ## rehearse programs with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run 'Rehears' ./cmd/memtop
 
-rehearse-recordings: ## snapshots that others recorded on GPUs, whose repositories are in $(RECORDINGS), rehearsed with the release of PyTorch that $(TORCH_PYTHON) has
+rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $(RECORDINGS), PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
 
-rehearse-published: ## published measurements of the release of PyTorch that $(TORCH_PYTHON) has, rehearsed: the table of differences
+rehearse-published: ## rehearse published measurements of the PyTorch of $(TORCH_PYTHON): the table of differences
 	MEMTOP_REHEARSALS=all MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
@@ -194,18 +194,18 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 		done; \
 	done
 
-fuzz-mutate: ## damaged files of every kind opened, reported and exported for $(FUZZTIME), then $(FILES) of them, from number $(SEED) on, by the real program
+fuzz-mutate: ## fuzz whole files for $(FUZZTIME), then $(FILES) of them from $(SEED) on through the real program
 	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
 	MEMTOP_MUTATED=$(FILES),$(SEED) $(GO) test -count 1 -timeout 60m -run MutatedFiles ./cmd/memtop
 
-check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS) that has a wrong category
+check-categories: ## for each file of $(SNAPSHOTS), the share of the bytes at the peak with a wrong category
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
 		$(GO) test -count 1 -v -run '^TestCategoriesOfLabelledFiles$$' ./snapshots/report
 
-conformance: ## probes against every rule of docs/protocol.md, those that take the seconds of the page too
+conformance: ## probes against every rule of docs/protocol.md, the slow ones too
 	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 ./probe/conformance
 
-kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, a writer with and without a name, and a program with a black box
+kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, writers, a program with a black box
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program ./probe/engine
 
 deadcode: ## functions that neither a program nor a test reaches
