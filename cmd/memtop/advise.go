@@ -18,7 +18,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// advising is what `memtop advise` is asked to do beside advising.
+// advising holds the flags of `memtop advise`.
 type advising struct {
 	target command.Size
 	apply  bool
@@ -76,7 +76,7 @@ gradients and the parameters would free, computed from what the rank holds.`,
 	return cmd
 }
 
-// adviseFile prints what would make the memory in a file less.
+// adviseFile prints changes that would lower the memory in a file.
 func (l *loader) adviseFile(ctx context.Context, path string) error {
 	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
@@ -89,8 +89,8 @@ func (l *loader) adviseFile(ctx context.Context, path string) error {
 	return l.print(r)
 }
 
-// addAllocator adds what the recorded requests would take under other settings of the
-// allocator, where a device has so much memory, 0 for what is not known.
+// addAllocator adds the memory that the recorded requests would take under other
+// settings of the allocator. The device's memory is given, 0 if it is not known.
 func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory int64) error {
 	for i := range t.Devices {
 		d := &t.Devices[i]
@@ -103,7 +103,7 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 	return nil
 }
 
-// advise asks a process, and changes what it is asked to.
+// advise asks a process for advice, and applies the requested changes.
 func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 	c, err := v.dial(ctx, target)
 	if err != nil {
@@ -151,8 +151,9 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 	return refused
 }
 
-// addReplayed adds what the events that a process still knows would take under other
-// settings of the allocator. One that writes no snapshot has nothing to replay.
+// addReplayed adds the memory that the process's recorded events would take under
+// other settings of the allocator. A process that writes no snapshot has no
+// events to replay.
 func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target string, found *proposals.Answer) error {
 	events, err := d.now(ctx, target)
 	if err != nil {
@@ -165,17 +166,17 @@ func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target strin
 	return addAllocator(ctx, r, events, memory)
 }
 
-// agentProgram is the kind of programs that our agent is in: PyTorch's, which may be one
-// rank of several.
+// agentProgram is the kind of programs with our agent: PyTorch programs, which
+// may be one rank of several.
 const agentProgram = "memtop's agent"
 
-// anyMeasured reports whether there is a step to begin from: a program that looks at some
-// steps only knows of the others that they were.
+// anyMeasured reports whether any step was measured: a program that measures only
+// some steps knows nothing about the others except that they ran.
 func anyMeasured(t *trace.Trace) bool {
 	return slices.ContainsFunc(t.Steps, func(s trace.Step) bool { return s.Measured() })
 }
 
-// firstOf returns the best change, none where nothing saves memory.
+// firstOf returns the best change, none if no change saves memory.
 func firstOf(found *proposals.Answer) []trace.Value {
 	if useful := found.Useful(); len(useful) > 0 {
 		return useful[0].Change
@@ -183,8 +184,8 @@ func firstOf(found *proposals.Answer) []trace.Value {
 	return nil
 }
 
-// applied makes changes, and returns what came of them and the error of one that the
-// program refused.
+// applied makes changes. It returns their results, and an error if the program
+// refused one.
 func (d *dialer) applied(ctx context.Context, c *attach.Client, wanted []trace.Value) (r *report.Changes, refused, err error) {
 	made, err := d.change(ctx, c, wanted, false)
 	if err != nil {
@@ -193,8 +194,8 @@ func (d *dialer) applied(ctx context.Context, c *attach.Client, wanted []trace.V
 	return report.NewChanges(made), refusal(c.Trace(), made), nil
 }
 
-// worldOf returns how many processes train together with the one that is attached to, 0
-// where that is not known.
+// worldOf returns how many processes train together in the attached process's
+// job, 0 if that is not known.
 func worldOf(c *attach.Client) int {
 	switch p := c.Process(); {
 	case c.Trace().Live.Rank != nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/probe/python"
 )
 
-// agentFolders returns where the agent may be put for programs that this user starts: in
-// the cache, or beside the sockets where there can be no cache.
+// agentFolders returns the folders for the agent of programs that this user
+// starts: the cache, or the folder beside the sockets if there can be no cache.
 func agentFolders() []string {
 	folders := []string{protocol.Folder()}
 	if cache := cachePath(); cache != "" {
@@ -19,8 +19,9 @@ func agentFolders() []string {
 	return folders
 }
 
-// unpackAgent puts the agent there and returns the folder that it is. The error is
-// about the first place, which is the one to put right.
+// unpackAgent writes the agent to the first of these folders that works, and
+// returns it. The error is about the first folder, because the user should fix
+// that one.
 func unpackAgent() (string, error) {
 	var failed error
 	for _, folder := range agentFolders() {
@@ -41,7 +42,7 @@ func unpackIn(folder string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
 		return "", err
 	}
-	// The way to one's own folder may lead through links of one's own; [python.Open] takes none.
+	// The path may contain the user's own links, but [python.Open] follows none.
 	above, err := filepath.EvalSymlinks(filepath.Dir(folder))
 	if err != nil {
 		return "", err
@@ -55,7 +56,7 @@ func unpackIn(folder string) (string, error) {
 	return filepath.Join(folder, agent), err
 }
 
-// agentText says where the agent is, or would be.
+// agentText returns the folder where the agent is, or would be.
 func agentText() string {
 	folders := agentFolders()
 	for _, folder := range folders {

@@ -17,8 +17,8 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// printRanks prints one state of every rank of a job: that of a process, its pid or its
-// socket, or else the only one.
+// printRanks prints one state of every rank of a job. A pid or a socket names a
+// process of the job; without one it is the only job.
 func (d *dialer) printRanks(ctx context.Context, args []string, e *elsewhere) error {
 	job, err := d.jobOf(ctx, args, e)
 	if err != nil {
@@ -35,7 +35,8 @@ func (d *dialer) printRanks(ctx context.Context, args []string, e *elsewhere) er
 	return d.print(r)
 }
 
-// jobOf returns the processes of the job that a process belongs to, or of the only job.
+// jobOf returns the processes of the job to which a process belongs, or of the
+// only job.
 func (d *dialer) jobOf(ctx context.Context, args []string, e *elsewhere) ([]attach.Process, error) {
 	if e.any() {
 		all, failed, err := e.discover(ctx, d.machines)
@@ -71,7 +72,8 @@ func (d *dialer) jobOf(ctx context.Context, args []string, e *elsewhere) ([]atta
 	return nil, command.Usage("process "+target+" is no rank of a job", "memtop attach "+remote.Word(target)+" --once")
 }
 
-// onlyJob returns the processes of the only job that there is.
+// onlyJob returns the processes of the only job, and fails if there is not
+// exactly one.
 func onlyJob(all []attach.Process) (job []attach.Process, err error) {
 	for _, p := range all {
 		switch ranks := attach.JobOf(all, p); {
@@ -88,8 +90,9 @@ func onlyJob(all []attach.Process) (job []attach.Process, err error) {
 	return job, nil
 }
 
-// askRanks asks all processes at the same time how they are. A process that does not
-// answer has a row with its problem; where none does, the first problem is the error.
+// askRanks asks all processes for their state at the same time. A process that
+// does not answer gets a row with its problem. If none answers, the first problem
+// is the error.
 func (d *dialer) askRanks(ctx context.Context, job []attach.Process) ([]ranks.Row, []json.RawMessage, error) {
 	rows, each, failed := make([]ranks.Row, len(job)), make([]json.RawMessage, len(job)), make([]error, len(job))
 	var asked sync.WaitGroup

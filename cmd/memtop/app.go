@@ -13,8 +13,8 @@ import (
 	"github.com/memtop/memtop/probe/remote"
 )
 
-// app joins what commands are made of. It is owned by the goroutine that executes the
-// command, but for the display.
+// app joins the parts that commands share. The goroutine that executes the
+// command owns it, except for the display.
 type app struct {
 	*console
 	*dialer
@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// prepare fills the settings that no flag gave, and checks all of them.
+// prepare fills in the settings without a flag, and checks all of them.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if err := fill(cmd); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	return nil
 }
 
-// unknownCommand says what the user may have meant.
+// unknownCommand returns an error that suggests similar commands.
 func unknownCommand(root *cobra.Command, name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return command.Usage(fmt.Sprintf("%q is a file, not a command", name), "memtop open "+remote.Word(name))

@@ -85,8 +85,8 @@ and the differences between ranks; the JSON has the state of each.`,
 	return cmd
 }
 
-// oneProcess returns a check for at least low arguments of which the first
-// names a process and there is no other.
+// oneProcess returns a check for at least low arguments: the first one names a
+// process, and no other argument does.
 func oneProcess(low int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -99,8 +99,8 @@ func oneProcess(low int) cobra.PositionalArgs {
 	}
 }
 
-// completeWithin is how long the shell is kept waiting. What has not answered
-// until then is offered all the same.
+// completeWithin is the longest time that the shell waits. Processes that have
+// not answered by then are offered all the same.
 const completeWithin = time.Second
 
 // completeProcess lets the shell complete a pid.
@@ -123,7 +123,8 @@ func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cob
 	return pids, cobra.ShellCompDirectiveDefault // a socket is a file
 }
 
-// viewer shows files and processes on a screen, and asks which are meant.
+// viewer shows files and processes on a screen, and asks the user which ones to
+// show.
 type viewer struct {
 	*console
 	*loader
@@ -154,8 +155,8 @@ func (v *viewer) target(ctx context.Context, args []string) (string, error) {
 	return v.choose(ctx, all, bare)
 }
 
-// choose returns how to name the process that the user means, of those found and of
-// those without an agent.
+// choose returns the argument that names the process that the user means, of the
+// processes found and those without an agent.
 func (v *viewer) choose(ctx context.Context, all, bare []attach.Process) (string, error) {
 	good, silent := attach.Attachable(attach.Choices(all))
 	asks := v.interactive()
@@ -181,7 +182,7 @@ func (v *viewer) choose(ctx context.Context, all, bare []attach.Process) (string
 	return names[0], nil
 }
 
-// attach shows a process, or prints how it is.
+// attach shows a process on the screen, or prints its state.
 func (v *viewer) attach(ctx context.Context, target string) error {
 	c, err := v.dialOrInject(ctx, target)
 	switch {
@@ -207,9 +208,9 @@ func (c *console) printLive(t *trace.Trace) error {
 	return c.print(r)
 }
 
-// showLive runs the screen on a process. The screen owns the client; when it
-// loads the process again, it is attached to anew. Changes of a process of the user's
-// own, to play with, are not asked about.
+// showLive runs the screen on a process. The screen owns the client. When it
+// loads the process again, memtop attaches anew. The screen does not ask before
+// it changes a demo process.
 func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error {
 	command.GiveWay()
 	var first sync.Once
@@ -233,11 +234,10 @@ func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error
 	return v.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
 }
 
-// errLeft is the user who does not want any of the processes. That is no
-// failure.
+// errLeft says that the user chose none of the processes. That is not a failure.
 var errLeft = errors.New("no process was chosen")
 
-// pick asks the user which process is meant, and shows why others cannot be.
+// pick asks the user to choose a process, and shows why others cannot be chosen.
 func (s *screen) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
 	var rows []listed
 	for _, p := range processes {

@@ -75,7 +75,8 @@ func (l *loader) checkAll(ctx context.Context, paths []string, allRanks bool, li
 	return l.checkRanks(ctx, sources, limits)
 }
 
-// check prints how the limits were kept, and returns an error if one was not.
+// check prints each limit with its result, and returns an error if a limit was
+// exceeded.
 func (l *loader) check(ctx context.Context, path string, limits report.Limits) error {
 	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
@@ -91,7 +92,7 @@ func (l *loader) check(ctx context.Context, path string, limits report.Limits) e
 	return err
 }
 
-// gateOf holds a trace to the limits.
+// gateOf checks a trace against the limits.
 func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, error) {
 	gate, err := report.NewGate(t, limits)
 	var steps *report.StepsError
@@ -101,10 +102,11 @@ func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, er
 	return gate, err
 }
 
-// rate is a flag's number of bytes per step: a size, and "/step" if one likes.
+// rate is a flag's number of bytes per step: a size, optionally followed by
+// "/step".
 type rate command.Size
 
-// String returns the rate as it can be given again.
+// String returns the rate in a form that Set reads.
 func (r *rate) String() string { return (*command.Size)(r).String() + "/step" }
 
 // Set reads a rate.

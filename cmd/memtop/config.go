@@ -13,8 +13,8 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 )
 
-// configPath returns where the configuration file is looked for, "" where the
-// system does not say.
+// configPath returns the path of the configuration file, "" if the system gives
+// no folder for it.
 func configPath() string {
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if folder == "" {
@@ -28,8 +28,8 @@ func configPath() string {
 }
 
 // readConfig reads the part of TOML that a list of settings needs: one key =
-// value a line, the value a string in quotes, a number, true or false, with
-// comments. A file that does not exist has no settings.
+// value per line and comments. A value is a string in quotes, a number, true or
+// false. A file that does not exist has no settings.
 func readConfig(path string) (map[string]string, error) {
 	f, err := os.Open(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {

@@ -35,15 +35,15 @@ environment (MEMTOP_NAME), and the environment overrides the file.`,
 	return cmd
 }
 
-// drawing reports whether a command draws a screen of what the user names: its flags are
-// the settings that a configuration file is for, though it may set others too.
+// drawing reports whether a command draws a screen. The configuration file is
+// mainly for the flags of these commands, though it may set others too.
 func drawing(c *cobra.Command) bool {
 	f := c.LocalFlags()
 	return f.Lookup("theme") != nil && f.Lookup("model") == nil
 }
 
-// configurable returns the flags that a configuration file may set, of some commands, by
-// name.
+// configurable returns the flags of some commands that a configuration file may
+// set, by name.
 func configurable(root *cobra.Command, of func(*cobra.Command) bool) map[string]*pflag.Flag {
 	all := make(map[string]*pflag.Flag)
 	for _, c := range root.Commands() {
@@ -59,8 +59,8 @@ func configurable(root *cobra.Command, of func(*cobra.Command) bool) map[string]
 	return all
 }
 
-// printDefaults prints a file in which every line is a comment, so that a default that
-// changes later is not held back by it.
+// printDefaults prints a configuration file in which every line is a comment, so
+// that the file does not fix a default that changes later.
 func (a *app) printDefaults(root *cobra.Command) error {
 	all := configurable(root, drawing)
 	fmt.Fprintf(a.stdout, "# Settings of memtop, at %s. A flag wins over the environment,\n# and that over this file.\n", configPath())

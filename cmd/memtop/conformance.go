@@ -44,7 +44,7 @@ value that it already has; --change changes it to another value and back.`,
 	return cmd
 }
 
-// conformance examines a probe and prints what it does.
+// conformance tests a probe and prints the results.
 func (c *console) conformance(ctx context.Context, target string, o conformance.Options) error {
 	r, err := conformance.Examine(ctx, target, o)
 	if err != nil {

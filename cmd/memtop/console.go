@@ -13,8 +13,8 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 )
 
-// console is what commands print on: standard output, standard error and the log, as the
-// settings have it.
+// console is the output of commands: standard output, standard error and the log,
+// according to the settings.
 type console struct {
 	stdout, stderr *command.Output
 	log            *slog.Logger
@@ -22,7 +22,7 @@ type console struct {
 	settings       *settings
 }
 
-// openLog begins the log that --log asks for.
+// openLog opens the log that --log names.
 func (c *console) openLog() error {
 	if c.settings.log == "" {
 		return nil
@@ -36,12 +36,12 @@ func (c *console) openLog() error {
 	return nil
 }
 
-// printed is what a command answers, as text for people or as JSON.
+// printed is the answer of a command, as text for people or as JSON.
 type printed interface {
 	Text(w io.Writer, width int) error
 }
 
-// print prints an answer in the form that was asked for.
+// print prints an answer in the requested form.
 func (c *console) print(answer printed) error {
 	if c.settings.json {
 		return c.printJSON(answer)
@@ -56,7 +56,7 @@ func (c *console) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// pipeWidth is how wide text is printed where there is no terminal.
+// pipeWidth is the width of text if the output is not a terminal.
 const pipeWidth = 100
 
 func (c *console) width() int {
@@ -69,7 +69,7 @@ func (c *console) width() int {
 // note prints a line beside the answer.
 func (c *console) note(line string) { fmt.Fprintln(c.stderr, "memtop: "+line) }
 
-// tell prints what is wrong, and is not the end of the command.
+// tell prints failures that do not end the command.
 func (c *console) tell(failed []error) {
 	for _, err := range failed {
 		_, line := describe(err)

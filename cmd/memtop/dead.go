@@ -17,8 +17,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// lsDead lists what ended programs left, the newest first: those that ran out of memory
-// with an agent, and black boxes.
+// lsDead lists ended programs, the newest first: programs with an agent that ran
+// out of memory, and programs that left black boxes.
 func (l *lister) lsDead(ctx context.Context) error {
 	rows, err := attach.ReadDead(protocol.DeadFolder())
 	if err != nil {
@@ -61,7 +61,7 @@ func writeDead(out io.Writer, rows []attach.Dead) error {
 	return w.Flush()
 }
 
-// orDash writes a size, and one that is not known as a dash.
+// orDash writes a size, or a dash if it is not known.
 func orDash(bytes *int64) string {
 	if bytes == nil {
 		return "-"
@@ -69,8 +69,8 @@ func orDash(bytes *int64) string {
 	return quantity.Bytes(*bytes)
 }
 
-// eachBox calls do with the black boxes of this user's ended programs, the newest of a
-// folder first. A folder that must not be trusted, and a box that must not, is one with a
+// eachBox calls do with the black boxes of this user's ended programs, the newest
+// of a folder first. It passes an untrusted folder or box as a box with a
 // problem.
 func eachBox(do func(protocol.Box)) {
 	for _, folder := range protocol.BoxFolders() {
@@ -86,8 +86,7 @@ func eachBox(do func(protocol.Box)) {
 	}
 }
 
-// tidyBoxes removes the black boxes that have lain there for long, and those that are
-// too many.
+// tidyBoxes removes old black boxes, and the oldest ones if there are too many.
 func tidyBoxes() {
 	for _, folder := range protocol.BoxFolders() {
 		protocol.TidyBoxes(folder, "")
@@ -126,8 +125,8 @@ func (l *lister) boxRows(ctx context.Context, b protocol.Box) []attach.Dead {
 	return rows
 }
 
-// cleanBoxes removes the black boxes of ended programs. The answers of programs with an
-// agent stay: their user has asked for those.
+// cleanBoxes removes the black boxes of ended programs. It keeps the files of
+// programs with an agent, because the user asked for those.
 func (c *console) cleanBoxes() error {
 	removed, bytes := 0, int64(0)
 	eachBox(func(b protocol.Box) {
@@ -147,13 +146,13 @@ func (c *console) cleanBoxes() error {
 	return err
 }
 
-// cleaned is what ls --clean removed, in its JSON.
+// cleaned is the JSON of ls --clean: what it removed.
 type cleaned struct {
 	Removed int   `json:"removed"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// blackBoxText says where the black boxes of this user's programs lie, for info.
+// blackBoxText returns the folder of this user's black boxes, for info.
 func blackBoxText() string {
 	text := ""
 	for _, folder := range protocol.BoxFolders() {

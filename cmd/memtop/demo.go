@@ -73,11 +73,12 @@ func (v *viewer) demo(ctx context.Context, flags []string) error {
 	return v.showLive(ctx, c, true)
 }
 
-// demoSteps is how many steps are awaited before one state is printed: by then
-// the allocator has what it needs.
+// demoSteps is how many steps memtop waits for before it prints one state: by
+// then the allocator has the memory that it needs.
 const demoSteps = 3
 
-// untilStep waits until so many steps have ended, or the process has.
+// untilStep waits until the given number of steps has ended, or the process has
+// ended.
 func untilStep(ctx context.Context, c attach.Followed, step int64) (*trace.Trace, error) {
 	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool { return attach.LastStep(t) >= step })
 	if errors.Is(err, attach.ErrEnded) {
@@ -108,8 +109,8 @@ func startTrainer(flags []string) (*child, error) {
 	return c, <-started
 }
 
-// run starts the process and waits for it, on one thread: the system ends the
-// child when the thread that started it does.
+// run starts the process and waits for it, on one thread, because the system ends
+// the child when the thread that started it ends.
 func (c *child) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -122,7 +123,7 @@ func (c *child) run(started chan<- error) {
 	_ = c.cmd.Wait() // its probe and its standard error say what became of it
 }
 
-// The times that a child is given.
+// The time limits for a child.
 const (
 	demoBegin = 20 * time.Second      // to have a probe
 	demoLook  = 20 * time.Millisecond // between two looks whether it has
@@ -151,7 +152,7 @@ func (c *child) attach(ctx context.Context, d *dialer) (*attach.Client, error) {
 	}
 }
 
-// failure returns why a child that has ended did so.
+// failure returns the reason why a child ended.
 func (c *child) failure() error {
 	line := strings.TrimSpace(strings.TrimPrefix(c.stderr.String(), trainer+": "))
 	if line == "" {

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// endWithParent has the system end the child when memtop ends, in whatever way.
-// The child has a process group of its own: what is typed is for memtop.
+// endWithParent makes the system end the child when memtop ends, in whatever way.
+// The child has a process group of its own, so signals from the keyboard reach
+// only memtop.
 func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// moments are the two that are compared.
+// moments are the two moments that diff compares.
 type moments struct {
 	from, to analysis.Moment
 	given    bool // else the ends are, and the histories
@@ -59,7 +59,7 @@ file, line and function are, even if the program lies in another folder.`,
 	return cmd
 }
 
-// read takes what the flags say.
+// read reads the flags.
 func (m *moments) read(cmd *cobra.Command, paths []string) error {
 	at, to := cmd.Flags().Changed("at"), cmd.Flags().Changed("to")
 	m.given = at || to

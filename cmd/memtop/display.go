@@ -9,29 +9,29 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// display is the terminal while a screen is on it, and how it was before. The
-// screen puts it right when it ends; this is for a screen that cannot end,
-// because it hangs.
+// display is the terminal while a screen is on it, with its state before. The
+// screen restores the terminal when it ends; display restores it for a screen
+// that hangs and cannot end.
 type display struct {
 	input  *os.File
 	before *term.State // of input
 	output io.Writer
 }
 
-// newDisplay remembers how a terminal is.
+// newDisplay saves the state of a terminal.
 func newDisplay(input *os.File, output io.Writer) (*display, error) {
 	before, err := term.GetState(input.Fd())
 	return &display{input, before, output}, err
 }
 
-// leaveScreen undoes what a screen may have asked of a terminal, and goes back to
-// what was there before it.
+// leaveScreen resets every mode that a screen may have set in a terminal, and
+// goes back to the text before it.
 var leaveScreen = ansi.ResetModeSynchronizedOutput + ansi.ResetStyle +
 	ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
 	ansi.ResetModeBracketedPaste + ansi.ResetModifyOtherKeys + ansi.PopKittyKeyboard(1) +
 	ansi.ResetModeUnicodeCore + ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 
-// restore puts the terminal right. It does nothing without one.
+// restore restores the terminal. It does nothing without one.
 func (d *display) restore() {
 	if d == nil {
 		return
@@ -40,8 +40,8 @@ func (d *display) restore() {
 	_, _ = io.WriteString(d.output, leaveScreen)
 }
 
-// patience is how long a terminal may take what is written at the end. One that
-// is stopped, or whose connection is dead, takes nothing.
+// patience is how long a terminal may take to accept the last output. A terminal
+// that is stopped, or whose connection is dead, accepts nothing.
 const patience = 200 * time.Millisecond
 
 // briefly waits for f, but not for long.

@@ -33,7 +33,7 @@ if the allocator can serve it with what these sizes leave after ` + program.Outs
 	return cmd
 }
 
-// estimate prints what a run would need.
+// estimate prints the memory that a run would need.
 func (c *console) estimate(ctx context.Context, e *program.Estimate) error {
 	r, err := e.Run(ctx)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// usage returns an error about how cmd was called.
+// usage returns an error about the arguments of cmd.
 func usage(cmd *cobra.Command, cause string) error {
 	return command.Usage(cause, cmd.CommandPath()+" --help")
 }
 
-// exceeded returns an error about a limit of the user's.
+// exceeded returns an error about a limit that the user set.
 func exceeded(cause, remedy string) error {
 	return command.Failure{Code: command.ExitThreshold, Cause: cause, Remedy: remedy}
 }
@@ -73,7 +73,7 @@ func classify(err error) (code int, cause, remedy string) {
 	}
 }
 
-// classifyLive does so for what goes wrong with processes.
+// classifyLive returns exit code, cause and remedy for failures of processes.
 func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 	var (
 		missing   *attach.NotFoundError
@@ -112,7 +112,7 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 	return classifyPeer(err)
 }
 
-// hostCode returns the exit code for a machine that does not lead to its programs.
+// hostCode returns the exit code for a machine whose programs cannot be reached.
 func hostCode(err *attach.HostError) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -125,7 +125,8 @@ func hostCode(err *attach.HostError) int {
 	return command.ExitError
 }
 
-// classifyPeer does so for programs that do not answer as they should.
+// classifyPeer returns exit code, cause and remedy for programs that give a wrong
+// answer.
 func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
 	var (
 		silent    *attach.SilentError

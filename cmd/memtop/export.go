@@ -89,8 +89,8 @@ func atFlag(cmd *cobra.Command, at *analysis.Moment) {
 	complete(cmd, "at", []string{"peak", "end"})
 }
 
-// chosenFormat returns the format that --to names, or else the output's
-// extension.
+// chosenFormat returns the format that --to names, else the format of the
+// output's extension.
 func chosenFormat(cmd *cobra.Command, name, path string) (export.Format, error) {
 	all := exports()
 	at := slices.IndexFunc(all, func(f export.Format) bool { return f.Name == name })
@@ -129,7 +129,8 @@ func (l *loader) export(ctx context.Context, path string, to output.File, f expo
 	return momentUsage(err)
 }
 
-// momentUsage makes a moment that a trace does not have an error of usage.
+// momentUsage turns the error for a moment that a trace does not have into a
+// usage error.
 func momentUsage(err error) error {
 	var moment *analysis.MomentError
 	if errors.As(err, &moment) {

@@ -21,13 +21,13 @@ func problemOf(f *ranks.File, err error) ranks.Row {
 	return f.Without(cause)
 }
 
-// readAtOnce is how many ranks are read at a time. Each may take what one file may; the
-// others wait, so that a job of many ranks takes no more than one of two.
+// readAtOnce is how many ranks are read at a time. Each may take the memory of
+// one file, and the others wait, so a job of many ranks takes no more memory than
+// a job of two.
 const readAtOnce = 2
 
-// readRanks reads ranks one after the other, some at a time, and gives each to a function
-// before it is let go, by its place among them. The function is called by several
-// goroutines.
+// readRanks reads ranks, a few at a time. It passes each rank and its index to a
+// function, and then releases the rank. Several goroutines call the function.
 func (l *loader) readRanks(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace, err error)) {
 	var next atomic.Int64
 	var readers sync.WaitGroup
@@ -59,7 +59,7 @@ func (l *loader) rowsOfFiles(ctx context.Context, files []ranks.File) (*ranks.Ro
 
 var errNoDevice = errors.New("no device has a segment or an event")
 
-// rowOf returns the row of a rank that was read, or why there is none.
+// rowOf returns the row of a rank that was read, or a row with the problem.
 func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 	if err != nil {
 		return problemOf(f, err)
@@ -70,8 +70,8 @@ func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 	return problemOf(f, errNoDevice)
 }
 
-// rankSources returns what a command looks at as ranks: files that are, or with allRanks
-// the processes of a job; nil for anything else.
+// rankSources returns the ranks that a command reads: files of ranks, or with
+// allRanks the processes of a job. It returns nil for any other target.
 func (l *loader) rankSources(ctx context.Context, targets []string, allRanks bool) ([]ranks.File, error) {
 	if !allRanks {
 		return ranks.Files(targets, snapshots.RankOf), nil
@@ -90,7 +90,7 @@ func (l *loader) rankSources(ctx context.Context, targets []string, allRanks boo
 	return files, nil
 }
 
-// sourceOf returns a process of a job as a rank whose snapshot may be looked at.
+// sourceOf returns a process of a job as a rank whose snapshot can be read.
 func sourceOf(p attach.Process) ranks.File {
 	f := ranks.File{Path: p.Target(), Place: trace.Rank{Rank: ranks.Unranked}, Host: p.Host, PID: p.PID}
 	if p.Info != nil && p.Info.Rank != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/memtop/memtop/probe/remote"
 )
 
-// elsewhere are the flags that name several machines.
+// elsewhere holds the flags that name several machines.
 type elsewhere struct {
 	hosts hostList
 	slurm string
@@ -33,10 +33,10 @@ func (l *hostList) Set(text string) error {
 	return nil
 }
 
-// String returns the hosts as they may be named again.
+// String returns the hosts in a form that Set reads.
 func (l *hostList) String() string { return strings.Join(*l, ",") }
 
-// Type is for the library of flags.
+// Type names the flag's type for the flag library.
 func (*hostList) Type() string { return "hosts" }
 
 func (e *elsewhere) flags(f *pflag.FlagSet) {
@@ -62,8 +62,8 @@ func (e *elsewhere) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// discover returns the processes of all these machines, and an error for each machine
-// that did not say.
+// discover returns the processes of all these machines, and an error for each
+// machine that did not answer.
 func (e *elsewhere) discover(ctx context.Context, m *remote.Machines) ([]attach.Process, []error, error) {
 	ways, err := m.Ways(ctx, e.hosts, e.slurm)
 	if err != nil {
@@ -72,8 +72,9 @@ func (e *elsewhere) discover(ctx context.Context, m *remote.Machines) ([]attach.
 	return m.Discover(ctx, ways)
 }
 
-// targetAmong returns the process that the user means, of those on other machines where
-// some are named. Machines that do not say are named, and left out.
+// targetAmong returns the process that the user means. If the flags name
+// machines, it is one of their processes. Machines that do not answer are
+// reported and left out.
 func (v *viewer) targetAmong(ctx context.Context, args []string, e *elsewhere) (string, error) {
 	if !e.any() {
 		return v.target(ctx, args)

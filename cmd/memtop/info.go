@@ -65,7 +65,7 @@ func present(path string) string {
 	return path
 }
 
-// cachePath returns the folder for what can be made again.
+// cachePath returns the cache folder, whose content can be made again.
 func cachePath() string {
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -85,7 +85,7 @@ func terminalText(out *command.Output) string {
 	return fmt.Sprintf("%d×%d, TERM=%s", w, h, os.Getenv("TERM"))
 }
 
-// environment returns the variables that memtop heeds.
+// environment returns the environment variables that memtop reads.
 func environment() []string {
 	var heeded []string
 	for _, variable := range os.Environ() {

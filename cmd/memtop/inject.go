@@ -26,8 +26,8 @@ const (
 
 var injections = []string{injectAsk, injectAlways, injectNever}
 
-// dialOrInject attaches to a process, into which it brings the agent if it is a
-// PyTorch program without one and the user agrees.
+// dialOrInject attaches to a process. If the process is a PyTorch program without
+// the agent and the user agrees, it first injects the agent.
 func (v *viewer) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
 	c, err := v.dialBeginning(ctx, target)
 	var none *attach.NoProbeError
@@ -58,15 +58,15 @@ func (v *viewer) dialOrInject(ctx context.Context, target string) (*attach.Clien
 	return v.dial(ctx, target)
 }
 
-// beginning is how long a program of memtop run may take until it has its agent.
+// beginning is how long a program under memtop run may take to start its agent.
 const (
 	beginning  = 10 * time.Second
 	askedAgain = 100 * time.Millisecond
 )
 
-// dialBeginning attaches to a process, and waits for the agent of one that was begun
-// by memtop run: it comes when the program has imported PyTorch, and until then there is
-// nothing to see. The error is that of a process without one.
+// dialBeginning attaches to a process. If memtop run started the process, it
+// waits for the agent, which starts when the program has imported PyTorch; before
+// that there is nothing to see. The error is that of a process without an agent.
 func (v *viewer) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
 	c, err := v.dial(ctx, target)
 	var none *attach.NoProbeError
@@ -111,7 +111,7 @@ Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(
 	return nil
 }
 
-// onCards returns the processes that use a GPU, as far as its driver says so.
+// onCards returns the processes that use a GPU, according to its driver.
 func (d *dialer) onCards() []int {
 	reader, err := gauge.Open()
 	if err != nil {
@@ -135,8 +135,8 @@ func (d *dialer) bare(ctx context.Context, found []attach.Process) []attach.Proc
 	return slices.DeleteFunc(all, func(p attach.Process) bool { return known[p.PID] })
 }
 
-// wayIn says what to do about a program without an agent: a command, and in a line
-// why it is no attach if so.
+// wayIn returns a command that helps with a program without an agent. If that
+// command is not attach, it also returns the reason in one line.
 func wayIn(pid int) (remedy, reason string) {
 	_, err := inject.NewPlan(pid)
 	var refused *inject.RefusedError
@@ -150,11 +150,11 @@ func wayIn(pid int) (remedy, reason string) {
 	}
 }
 
-// history is what a PyTorch program on a GPU can do by itself.
+// history is the remedy for a PyTorch program on a GPU without memtop's agent.
 const history = "call torch.cuda.memory._record_memory_history() in it, later torch.cuda.memory._dump_snapshot(\"snap.pickle\"), " +
 	"then: memtop open snap.pickle"
 
-// withoutAgent says what a PyTorch program without an agent is, and what to do.
+// withoutAgent returns cause and remedy for a PyTorch program without an agent.
 func withoutAgent(pid int) (cause, remedy string) {
 	cause = fmt.Sprintf("process %d is a PyTorch program, which has no agent", pid)
 	remedy, reason := wayIn(pid)

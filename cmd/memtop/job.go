@@ -13,7 +13,7 @@ import (
 	"github.com/memtop/memtop/tui"
 )
 
-// showProcess runs the screen on a process, or on all ranks of the job that it is of.
+// showProcess runs the screen on a process, or on all ranks of its job.
 func (v *viewer) showProcess(ctx context.Context, c *attach.Client) error {
 	if all := v.ranksWith(ctx, c); len(all) > 1 {
 		return v.showJob(ctx, c, all)
@@ -21,8 +21,8 @@ func (v *viewer) showProcess(ctx context.Context, c *attach.Client) error {
 	return v.showLive(ctx, c, false)
 }
 
-// ranksWith returns the ranks of the job that a process is of, nil where it is alone:
-// those of its machine, and of all that the user named beside it.
+// ranksWith returns the ranks of a process's job, nil if it is alone: the ranks
+// on its machine, and on all other machines that the user named.
 func (v *viewer) ranksWith(ctx context.Context, c *attach.Client) []jobs.Member {
 	if r := c.Trace().Live.Rank; r == nil || r.World < 2 {
 		return nil
@@ -49,8 +49,8 @@ func (v *viewer) ranksWith(ctx context.Context, c *attach.Client) []jobs.Member 
 	return members
 }
 
-// showJob runs the screen on all ranks of a job, at the one that is attached to. The
-// others are attached to when they are entered.
+// showJob runs the screen on all ranks of a job, beginning at the attached rank.
+// memtop attaches to another rank when the user opens it.
 func (v *viewer) showJob(ctx context.Context, c *attach.Client, all []jobs.Member) error {
 	command.GiveWay()
 	opened := jobs.NewClients(c)
@@ -77,7 +77,8 @@ func (v *viewer) showJob(ctx context.Context, c *attach.Client, all []jobs.Membe
 	return v.show(ctx, tui.New(files, o))
 }
 
-// locator names a process so that it is found again: by its socket where that is.
+// locator names a process so that it can be found again: by its socket if it has
+// one.
 func locator(p attach.Process) string {
 	if p.Host == "" {
 		return p.Socket
@@ -85,7 +86,7 @@ func locator(p attach.Process) string {
 	return p.Target()
 }
 
-// rankName is how the screen calls a rank.
+// rankName returns the name of a rank on the screen.
 func rankName(p attach.Process) string {
 	if p.Info == nil {
 		return fmt.Sprintf("process %d", p.PID)

@@ -10,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ledgerPath is where the ledger is, "" where the home folder is not known.
+// ledgerPath returns the path of the ledger, "" if the home folder is not known.
 func ledgerPath() string {
 	if dead := protocol.DeadFolder(); dead != "" {
 		return filepath.Join(filepath.Dir(dead), "ledger.json")
@@ -18,8 +18,8 @@ func ledgerPath() string {
 	return ""
 }
 
-// past stores what was measured of a process's changes, and returns that and what was
-// measured before of programs like it. Safe for concurrent use.
+// past stores the measured effects of a process's changes. It returns these and
+// earlier measurements of similar programs. Safe for concurrent use.
 func (s *screen) past(t *trace.Trace, device int) proposals.Ledger {
 	all, err := store(ledgerPath(), proposals.Measured(t, device))
 	if err != nil {
@@ -28,8 +28,8 @@ func (s *screen) past(t *trace.Trace, device int) proposals.Ledger {
 	return all.About(proposals.KindOf(t, device))
 }
 
-// warn prints what is wrong and does not end the command, or has the log take it while
-// a screen is shown.
+// warn prints a problem that does not end the command. While a screen is shown,
+// it writes to the log instead.
 func (s *screen) warn(err error) {
 	s.log.Info("ledger", "error", err)
 	if s.display.Load() == nil {

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// limits are the bounds on the process's memory, by the file that each is for.
-// Together they are what Go's garbage collector keeps the process to: what is
-// made of files is counted, and garbage is not. The zero value is ready to use, and
-// safe for concurrent use.
+// limits holds a bound on the process's memory for each file. Their sum is the
+// limit for Go's garbage collector: a bound counts the data made from a file,
+// without garbage. The zero value is ready to use, and safe for concurrent use.
 type limits struct {
 	mutex  sync.Mutex
 	bounds map[string]int64
@@ -19,14 +18,16 @@ type limits struct {
 	before int   // what GOGC says, while it rests
 }
 
-// Of a large file most memory is events, which have no pointers. So a collection
-// costs little, and garbage of a seventh of what is kept is not waited for.
+// Most memory of a large file is events, which have no pointers. So a collection
+// costs little, and it is worth running as soon as garbage reaches about a
+// seventh of the live memory.
 const (
 	largeBound     = 1 << 30
 	garbagePercent = 15
 )
 
-// uncollected is what the program itself takes, which the collector does not see.
+// uncollected is the memory of the program itself, which the collector does not
+// see.
 const uncollected = 12 << 20
 
 // bound notes a file's bound.
@@ -50,7 +51,7 @@ func (l *limits) release(path string) {
 	}
 }
 
-// set keeps the process to all bounds.
+// set applies all bounds to the process.
 func (l *limits) set() {
 	sum := int64(0)
 	for _, b := range l.bounds {
@@ -65,7 +66,7 @@ func (l *limits) set() {
 	}
 }
 
-// collect has the collector run as the user wants it, who said a percentage, or more often.
+// collect makes the collector run at the user's percentage, or more often.
 func (l *limits) collect(user int) {
 	if l.frugal && user > garbagePercent {
 		user = garbagePercent
@@ -73,14 +74,14 @@ func (l *limits) collect(user int) {
 	debug.SetGCPercent(user)
 }
 
-// seldom is how much garbage is waited for while a file is read, in percent: reading
-// leaves next to none until its end.
+// seldom is the garbage, in percent, before a collection starts while a file is
+// read: reading leaves almost none until its end.
 const seldom = 400
 
-// usual is what GOGC is where the user says nothing.
+// usual is the value of GOGC if the user sets none.
 const usual = 100
 
-// reading runs f, which reads a file.
+// reading runs f, which reads a file, with few collections.
 func (l *limits) reading(f func()) {
 	l.rest(seldom, f)
 	l.mutex.Lock()
@@ -90,8 +91,9 @@ func (l *limits) reading(f func()) {
 	}
 }
 
-// rest runs f without collections, -1, or with that percentage of garbage, unless bounds ask
-// for more of them or something rests already: f is to make little garbage.
+// rest runs f with the given percentage of garbage, or without collections if
+// that is -1. It changes nothing if bounds require more collections or another
+// rest is running. f should make little garbage.
 func (l *limits) rest(percent int, f func()) {
 	l.mutex.Lock()
 	if l.rests++; l.rests == 1 {

@@ -15,8 +15,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// interval is a flag's pause between two looks at a process. What is out of
-// bounds is brought within them.
+// interval is a flag's pause between two reads of a process. A value outside of
+// the bounds becomes the nearest bound.
 type interval time.Duration
 
 const (
@@ -25,7 +25,7 @@ const (
 	longest         = time.Minute
 )
 
-// String returns the interval as it can be given again.
+// String returns the interval in a form that Set reads.
 func (i *interval) String() string { return time.Duration(*i).String() }
 
 // Set reads an interval.
@@ -78,7 +78,7 @@ func (d *dialer) dial(ctx context.Context, target string) (*attach.Client, error
 	return d.dialWith(ctx, target, attach.DialOptions{})
 }
 
-// dialWith is dial with options of which only some are the user's.
+// dialWith is dial with options; the user's flags set the others.
 func (d *dialer) dialWith(ctx context.Context, target string, o attach.DialOptions) (*attach.Client, error) {
 	start := time.Now()
 	o.Interval, o.ReadOnly = time.Duration(d.settings.interval), d.settings.readOnly
@@ -96,9 +96,9 @@ func (d *dialer) dialWith(ctx context.Context, target string, o attach.DialOptio
 	return c, nil
 }
 
-// gauges returns what asks the driver about a process's devices. The driver is
-// loaded at the first question; if there is none, that is the answer to all. Of a
-// process on another machine, the driver there is asked.
+// gauges returns a function that asks the driver about a process's devices. The
+// first call loads the driver; if there is none, every call returns that error.
+// For a process on another machine, the function asks the driver there.
 func (d *dialer) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
 	var reader *gauge.Reader
 	var failed error

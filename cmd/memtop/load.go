@@ -19,12 +19,13 @@ type loader struct {
 	cut    error // about a file that ended early, of those printed from
 }
 
-// load opens a file with the settings in force.
+// load opens a file with the current settings.
 func (l *loader) load(ctx context.Context, path string, progress trace.Progress) (trace.Source, error) {
 	return l.loadAs(ctx, path, path, progress)
 }
 
-// loadAs is load where the bound on memory replaces the one before of the same name.
+// loadAs is load, but its bound on memory replaces the previous bound of the same
+// name.
 func (l *loader) loadAs(ctx context.Context, name, path string, progress trace.Progress) (trace.Source, error) {
 	start := time.Now()
 	var source trace.Source
@@ -46,8 +47,8 @@ func (l *loader) loadAs(ctx context.Context, name, path string, progress trace.P
 }
 
 // trace opens a file, or attaches to a process, for a command that needs all of
-// it at once. What is there of a file that ends early is used, and the command
-// then fails all the same: a script must not take it for the whole.
+// it at once. If a file ends early, the command uses the part that is there, but
+// still fails at the end, so that a script does not take the part for the whole.
 func (l *loader) trace(ctx context.Context, path string) (*trace.Trace, error) {
 	t, err := l.read(ctx, path, path)
 	if err == nil {
@@ -56,7 +57,7 @@ func (l *loader) trace(ctx context.Context, path string) (*trace.Trace, error) {
 	return t, err
 }
 
-// chosenTrace is trace with what the user has chosen of it.
+// chosenTrace is trace, narrowed to the device that the user has chosen.
 func (l *loader) chosenTrace(ctx context.Context, path string) (*trace.Trace, error) {
 	t, err := l.trace(ctx, path)
 	if err != nil {
@@ -65,8 +66,8 @@ func (l *loader) chosenTrace(ctx context.Context, path string) (*trace.Trace, er
 	return l.settings.chosen(t)
 }
 
-// read is trace for a caller that notes by itself what ends early. The name is that of
-// [loader.loadAs].
+// read is trace for a caller that notes files that end early itself. The name is
+// that of [loader.loadAs].
 func (l *loader) read(ctx context.Context, name, path string) (*trace.Trace, error) {
 	if isLive(path) {
 		return l.now(ctx, path)
@@ -90,14 +91,14 @@ func (l *loader) noteCut(i *trace.Info) {
 	l.cut = command.Failure{Code: command.ExitCorrupt, Cause: i.Path + ": the file ends early; what was readable was used", Remedy: remedy}
 }
 
-// now returns what a process can tell of its memory and of how it came to be so:
-// the snapshot that it writes has all events that its probe still knows, where
-// the live stream begins with the next.
+// now returns a process's memory and its history. It uses the snapshot that the
+// process writes, because the snapshot has all events that the probe still keeps.
+// The live stream begins with the next event.
 func (d *dialer) now(ctx context.Context, target string) (*trace.Trace, error) {
 	return d.fetch(ctx, target, io.Discard)
 }
 
-// fetch copies the snapshot that a process writes, and returns what it says.
+// fetch copies the snapshot that a process writes, and returns its content.
 func (d *dialer) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
 	start := time.Now()
 	most := cmp.Or(int64(d.settings.maxMemory), min(snapshots.MostMemory(), attach.MaxSnapshot))

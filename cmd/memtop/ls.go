@@ -70,8 +70,8 @@ what it did last. Black boxes are kept for a day; --clean removes them now.`,
 	return cmd
 }
 
-// listed is a device of a process in the JSON of ls, or what cannot be attached
-// to, with its problem.
+// listed is a device of a process in the JSON of ls, or a process that memtop
+// cannot attach to, with its problem.
 type listed struct {
 	Host    string `json:"host,omitempty"` // "" for this one
 	PID     int    `json:"pid"`
@@ -93,7 +93,7 @@ type listedDevice struct {
 	age       time.Duration
 }
 
-// lister lists processes, and what ended ones left.
+// lister lists processes, and the files of ended processes.
 type lister struct{ *loader }
 
 // ls prints a row for every device of every process.
@@ -106,8 +106,8 @@ func (l *lister) ls(ctx context.Context) error {
 	return l.list(processes, bareRows(l.bare(ctx, processes)))
 }
 
-// lsThere prints the processes of other machines. One that does not say which it has
-// is the command's failure, after those of the others.
+// lsThere prints the processes of other machines. If a machine does not answer,
+// the command fails after it has printed the others.
 func (l *lister) lsThere(ctx context.Context, e *elsewhere) error {
 	processes, failed, err := e.discover(ctx, l.machines)
 	if err != nil {
@@ -123,7 +123,7 @@ func (l *lister) lsThere(ctx context.Context, e *elsewhere) error {
 	return failed[0]
 }
 
-// list prints rows for processes, and for those without an agent.
+// list prints rows for processes, and for programs without an agent.
 func (l *lister) list(processes []attach.Process, bare []listed) (err error) {
 	rows := []listed{} // not null in JSON
 	for _, p := range processes {
@@ -196,11 +196,11 @@ func writeRows(out io.Writer, rows []listed) error {
 	return w.Flush()
 }
 
-// oldAfter is the age from which on bytes are listed with it: a program that makes steps
-// counts more often.
+// oldAfter is the age from which on the list shows the age of bytes. A program
+// that makes steps updates them more often.
 const oldAfter = 10 * time.Second
 
-// since says how old the bytes are, where they are old.
+// since returns the age of the bytes, if they are old.
 func (d *listedDevice) since() string {
 	if d.age < oldAfter {
 		return ""
@@ -208,7 +208,7 @@ func (d *listedDevice) since() string {
 	return fmt.Sprintf(" (%s ago)", d.age.Round(time.Second))
 }
 
-// rankText is a job and a rank in two columns.
+// rankText returns a job and a rank in two columns.
 func rankText(r *trace.Rank) string {
 	if r == nil {
 		return "-\t-\t"
@@ -216,7 +216,7 @@ func rankText(r *trace.Rank) string {
 	return fmt.Sprintf("%s\t%d/%d\t", cmp.Or(r.Job, "-"), r.Rank, r.World)
 }
 
-// notAttached is the problem of a program that has just no agent yet.
+// notAttached is the problem of a program that only lacks the agent.
 const notAttached = "not attached"
 
 // bareRows returns the rows of programs without an agent.
@@ -232,8 +232,8 @@ func bareRows(programs []attach.Process) []listed {
 	return rows
 }
 
-// writeBare prints programs without an agent, each in a line of the terminal, and
-// on standard error why some cannot be attached to.
+// writeBare prints programs without an agent, each in a line of the terminal. On
+// standard error it prints why memtop cannot attach to some of them.
 func (l *lister) writeBare(rows []listed) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -1,9 +1,9 @@
 // Command memtop shows what holds GPU memory, in a terminal.
 //
-// It joins the packages of this module: a command reads its flags, opens files
-// with package snapshots or attaches to processes with package probe, asks
-// package analysis, and prints the answer or hands it to the screens of package
-// tui. It has no logic of its own.
+// It joins the packages of this module. A command reads its flags, and opens
+// files with package snapshots or attaches to processes with package probe. It
+// then asks package analysis, and prints the answer or passes it to the screens
+// of package tui. The command has no logic of its own.
 package main
 
 import (
@@ -31,18 +31,18 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// grace is how long a command that a signal ends may take to do so by itself. A
-// read from standard input cannot be called off, so it is not waited for longer.
+// grace is how long a command may take to end by itself after a signal. A read
+// from standard input cannot be cancelled, so memtop does not wait longer.
 const grace = time.Second
 
-// run is the whole program. It returns the exit code; every failure has been
-// reported in one line on stderr.
+// run runs memtop and returns the exit code. It has reported every failure in one
+// line on stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	a := newApp(stdout, stderr)
 	return a.supervise(func(ctx context.Context) error { return a.execute(ctx, args) })
 }
 
-// supervise works until that is done or a signal ends it, and returns the exit
+// supervise runs work until it is done or a signal ends it, and returns the exit
 // code.
 func (a *app) supervise(work func(context.Context) error) int {
 	ctx, stop := command.WithSignals(context.Background())
@@ -58,7 +58,8 @@ func (a *app) supervise(work func(context.Context) error) int {
 	case err := <-done:
 		return a.end(command.Because(ctx, err))
 	case <-time.After(grace):
-		// What cannot be called off still owns the app; leave it alone.
+		// Work that cannot be cancelled still owns the app, so the app must not
+		// be used.
 		code, line := describe(context.Cause(ctx))
 		briefly(func() {
 			a.display.Load().restore()
@@ -68,7 +69,7 @@ func (a *app) supervise(work func(context.Context) error) int {
 	}
 }
 
-// end tells how the command ended and returns the exit code.
+// end reports how the command ended and returns the exit code.
 func (a *app) end(err error) int {
 	defer a.close()
 	if err == nil {
@@ -80,8 +81,8 @@ func (a *app) end(err error) int {
 	return code
 }
 
-// guarded works. A panic is a bug of memtop's; it becomes an error, so that no
-// stack is shown to who did not ask for a log.
+// guarded runs work. A panic is a bug in memtop; guarded turns it into an error,
+// so that a user who did not ask for a log sees no stack.
 func (a *app) guarded(ctx context.Context, work func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

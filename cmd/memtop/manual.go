@@ -15,7 +15,8 @@ import (
 	"github.com/memtop/memtop/cmd/memtop/manual"
 )
 
-// manualCommand is for who makes packages; users have man and Tab.
+// manualCommand returns the command for people who make packages; users have man
+// and Tab.
 func (a *app) manualCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "manual FOLDER",
@@ -50,7 +51,8 @@ func writeManual(root *cobra.Command, folder string) error {
 	return writeCompletions(root, filepath.Join(folder, "completions"))
 }
 
-// manualSections returns what no command says by itself.
+// manualSections returns the sections of the manual that belong to no single
+// command.
 func manualSections() []manual.Section {
 	return []manual.Section{
 		{Title: "EXIT STATUS", Text: "  " + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  ")},

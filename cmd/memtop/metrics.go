@@ -90,7 +90,7 @@ func listenTCP(cmd *cobra.Command, address string, remote bool) (net.Listener, e
 	return l, nil
 }
 
-// listenError is an address that the system does not let memtop listen at.
+// listenError says that the system does not let memtop listen at an address.
 type listenError struct {
 	address string
 	cause   error
@@ -98,7 +98,7 @@ type listenError struct {
 
 func (e listenError) Error() string { return e.address + ": " + cause.Of(e.cause) }
 
-// serveMetrics serves until ctx is done, which ends it as it should.
+// serveMetrics serves until ctx is done; that is not a failure.
 func (a *app) serveMetrics(ctx context.Context, l net.Listener) error {
 	command.GiveWay()
 	fmt.Fprintf(a.stderr, "memtop: metrics are at http://%s/metrics; Ctrl-C ends it\n", l.Addr())

@@ -46,8 +46,8 @@ prints the report.`,
 	return cmd
 }
 
-// files returns a check for between low and high paths, -1 being any number.
-// Standard input can be read once.
+// files returns a check for low to high paths; -1 means any number. Standard
+// input can be read once.
 func files(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, paths []string) error {
 		switch {
@@ -134,8 +134,8 @@ func (s *screen) screenOptions(w *writers) tui.Options {
 // no screen on it.
 func (s *screen) mayAsk() bool { return s.display.Load() == nil && isTerminal(s.stderr) }
 
-// show runs the screen, which puts the terminal right however it ends. Should it
-// panic, the stack goes to the log instead of the user's screen.
+// show runs the screen, which restores the terminal however it ends. If it
+// panics, the stack goes to the log instead of the user's screen.
 func (s *screen) show(ctx context.Context, model tea.Model) error {
 	if err := s.divertStacks(); err != nil {
 		return err
@@ -161,8 +161,8 @@ func (s *screen) show(ctx context.Context, model tea.Model) error {
 	return command.Because(ctx, err)
 }
 
-// watchKeyboard returns what is typed, and a context that is cancelled as by a
-// hangup when nothing more can be.
+// watchKeyboard returns the keyboard's input, and a context. The context is
+// cancelled as by a hangup when the input ends.
 func watchKeyboard(parent context.Context) (context.Context, tui.Keyboard, error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	input := os.Stdin
@@ -176,8 +176,9 @@ func watchKeyboard(parent context.Context) (context.Context, tui.Keyboard, error
 	return ctx, tui.NewKeyboard(input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }), nil
 }
 
-// divertStacks sends what Bubble Tea prints of a panic to the log, for good: it
-// may do so after the screen has ended. Our own words go to the app's stderr.
+// divertStacks sends the output of Bubble Tea about a panic to the log. It is
+// never undone, because Bubble Tea may print after the screen has ended. memtop's
+// own messages go to the app's stderr.
 func (s *screen) divertStacks() (err error) {
 	os.Stderr = s.logFile
 	if os.Stderr == nil {
@@ -198,11 +199,13 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// framesPerSecond is how often the screen looks whether there is something new
-// to draw. Twice as often takes a screen that stands still twice the time.
+// framesPerSecond is how often the screen checks whether there is something new
+// to draw. Twice the rate doubles the processor time of a screen that does not
+// change.
 const framesPerSecond = 30
 
-// programOptions are how all screens run. Signals are for all commands alike.
+// programOptions returns the options of all screens. Signals are handled in the
+// same way for all commands.
 func (s *screen) programOptions() []tea.ProgramOption {
 	options := []tea.ProgramOption{tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
 	switch s.settings.color {
@@ -220,8 +223,8 @@ func (s *screen) programOptions() []tea.ProgramOption {
 	return options
 }
 
-// logMessage logs a message to the screen: of what the user did all of it, of
-// answers and the like only that they came.
+// logMessage logs a message to the screen. It logs the user's input in full, and
+// only the kind of other messages.
 func (s *screen) logMessage(msg tea.Msg) {
 	kind := slog.String("type", fmt.Sprintf("%T", msg))
 	switch msg := msg.(type) {

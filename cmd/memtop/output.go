@@ -9,11 +9,11 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 )
 
-// standardOutput is the path that means it.
+// standardOutput is the path that means standard output.
 const standardOutput = "-"
 
-// outputFlags adds the flags of commands that write a file, and has it checked
-// before they begin whether they may.
+// outputFlags adds the flags of commands that write a file. Before the command
+// begins, it checks whether the file may be written.
 func outputFlags(cmd *cobra.Command, to *output.File) {
 	f := cmd.Flags()
 	f.StringVarP(&to.Path, "output", "o", "", "`FILE` to write, - for standard output")
@@ -30,8 +30,8 @@ func outputFlags(cmd *cobra.Command, to *output.File) {
 	}
 }
 
-// while returns a writer that refuses once ctx is cancelled, so that a long
-// export ends and its unfinished file goes.
+// while returns a writer that fails once ctx is cancelled, so that a long export
+// ends and its unfinished file is removed.
 func while(ctx context.Context, w io.Writer) io.Writer { return cancellable{ctx, w} }
 
 type cancellable struct {
@@ -39,7 +39,7 @@ type cancellable struct {
 	w   io.Writer
 }
 
-// Write writes unless that was called off.
+// Write writes unless the context is cancelled.
 func (c cancellable) Write(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

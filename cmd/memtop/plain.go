@@ -7,10 +7,10 @@ import (
 
 // # Plain terminals
 //
-// A locale whose characters are not Unicode's, and a terminal that draws with ASCII,
-// get ASCII without being asked. Without any locale Unicode is drawn: in most
-// containers none is set, and the terminal outside of them has it. Flags, the
-// environment and the configuration say otherwise.
+// memtop draws with ASCII by default if the locale is not Unicode's or the
+// terminal has only ASCII. If no locale is set, it draws with Unicode: most
+// containers set none, and the terminal outside of them has Unicode. Flags, the
+// environment and the configuration override this.
 
 // plainDefault returns "true" for a flag that this terminal needs, else "".
 func plainDefault(flag string) string {
@@ -32,8 +32,8 @@ func plainKind(kind string) bool {
 	return digit != kind && digit != "" && digit[0] >= '0' && digit[0] <= '9'
 }
 
-// asciiLocale reports whether the locale is one without Unicode. The first of these
-// that is set holds, as for every program.
+// asciiLocale reports whether the locale has no Unicode. The first variable that
+// is set holds, as for every program.
 func asciiLocale(getenv func(string) string) bool {
 	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := strings.ToLower(getenv(name)); value != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 )
 
-// problems says in lines why some of what was found cannot be attached to: each
-// process in its own; what was left behind by folder, and what is other users' in
-// one.
+// problems returns lines that say why memtop cannot attach to some processes.
+// Each process has its own line. Stale sockets have one line per folder, and
+// other users' processes share one line.
 func problems(processes []attach.Process) []string {
 	var lines, others []string
 	left := make(map[string]int) // sockets by folder
@@ -53,7 +53,7 @@ func problem(p attach.Process) string {
 	return name + ": " + line
 }
 
-// noProbe says what a process without a probe is, and what to do about it there.
+// noProbe returns cause and remedy for a process without a probe.
 func noProbe(none *attach.NoProbeError) (cause, remedy string) {
 	is := func(what string) string { return fmt.Sprintf("%s is %s", none.Process(), what) }
 	switch none.Kind() {

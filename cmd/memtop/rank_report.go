@@ -12,9 +12,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// reportRanks prints what differs between ranks and a row for each; as JSON the report on
-// each rank too. A rank that cannot be read has a row with its problem, and the command
-// fails for it in the end.
+// reportRanks prints the differences between ranks and a row for each; JSON also
+// has the report on each rank. A rank that cannot be read gets a row with its
+// problem, and makes the command fail in the end.
 func (l *loader) reportRanks(ctx context.Context, files []ranks.File) error {
 	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
 	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
@@ -40,7 +40,7 @@ func (l *loader) reportRanks(ctx context.Context, files []ranks.File) error {
 	return cmp.Or(err, first)
 }
 
-// eachRank reads ranks, has each be used, and returns what went wrong with each.
+// eachRank reads ranks, calls use for each, and returns the errors of each.
 func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace) error) ([]error, error) {
 	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
 	l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
@@ -59,7 +59,7 @@ func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at i
 	return failed, context.Cause(ctx)
 }
 
-// reportRank returns the row of a rank, and where JSON is wanted the report on it.
+// reportRank returns the row of a rank, and for JSON the report on it.
 func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
 	indexes := analysis.Indexes(t)
 	x := ranks.Fullest(indexes)
@@ -78,7 +78,7 @@ func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) 
 	return row, text, err
 }
 
-// checkRanks holds each rank to the limits, or each of several files.
+// checkRanks checks each rank, or each of several files, against the limits.
 func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits report.Limits) error {
 	gates := make([]*report.Gate, len(files))
 	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {

@@ -44,8 +44,9 @@ to its last. The file is a valid recording at any time, even while it grows.`,
 	return cmd
 }
 
-// record writes to the file itself and not to one beside it: what is there can
-// be read at any time, and stays if memtop is killed.
+// record writes a recording of a process. It writes to the file itself and not to
+// a temporary file, so that the recording can be read at any time and stays if
+// memtop is killed.
 func (d *dialer) record(ctx context.Context, target string, to output.File, o attach.RecordOptions) error {
 	o.Interval = time.Duration(d.settings.interval)
 	command.GiveWay()
@@ -80,7 +81,7 @@ func (d *dialer) record(ctx context.Context, target string, to output.File, o at
 	return cmp.Or(err, eventless(to.Path, kept))
 }
 
-// whatIsIn says what a recording has.
+// whatIsIn describes the content of a recording.
 func whatIsIn(kept attach.Recorded) string {
 	steps := quantity.Plural(int(kept.Steps), "step")
 	switch {
@@ -92,8 +93,9 @@ func whatIsIn(kept attach.Recorded) string {
 	return steps + ", no event"
 }
 
-// eventless returns why a recording is of little use that has steps and no event: there
-// is one moment to look at. Of a program that did nothing meanwhile that is all there is.
+// eventless returns an error if a recording has steps but no event, because such
+// a recording shows only one moment. A program that did nothing meanwhile has no
+// more to record.
 func eventless(path string, kept attach.Recorded) error {
 	if kept.Steps == 0 || kept.Events > 0 || kept.Snapshots {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// gpuChoice are the flags that choose the GPUs of a rehearsal.
+// gpuChoice holds the flags that choose the GPUs of a rehearsal.
 type gpuChoice struct {
 	name   string
 	file   string // with a GPU that is not in the catalogue
@@ -110,7 +110,7 @@ func names() (list []string) {
 	return list
 }
 
-// choose returns the GPUs that were asked for: several are for --vary.
+// choose returns the requested GPUs; only --vary takes several.
 func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []imitation.GPU, err error) {
 	for name := range strings.SplitSeq(c.name, ",") {
 		g, err := c.find(name)
@@ -137,7 +137,7 @@ func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []im
 	return gpus, nil
 }
 
-// find returns the GPU of a name, or the one of the user's file.
+// find returns the GPU with a name, or the GPU of the user's file.
 func (c *gpuChoice) find(name string) (imitation.GPU, error) {
 	if c.file == "" {
 		g, found := imitation.Find(name)
@@ -158,10 +158,10 @@ func (c *gpuChoice) find(name string) (imitation.GPU, error) {
 	return g, nil
 }
 
-// ranksOfMachine is how many GPUs a machine is taken to have that has some of a large job.
+// ranksOfMachine is the assumed number of GPUs of each machine in a large job.
 const ranksOfMachine = 8
 
-// checkRanks makes sure that the ranks that are to run are some of the job.
+// checkRanks checks that the ranks to run belong to the job.
 func checkRanks(cmd *cobra.Command, r *rehearse.Rehearsal) error {
 	if r.World == 0 {
 		if cmd.Flags().Changed("rank") {
@@ -197,7 +197,7 @@ func (c *console) listGPUs() error {
 	return nil
 }
 
-// rehearse runs a command and prints how it fared.
+// rehearse rehearses a command and prints the result.
 func (c *console) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitation.GPU, args []string) error {
 	shown := rehearse.Streams{Stdin: os.Stdin, Stdout: c.stdout.Raw(), Stderr: c.stderr.Raw()}
 	if c.settings.json {

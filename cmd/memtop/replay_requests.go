@@ -47,7 +47,7 @@ tries a few settings that often help.`,
 	return cmd
 }
 
-// replay prints what the requests of a file would take.
+// replay prints the memory that the requests of a file would take.
 func (l *loader) replay(ctx context.Context, path string, settings []string, memory int64) error {
 	t, err := l.chosenTrace(ctx, path)
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *loader) replay(ctx context.Context, path string, settings []string, mem
 	return l.print(report.NewReplay(answer))
 }
 
-// replayed returns the device to replay: the one that ran out of memory first, else
-// the one with the most events; nil when there is none.
+// replayed returns the device to replay: the one that ran out of memory first,
+// else the one with the most events. It returns nil if there is no device.
 func replayed(t *trace.Trace) *trace.Device {
 	for _, s := range analysis.Shortages(t) {
 		return t.Device(s.Device)

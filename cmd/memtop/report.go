@@ -62,8 +62,8 @@ the package that a file belongs to. --libraries counts memory for the innermost 
 	return cmd
 }
 
-// reports prints a report of each file, or what differs between the ranks of a job: files
-// that are, or with allRanks those of a process.
+// reports prints a report on each file. For the ranks of a job it prints their
+// differences: ranks are files, or with allRanks the processes of a job.
 func (l *loader) reports(ctx context.Context, paths []string, allRanks bool) error {
 	switch sources, err := l.rankSources(ctx, paths, allRanks); {
 	case err != nil:
@@ -90,7 +90,7 @@ func (l *loader) reports(ctx context.Context, paths []string, allRanks bool) err
 	return nil
 }
 
-// report reports on a file. The little garbage that a report makes is not worth a collection.
+// report reports on a file. It makes too little garbage for a collection.
 func (l *loader) report(ctx context.Context, path string) (r *report.Report, err error) {
 	l.limits.rest(seldom, func() {
 		var t *trace.Trace
@@ -101,7 +101,7 @@ func (l *loader) report(ctx context.Context, path string) (r *report.Report, err
 	return r, err
 }
 
-// lines prints whose line a file's memory is.
+// lines prints the source lines that allocated a file's memory.
 func (l *loader) lines(ctx context.Context, path string, o report.LinesOptions) error {
 	t, err := l.chosenTrace(ctx, path)
 	if err != nil {

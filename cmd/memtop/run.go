@@ -38,7 +38,7 @@ sitecustomize still runs.`,
 	return cmd
 }
 
-// run becomes the program. It returns only if it cannot.
+// run replaces memtop by the program. It returns only if that fails.
 func (c *console) run(args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// become replaces this program by another one. Signals are the other's from then
-// on, and what was ignored when this one began still is.
+// become replaces this program by another one. The other program then gets all
+// signals, and signals that were ignored when memtop began stay ignored.
 func become(path string, args, environment []string) error {
 	signal.Reset()
 	return syscall.Exec(path, args, environment)

@@ -65,7 +65,8 @@ func readChanges(cmd *cobra.Command, args []string) ([]trace.Value, error) {
 	return wanted, nil
 }
 
-// set changes settings and waits until they hold, or until they are measured.
+// set changes settings and waits until they take effect, or until they are
+// measured.
 func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
 	c, err := v.dial(ctx, target)
 	if err != nil {
@@ -89,7 +90,7 @@ func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, w
 	return err
 }
 
-// change changes settings and returns what came of it.
+// change changes settings and returns the results.
 func (d *dialer) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
 	changes, err := c.Change(ctx, wanted)
 	if err != nil {
@@ -101,8 +102,8 @@ func (d *dialer) change(ctx context.Context, c *attach.Client, wanted []trace.Va
 	return settled(ctx, c, changes, wait)
 }
 
-// settled waits until the changes are applied or refused, and with all until
-// nothing more will be measured of them.
+// settled waits until the changes are applied or refused. With all set, it waits
+// until their measurements are complete.
 func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
 	var made []analysis.Experiment
 	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool {
@@ -126,7 +127,7 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 	return made, err
 }
 
-// deviceOf is the device of the last step.
+// deviceOf returns the device of the last step.
 func deviceOf(t *trace.Trace) int {
 	if n := len(t.Steps); n > 0 {
 		return t.Steps[n-1].Device
@@ -134,7 +135,7 @@ func deviceOf(t *trace.Trace) int {
 	return 0
 }
 
-// experiments returns what came of the changes, those that are known of yet.
+// experiments returns the known results of the changes.
 func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
 	var made []analysis.Experiment
 	for _, e := range analysis.Experiments(t, deviceOf(t)) {
@@ -158,7 +159,7 @@ func refusal(t *trace.Trace, made []analysis.Experiment) error {
 	return nil
 }
 
-// allowed says what can be set in the place of what was refused.
+// allowed returns the possible values for a refused setting.
 func allowed(options []trace.Option, e *analysis.Experiment) string {
 	var keys []string
 	for i := range options {

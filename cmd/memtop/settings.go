@@ -13,10 +13,10 @@ import (
 	"github.com/memtop/memtop/tui"
 )
 
-// settings are the flags that mean the same wherever they make sense. Each can
-// also be set by the environment and by the configuration file: a flag wins
-// over MEMTOP_NAME, that over config.toml, that over what the terminal needs, that
-// over the default.
+// settings holds the flags that mean the same in every command that has them. The
+// environment and the configuration file can set them too. The order of
+// precedence is: flag, MEMTOP_NAME, config.toml, the terminal's needs, the
+// default.
 type settings struct {
 	json      bool
 	once      bool
@@ -42,7 +42,7 @@ var colors = []string{"auto", "always", "never"}
 
 var themes, _ = tui.Themes()
 
-// noEnvironment are the flags that only make sense on one command line.
+// noEnvironment lists the flags that make sense only on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
 	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job",
@@ -84,8 +84,8 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
-// fill sets the flags that the command line did not set from the environment,
-// or else from the configuration file.
+// fill sets flags that are not on the command line: from the environment, else
+// from the configuration file.
 func fill(cmd *cobra.Command) error {
 	config, err := readConfig(configPath())
 	if err != nil {
@@ -119,7 +119,7 @@ func set(cmd *cobra.Command, f *pflag.Flag, value, from string) error {
 	return nil
 }
 
-// check refuses values that the flags' types let through.
+// check refuses invalid values that the flags' types accept.
 func (s *settings) check(cmd *cobra.Command) error {
 	if s.page != "" && !slices.Contains(pages, s.page) {
 		return usage(cmd, fmt.Sprintf("there is no page %q for a file, only %s", s.page, strings.Join(pages, ", ")))

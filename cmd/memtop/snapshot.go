@@ -31,8 +31,9 @@ sends as memtop open would, and writes the file only if the snapshot is complete
 	return cmd
 }
 
-// snapshot writes a snapshot that is known to be one: to a file by way of another
-// file, and to standard output when all of it has come.
+// snapshot writes a snapshot after it has checked that it is one. It writes a
+// file by way of a temporary file, and writes to standard output only when the
+// whole snapshot has arrived.
 func (d *dialer) snapshot(ctx context.Context, target string, to output.File) error {
 	if to.Path == standardOutput {
 		return d.snapshotToPipe(ctx, target)

@@ -17,16 +17,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// writers are what the screen's keys for writing files do. They are safe for
-// concurrent use; one file is written at a time.
+// writers implements the screen's keys for writing files. It is safe for
+// concurrent use, and writes one file at a time.
 type writers struct {
 	ctx     context.Context
 	inputs  []fs.FileInfo // never written over
 	writing sync.Mutex
 }
 
-// newWriters returns writers for a screen that shows files, and a function that
-// calls off what is being written and waits until it has cleaned up after itself.
+// newWriters returns writers for a screen that shows files. The returned function
+// cancels the current write and waits until it has cleaned up.
 func newWriters(ctx context.Context, files ...string) (*writers, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &writers{ctx: ctx, inputs: output.Inputs(files...)}
@@ -37,8 +37,8 @@ func newWriters(ctx context.Context, files ...string) (*writers, func()) {
 	}
 }
 
-// export writes the device that the index is about, as it is right after an
-// event, in the format that the path's extension names. It is a [tui.Write].
+// export writes the index's device, with its state right after an event, in the
+// format that the path's extension names. It is a [tui.Write].
 func (w *writers) export(x *analysis.Index, event int, path string, overwrite bool) error {
 	f, ok := export.ForPath(path, exports())
 	if !ok {
@@ -65,7 +65,7 @@ func (w *writers) write(path string, overwrite bool, write func(io.Writer) error
 	return to.Write(func(out io.Writer) error { return write(while(w.ctx, out)) })
 }
 
-// fromHome puts the home folder in the place of ~, as a shell would.
+// fromHome replaces ~ by the home folder, as a shell does.
 func fromHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	home, err := os.UserHomeDir()

@@ -16,11 +16,11 @@ type AttentionOptions struct {
 	Chunk  int     // queries at a time in the chunked kind; 0 means 64
 }
 
-// AttentionPacked is self-attention on what one projection made: qkv is
-// [Batch, Rows, 3·Width], queries, keys and values side by side, each with its
-// heads side by side; the result is [Batch, Rows, Width]. It saves qkv and,
-// depending on the kind, the result with one number per query and head, or the
-// probabilities, [Batch, Heads, Rows, Rows].
+// AttentionPacked is self-attention on the output of one projection. qkv is
+// [Batch, Rows, 3·Width]: queries, keys and values side by side, each with its
+// heads side by side. The result is [Batch, Rows, Width]. AttentionPacked saves
+// qkv and, depending on the kind, the result with one number per query and head,
+// or the probabilities, [Batch, Heads, Rows, Rows].
 func (t *Tape) AttentionPacked(qkv *Value, o AttentionOptions) *Value {
 	s := qkv.Shape()
 	if len(s) != 3 || o.Heads < 1 || s[2]%(3*o.Heads) != 0 {
@@ -83,8 +83,8 @@ func (c *call) attend(a device.Attention, shape tensor.Shape, find operands) *Va
 	return c.value(o, list, func(b *back) { b.attend(a, inputs, find) })
 }
 
-// attentionOn completes a by its tensors: the operands, then what the kind
-// keeps, in list, and the result.
+// attentionOn adds the tensors to a: list holds the operands and then the tensors
+// that the kind keeps; the result follows.
 func attentionOn(a device.Attention, list []*tensor.Tensor, o *tensor.Tensor, find operands) device.Attention {
 	a.Q, a.K, a.V = find(list)
 	a.O = plain(o, a)
@@ -134,7 +134,7 @@ func plain(x *tensor.Tensor, a device.Attention) device.Heads {
 	return device.Heads{Array: x.Array(), BatchStride: x.Shape()[1] * width, HeadStride: a.Dim, RowStride: width}
 }
 
-// statistics is what the kind of attention keeps for its rule.
+// statistics returns the tensors that the kind of attention keeps for its rule.
 func (c *call) statistics(a device.Attention, dtype device.DType) *tensor.Tensor {
 	if a.Kind == device.Naive {
 		return c.result(tensor.Shape{a.Batch, a.Heads, a.Queries, a.Keys}, dtype, "softmax probs")

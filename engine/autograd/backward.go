@@ -7,15 +7,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// back is a rule under way: what it reads and where its results go.
+// back is a running rule: the tensors that it reads, and where its results go.
 type back struct {
 	*Tape
 	node *node
 	dy   *tensor.Tensor
 }
 
-// saved returns what the operation saved. It panics when that was written to
-// since, because the gradient would be wrong.
+// saved returns a tensor that the operation saved. It panics if the tensor was
+// written to since, because the gradient would be wrong.
 func (b *back) saved(i int) *tensor.Tensor {
 	s := &b.node.saved[i]
 	if s.away != nil {
@@ -46,9 +46,9 @@ func (b *back) gradLike(x *tensor.Tensor) *tensor.Tensor {
 	return b.temporary(x.Shape(), x.DType(), "grad of "+b.node.op)
 }
 
-// reuse calls f with memory for the gradient of operand i, as each does: that of the
-// operand itself, which was saved as number n, if nothing else needs it any more. f may
-// overwrite what it reads, element by element.
+// reuse calls f with memory for the gradient of operand i, as each does. If
+// nothing else needs the operand, which was saved as number n, f gets the
+// operand's own memory. f may then overwrite its input, element by element.
 func (b *back) reuse(i, n int, f func(dx *tensor.Tensor)) {
 	s := &b.node.saved[n]
 	if !b.wants(i) || s.away != nil || s.data.Device() != b.device || s.data.Storage().Handles() > 1 ||
@@ -67,7 +67,7 @@ func (b *back) reuse(i, n int, f func(dx *tensor.Tensor)) {
 	b.give(i, dx)
 }
 
-// give adds the gradient of an operand, which has its shape, to what others gave.
+// give adds g, which has the operand's shape, to the operand's gradient.
 func (b *back) give(i int, g *tensor.Tensor) {
 	s := b.node.in[i]
 	if s == nil {
@@ -90,9 +90,9 @@ func (b *back) converted(g, like *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// sum returns what others gave to the gradient of an operand, to be added to in
-// place, or fresh memory to be given when there is nothing or when others have
-// a handle on it.
+// sum returns the gradient that an operand has so far, for adding in place. If
+// there is none, or if others hold a handle on it, sum returns fresh memory,
+// which the caller passes to give.
 func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
 	s := b.node.in[i]
 	if s.grad != nil && s.grad.Storage().Handles() == 1 {
@@ -101,9 +101,10 @@ func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
 	return b.grad(i), true
 }
 
-// onto returns memory for the whole gradient of an operand, and what others gave to
-// it so far, nil when that is nothing: the rule stores the sum of that and its own
-// part, and calls replace. They are one where no other handle is on what was given.
+// onto returns memory for the whole gradient of an operand, and the gradient
+// given so far, nil if there is none. The rule stores the sum of the given part
+// and its own in whole, and calls replace. Both are the same tensor if nobody
+// else holds a handle on the given part.
 func (b *back) onto(i int) (whole, given *tensor.Tensor) {
 	given = b.node.in[i].grad
 	if given != nil && given.Storage().Handles() == 1 {
@@ -112,8 +113,8 @@ func (b *back) onto(i int) (whole, given *tensor.Tensor) {
 	return b.grad(i), given
 }
 
-// replace makes what onto returned the gradient of an operand; low is that in a lower
-// type, or nil.
+// replace makes the tensor that onto returned the gradient of an operand; low is
+// the same gradient in a lower type, or nil.
 func (b *back) replace(i int, whole, low *tensor.Tensor) {
 	s := b.node.in[i]
 	if s.grad != whole {
@@ -133,10 +134,10 @@ func (b *back) each(i int, f func(dx *tensor.Tensor)) {
 	}
 }
 
-// Backward adds d v / d x to the gradient of every variable x that v was
-// computed from. v is one number. Everything that was recorded so far is
-// consumed: what it had saved is released on the way, and no other value of it
-// can be differentiated any more.
+// Backward adds d v / d x to the gradient of every variable x that v was computed
+// from. v is one number. Backward consumes everything recorded so far: it
+// releases the saved tensors on the way, and no other recorded value can be
+// differentiated any more.
 func (t *Tape) Backward(v *Value) {
 	if v.Size() != 1 {
 		panic(fmt.Sprintf("autograd: backward from %v, which is not one number; see BackwardFrom", v))
@@ -148,8 +149,8 @@ func (t *Tape) Backward(v *Value) {
 	t.BackwardFrom(v, seed)
 }
 
-// BackwardFrom is Backward with dv, the gradient of what is wanted with respect
-// to v, of v's shape and type. dv stays the caller's.
+// BackwardFrom is Backward with dv, the gradient with respect to v, of v's shape
+// and type. dv stays the caller's.
 func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 	switch {
 	case t.record == nil:
@@ -180,7 +181,7 @@ func (t *Tape) differentiate(r *record) {
 	}
 }
 
-// step runs one rule and releases what it needed.
+// step runs one rule and releases the tensors that it needed.
 func (t *Tape) step(n *node) {
 	if n.marker != nil {
 		n.marker()
@@ -199,8 +200,8 @@ func (t *Tape) step(n *node) {
 	}
 }
 
-// used counts a use of a leaf as done, and after the last one hands its
-// gradient over.
+// used counts a use of a leaf as done. After the last use it hands the gradient
+// to the variable.
 func (t *Tape) used(s *slot) {
 	if s == nil || s.variable == nil {
 		return
@@ -212,9 +213,9 @@ func (t *Tape) used(s *slot) {
 	}
 }
 
-// Mark has f called when the backward pass comes to this point: everything
-// recorded later has been differentiated, nothing recorded earlier has. Outside
-// of recording it does nothing.
+// Mark registers f to run when the backward pass comes to this point: everything
+// recorded later has been differentiated, and nothing recorded earlier. Outside
+// of recording Mark does nothing.
 func (t *Tape) Mark(f func()) {
 	if t.record != nil {
 		t.record.nodes = append(t.record.nodes, &node{marker: f})

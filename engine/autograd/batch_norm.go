@@ -7,21 +7,23 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// BatchNormOptions say by what channels are normalised. Mean and Variance are running
+// BatchNormOptions say how channels are normalised. Mean and Variance are running
 // statistics, [Channels], on the tape's device.
 type BatchNormOptions struct {
 	Eps            float64
 	Mean, Variance *Variable
-	// Momentum is the part of the running statistics that a batch replaces by its own.
+	// Momentum is the part of the running statistics that a batch replaces by its
+	// own statistics.
 	Momentum float64
-	// Evaluate normalises by the running statistics, and leaves them alone.
+	// Evaluate normalises by the running statistics, and does not change them.
 	Evaluate bool
 }
 
 // BatchNorm normalises every channel of x, [Batch, Channels, ...], to mean 0 and
-// variance 1 over all else, then multiplies by w and adds b, both [Channels]. It saves
-// x and two numbers per channel. Of the running variance a batch replaces a part by
-// its unbiased one, as in PyTorch; what a checkpoint computes again counts once.
+// variance 1 over all other dimensions, then multiplies by w and adds b, both
+// [Channels]. It saves x and two numbers per channel. A batch replaces a part of
+// the running variance by the batch's unbiased variance, as in PyTorch. If a
+// checkpoint computes the operation again, the batch still counts once.
 func (t *Tape) BatchNorm(x, w, b *Value, o BatchNormOptions) *Value {
 	atLeast("batch_norm", x, 2)
 	c := t.begin("batch_norm", x, w, b)
@@ -65,14 +67,15 @@ func (t *Tape) channelsOf(in []*Value, o *BatchNormOptions) channels {
 	return n
 }
 
-// numbers is memory for some of the statistics' type.
+// numbers returns memory for numbers of the statistics' type.
 func (n *channels) numbers(shape ...int) *tensor.Tensor {
 	return n.temporary(shape, n.wide, "statistics")
 }
 
-// measure sets mean and rstd, and moves the running statistics. Within each sample of a
-// channel it is the normalisation of a row, of which y gets the result; the variance of
-// them all is the mean of theirs and of the squares by which their means are off.
+// measure sets mean and rstd, and moves the running statistics. It first
+// normalises each sample of a channel as a row, and y gets the result. The
+// channel's variance is the mean of the samples' variances plus the mean of the
+// squares by which their means differ from the channel's.
 func (n *channels) measure(y *tensor.Tensor, o *BatchNormOptions) {
 	d, all := n.backend(), n.batch*n.channels
 	means, spread := n.numbers(all), n.numbers(all)
@@ -96,7 +99,8 @@ func (n *channels) measure(y *tensor.Tensor, o *BatchNormOptions) {
 	n.move(o.Variance.Data(), variance, o.Momentum, count/(count-1))
 }
 
-// move replaces a part of a running statistic by a factor times another.
+// move replaces a part of a running statistic by a factor times another
+// statistic.
 func (n *channels) move(running, by *tensor.Tensor, part, factor float64) {
 	running.Storage().Wrote()
 	n.backend().Scale(running.Array(), running.Array(), 1-part)
@@ -121,7 +125,8 @@ func (n *channels) apply(y, w, b *tensor.Tensor) {
 	n.combine(device.Add, y, y, each, b)
 }
 
-// combine sets y to x op a number for each channel. each is room for a sample's.
+// combine sets y to x op a number for each channel. each has room for one
+// sample's numbers.
 func (n *channels) combine(op device.BinaryOp, y, x, each, number *tensor.Tensor) {
 	if number.DType() != n.wide {
 		same := n.numbers(n.channels)
@@ -132,7 +137,7 @@ func (n *channels) combine(op device.BinaryOp, y, x, each, number *tensor.Tensor
 	n.backend().Binary(op, y.Array(), x.Array(), each.Array())
 }
 
-// total sets sum to those of the channels of x.
+// total sets sum to the sums of the channels of x.
 func (n *channels) total(sum, x *tensor.Tensor) {
 	rows := n.numbers(n.batch * n.channels)
 	n.backend().Reduce(device.Sum, rows.Array(), x.Array(), rows.Size(), n.inner, 1)

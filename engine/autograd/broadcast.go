@@ -120,8 +120,8 @@ func (t *Tape) combine(op device.BinaryOp, y, x, z *tensor.Tensor) {
 	t.backend().Binary(op, y.Array(), x.Array(), z.Array())
 }
 
-// stretch returns x repeated to a shape, or x itself when it has that size or
-// when leading dimensions are all that is missing and may be.
+// stretch returns x repeated to a shape. It returns x itself if x has that size,
+// or if only leading dimensions are missing and the caller allows that.
 func (t *Tape) stretch(x *tensor.Tensor, shape tensor.Shape, leading bool) *tensor.Tensor {
 	if x.Size() == shape.Size() || leading && isTail(x.Shape(), shape) {
 		return x
@@ -140,8 +140,8 @@ func isTail(s, shape tensor.Shape) bool {
 	return slices.Equal(s, shape[len(shape)-len(s):])
 }
 
-// reduced passes factor times a gradient of the full shape on to an operand
-// that was broadcast: the sum over what was repeated.
+// reduced passes factor times a gradient of the full shape on to an operand that
+// was broadcast, summed over the repeated dimensions.
 func (b *back) reduced(i int, g *tensor.Tensor, factor float64) {
 	if !b.wants(i) {
 		return

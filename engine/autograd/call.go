@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// call is one operation under way. Every operation goes through the same steps:
+// call is one running operation. Every operation goes through the same steps:
 //
 //	c := t.begin("name", x, y)   // autocast; c.in is what to compute with
 //	defer c.end()                // releases what was temporary
@@ -61,7 +61,7 @@ func (c *call) out(shape tensor.Shape, dtype device.DType) *tensor.Tensor {
 	return c.result(shape, dtype, c.op+" output")
 }
 
-// result returns memory for a result or for what only the rule needs.
+// result returns memory for a result or for a tensor that only the rule needs.
 func (c *call) result(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
 	if c.replay {
 		return c.hold(c.keeper.next())
@@ -79,7 +79,7 @@ func (c *call) run(work func()) {
 }
 
 // value returns the result as a value, and records the rule if a gradient flows
-// into any operand. The rule reads what is in list through [back.saved].
+// into any operand. The rule reads the tensors of list through [back.saved].
 func (c *call) value(x *tensor.Tensor, list []*tensor.Tensor, rule func(b *back)) *Value {
 	v := c.own(x)
 	c.differentiate(v, list, rule)

@@ -6,15 +6,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Caster decides in which type operations compute: automatic mixed precision.
+// Caster chooses the type in which operations compute: automatic mixed precision.
 type Caster interface {
 	// Cast returns the type that the floating-point operands of op are
 	// converted to, given the types they have, or false to leave them alone.
 	Cast(op string, operands []device.DType) (device.DType, bool)
 }
 
-// castRole is the role of weights in another type. They are workspace even when
-// they are saved: keeping them is the cache's choice, not the graph's.
+// castRole is the role of weights in another type. They count as workspace even
+// when a rule saves them, because the cache keeps them and not the graph.
 const castRole = "autocast weight"
 
 type castKey struct {
@@ -22,8 +22,8 @@ type castKey struct {
 	dtype    device.DType
 }
 
-// cast is a variable's tensor in another type, where the variable is, good while
-// the variable's own is not written to.
+// cast is a copy of a variable's tensor in another type, where the variable
+// lives. It is valid until the variable's tensor is written to.
 type cast struct {
 	data    *tensor.Tensor
 	source  *tensor.Storage
@@ -37,14 +37,14 @@ func (c *cast) current(key castKey) bool {
 	return c.source == now && c.version == now.Version() && c.pad == key.variable.pad
 }
 
-// SetCaster changes what decides about types, nil for nothing, and returns the
-// one before. Checkpoints recompute with the caster of their forward run.
+// SetCaster sets the Caster and returns the previous one; nil casts nothing.
+// Checkpoints recompute with the caster of their forward run.
 func (t *Tape) SetCaster(c Caster) (before Caster) {
 	before, t.caster = t.caster, c
 	return before
 }
 
-// Caster returns who decides about types, or nil.
+// Caster returns the tape's Caster, or nil.
 func (t *Tape) Caster() Caster { return t.caster }
 
 // DropCasts releases the converted weights that were kept for further use. They
@@ -52,8 +52,8 @@ func (t *Tape) Caster() Caster { return t.caster }
 // between the forward and the backward pass leaves only those that are saved.
 func (t *Tape) DropCasts() { t.dropCasts(0, nil) }
 
-// dropCasts releases those that were made since there were n, but current ones of
-// variables for which stay, which may be nil, says so.
+// dropCasts releases the casts made after the first n. It keeps a current cast if
+// stay returns true for its variable; stay may be nil.
 func (t *Tape) dropCasts(n int, stay func(*Variable) bool) {
 	made := t.made[n:]
 	t.made = t.made[:n]
@@ -87,9 +87,10 @@ func (t *Tape) KeepCasts(renews func(*Variable) bool, f func()) {
 	stay = renews
 }
 
-// Renew counts a write to a variable's tensor, as [tensor.Storage.Wrote] does, for
-// who writes the copy that it returns too: the variable's tensor in the type that
-// the tape computes in. It is nil when the tape keeps none. The copy stays the tape's.
+// Renew counts a write to a variable's tensor, as [tensor.Storage.Wrote] does. It
+// returns the tape's copy of the tensor in the type that the tape computes in,
+// and the caller must write that copy too. The result is nil if the tape keeps no
+// copy. The copy stays the tape's.
 func (t *Tape) Renew(v *Variable) (copied *tensor.Tensor) {
 	source := v.Data().Storage()
 	for _, dtype := range []device.DType{device.BFloat16, device.Float16} {
@@ -112,8 +113,8 @@ func (t *Tape) Casts() (bytes int64) {
 	return bytes
 }
 
-// autocast replaces the floating-point operands of an operation as the caster
-// wants it.
+// autocast converts the floating-point operands of an operation to the type that
+// the caster chooses.
 func (t *Tape) autocast(op string, in []*Value) {
 	dtype, ok := t.castType(op, in)
 	if !ok {
@@ -165,9 +166,10 @@ func castBack(b *back) {
 	b.each(0, func(dx *tensor.Tensor) { b.backend().Cast(dx.Array(), b.dy.Array()) })
 }
 
-// castVariable converts a variable's tensor once. Its uses give their gradients in
-// the variable's own type: a product stores them so at no cost, where a gradient in
-// the lower type would be rounded and converted back.
+// castVariable converts a variable's tensor once. Operations that use the copy
+// give their gradients in the variable's own type. A product can store that type
+// at no cost; a gradient in the lower type would be rounded and then converted
+// back.
 func (t *Tape) castVariable(v *Value, dtype device.DType) *Value {
 	key := castKey{v.variable, dtype}
 	out := t.own(t.castOf(key))

@@ -19,7 +19,7 @@ import (
 // runs on a tape record of its own, which is differentiated at once and
 // released.
 
-// setting is what the second run must find as the first one did.
+// setting is the state that the second run must find as the first run did.
 type setting struct {
 	random device.Seed
 	caster Caster
@@ -34,17 +34,18 @@ func (t *Tape) restore(s setting) {
 	t.random, t.caster, t.layer = s.random, s.caster, s.layer
 }
 
-// Checkpoint runs f on the inputs and keeps only those inputs that are not kept
-// anyway; the backward pass runs f again. f must compute the same from the same
-// inputs, and use no values but its inputs and variables. Checkpoints nest.
+// Checkpoint runs f on the inputs and saves only the inputs; the backward pass
+// runs f again. Inputs that are kept anyway take no further memory. f must
+// compute the same from the same inputs, and use no values except its inputs and
+// variables. Checkpoints nest.
 func (t *Tape) Checkpoint(f func(in []*Value) *Value, in ...*Value) *Value {
 	return t.SelectiveCheckpoint(nil, f, in...)
 }
 
-// SelectiveCheckpoint is Checkpoint that also keeps the results of the
-// operations that rule names, which the second run then does not compute. A nil
-// rule keeps nothing. Checkpoints within a selective one have no effect: its
-// rule decides.
+// SelectiveCheckpoint is Checkpoint, but it also keeps the results of the
+// operations that rule names, so that the second run does not compute them. A nil
+// rule keeps nothing. Checkpoints within a selective checkpoint have no effect,
+// because its rule decides.
 func (t *Tape) SelectiveCheckpoint(rule Keep, f func(in []*Value) *Value, in ...*Value) *Value {
 	if t.record == nil || t.keeper != nil {
 		return t.Frame(func() *Value { return f(in) })
@@ -69,8 +70,9 @@ type checkpoint struct {
 	inputs int     // how many of the saved tensors are inputs
 }
 
-// first runs f without recording. The weights that it converts go with it: the
-// second run converts them again, one function's at a time.
+// first runs f without recording. It drops the weights that f converts, and the
+// second run converts them again, so that only one function's converted weights
+// are in memory at a time.
 func (p *checkpoint) first(t *Tape, in []*Value) (v *Value) {
 	outer, casts := t.keeper, len(t.made)
 	defer func() { t.dropCasts(casts, nil) }()

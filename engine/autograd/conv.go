@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Conv2DOptions are the numbers of a convolution, rows first. Zero strides,
+// Conv2DOptions are the parameters of a convolution, rows first. Zero strides,
 // dilations and groups mean 1.
 type Conv2DOptions struct {
 	Stride, Pad, Dilate [2]int

@@ -11,7 +11,7 @@ import (
 // [device.UnaryOp].
 func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value { return t.unary(f, x, nil) }
 
-// unary is Unary that does the product p, too, if that is pending.
+// unary is Unary, and also computes the product p if p is pending.
 func (t *Tape) unary(f device.UnaryOp, x *Value, p *Undone) *Value {
 	c := t.begin(f.String(), x)
 	defer c.end()
@@ -36,8 +36,8 @@ func (t *Tape) unary(f device.UnaryOp, x *Value, p *Undone) *Value {
 	return v
 }
 
-// unaryRule is dx = dy·f'(x), of which nothing is left to do where the product that
-// made dy has taken the slope.
+// unaryRule is dx = dy·f'(x). If the product that made dy has already multiplied
+// by the slope, the rule passes dy on.
 func unaryRule(f device.UnaryOp) func(b *back) {
 	return func(b *back) {
 		if b.node.out.sloped {

@@ -8,16 +8,16 @@ import (
 
 // # Operands on the host
 //
-// A variable may live on the device's host. An operation that reads it, or a
-// rule that does, gets a copy, which is kept for further use until
-// [Tape.DropFetched], at the end of the module. What saves such a copy saves the
-// original.
+// A variable may live on the device's host. An operation or a rule that reads it
+// gets a copy on the device. The tape keeps the copy for further use until
+// [Tape.DropFetched], at the end of the module. A rule that saves such a copy
+// saves the original instead.
 
 // fetched is a copy of a tensor of the host.
 type fetched struct {
 	source *tensor.Tensor // of the variable, or of its converted copy
 	copy   *tensor.Tensor
-	used   bool // else it came ahead of its use
+	used   bool // false: it was fetched ahead of its use
 }
 
 // local returns the value for the tape's device, itself if it is there.
@@ -31,7 +31,7 @@ func (t *Tape) local(v *Value) *Value {
 	return &Value{data: t.use(v.data), slot: v.slot, variable: v.variable}
 }
 
-// use returns the copy of a tensor of the host. It is no new handle.
+// use returns the copy of a tensor of the host. The result is not a new handle.
 func (t *Tape) use(x *tensor.Tensor) *tensor.Tensor {
 	f := t.fetch(x)
 	f.used = true
@@ -50,9 +50,10 @@ func (t *Tape) fetch(x *tensor.Tensor) *fetched {
 	return f
 }
 
-// order is what a run fetches, in order, beside what the run before it had fetched.
-// Forward passes go through a model in one order, and recomputations in another. A
-// tensor may be in it several times, as one that layers share is.
+// order lists the tensors that the present run fetches and those that the
+// previous run fetched, in order. Forward passes and recomputations go through a
+// model in different orders. A tensor may be in a list several times, for example
+// if layers share it.
 type order struct {
 	before, now []castKey
 	at          int // in before: what comes next
@@ -61,8 +62,8 @@ type order struct {
 // begin is for the start of a run.
 func (o *order) begin() { o.before, o.now, o.at = o.now, o.before[:0], 0 }
 
-// follow notes that a key is fetched, and returns the one that came after it the
-// last time, if there is one.
+// follow notes that a key is fetched. It returns the key that came next in the
+// previous run, if there is one.
 func (o *order) follow(key castKey) (next castKey, known bool) {
 	if n := len(o.now); n > 0 && o.now[n-1] == key {
 		return next, false
@@ -78,9 +79,10 @@ func (o *order) follow(key castKey) (next castKey, known bool) {
 	return o.before[o.at], true
 }
 
-// follow notes that a variable's tensor of a type is fetched now, and begins to
-// fetch the one that came after it the last time, so that it is on its way while
-// this one is computed with. In the backward pass fetchNext does that.
+// follow notes that a variable's tensor of a type is fetched now. It begins to
+// fetch the tensor that came next in the previous run, so that the copy runs
+// while the device computes with this tensor. In the backward pass fetchNext does
+// that.
 func (t *Tape) follow(key castKey) {
 	if t.phase == Backward {
 		return
@@ -99,7 +101,7 @@ func (k castKey) tensor(t *Tape) *tensor.Tensor {
 	return t.castOf(k)
 }
 
-// original returns what x is a view of a copy of, nil if it is none.
+// original returns the host's tensor if x is a view of its copy, else nil.
 func (t *Tape) original(x *tensor.Tensor) *tensor.Tensor {
 	for _, f := range t.fetched {
 		if f.copy.Storage() == x.Storage() {
@@ -109,9 +111,9 @@ func (t *Tape) original(x *tensor.Tensor) *tensor.Tensor {
 	return nil
 }
 
-// DropFetched releases the copies of what lives on the host that were used. It
-// is for the end of a module, in the forward and in the backward pass; what is
-// needed again is fetched again.
+// DropFetched releases the copies of the host's tensors that were used. Call it
+// at the end of a module, in the forward and in the backward pass. A tensor that
+// is needed again is fetched again.
 func (t *Tape) DropFetched() { t.dropFetched(false) }
 
 func (t *Tape) dropFetched(all bool) {

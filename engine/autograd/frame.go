@@ -11,8 +11,9 @@ type frame struct {
 	values []*Value
 }
 
-// Frame runs f in a frame of its own. What f made is released when it returns,
-// except for what it returns, which now belongs to the frame around it.
+// Frame runs f in a frame of its own. When f returns, the frame releases the
+// values that f made, except f's result, which then belongs to the frame around
+// it.
 func (t *Tape) Frame(f func() *Value) *Value {
 	depth := t.openFrame()
 	out := f()
@@ -59,10 +60,10 @@ func (t *Tape) own(x *tensor.Tensor) *Value {
 	return v
 }
 
-// Done releases a value now instead of with its frame: the last use of it has
-// been. What the tape saved stays. It does nothing to values that the innermost
-// frame does not own, such as a layer's inputs, so that a layer may say Done to
-// whatever it has just replaced.
+// Done releases a value now instead of with its frame, after its last use.
+// Tensors that the tape saved stay. Done does nothing to values that the
+// innermost frame does not own, such as a layer's inputs, so a layer may call
+// Done for any value that it has just replaced.
 func (t *Tape) Done(v *Value) {
 	f := t.frames[len(t.frames)-1]
 	for i, own := range slices.Backward(f.values) {

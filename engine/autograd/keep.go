@@ -7,10 +7,10 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Keep decides for a selective checkpoint whether the results of an operation
-// are kept until the backward pass instead of being computed again. It gets the
-// operation's name, such as "linear", and the module path it runs in, and must
-// always give the same answer.
+// Keep reports for a selective checkpoint whether the results of an operation are
+// kept until the backward pass instead of being computed again. It gets the
+// operation's name, such as "linear", and the path of the module that runs it. It
+// must always give the same answer.
 type Keep func(op, layer string) bool
 
 // Operations returns the names of all operations whose results can be kept, in
@@ -27,8 +27,8 @@ func Operations() []string {
 	return list
 }
 
-// keeper is the memory of one selective checkpoint: first it collects the
-// results that the rule keeps, then it hands them out in the same order.
+// keeper holds the results of one selective checkpoint: it collects the results
+// that the rule keeps, and later returns them in the same order.
 type keeper struct {
 	rule  Keep
 	kept  []*tensor.Tensor // handles of the checkpoint's

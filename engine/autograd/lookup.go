@@ -9,12 +9,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Embedding returns the rows of table, [Rows, Cols], that ids names: the shape
-// of ids, Int32 or Int64, with Cols appended. Its gradient is added to what other
-// uses of the table gave, such as a head that shares it, without a second one of
-// the table's size. An id outside of the table is a
-// failure of the device, which its next download reports. Of a table on the host
-// only the rows are fetched, where they are less than the table.
+// Embedding returns the rows of table, [Rows, Cols], that ids names. The result
+// has the shape of ids, Int32 or Int64, with Cols appended. The gradient is added
+// to the gradients from other uses of the table, such as a head that shares it,
+// and takes no second tensor of the table's size. An id outside of the table is a
+// failure of the device, which its next download reports. If the table is on the
+// host, only the rows are fetched, unless they are more than the table.
 func (t *Tape) Embedding(table, ids *Value) *Value {
 	if len(table.Shape()) != 2 || ids.DType().IsFloat() {
 		panic(fmt.Sprintf("autograd: embedding of %v by %v", table, ids))
@@ -57,9 +57,9 @@ func gather(y, table, ids *tensor.Tensor) {
 	y.CopyFrom(found)
 }
 
-// OneHot returns 1 at the place of each class and 0 at the n−1 others: the shape of
-// classes, Int32 or Int64, with n appended. No gradient flows through it. A class
-// that is not below n is a failure of the device.
+// OneHot returns 1 at the place of each class and 0 at the n−1 other places. The
+// result has the shape of classes, Int32 or Int64, with n appended. No gradient
+// flows through it. A class that is not below n is a failure of the device.
 func (t *Tape) OneHot(classes *Value, n int, dtype device.DType) *Value {
 	c := t.begin("one_hot", classes)
 	defer c.end()

@@ -7,14 +7,14 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// IgnoreIndex is the target that counts for nothing, as in PyTorch.
+// IgnoreIndex is the target of rows that the loss leaves out, as in PyTorch.
 const IgnoreIndex = -100
 
 // CrossEntropy returns the mean of −ln softmax(logits)[target] over the rows
-// whose target is not IgnoreIndex: logits are [..., Classes], targets, Int32 or
-// Int64, have the leading dimensions. It is float32 (float64 when the logits
-// are) and saves the logits and one number per row. Their gradient is written over
-// them, unless something else needs them.
+// whose target is not IgnoreIndex. Logits are [..., Classes]; targets, Int32 or
+// Int64, have the leading dimensions. The result is float32, or float64 if the
+// logits are. CrossEntropy saves the logits and one number per row. The backward
+// pass writes the gradient over the logits, unless something else needs them.
 func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	c := t.beginEntropy(logits, targets)
 	defer c.end()
@@ -27,12 +27,13 @@ func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	})
 }
 
-// CrossEntropyInSteps is CrossEntropy with the same bits and with the memory of
-// PyTorch's, where it is two operations. The first saves its result, the log-softmax, in
-// the type of the logits; the second saves that in float32, a copy where the logits are
-// narrower, as autocast has it. In the backward pass the gradient of the log-softmax is a
-// tensor of its own. Without autocast narrow logits are converted to float32 before all
-// that, as programs for models in half precision do.
+// CrossEntropyInSteps gives the same bits as CrossEntropy, but takes the memory
+// of PyTorch's, which is two operations. The first saves its result, the
+// log-softmax, in the type of the logits. The second saves the log-softmax in
+// float32: with autocast and narrower logits, that is a copy. In the backward
+// pass the gradient of the log-softmax is a separate tensor. Without autocast,
+// narrow logits are converted to float32 first, as programs for models in half
+// precision do.
 func (t *Tape) CrossEntropyInSteps(logits, targets *Value) *Value {
 	if t.caster == nil && logits.DType().Size() == 2 {
 		logits = t.Cast(logits, device.Float32)
@@ -52,9 +53,10 @@ func (t *Tape) CrossEntropyInSteps(logits, targets *Value) *Value {
 	})
 }
 
-// logSoftmax is the first step of a cross-entropy: logits less log Σ e^logits of their
-// row, of that one's type. The gradient that comes back to it is already the logits', since
-// one operation of the device computes both: what it saves is never read.
+// logSoftmax is the first step of a cross-entropy: logits minus log Σ e^logits of
+// their row, in lse's type. The gradient that comes back to it is already the
+// gradient of the logits, because one operation of the device computes both. So
+// the tensor that logSoftmax saves is never read.
 func (t *Tape) logSoftmax(logits *Value, lse *tensor.Tensor) *Value {
 	c := t.begin("log_softmax", logits)
 	defer c.end()
@@ -75,7 +77,7 @@ func (t *Tape) logSoftmax(logits *Value, lse *tensor.Tensor) *Value {
 	return c.value(y, []*tensor.Tensor{saved}, castBack)
 }
 
-// entropyCall is a cross-entropy under way.
+// entropyCall is a running cross-entropy.
 type entropyCall struct {
 	*call
 	shape      device.CrossEntropy // its numbers only
@@ -100,7 +102,7 @@ func (t *Tape) beginEntropy(logits, targets *Value) *entropyCall {
 	return c
 }
 
-// forward computes the loss, and what the rule reads of it.
+// forward computes the loss, and the numbers that the rule reads.
 func (c *entropyCall) forward() (loss *tensor.Tensor) {
 	loss = c.out(nil, c.wide)
 	c.lse = c.result(tensor.Shape{c.shape.Rows}, c.wide, "log sum exp")
@@ -121,7 +123,8 @@ func (b *back) entropy(dx *tensor.Tensor, e device.CrossEntropy, logits, targets
 	b.backend().CrossEntropyBackward(b.rows(&e, dx), e, b.dy.Array())
 }
 
-// rows are the elements of logits or of their gradient, with those between rows.
+// rows returns the elements of logits or of their gradient, with the padding
+// between rows.
 func (t *Tape) rows(e *device.CrossEntropy, x *tensor.Tensor) device.Array {
 	if e.Stride == 0 {
 		return x.Array()

@@ -78,7 +78,8 @@ func (t *Tape) Linear(x, w, bias *Value) *Value {
 	return v
 }
 
-// linear is Linear, now, or else one whose product p is left to be done if it can be.
+// linear is Linear. Unless now is set, it leaves the product pending as p, if
+// that is possible.
 func (t *Tape) linear(x, w, bias *Value, now bool) (v *Value, p *Undone) {
 	in := []*Value{x, w}
 	if bias != nil {
@@ -124,9 +125,10 @@ func linearOf(x tensor.Shape, in []*Value) product {
 	return product{M: rowsOf(x), K: w[1], N: w[0], TransB: true}
 }
 
-// linear is dx = dy·w, dw = dyᵀ·x and db = Σrows dy, of n columns and of those that
-// are padding if dy has them. The product that makes dw sums dy on its way. Where x is
-// an activation's result, dx becomes the gradient of what that was of.
+// linear is dx = dy·w, dw = dyᵀ·x and db = Σrows dy, of n columns, and of the
+// columns of padding if dy has them. The product that makes dw also sums dy. If x
+// is an activation's result, dx may become the gradient of the activation's
+// input.
 func (b *back) linear(p product, n int) {
 	k, dy := b.backend(), b.dy
 	padded := !dy.Contiguous()

@@ -13,16 +13,16 @@ const layerNorm, rmsNorm = "layer_norm", "rms_norm"
 type NormOptions struct {
 	Eps float64
 	// Reader is the name of the one operation that reads the result, such as
-	// "linear": the result is stored in the type to which the tape's Caster would
-	// have that operation convert it. "" is not known.
+	// "linear". The result is stored in the type to which the tape's Caster would
+	// convert it for that operation. "" means that the reader is not known.
 	Reader string
 }
 
 // LayerNorm normalises the last dimension to mean 0 and variance 1, then
 // multiplies by w and adds b, both of that dimension's extent; b may be nil. The
-// formula is [device.Normalizations]'s. It computes in float32 whatever it reads, so
-// no operand is converted; a Caster decides about the type of the result only. It
-// saves x and two numbers per row.
+// formula is [device.Normalizations]'s. LayerNorm computes in float32 for
+// operands of any type, so no operand is converted; a Caster chooses only the
+// type of the result. It saves x and two numbers per row.
 func (t *Tape) LayerNorm(x, w, b *Value, o NormOptions) *Value {
 	return t.norm(layerNorm, false, x, w, b, o)
 }
@@ -71,8 +71,9 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Valu
 	return c.value(y, list, func(b *back) { b.norm(n, s) })
 }
 
-// normType returns the type of a normalisation's result: the one that its reader
-// converts to, else the one in which the caster has it computed, else the operands'.
+// normType returns the type of a normalisation's result: the type that its reader
+// converts to, else the type that the caster chooses for it, else the operands'
+// type.
 func (t *Tape) normType(op, reader string, given device.DType) device.DType {
 	if t.caster == nil {
 		return given
@@ -104,7 +105,8 @@ func statistics(d device.DType) device.DType {
 	return device.Float32
 }
 
-// norm is the rule of a normalisation, with the sum that it has computed first or nil.
+// norm is the rule of a normalisation. s is the sum that the normalisation
+// computed first, or nil.
 func (b *back) norm(n device.Norm, s *sum) {
 	n.X, n.Weight, n.RStd = b.saved(0).Array(), b.saved(1).Array(), b.saved(2).Array()
 	r := device.NormBackward{N: n, DY: b.dy.Array()}

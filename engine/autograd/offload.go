@@ -7,13 +7,14 @@ import (
 
 // # Saved tensors on the host
 //
-// What the forward pass saves is not needed until the backward pass comes back
-// to it. It may wait on the host: it goes there as it is saved, once for all
-// operations that save it, and returns when the first of their rules is next.
+// The backward pass needs a saved tensor only when it comes to its rule. Until
+// then the tensor may wait on the host. The tape copies it there when it is
+// saved, once for all operations that save it, and brings it back when the first
+// of their rules is next.
 
-// OffloadSaved has what layers save in the forward pass wait on the device's
-// host, for the layers that the rule names by their module path; nil is none. It
-// holds for operations recorded from now on.
+// OffloadSaved moves tensors that layers save in the forward pass to the device's
+// host until the backward pass. The rule chooses the layers by their module path;
+// nil means none. It holds for operations recorded from now on.
 func (t *Tape) OffloadSaved(rule func(layer string) bool) { t.offload = rule }
 
 // away is a saved storage that waits on the host.
@@ -29,7 +30,8 @@ type awayKey struct {
 	version int
 }
 
-// send returns where a tensor waits that is being saved, nil if it stays.
+// send returns the place on the host of a tensor that is being saved, nil if the
+// tensor stays.
 func (t *Tape) send(x *tensor.Tensor) *away {
 	storage := x.Storage()
 	label := storage.Label()

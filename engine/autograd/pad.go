@@ -7,10 +7,11 @@ import (
 
 // # Padding
 //
-// A matrix of weights may be converted into one with more rows ([Variable.PadCasts]).
-// A product with it gives rows with more columns, all 0, and its result is a view
-// without them. A cross-entropy reads the view as it lies, and gives a gradient that
-// lies so, too; for everything else the view is made contiguous, and its gradient is.
+// A matrix of weights may be converted into one with more rows
+// ([Variable.PadCasts]). A product with it gives rows with additional columns,
+// all 0, and its result is a view without them. A cross-entropy reads the view as
+// it is, and gives a gradient with the same layout. For every other operation the
+// tape makes the view contiguous, and the gradient is contiguous.
 
 // newPadded returns the first rows of a matrix of a larger shape, whose other rows
 // are 0; of equal shapes it is just that tensor.
@@ -42,7 +43,7 @@ func (t *Tape) narrowed(x *tensor.Tensor, n int) *tensor.Tensor {
 	return x
 }
 
-// padTo says that the rows of v, a result, lie so many elements apart.
+// padTo sets how many elements apart the rows of v, a result, are.
 func (v *Value) padTo(columns int) {
 	v.pad = columns
 	if v.slot != nil {
@@ -50,8 +51,8 @@ func (v *Value) padTo(columns int) {
 	}
 }
 
-// padRows returns memory for the gradient of an operand, a matrix, as the first rows
-// of so many.
+// padRows returns memory for the gradient of an operand, a matrix, as the first
+// rows of a matrix with the given number of rows.
 func (b *back) padRows(i, rows int) *tensor.Tensor {
 	like := b.node.in[i].like
 	whole := b.temporary(tensor.Shape{rows, like.Shape()[1]}, like.DType(), "grad of "+b.node.op)
@@ -61,8 +62,8 @@ func (b *back) padRows(i, rows int) *tensor.Tensor {
 	return b.hold(whole.Narrow(0, 0, like.Shape()[0]))
 }
 
-// padGrad returns memory for the gradient of an operand that lies as the operand
-// does.
+// padGrad returns memory for the gradient of an operand, with the operand's
+// layout.
 func (b *back) padGrad(i int) *tensor.Tensor {
 	s := b.node.in[i]
 	if s.pad == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// record is what one backward pass goes through: operations in the order in
-// which they ran.
+// record lists the operations that one backward pass goes through, in the order
+// in which they ran.
 type record struct {
 	nodes  []*node
 	leaves map[*Variable]*slot
@@ -35,7 +35,7 @@ type saved struct {
 	layout  tensor.Layout
 }
 
-// keep takes a handle on what is saved, or on what it is a copy of.
+// keep takes a handle on the saved tensor, or on the original if it is a copy.
 func (s *saved) keep(t *Tape, x *tensor.Tensor) {
 	if original := t.original(x); original != nil {
 		x = original
@@ -94,7 +94,7 @@ func (r *record) add(n *node) {
 	r.nodes = append(r.nodes, n)
 }
 
-// release gives up everything that was not consumed.
+// release releases everything that was not consumed.
 func (r *record) release() {
 	for _, n := range r.nodes {
 		n.release()
@@ -138,8 +138,8 @@ func (s *slot) setLow(low *tensor.Tensor) {
 	}
 }
 
-// add takes part of a gradient in. The first part is kept as it is; a further
-// one is added in place when there is no other handle on the sum.
+// add adds a part of a gradient. The slot keeps the first part as it is, and adds
+// a further part in place if there is no other handle on the sum.
 func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	if !g.Shape().Equal(s.like.Shape()) || g.DType() != s.like.DType() {
 		panic(fmt.Sprintf("autograd: gradient %v for %v", g, s.like))
@@ -166,7 +166,8 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	}
 }
 
-// dense returns g, or for the operation under way a contiguous copy of what is not.
+// dense returns g, or, if g is not contiguous, a contiguous copy for the current
+// operation.
 func (t *Tape) dense(g *tensor.Tensor) *tensor.Tensor {
 	if g.Contiguous() {
 		return g
@@ -174,8 +175,8 @@ func (t *Tape) dense(g *tensor.Tensor) *tensor.Tensor {
 	return t.hold(tensor.Contiguous(g, tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad sum"}))
 }
 
-// save takes handles on what a rule will read, or sends it to the host, and says
-// in the tags of what was temporary that it is an activation from now on.
+// save takes handles on the tensors that a rule will read, or sends them to the
+// host. It tags temporary memory as activations from now on.
 func (t *Tape) save(list []*tensor.Tensor) []saved {
 	out := make([]saved, len(list))
 	for i, x := range list {
@@ -188,8 +189,8 @@ func (t *Tape) save(list []*tensor.Tensor) []saved {
 	return out
 }
 
-// retag makes an activation of what was temporary. It belongs to the layer that
-// saves it; the role says which one made it when that is another.
+// retag tags temporary memory as an activation of the layer that saves it. If
+// another layer made it, the role names that layer.
 func (t *Tape) retag(x *tensor.Tensor) {
 	storage := x.Storage()
 	label := storage.Label()

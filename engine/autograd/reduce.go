@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Sum adds up over neighbouring dimensions, from first to last, which then are
-// gone. They may be counted from the end.
+// Sum adds up over the dimensions from first to last, and removes them. They may
+// be counted from the end.
 func (t *Tape) Sum(x *Value, first, last int) *Value {
 	return t.reduce("sum", device.Sum, x, first, last)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// viewOf makes a value that looks at the memory of x, and records how the
-// gradient of the view becomes one of x.
+// viewOf makes a value that shares the memory of x, and records how the gradient
+// of the view becomes a gradient of x.
 func (t *Tape) viewOf(op string, x *Value, view *tensor.Tensor, rule func(b *back)) *Value {
 	c := &call{Tape: t, op: op, in: []*Value{x}, mark: len(t.temps)}
 	defer c.end()
@@ -69,8 +69,8 @@ func (t *Tape) Expand(x *Value, shape ...int) *Value {
 	return t.viewOf("expand", x, x.data.Expand(shape), func(b *back) { b.reduced(0, b.dy, 1) })
 }
 
-// Contiguous returns x with its elements one after the other: x itself when
-// they are, else a copy.
+// Contiguous returns x with its elements one after the other: x itself if it is
+// contiguous, else a copy.
 func (t *Tape) Contiguous(x *Value) *Value {
 	if x.data.Contiguous() {
 		return x

@@ -7,11 +7,13 @@ import (
 
 // # Slopes in products
 //
-// The gradient of an activation's result is made by the product of the layer that
-// reads it. Where that is the only reader, the product multiplies it by the
-// activation's slope at once, and the activation's rule passes it on as it is.
+// The layer that reads an activation's result computes the result's gradient with
+// a product. If it is the only reader, the product also multiplies the gradient
+// by the activation's slope, and the activation's rule passes the gradient on
+// unchanged.
 
-// slopes notes on the result of an activation that a product may take its slope.
+// slopes notes on the result of an activation that a product may multiply by the
+// slope.
 func (c *call) slopes(v *Value, f device.UnaryOp) {
 	if v.slot == nil || !f.EndsProduct() || c.watched {
 		return
@@ -19,16 +21,17 @@ func (c *call) slopes(v *Value, f device.UnaryOp) {
 	v.slot.maker, v.slot.activation = c.record.nodes[len(c.record.nodes)-1], f
 }
 
-// SetWatched says whether something looks at the gradients of operations that are
-// recorded from now on, so that each must be there by itself, and returns what was.
+// SetWatched says whether a hook looks at the gradients of operations recorded
+// from now on, so that each gradient must exist by itself. It returns the
+// previous value.
 func (t *Tape) SetWatched(watched bool) (before bool) {
 	before, t.watched = t.watched, watched
 	return before
 }
 
-// takeSlope has the product m, which makes dx for operand 0, take the slope of the
-// activation that the operand is the result of, if there is one and no other part of
-// its gradient.
+// takeSlope makes the product m, which computes dx for operand 0, multiply by an
+// activation's slope. It does so if the operand is an activation's result and its
+// gradient has no other part.
 func (b *back) takeSlope(m *device.MatMul, dx *tensor.Tensor) {
 	s := b.node.in[0]
 	if s.maker == nil || s.readers != 1 || s.grad != nil || dx.DType() != s.maker.in[0].like.DType() {

@@ -47,14 +47,14 @@ type Tape struct {
 	runs      int
 }
 
-// NewTape returns a tape whose random numbers come from the given seed. Stacks of
-// the device's allocations begin with who asked for an operation.
+// NewTape returns a tape whose random numbers come from the given seed. The stack
+// traces of the device's allocations begin with the caller of the operation.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
 	d.Memory().Hide(reflect.TypeFor[Tape]().PkgPath())
 	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
 }
 
-// Device returns where the tape computes.
+// Device returns the device on which the tape computes.
 func (t *Tape) Device() *tensor.Device { return t.device }
 
 func (t *Tape) backend() device.Backend { return t.device.Backend() }
@@ -79,9 +79,9 @@ func (t *Tape) SetLayer(layer string) (before string) {
 	return before
 }
 
-// OnSave has f called in the forward phase each time the tape becomes the
-// keeper of memory that would otherwise have been temporary, with the layer
-// that saved it and its requested bytes. A nil f ends that.
+// OnSave registers f to run in the forward phase each time the tape saves memory
+// that would otherwise have been temporary. f gets the layer that saved it and
+// its requested bytes. A nil f removes the previous one.
 func (t *Tape) OnSave(f func(layer string, bytes int64)) { t.onSave = f }
 
 // Recording says whether operations are recorded for a backward pass.
@@ -97,7 +97,7 @@ func (t *Tape) NoGrad(f func()) {
 
 // Run opens the outermost frame, runs f with recording on, and then releases
 // everything that f made: values, saved tensors, gradients on their way, casts.
-// It does so when f panics, too, and the panic goes on.
+// It does so if f panics, too, and the panic goes on.
 func (t *Tape) Run(f func()) {
 	if len(t.frames) > 0 {
 		panic("autograd: Run within Run")
@@ -112,7 +112,7 @@ func (t *Tape) Run(f func()) {
 // Runs returns how many times Run was called.
 func (t *Tape) Runs() int { return t.runs }
 
-// reset releases all that is left of a run.
+// reset releases everything that a run has left.
 func (t *Tape) reset() {
 	if w := t.unwait(); w != nil {
 		w.release()
@@ -136,7 +136,7 @@ func (t *Tape) reset() {
 }
 
 // temporary allocates memory that lives until the operation under way ends,
-// unless someone takes a handle.
+// unless other code takes a handle.
 func (t *Tape) temporary(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
 	category := trace.Workspace
 	if t.phase == Backward {

@@ -7,15 +7,15 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Value is a tensor in a computation: what operations take and return. It is
-// owned by a frame of its tape, or by a [Variable]; see the package
-// documentation for how long it lives.
+// Value is a tensor in a computation: operations take and return values. A frame
+// of its tape owns it, or a [Variable]; see the package documentation for how
+// long it lives.
 type Value struct {
 	data     *tensor.Tensor
 	slot     *slot     // where its gradient goes; nil when it is not wanted
 	variable *Variable // the leaf that this is the value of
 	pad      int       // the columns of its rows with padding, 0 without
-	waits    *Tape     // that has still to compute it
+	waits    *Tape     // the tape that has still to compute it
 }
 
 // Data returns the tensor. It is not a new handle: it is released with the

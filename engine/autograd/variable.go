@@ -9,7 +9,7 @@ import (
 )
 
 // Variable is a leaf of computations: a tensor that outlives steps, such as a
-// parameter, with its gradient. Whoever made it closes it.
+// parameter, with its gradient. The code that made it closes it.
 type Variable struct {
 	name   string
 	value  Value
@@ -64,17 +64,17 @@ func (v *Variable) SetFrozen(frozen bool) { v.frozen = frozen }
 // Frozen says whether the variable gets no gradient.
 func (v *Variable) Frozen() bool { return v.frozen }
 
-// OnGrad has f called each time after a backward pass has added to the
-// gradient: once per pass, when the last use of the variable was accounted for.
-// f may read, change or release the gradient. Hooks run in the order in which
-// they were added, and cannot be taken back.
+// OnGrad registers f to run each time a backward pass has added to the gradient:
+// once per pass, after the last use of the variable was counted. f may read,
+// change or release the gradient. Hooks run in the order in which they were
+// added, and cannot be removed.
 func (v *Variable) OnGrad(f func(*Variable)) {
 	v.hooks = append(v.hooks, f)
 }
 
-// Move brings the tensor to another device, such as the host, where it lives from
-// now on; operations fetch it for as long as they need it. The gradient stays
-// where it is.
+// Move moves the tensor to another device, such as the host. From then on
+// operations fetch it for as long as they need it. The gradient stays where it
+// is.
 func (v *Variable) Move(d *tensor.Device) {
 	if old := v.value.data; old.Device() != d {
 		v.value.data = old.To(d)
@@ -82,19 +82,20 @@ func (v *Variable) Move(d *tensor.Device) {
 	}
 }
 
-// KeepGrad has the gradient kept on a device such as the host: each part of it
-// goes there when a backward pass has completed it, and parts add up there. nil
-// is where it is computed. On a device that processes share it is the mean over them.
-// There must be no gradient.
+// KeepGrad keeps the gradient on another device, such as the host. Each part of
+// the gradient goes there when a backward pass has completed it, and the parts
+// add up there. nil keeps the gradient where it is computed. On a device that
+// processes share, the gradient is the mean over the processes. The variable must
+// have no gradient when KeepGrad is called.
 func (v *Variable) KeepGrad(d *tensor.Device) { v.keeper = d }
 
-// PadCasts has the variable, a matrix, converted into a matrix whose rows are a
-// multiple of n, those beyond the variable's 0: products are computed faster by
-// round sizes. 0 is for no more rows. It holds from the next conversion on.
+// PadCasts makes conversions of the variable, a matrix, add rows of 0 until the
+// number of rows is a multiple of n, because products of round sizes are faster.
+// 0 adds no rows. It holds from the next conversion on.
 func (v *Variable) PadCasts(n int) { v.pad = n }
 
-// padded is the shape that it is converted into. Parts of a matrix that processes
-// share are converted as they are.
+// padded returns the shape of the variable's conversions. A part of a matrix that
+// processes share is converted without padding.
 func (v *Variable) padded() tensor.Shape {
 	shape := slices.Clone(v.Data().Shape())
 	if v.pad > 0 && v.Data().Device().Group() == nil {
@@ -104,8 +105,8 @@ func (v *Variable) padded() tensor.Shape {
 }
 
 // SetData replaces the tensor by another one, whose handle it takes over, and
-// releases the old one and the gradient. It is how a whole model changes its
-// element type.
+// releases the old one and the gradient. A whole model changes its element type
+// with it.
 func (v *Variable) SetData(data *tensor.Tensor) {
 	if !data.Contiguous() || !data.Shape().Equal(v.value.data.Shape()) {
 		panic(fmt.Sprintf("autograd: variable %s of %v cannot become %v", v.name, v.value.data, data))
@@ -121,8 +122,8 @@ func (v *Variable) Close() {
 	v.value.data.Release()
 }
 
-// accumulate adds a gradient to what there is. The first one is kept as it is
-// when there is no other handle on it.
+// accumulate adds to the gradient. It keeps the first part as it is if there is
+// no other handle on it.
 func (v *Variable) accumulate(g *tensor.Tensor) {
 	layer := v.Data().Storage().Label().Layer
 	sent := v.keeper != nil && v.keeper != g.Device()

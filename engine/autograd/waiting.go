@@ -7,16 +7,16 @@ import (
 
 // # Sums that wait
 //
-// The device has one operation for a sum and the normalisation of it. The sum is the
-// last operation of one layer and the normalisation is the first of another, and no
-// function calls both. So a sum waits: it has its memory and its place in the record,
-// but its work is done by the next operation, with that one's own where it is a
-// normalisation of it, else before it. No more than one sum waits. Whoever asks for
-// the data of its result in between gets it computed, so that hooks and views see no
-// difference.
+// The device has one operation for a sum and the normalisation of it. The sum is
+// the last operation of one layer and the normalisation is the first of another,
+// and no function calls both. So a sum waits: it has its memory and its place in
+// the record, but the next operation does its work. If the next operation is a
+// normalisation of the sum, the device does both together, else the sum comes
+// first. No more than one sum waits. If code asks for the data of the result
+// before that, the tape computes it, so hooks and views see no difference.
 
-// waiting is a sum whose work is still to be done. It has handles of its own on what
-// the work reads and writes.
+// waiting is a sum that is still to be computed. It has its own handles on the
+// tensors that the sum reads and writes.
 type waiting struct {
 	value *Value
 	sum
@@ -26,19 +26,20 @@ type waiting struct {
 // sum is a + b.
 type sum struct {
 	a, b *tensor.Tensor
-	// low is the type of the operand that has not the result's, if a gradient flows
-	// into one.
+	// low is the type of the operand whose type is not the result's, if a
+	// gradient flows into an operand.
 	low device.DType
 	has bool
 }
 
-// mayAwait reports whether the sum of a and b may wait: nothing has to be repeated for
-// it, and neither is a variable, which changes when its owner likes.
+// mayAwait reports whether the sum of a and b may wait. It may if neither operand
+// has to be repeated, and neither is a variable, because a variable's owner may
+// change it at any time.
 func (c *call) mayAwait(a, b *Value) bool {
 	return !c.replay && a.Shape().Equal(b.Shape()) && a.Size() > 0 && a.variable == nil && b.variable == nil
 }
 
-// await has the sum of the operation's operands, which is v, wait.
+// await makes the sum of the operation's operands, v, wait.
 func (c *call) await(v *Value) {
 	w := &waiting{value: v, result: v.data.Retain(), sum: sum{a: c.in[0].data.Retain(), b: c.in[1].data.Retain()}}
 	for _, operand := range c.in {
@@ -49,11 +50,11 @@ func (c *call) await(v *Value) {
 	c.waiting, v.waits = w, c.Tape
 }
 
-// Settle does the sum that waits, if there is one, and releases what only that held:
-// for who looks at memory or time between operations.
+// Settle computes the waiting sum, if there is one, and releases its handles.
+// Call it before measuring memory or time between operations.
 func (t *Tape) Settle() { t.settle() }
 
-// settle does the sum that waits, unless no handle is left on its result.
+// settle computes the waiting sum, unless no handle is left on its result.
 func (t *Tape) settle() {
 	w := t.unwait()
 	if w == nil {
@@ -65,7 +66,7 @@ func (t *Tape) settle() {
 	w.release()
 }
 
-// unwait returns the sum that waits, whose work is the caller's from now on.
+// unwait returns the waiting sum; the caller must compute it.
 func (t *Tape) unwait() *waiting {
 	w := t.waiting
 	if w != nil {
@@ -80,13 +81,15 @@ func (w *waiting) release() {
 	w.b.Release()
 }
 
-// follows reports whether an operation that begins does the sum that waits.
+// follows reports whether the operation that begins also computes the waiting
+// sum.
 func (w *waiting) follows(op string, in []*Value) bool {
 	return in[0] == w.value && (op == layerNorm || op == rmsNorm)
 }
 
-// takeSum returns the sum to be done with the operation under way, nil when there is
-// none. What it reads is held until the operation ends.
+// takeSum returns the sum to be computed with the current operation, nil if there
+// is none. The tape holds the tensors that the sum reads until the operation
+// ends.
 func (c *call) takeSum() *sum {
 	if c.replay {
 		c.settle()

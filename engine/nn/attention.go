@@ -9,12 +9,12 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Attention says which implementation attention layers use. All compute the
-// same but for rounding, and keep different amounts of memory; see
-// [device.AttentionKind].
+// Attention is the implementation that attention layers use. All implementations
+// give the same result except for rounding, but they keep different amounts of
+// memory; see [device.AttentionKind].
 type Attention uint8
 
-// AutoAttention chooses by the sizes. The others are the device's.
+// AutoAttention chooses by the sizes. The other values are the device's kinds.
 const (
 	AutoAttention    Attention = 0
 	NaiveAttention             = 1 + Attention(device.Naive)
@@ -47,9 +47,9 @@ func ParseAttention(name string) (Attention, error) {
 	return choice.Parse("attention", Attentions(), name)
 }
 
-// Kind resolves auto for rows in heads of a width: naive while the probabilities of
-// a head are no more than its queries, and flash beyond, where they would soon be
-// most of the memory.
+// Kind resolves auto for a number of rows and the width of a head. It is naive
+// while a head has no more probabilities than elements of queries. Beyond that it
+// is flash, because the probabilities would soon take most of the memory.
 func (a Attention) Kind(rows, width int) device.AttentionKind {
 	switch {
 	case a != AutoAttention:
@@ -60,15 +60,16 @@ func (a Attention) Kind(rows, width int) device.AttentionKind {
 	return device.Flash
 }
 
-// MultiHeadAttention is self-attention: queries, keys and values by one
-// projection, attention in every head, and a projection of the result.
+// MultiHeadAttention is self-attention: one projection makes queries, keys and
+// values, every head computes attention, and a second projection takes the
+// result.
 type MultiHeadAttention struct {
 	QKV, Proj *Linear
 	Heads     int
 	Causal    bool
-	// Dropout is the probability with which attention probabilities are zeroed
-	// in training. Only the naive implementation has probabilities, so it is
-	// used then, whatever the options say.
+	// Dropout is the probability with which attention probabilities are zeroed in
+	// training. Only the naive implementation has probabilities, so dropout uses
+	// it whatever the options say.
 	Dropout float64
 }
 

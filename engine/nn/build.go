@@ -22,16 +22,17 @@ type Builder struct {
 	made   *[]*Param
 }
 
-// Maker returns what builds a model in float32 wherever it is called, always with the
-// same weights: train.Config.Build.
+// Maker returns a function for train.Config.Build: it builds the model in float32
+// on any device, always with the same weights.
 func Maker[M Module](seed uint64, construct func(b Builder) M) func(d *tensor.Device) (Module, error) {
 	return func(d *tensor.Device) (Module, error) { return Build(d, device.Float32, seed, construct) }
 }
 
-// Build runs construct with a builder and returns the model. When there is not
-// enough memory for it, the error is a *tensor.Failure; when two of its parts
-// cannot be told apart, it names them. Either way what was made is released.
-// dtype is the type of parameters: float32, or float64 for gradient checks.
+// Build runs construct with a builder and returns the model. If there is not
+// enough memory, the error is a *tensor.Failure. If two parts of the model cannot
+// be told apart, the error names them. On either error Build releases everything
+// that it made. dtype is the type of parameters: float32, or float64 for gradient
+// checks.
 func Build[M Module](d *tensor.Device, dtype device.DType, seed uint64, construct func(b Builder) M) (M, error) {
 	var model M
 	var made []*Param
@@ -49,9 +50,9 @@ func Build[M Module](d *tensor.Device, dtype device.DType, seed uint64, construc
 	return model, err
 }
 
-// distinct checks that every parameter has a name of its own, on which its first
-// values depend, every module a path, which names its layer, and an address, by
-// which it is known.
+// distinct checks that no two parameters share a name, because their first values
+// depend on it. It also checks that no two modules share a path, which names the
+// layer, or an address, which identifies the module.
 func distinct(model Module, made []*Param) error {
 	names := make(map[string]bool, len(made))
 	for _, p := range made {
@@ -107,7 +108,7 @@ func Uniform(bound float64) Init {
 	return func(b device.Backend, a device.Array, s device.Seed) { b.Uniform(a, -bound, bound, s) }
 }
 
-// FanIn is what PyTorch's Linear and Conv2d start from: evenly within
+// FanIn draws first values as PyTorch's Linear and Conv2d do: evenly within
 // ±1/√inputs, which is kaiming_uniform with a = √5.
 func FanIn(inputs int) Init {
 	return Uniform(1 / math.Sqrt(float64(inputs)))

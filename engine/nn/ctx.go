@@ -13,18 +13,19 @@ import (
 type Options struct {
 	Training   bool      // dropout is on
 	Checkpoint Policy    // which blocks are computed again instead of saved
-	Attention  Attention // which implementation; the zero value picks
+	Attention  Attention // which implementation; the zero value chooses by size
 	LossMemory LossMemory
 	PadVocab   bool     // autocast converts the weights of a head into a matrix of round size
-	Residual   Residual // of what type the sum is that goes through blocks
+	Residual   Residual // the type of the sum that goes through blocks
 }
 
-// vocabRound is what the rows of padded heads are a multiple of: the widest tile of a
-// product has so many columns.
+// vocabRound divides the number of rows of a padded head: the widest tile of a
+// product has this many columns.
 const vocabRound = 64
 
-// vocabMultiple returns what the rows of a head that autocast converts are a multiple
-// of, 0 for any number. The loss in PyTorch's memory needs them side by side.
+// vocabMultiple returns the number that must divide the rows of a head that
+// autocast converts; 0 means no padding. PyTorchLoss needs rows without padding
+// between them.
 func (c *Ctx) vocabMultiple() int {
 	if c.PadVocab && c.LossMemory == LeanLoss {
 		return vocabRound
@@ -40,8 +41,8 @@ func HasVocab(m Module) bool {
 	})
 }
 
-// Ctx is what modules compute with: a tape, options, hooks, and the table of
-// layers. It belongs to one goroutine, and may be used for many steps.
+// Ctx holds everything that modules compute with: a tape, options, hooks, and the
+// table of layers. It belongs to one goroutine, and may be used for many steps.
 type Ctx struct {
 	*autograd.Tape
 	Options
@@ -60,9 +61,9 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 	return c
 }
 
-// Call runs a module: hooks, a frame of its own, and the module's Forward. All
-// that the module made is released but its result and what the tape saved. A
-// layer that the policy names is checkpointed.
+// Call runs a module: its hooks, and its Forward in a frame of its own. Call then
+// releases everything that the module made, except its result and the tensors
+// that the tape saved. Call checkpoints a layer that the policy names.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	return c.callBy(m, m.Forward, in)
 }
@@ -79,8 +80,8 @@ func (c *Ctx) callBy(m Module, f forward, in []*autograd.Value) *autograd.Value 
 	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(l, f, in) }, in...)
 }
 
-// CallLast is Call with a value that the caller made and has no further use for:
-// it is released, unless the module has returned it.
+// CallLast is Call with a value that the caller made and no longer needs.
+// CallLast releases the value unless the module returned it.
 func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 	y := c.Call(m, x)
 	if y != x {
@@ -111,7 +112,8 @@ func (c *Ctx) call(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
 	return out
 }
 
-// enter makes l the current layer and returns what leave makes current again.
+// enter makes l the current layer. It returns the previous layer and path, which
+// leave restores.
 func (c *Ctx) enter(l *Layer) (before *Layer, path string) {
 	before, path = c.current, c.SetLayer(l.Name)
 	c.current, l.parent = l, before
@@ -146,7 +148,7 @@ func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Valu
 	return out
 }
 
-// spent adds time to what a layer's runs took in the phase under way.
+// spent adds time to a layer's total for the current phase.
 func (c *Ctx) spent(l *Layer, took time.Duration) {
 	if c.Phase() == autograd.Recompute {
 		l.RecomputeNS += took.Nanoseconds()
@@ -155,9 +157,9 @@ func (c *Ctx) spent(l *Layer, took time.Duration) {
 	l.ForwardNS += took.Nanoseconds()
 }
 
-// Checkpoint runs f on the inputs, keeping only them for the backward pass,
-// which runs f again. f uses no values but its inputs. When the options say
-// selective, what their rule names is kept as well.
+// Checkpoint runs f on the inputs and keeps only the inputs; the backward pass
+// runs f again. f must use no other values. If the options are selective,
+// Checkpoint also keeps the results that their rule names.
 func (c *Ctx) Checkpoint(f func(in []*autograd.Value) *autograd.Value, in ...*autograd.Value) *autograd.Value {
 	if !c.Recording() {
 		return f(in)
@@ -180,8 +182,8 @@ type Hooks struct {
 	Pre func(c *Ctx, l *Layer, in []*autograd.Value)
 	// Post runs after the module.
 	Post func(c *Ctx, l *Layer, in []*autograd.Value, out *autograd.Value)
-	// Backward runs when the backward pass comes to the module, with the
-	// complete gradient of its result: nil when none arrived.
+	// Backward runs when the backward pass comes to the module. grad is the
+	// complete gradient of the module's result, nil if none arrived.
 	Backward func(c *Ctx, l *Layer, grad *tensor.Tensor)
 }
 

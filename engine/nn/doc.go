@@ -1,4 +1,4 @@
-// Package nn is layers and models on package autograd.
+// Package nn provides layers and models on top of package autograd.
 //
 // A [Module] owns parameters and other modules, and computes one value from
 // others. Modules call each other only through [Ctx.Call]: it opens the frame
@@ -6,9 +6,9 @@
 // path, runs hooks, and keeps the table of what every layer costs
 // ([Ctx.Layers]).
 //
-// Models are made by [Build], which gives every parameter a name, a place on the
-// device and its first values: as PyTorch initialises the same layers, GPT as
-// GPT-2, equal for equal seeds in whatever order the layers are made.
+// [Build] makes models: it gives every parameter a name, a place on the device
+// and its first values. Layers are initialised as in PyTorch, and GPT as GPT-2.
+// Equal seeds give equal values, in whatever order the layers are made.
 //
 // Shapes that do not fit are the caller's bug and panic. Like a tape, a model
 // and its Ctx belong to one goroutine.

@@ -7,8 +7,9 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// TestAnActivationDoneWithAProductHasItsRowInTheTable looks at the rows of an MLP's
-// layers, with and without a hook, which has all computed by itself.
+// TestAnActivationDoneWithAProductHasItsRowInTheTable looks at the rows of an
+// MLP's layers, with and without a hook; with a hook each operation is computed
+// separately.
 func TestAnActivationDoneWithAProductHasItsRowInTheTable(t *testing.T) {
 	rows := func(hooked bool) (product, activation nn.Layer) {
 		r := newTrainer(t, small, nn.Options{})

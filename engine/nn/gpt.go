@@ -7,20 +7,20 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// GPTConfig is the size of a GPT. Sizes are at least 1.
+// GPTConfig holds the sizes of a GPT. Each size is at least 1.
 type GPTConfig struct {
 	Layers, Dim, Heads int
 	Context            int // most tokens in a row
 	Vocab              int
 	// Dropout is the probability after the embeddings and on every branch.
 	Dropout float64
-	// AttentionDropout is the one on attention probabilities, which only the
-	// naive implementation has: see MultiHeadAttention.
+	// AttentionDropout is the dropout probability for attention probabilities,
+	// which only the naive implementation has: see MultiHeadAttention.
 	AttentionDropout float64
 	Bias             bool // biases in linear layers, as GPT-2 has
 }
 
-// GPT is a decoder as GPT-2: token and position embeddings, blocks that
+// GPT is a decoder like GPT-2. It has token and position embeddings, blocks that
 // normalise before attention and MLP, a last normalisation, and a head that
 // shares its weight with the token embedding.
 type GPT struct {
@@ -55,7 +55,7 @@ func NewGPT(b Builder, g GPTConfig) *GPT {
 	return m
 }
 
-// Config returns what the model was made with.
+// Config returns the configuration that the model was made with.
 func (m *GPT) Config() GPTConfig { return m.config }
 
 // Params returns nothing: the parameters are the children's.

@@ -6,10 +6,10 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// GroupedAttention is causal self-attention in which several heads of queries share
-// the keys and values of one (Ainslie et al. 2023), with positions by rotation.
-// Keys and values are repeated for the heads that share them, as PyTorch programs
-// do without a kernel for groups.
+// GroupedAttention is causal self-attention in which several query heads share
+// one head of keys and values (Ainslie et al. 2023). Rotation encodes the
+// positions. Keys and values are repeated for the query heads that share them, as
+// in PyTorch programs that have no kernel for groups.
 type GroupedAttention struct {
 	Q, K, V, Out   *Linear
 	Heads, KVHeads int

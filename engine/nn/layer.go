@@ -6,9 +6,9 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Layer is a module in its model, and what it did since the last
-// [Ctx.Reset]. Bytes are requested bytes, and times are the host's: on a device
-// that queues its work they are the time to queue it.
+// Layer describes a module in its model, and its work since the last [Ctx.Reset].
+// Bytes are requested bytes. Times are the host's: on a device that queues its
+// work, they are the time to queue it.
 type Layer struct {
 	Name           string // path from the model; "" is the model itself
 	Class          string // such as "Linear"
@@ -20,21 +20,23 @@ type Layer struct {
 	DType       device.DType
 	OutputBytes int64 // of the last run; a view shares them with its input
 
-	// SavedBytes are what the tape became the keeper of while the module's own
-	// operations ran, its children's not counted: the sum over all layers is
-	// every activation, each once, for the first layer that saved it. Of several
-	// runs of the tape, such as micro-batches, it is the largest.
+	// SavedBytes counts the memory that the tape began to keep while the module's
+	// own operations ran, without its children's. An activation counts once, for
+	// the first layer that saved it, so the sum over all layers is the size of
+	// all activations. If the tape runs several times, as for micro-batches,
+	// SavedBytes is the largest run's.
 	SavedBytes int64
 	// TotalSavedBytes counts the children as well.
 	TotalSavedBytes int64
-	// TransientPeakBytes is how far memory rose, in the worst run, above what
-	// was left when the module was done.
+	// TransientPeakBytes is how far memory rose during the module, in the worst
+	// run, above the level when the module was done.
 	TransientPeakBytes int64
 
-	// Times of all runs, children included. Where an activation is done with the
-	// product before it, their time is that layer's; a sum's that a normalisation is
-	// done with is the normalisation's, and an activation's slope, on the way back, is
-	// the time of the layer after it.
+	// Times of all runs, children included. If the device computes a product and
+	// its activation together, their time counts for the product's layer. If it
+	// computes a sum and a normalisation together, their time counts for the
+	// normalisation. In the backward pass, the time for an activation's slope
+	// counts for the layer after it.
 	ForwardNS, BackwardNS, RecomputeNS int64
 	// Checkpointed says that the module ran inside a checkpoint.
 	Checkpointed bool
@@ -43,15 +45,16 @@ type Layer struct {
 	parent *Layer // of the call, not of the model
 	called bool
 
-	run               int // of the tape, that the following are about
+	run               int // the tape's run that the following fields describe
 	saved, totalSaved int64
 }
 
-// Layers returns the layers that ran since Reset in the order of their first
-// run. They are live: the next run changes them.
+// Layers returns the layers that ran since Reset, in the order of their first
+// run. The next run changes them.
 func (c *Ctx) Layers() []*Layer { return c.order }
 
-// Reset forgets what layers did; hooks stay. It is called between steps.
+// Reset clears the measurements of all layers; hooks stay. It is called between
+// steps.
 func (c *Ctx) Reset() {
 	for _, l := range c.order {
 		fresh := newLayer(l.Module) // parameters may have changed their type
@@ -75,8 +78,8 @@ func (c *Ctx) layerOf(m Module) *Layer {
 	return l
 }
 
-// find finds the layer of a module. One that is met for the first time is taken
-// for a model of its own, until a module above it is met.
+// find finds the layer of a module. It takes a new module for a model of its own,
+// until it meets a module above it.
 func (c *Ctx) find(m Module) *Layer {
 	if c.layers[m] == nil {
 		c.adopt(m)
@@ -112,7 +115,7 @@ func (l *Layer) ran(out *autograd.Value, transient int64) {
 	l.TransientPeakBytes = max(l.TransientPeakBytes, transient)
 }
 
-// saved counts memory that the tape became the keeper of.
+// saved counts memory that the tape began to keep.
 func (c *Ctx) saved(_ string, bytes int64) {
 	l := c.current
 	if l == nil {

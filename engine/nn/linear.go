@@ -7,8 +7,8 @@ type Linear struct {
 	leaf
 	Weight *Param // [Out, In]
 	Bias   *Param // [Out], or nil
-	// Classes says that the outputs are scores of classes, of which there may be an
-	// odd number: see Options.PadVocab.
+	// Classes says that the outputs are scores of classes. Their number need not
+	// be round: see Options.PadVocab.
 	Classes bool
 }
 
@@ -41,7 +41,7 @@ func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 
-// undone is Forward that leaves the product to be done with an activation.
+// undone is Forward, but it leaves the product to be computed with an activation.
 func (l *Linear) undone(c *Ctx, in []*autograd.Value) (*autograd.Value, *autograd.Undone) {
 	l.padCasts(c)
 	return c.LinearUndone(one(l, in), l.Weight.Value(), valueOf(l.Bias))
@@ -53,7 +53,7 @@ func (l *Linear) padCasts(c *Ctx) {
 	}
 }
 
-// present drops parameters that a module does without.
+// present drops the parameters that a module does not have.
 func present(list ...*Param) []*Param {
 	var out []*Param
 	for _, p := range list {

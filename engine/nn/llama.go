@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// LlamaConfig is the size of a [Llama]. Sizes are at least 1.
+// LlamaConfig holds the sizes of a [Llama]. Each size is at least 1.
 type LlamaConfig struct {
 	Layers, Dim, Heads int
 	KVHeads            int // of keys and values; a divisor of Heads
@@ -16,9 +16,9 @@ type LlamaConfig struct {
 	Base               float64 // of the rotation; 0 means 10,000
 }
 
-// Llama is a decoder as Touvron et al. 2023 have it: RMSNorm before attention and
-// MLP, rotated queries and keys in grouped heads, an MLP with a gate, no biases, and
-// a head with a weight of its own.
+// Llama is the decoder of Touvron et al. 2023. It has RMSNorm before attention
+// and MLP, rotated queries and keys in grouped heads, an MLP with a gate, no
+// biases, and a head with a weight of its own.
 type Llama struct {
 	Tokens *Embedding
 	Blocks *Blocks
@@ -30,8 +30,8 @@ type Llama struct {
 // llamaStd is the deviation of the first weights.
 const llamaStd = 0.02
 
-// NewLlama makes a Llama with normal weights of deviation 0.02. It panics when the
-// width cannot be divided among the heads, or those not among KVHeads.
+// NewLlama makes a Llama with normal weights of deviation 0.02. It panics if
+// Heads does not divide the width, or KVHeads does not divide Heads.
 func NewLlama(b Builder, l LlamaConfig) *Llama {
 	if l.Base == 0 {
 		l.Base = 10000

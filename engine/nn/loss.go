@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// LossMemory is what the cross-entropy keeps for the backward pass. The loss and
-// its gradients are the same.
+// LossMemory selects the tensors that the cross-entropy keeps for the backward
+// pass. The loss and its gradients do not depend on it.
 type LossMemory uint8
 
 // The ways. The zero value takes the least memory.
@@ -29,7 +29,7 @@ func ParseLossMemory(name string) (LossMemory, error) {
 	return choice.Parse("loss", LossMemories(), name)
 }
 
-// CrossEntropy is the tape's, with the memory that the options say.
+// CrossEntropy runs the tape's cross-entropy with the LossMemory of the options.
 func (c *Ctx) CrossEntropy(logits, targets *autograd.Value) *autograd.Value {
 	if c.LossMemory == PyTorchLoss {
 		return c.CrossEntropyInSteps(logits, targets)
@@ -50,8 +50,8 @@ func (l *CrossEntropy) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.CrossEntropy(in[0], in[1])
 }
 
-// MSE is the mean over all elements of (output − target)². Where targets are
-// classes, each stands for 1 at its place in the last dimension and 0 elsewhere.
+// MSE is the mean over all elements of (output − target)². If targets are
+// classes, each class means 1 at its place in the last dimension and 0 elsewhere.
 type MSE struct{ stateless }
 
 // Forward takes an output, and targets of its shape or classes of its leading
@@ -71,7 +71,7 @@ func (m *MSE) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.MeanAll(c.Mul(difference, difference))
 }
 
-// Function is a module without parameters, such as a loss of one's own.
+// Function is a module without parameters, such as a loss that the caller writes.
 type Function struct {
 	leaf
 	forward func(c *Ctx, in ...*autograd.Value) *autograd.Value

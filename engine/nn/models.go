@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// MLPConfig is the size of a multilayer perceptron.
+// MLPConfig holds the sizes of a multilayer perceptron.
 type MLPConfig struct {
 	In, Hidden, Out int
 	Layers          int // hidden layers
@@ -28,13 +28,13 @@ func NewMLP(b Builder, o MLPConfig) *Sequential {
 	}}
 }
 
-// ConvNetConfig is the size of a small convolutional net.
+// ConvNetConfig holds the sizes of a small convolutional net.
 type ConvNetConfig struct {
 	Channels int // of the image
 	Width    int // channels of the first layer; each further one has twice as many
 	Layers   int
 	Classes  int
-	// BatchNorm normalises what each convolution returns.
+	// BatchNorm adds a normalisation after each convolution.
 	BatchNorm bool
 }
 

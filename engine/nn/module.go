@@ -18,7 +18,8 @@ type Module interface {
 	Forward(c *Ctx, in ...*autograd.Value) *autograd.Value
 	// Params returns the module's own parameters, without its children's.
 	Params() []*Param
-	// Children returns the modules within, in the order in which they run.
+	// Children returns the modules directly within this one, in the order in
+	// which they run.
 	Children() []Child
 }
 
@@ -58,7 +59,7 @@ func walk(path string, m Module, f func(path string, m Module)) {
 	}
 }
 
-// contains reports whether m or a module below it is one for which is says so.
+// contains reports whether is returns true for m or a module below it.
 func contains(m Module, is func(Module) bool) (found bool) {
 	Walk(m, func(_ string, m Module) { found = found || is(m) })
 	return found
@@ -73,7 +74,8 @@ func Join(path, name string) string {
 // several modules share comes once.
 func Params(m Module) []*Param { return collect(m, Module.Params) }
 
-// collect returns what every module of m and below has, each once.
+// collect calls own for m and every module below, and returns the results, each
+// once.
 func collect(m Module, own func(Module) []*Param) []*Param {
 	var list []*Param
 	seen := make(map[*Param]bool)
@@ -88,15 +90,15 @@ func collect(m Module, own func(Module) []*Param) []*Param {
 	return list
 }
 
-// Buffered is a module with tensors that it computes with and that have no gradients,
-// such as tables.
+// Buffered is a module that computes with tensors without gradients, such as
+// tables.
 type Buffered interface {
 	Module
 	Buffers() []*Param
 }
 
-// Stateful is a module some of whose buffers a forward pass in training changes: running
-// statistics. They are saved with a run, which tables are not.
+// Stateful is a module with running statistics: buffers that a forward pass in
+// training changes. They are saved with a run; tables are not.
 type Stateful interface {
 	Buffered
 	State() []*Param
@@ -112,7 +114,7 @@ func Buffers(m Module) []*Param {
 	})
 }
 
-// State returns those of them that training changes.
+// State returns the buffers that training changes, each once.
 func State(m Module) []*Param {
 	return collect(m, func(m Module) []*Param {
 		if s, ok := m.(Stateful); ok {

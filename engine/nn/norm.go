@@ -24,8 +24,8 @@ func NewLayerNorm(b Builder, width int) *LayerNorm {
 	}
 }
 
-// For names the operation that alone reads the result, see [autograd.NormOptions],
-// and returns l.
+// For sets the name of the only operation that reads the result, see
+// [autograd.NormOptions], and returns l.
 func (l *LayerNorm) For(reader string) *LayerNorm {
 	l.Reader = reader
 	return l
@@ -67,8 +67,9 @@ func (r *RMSNorm) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 }
 
 // BatchNorm2d normalises every channel over the pixels and the samples that run
-// together: of a batch in parts, those of a part, whose statistics move the running
-// ones each time, as in PyTorch. It evaluates by the running ones.
+// together. If a batch runs in parts, these are the samples of one part, and each
+// part updates the running statistics, as in PyTorch. Evaluation uses the running
+// statistics.
 type BatchNorm2d struct {
 	leaf
 	Weight, Bias   *Param // [Channels]
@@ -93,7 +94,7 @@ func (n *BatchNorm2d) Params() []*Param { return []*Param{n.Weight, n.Bias} }
 // Buffers returns the running statistics.
 func (n *BatchNorm2d) Buffers() []*Param { return []*Param{n.Mean, n.Variance} }
 
-// State returns them too.
+// State returns the running statistics too.
 func (n *BatchNorm2d) State() []*Param { return n.Buffers() }
 
 // Forward takes and returns [Batch, Channels, ...].

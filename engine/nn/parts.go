@@ -2,8 +2,8 @@ package nn
 
 import "github.com/memtop/memtop/engine/autograd"
 
-// Parts are a module's own parameters and the modules within it, each named once,
-// where it is made. A module that embeds them has only its Forward to write:
+// Parts holds a module's own parameters and the modules within it. Each is named
+// once, when it is made. A module that embeds Parts has to define only Forward:
 //
 //	type twoLayers struct {
 //		nn.Parts
@@ -23,16 +23,17 @@ type Parts struct {
 // NewParts returns the parts of the module that b makes, none yet.
 func NewParts(b Builder) Parts { return Parts{builder: b} }
 
-// Part makes a module within the one that has the parts, after those that are there
-// already.
+// Part makes a module within the one that has the parts, and appends it to its
+// children.
 func Part[M Module](p *Parts, name string, construct func(b Builder) M) M {
 	m := construct(p.builder.In(name))
 	p.children = append(p.children, Child{Name: name, Module: m})
 	return m
 }
 
-// Linear makes a [Linear] with a bias within the module, as [Part] makes any. (A
-// closure in it would be taken for the caller's, whose line its memory is from.)
+// Linear makes a [Linear] with a bias within the module, as [Part] does. (It
+// contains no closure: stack traces would show the closure in the place of the
+// caller's line.)
 func (p *Parts) Linear(name string, in, out int) *Linear {
 	l := NewLinear(p.builder.In(name), in, out, true)
 	p.children = append(p.children, Child{Name: name, Module: l})

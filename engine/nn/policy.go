@@ -11,9 +11,9 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Policy says which blocks of a model are checkpointed: keep only their inputs
-// during the forward pass, and compute the rest again in the backward pass. The
-// zero value checkpoints nothing. It is immutable.
+// Policy says which blocks of a model are checkpointed. A checkpointed block
+// keeps only its inputs in the forward pass, and the backward pass computes the
+// rest again. The zero value checkpoints nothing. A Policy is immutable.
 type Policy struct {
 	kind  policyKind
 	every int
@@ -54,13 +54,13 @@ func Ratio(r float64) Policy {
 	return Policy{kind: checkpointRatio, ratio: min(max(r, 0), 1)}
 }
 
-// SelectiveRoles is what Selective keeps when nothing is named: the results of
+// SelectiveRoles are the operations whose results Selective keeps by default: the
 // products, which cost most to compute again.
 var SelectiveRoles = []string{"linear", "matmul", "conv2d", "attention"}
 
 // Selective checkpoints every block by itself, but keeps the results of the
-// operations with the given names, such as "linear" or "attention"; with none,
-// those of SelectiveRoles.
+// operations with the given names, such as "linear" or "attention". Without names
+// it keeps the results of SelectiveRoles.
 func Selective(roles ...string) Policy {
 	if len(roles) == 0 {
 		roles = SelectiveRoles
@@ -83,16 +83,16 @@ func Layers(names ...string) Policy {
 	return Policy{kind: checkpointLayers}.choose(names)
 }
 
-// Planned checkpoints the layers that keep a step within so many bytes at the
-// least time; with 0 bytes, halfway between the most that a step takes and the
-// least. Which layers these are is found out by whoever knows the step, and
-// given to [Policy.Choose]: until then it checkpoints nothing.
+// Planned checkpoints the layers that keep a step within the given bytes at the
+// least cost in time. 0 bytes means halfway between the most that a step takes
+// and the least. The caller, who knows the step, finds the layers and passes them
+// to [Policy.Choose]. Until then the policy checkpoints nothing.
 func Planned(bytes int64) Policy { return Policy{kind: checkpointPlan, bytes: bytes} }
 
-// Plan reports whether the policy is a plan, and for how many bytes.
+// Plan reports whether the policy comes from Planned, and for how many bytes.
 func (p Policy) Plan() (bytes int64, ok bool) { return p.bytes, p.kind == checkpointPlan }
 
-// Choose returns the plan with the layers that it came to.
+// Choose returns the plan with the layers that were found for it.
 func (p Policy) Choose(names ...string) Policy { return p.choose(names) }
 
 func (p Policy) choose(names []string) Policy {
@@ -103,7 +103,7 @@ func (p Policy) choose(names []string) Policy {
 	return p
 }
 
-// Chosen returns the names of the layers that are checkpointed each by itself.
+// Chosen returns the names of the layers that are checkpointed one by one.
 func (p Policy) Chosen() []string { return slices.Clone(p.layers) }
 
 // Selective says whether results are kept within checkpoints.
@@ -209,7 +209,7 @@ func ParsePolicy(text string) (Policy, error) {
 	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), selective, layers=NAME+NAME, plan or plan=SIZE", text)
 }
 
-// parseSelective refuses operations that there are not: they would keep nothing.
+// parseSelective refuses unknown operations, because they would keep nothing.
 func parseSelective(roles []string) (Policy, error) {
 	known := autograd.Operations()
 	for _, role := range roles {

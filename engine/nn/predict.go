@@ -7,10 +7,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Prediction is what one step of a model will take, in requested bytes but for
-// the reserved ones.
+// Prediction is the memory that one step of a model will take. All numbers are
+// requested bytes, except ReservedBytes.
 type Prediction struct {
-	Layers []*Layer // as Ctx.Layers will tell; times mean nothing
+	Layers []*Layer // as Ctx.Layers will return them; times mean nothing
 
 	ParameterBytes  int64
 	GradientBytes   int64 // kept after the backward pass
@@ -20,7 +20,7 @@ type Prediction struct {
 	ReservedBytes   int64 // the allocator's, after the step, starting with an empty cache
 }
 
-// Plan is a step to be predicted.
+// Plan describes a step to be predicted.
 type Plan[M Module] struct {
 	Build   func(b Builder) M
 	DType   device.DType    // of parameters
@@ -31,9 +31,9 @@ type Plan[M Module] struct {
 }
 
 // Predict rehearses one forward and backward pass on a device that computes
-// nothing: the same modules, operations and allocator rules, so that the bytes
-// are those that d will be asked for. It allocates nothing on d. The error is
-// about the allocator's settings.
+// nothing. Modules, operations and allocator rules are the same, so the bytes are
+// those that a real pass will request from d. Predict allocates nothing on d. It
+// returns an error if the allocator's settings are wrong.
 func Predict[M Module](d *tensor.Device, p Plan[M]) (Prediction, error) {
 	stage, err := tensor.NewRehearsal(d)
 	if err != nil {

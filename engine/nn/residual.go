@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Residual says of what type the sum is that goes through a model's blocks and to
-// which each adds its part.
+// Residual is the element type of the residual stream: the sum that goes through
+// a model's blocks, and to which each block adds its result.
 type Residual uint8
 
 // The types.
@@ -38,7 +38,8 @@ func HasResidual(m Module) bool {
 	})
 }
 
-// of returns the type for embeddings of a type. float64 stays, for gradient checks.
+// of returns the sum's type for embeddings of the given type. float64 stays
+// float64, for gradient checks.
 func (r Residual) of(embeddings device.DType) device.DType {
 	if r == BF16Residual && embeddings != device.Float64 {
 		return device.BFloat16

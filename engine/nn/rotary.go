@@ -6,17 +6,18 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// Rotary turns queries and keys by angles that grow with their row: the position
-// embedding of Su et al. 2021, with the halves of a head as Llama has them. It
-// keeps two tables, [Rows, 1, Dim], which the layers of a model share.
+// Rotary is the rotary position embedding of Su et al. 2021: it turns queries and
+// keys by angles that grow with their row. It pairs the two halves of a head, as
+// Llama does. It keeps two tables, [Rows, 1, Dim], which the layers of a model
+// share.
 type Rotary struct {
 	cos, sin *Param // buffers; the sines of a head's first half are negative
 	dim      int
 }
 
-// NewRotary makes the tables for so many rows of heads of an even width. Each pair
-// of elements turns base^(1/width) times slower than the one before; 10,000 is
-// Llama's base.
+// NewRotary makes the tables for a number of rows and an even width of heads.
+// Each pair of elements turns base^(1/width) times slower than the pair before;
+// 10,000 is Llama's base.
 func NewRotary(b Builder, rows, dim int, base float64) *Rotary {
 	cos, sin := make([]float64, rows*dim), make([]float64, rows*dim)
 	half := dim / 2
@@ -46,7 +47,7 @@ func (r *Rotary) turn(c *Ctx, x *autograd.Value) *autograd.Value {
 	})
 }
 
-// rows returns as much of a table as x has rows, in x's type.
+// rows returns the first rows of a table, as many as x has, in x's type.
 func (r *Rotary) rows(c *Ctx, table *Param, x *autograd.Value) *autograd.Value {
 	return c.Narrow(c.Cast(table.Value(), x.DType()), 0, 0, x.Shape()[1])
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 )
 
-// Sequential runs modules one after the other, each on the result of the one
-// before, and releases every result right after its last use.
+// Sequential runs modules one after the other, each on the previous module's
+// result. It releases every result right after its last use.
 type Sequential struct {
 	modules []Child
 }
@@ -39,7 +39,7 @@ func (s *Sequential) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 }
 
 func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
-	own := false // what the next module takes was made here
+	own := false // the next module's input was made here
 	for len(modules) > 0 {
 		if l, a, ok := c.fusible(modules); ok {
 			in = []*autograd.Value{c.activated(l, a, in, own)}
@@ -59,9 +59,10 @@ func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 	return in[0]
 }
 
-// fusible returns the Linear and the activation that modules begin with, where the
-// device may do both in one operation: no hook looks at what is between them, and the
-// Linear is not computed again without the activation.
+// fusible returns the Linear and the activation that modules begin with, if the
+// device may do both in one operation. It may if no hook looks at the value
+// between them, and if no checkpoint computes the Linear again without the
+// activation.
 func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
 	if len(modules) < 2 || len(c.hooks) > 0 {
 		return nil, nil, false
@@ -75,10 +76,10 @@ func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
 	return l, a, len(first.hooks) == 0 && len(second.hooks) == 0 && !c.Options.Checkpoint.chosen[first.Name]
 }
 
-// activated calls a Linear and the activation of its result. The Linear leaves its
-// product undone, and the activation does it with its own work; that time is the
-// Linear's. last says that the Linear's input was made by the caller and has no
-// further use.
+// activated calls a Linear and the activation of its result. The Linear leaves
+// its product undone, and the activation computes both; that time counts for the
+// Linear. last says that the caller made the Linear's input and no longer needs
+// it.
 func (c *Ctx) activated(l *Linear, a activation, in []*autograd.Value, last bool) *autograd.Value {
 	var product *autograd.Undone
 	h := c.callBy(l, func(c *Ctx, in ...*autograd.Value) (h *autograd.Value) {
@@ -104,8 +105,8 @@ func (c *Ctx) activated(l *Linear, a activation, in []*autograd.Value, last bool
 	return y
 }
 
-// Blocks is a Sequential whose modules are alike, the repeated part of a model.
-// It is where the checkpoint policy of [Options] applies.
+// Blocks is a Sequential of similar modules, the repeated part of a model. The
+// checkpoint policy of [Options] applies to it.
 type Blocks struct {
 	blocks []Child
 }

@@ -271,7 +271,7 @@ func predict(t *testing.T, r *trainer, g nn.GPTConfig) nn.Prediction {
 	return p
 }
 
-// row is what of a layer does not depend on time.
+// row holds the part of a layer that does not depend on time.
 type row struct {
 	Name, Class                                  string
 	Calls                                        int

@@ -10,24 +10,24 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Action is what is done once, when a step has ended. It holds for no step, cannot be
-// undone and changes no loss, so it is no part of [Settings]: neither saved with a run nor
-// rehearsed.
+// Action is something that the trainer does once, when a step has ended. It holds
+// for no step, cannot be undone and changes no loss. So it is not part of
+// [Settings], and is neither saved with a run nor rehearsed.
 type Action uint8
 
 // The actions.
 const (
 	NoAction Action = iota
-	// EmptyCache gives back what the device's allocator has reserved for nothing:
-	// segments without a live block.
+	// EmptyCache gives back segments that the device's allocator has reserved and
+	// that have no live block.
 	EmptyCache
-	// AggressiveClear does so on the device and on its host, and has the process give
-	// back its own garbage.
+	// AggressiveClear does the same on the device and on its host, and makes the
+	// process give back its own garbage.
 	AggressiveClear
 	actionCount
 )
 
-// actionKey is what actions are called among the settings.
+// actionKey is the key of actions among the settings.
 const actionKey = "action"
 
 var actionNames = [actionCount]string{"none", "empty-cache", "aggressive-clear"}
@@ -43,30 +43,32 @@ func (a Action) String() string {
 // Actions returns every action.
 func Actions() []Action { return []Action{EmptyCache, AggressiveClear} }
 
-// ParseAction is the inverse of Action.String, of what can be done.
+// ParseAction is the inverse of Action.String for real actions; it refuses
+// "none".
 func ParseAction(name string) (Action, error) {
 	return choice.Parse(actionKey, Actions(), name)
 }
 
-// actions are what was asked for, and what is known of what it would do.
+// actions holds the requested action, and the known effect of one.
 type actions struct {
 	asked atomic.Uint32 // an Action, for the end of the step
 	left  atomic.Pointer[left]
 }
 
-// left is what a step has left that the next one, with the same settings, will
-// leave again.
+// left describes memory that a step left unused and that the next step, with the
+// same settings, will leave unused again.
 type left struct {
 	settings *Settings // those of the next step, when it ended
 	bytes    int64     // that can go back to the driver
 }
 
-// Do has an action done when the step under way, or else the next one, has ended. Of
-// several it is the last. All processes of a group do it after the same step: the one
-// after the step in which all have heard of it. Safe for concurrent use.
+// Do requests an action for the end of the current step, or else of the next one.
+// If there are several requests, the last one holds. All processes of a group act
+// after the same step: the step after the one in which all have heard of the
+// request. Safe for concurrent use.
 func (t *Trainer) Do(a Action) { t.actions.asked.Store(uint32(a)) }
 
-// act does what was asked for, and returns what that was. The step has ended.
+// act does the requested action and returns it. The step has ended.
 func (t *Trainer) act() Action {
 	var a Action
 	if p := t.parallel; p != nil {
@@ -89,9 +91,10 @@ func (t *Trainer) act() Action {
 	return a
 }
 
-// noteLeft notes what could go back of what a step has left. That is known of the next
-// one as well if it has the same settings, and of the first with other settings it is not:
-// the second finds memory where the first has left it.
+// noteLeft notes how much of the memory that a step left could go back to the
+// driver. The next step leaves as much if it has the same settings. After a
+// change of settings the amount is known only from the second step on, which
+// finds memory as the first left it.
 func (t *Trainer) noteLeft(used *Settings, e *Event) {
 	now, old := &e.Memory.Now, t.actions.left.Load()
 	switch {
@@ -102,7 +105,8 @@ func (t *Trainer) noteLeft(used *Settings, e *Event) {
 	}
 }
 
-// givesBack says what an action would do: exactly, or nothing where that is not known.
+// givesBack predicts exactly what an action would do, or returns nil if that is
+// not known.
 func (t *Trainer) givesBack() *trace.Prediction {
 	l := t.actions.left.Load()
 	if l == nil || l.settings != t.settings.Load() {
@@ -112,8 +116,8 @@ func (t *Trainer) givesBack() *trace.Prediction {
 	return &trace.Prediction{Reserved: &less}
 }
 
-// withoutAction returns changes of settings without that of the action, and whether there
-// was one.
+// withoutAction returns the changes without the action, and whether there was an
+// action.
 func withoutAction(changes []trace.Value) (rest []trace.Value, acts bool, err error) {
 	for _, c := range changes {
 		if c.Key == actionKey {

@@ -12,16 +12,17 @@ import (
 
 // # Settings of several processes
 //
-// A change is made in one process and holds in all from the same step on. At the end of
-// a step all hear where one was made. Before the next one that process sends its
-// settings, each says whether it can use them, and when all have answered, all use them
-// or none does. A process that stalls holds all of them up, and none is a step ahead: what
-// is asked of all is not passed before the last has come.
+// A change is made in one process and holds in all from the same step on. At the
+// end of a step all processes learn which one changed its settings. Before the
+// next step that process sends its settings, and each process answers whether it
+// can use them. When all have answered, all use them or none does. A process that
+// stalls holds all others up, so no process is ever a step ahead: a question to
+// all ends only when the last process has answered.
 
 // noRank stands for "no process asked for a change".
 const noRank = -1
 
-// settingsBytes is the most that all settings take as text, and a refusal.
+// settingsBytes is the most bytes that all settings, or a refusal, take as text.
 const settingsBytes = 8 << 10
 
 // next returns the settings of the next step.
@@ -32,8 +33,8 @@ func (t *Trainer) next() *Settings {
 	return t.settings.Load()
 }
 
-// replace has the next step use s in the place of old, which are the same for whoever
-// looks, unless others have replaced them.
+// replace makes the next step use s in the place of old, unless another goroutine
+// has replaced old. Users see no difference between s and old.
 func (t *Trainer) replace(old, s *Settings) bool {
 	swapped := t.settings.CompareAndSwap(old, s)
 	if p := t.parallel; p != nil && p.agreed == old {
@@ -43,8 +44,8 @@ func (t *Trainer) replace(old, s *Settings) bool {
 	return swapped
 }
 
-// agree finds the settings of the step that begins, as "Settings of several processes"
-// says.
+// agree finds the settings of the step that begins, see "Settings of several
+// processes".
 func (t *Trainer) agree() error {
 	p := t.parallel
 	if p == nil {
@@ -60,8 +61,8 @@ func (t *Trainer) agree() error {
 	return t.follow()
 }
 
-// follow takes over the settings of the rank where they were changed, if all can use
-// them.
+// follow takes over the settings of the rank that changed them, if all ranks can
+// use them.
 func (t *Trainer) follow() error {
 	p := t.parallel
 	from, before := p.changed, p.agreed
@@ -113,9 +114,9 @@ func (s Settings) decoded(text []byte) (Settings, error) {
 	return s.withAll(values)
 }
 
-// usable returns settings as a step of this process can use them. It fails when they do
-// not fit the run, or a rehearsal says that memory would run out: a step that fails in
-// one process cannot be taken back in all.
+// usable returns settings as a step of this process can use them. It fails if
+// they do not fit the run, or if a rehearsal runs out of memory, because a step
+// that fails in one process cannot be taken back in all.
 func (t *Trainer) usable(s Settings) (Settings, error) {
 	s, err := t.settle(s)
 	if err != nil || t.config.Build == nil || fmt.Sprint(s.memory()) == fmt.Sprint(t.parallel.agreed.memory()) {
@@ -132,8 +133,8 @@ func (t *Trainer) usable(s Settings) (Settings, error) {
 	return s, err
 }
 
-// refusal returns what the lowest rank that cannot use some settings says of them, in
-// all processes, and "" where all can.
+// refusal returns the reason of the lowest rank that cannot use the settings, the
+// same in all processes. It returns "" if all ranks can use them.
 func (p *parallel) refusal(unfit error) (reason string, err error) {
 	size, rank := p.group.Size(), p.group.Rank()
 	votes := p.rows[:size]
@@ -154,8 +155,8 @@ func (p *parallel) refusal(unfit error) (reason string, err error) {
 	return "", nil
 }
 
-// adopt has settings that all use stand in the place of those that they come after.
-// What was changed here meanwhile stays wanted, and is what all hear of next.
+// adopt replaces the settings before by s, which all processes use. A change made
+// here meanwhile stays wanted, and the other processes learn of it next.
 func (t *Trainer) adopt(before, s *Settings) {
 	for {
 		old, now := t.settings.Load(), s
@@ -180,7 +181,7 @@ func (t *Trainer) adopt(before, s *Settings) {
 	}
 }
 
-// wantedChanges returns what was asked for that differs.
+// wantedChanges returns the wanted settings that differ.
 func wantedChanges(before, now *Settings) []trace.Value {
 	a, b := before.asked(), now.asked()
 	return changes(&a, &b)

@@ -12,27 +12,29 @@ import (
 
 // # A budget
 //
-// Settings with a budget are two: those that are wanted, and those that a step uses,
-// which [Plan.Within] has chosen so that the device reserves no more. They are chosen
-// when settings change, by whoever changes them, and by the trainer when its batches
-// grow, when it has timed its layers, and when memory ran out in a step, which is then
-// taken again. Without the budget what was wanted holds again. The batch of a step and
-// its loss stay what they are.
+// Settings with a budget exist twice: the wanted settings, and the settings that
+// a step uses. [Plan.Within] chooses the latter so that the device reserves no
+// more than the budget. The goroutine that changes settings makes the choice. The
+// trainer chooses again when its batches grow, when it has timed its layers, and
+// when memory ran out in a step, which it then takes again. When the budget goes,
+// the wanted settings hold again. The batch of a step and its loss do not change.
 //
-// The allocator's limit is what holds the budget; rehearsals see to it that no step
-// runs into it.
+// The allocator's limit enforces the budget; rehearsals make sure that no step
+// reaches it.
 
-// fitted is what came of the settings that were wanted. It never changes.
+// fitted describes how the wanted settings were fitted to the budget. It never
+// changes.
 type fitted struct {
 	wanted Settings // before they were changed for the budget
 	key    string   // what the changes depend on
 	room   int64    // for rehearsals: less than the budget once memory ran out
-	// stood are the values that were shown in the place of wanted ones: whoever goes
-	// back to one of them wants what it stood for.
+	// stood maps each value shown in the place of a wanted one to the wanted
+	// value. A user who goes back to the shown value wants the value that it
+	// stood for.
 	stood map[trace.Value]string
 }
 
-// asked returns the settings that are wanted.
+// asked returns the wanted settings.
 func (s Settings) asked() Settings {
 	if s.fitted != nil {
 		stood := s.fitted.stood
@@ -48,8 +50,8 @@ func (s Settings) free() Settings {
 	return s
 }
 
-// Budgeted returns the plan with its settings changed as their budget takes it, if
-// they have one. The error is a [TooSmallError] when nothing is enough.
+// Budgeted returns the plan with its settings changed to fit their budget, if
+// they have one. The error is a [TooSmallError] if no change is enough.
 func (p Plan) Budgeted(ctx context.Context) (Plan, error) {
 	wanted := p.Settings
 	if wanted.Budget == 0 || wanted.fitted != nil {
@@ -63,7 +65,8 @@ func (p Plan) Budgeted(ctx context.Context) (Plan, error) {
 	return p, err
 }
 
-// choose returns wanted settings with changes that keep them within so many bytes.
+// choose returns the wanted settings with changes that keep a run within room
+// bytes.
 func (p Plan) choose(wanted Settings, list []trace.Value, room int64) (Settings, error) {
 	stood := make(map[trace.Value]string)
 	maps.Copy(stood, wanted.stood)
@@ -82,12 +85,12 @@ func (p Plan) choose(wanted Settings, list []trace.Value, room int64) (Settings,
 	return chosen, nil
 }
 
-// choiceKey is all that the choice for wanted settings depends on.
+// choiceKey returns everything that the choice for wanted settings depends on.
 func (p Plan) choiceKey(wanted Settings, room int64) string {
 	return fmt.Sprint(p.Spec, wanted.memory(), room, p.times != nil)
 }
 
-// budget is what a trainer knows of its own.
+// budget holds a trainer's state of its memory budget.
 type budget struct {
 	mu     sync.Mutex
 	known  map[string][]trace.Value // changes, by what they depend on
@@ -97,7 +100,7 @@ type budget struct {
 	before bool                     // those were chosen before layers were timed
 }
 
-// room is what there is of a budget.
+// room returns the bytes of a budget that are left.
 func (b *budget) room(bytes int64) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +113,7 @@ func (b *budget) room(bytes int64) int64 {
 // choosingTime is how long a choice may take.
 const choosingTime = time.Minute
 
-// choiceOf returns settings with what must be changed for their budget. Safe for
+// choiceOf returns settings with the changes that their budget needs. Safe for
 // concurrent use.
 func (t *Trainer) choiceOf(s Settings) (Settings, error) {
 	if t.config.Build == nil {
@@ -144,8 +147,8 @@ func (t *Trainer) choiceOf(s Settings) (Settings, error) {
 	return p.choose(wanted, list, room)
 }
 
-// changes returns the settings that differ. Of the two ways to say in what parts a
-// batch runs it is the one that is used.
+// changes returns the settings that differ. Of MicroBatch and Accumulate it
+// returns the one that is used.
 func changes(before, now *Settings) (list []trace.Value) {
 	for _, k := range settingKeys {
 		v := k.get(now)

@@ -17,9 +17,9 @@ type Adjustment struct {
 	Why     string // in some words
 }
 
-// queueWithin is Queue within a budget. It fails with a [TooSmallError] when batches
-// have grown and cannot be made to fit, and with an [OutOfMemoryError] when nothing
-// helps.
+// queueWithin is Queue within a budget. It fails with a [TooSmallError] if
+// batches have grown and no choice fits, and with an [OutOfMemoryError] if memory
+// ran out and no other choice is left.
 func (t *Trainer) queueWithin(ctx context.Context) (*Queued, error) {
 	var ranOut error // in this step; nil when memory did not
 	for {
@@ -41,7 +41,7 @@ func (t *Trainer) queueWithin(ctx context.Context) (*Queued, error) {
 	}
 }
 
-// keep makes the settings of the next step fit.
+// keep makes the settings of the next step fit the budget.
 func (t *Trainer) keep(ctx context.Context) error {
 	for {
 		old := t.next()
@@ -59,7 +59,7 @@ func (t *Trainer) keep(ctx context.Context) error {
 	}
 }
 
-// tell says what is changed for the budget that was not before the last step, and why.
+// tell reports the changes for the budget since the last step, and their reason.
 func (t *Trainer) tell(ctx context.Context, s Settings) (err error) {
 	b, before := &t.budget, s.fitted.wanted.free()
 	if b.told != nil {
@@ -85,7 +85,7 @@ func (t *Trainer) tell(ctx context.Context, s Settings) (err error) {
 	return nil
 }
 
-// whyAdjusted says why settings do not stay what they were.
+// whyAdjusted returns the reason for a change of settings.
 func (t *Trainer) whyAdjusted(ctx context.Context, before, s Settings) (string, error) {
 	p := t.plan()
 	p.Settings, p.Allocator.Limit = before, s.fitted.room
@@ -103,9 +103,9 @@ func (t *Trainer) whyAdjusted(ctx context.Context, before, s Settings) (string, 
 	return fmt.Sprintf("%s would be reserved of %s", quantity.Bytes(needs.Memory.PeakReserved), quantity.Exact(s.Budget)), nil
 }
 
-// shrink leaves rehearsals less room when memory has run out in a step that they
-// say fits: something else has taken what is missing. It reports whether there is
-// anything else to choose.
+// shrink gives rehearsals less room when memory ran out in a step that fits
+// according to them, because something else took the missing memory. It reports
+// whether there is another choice.
 func (t *Trainer) shrink(ctx context.Context, oom *OutOfMemoryError) bool {
 	s := t.settings.Load()
 	if s.fitted == nil {
@@ -127,8 +127,8 @@ func (t *Trainer) shrink(ctx context.Context, oom *OutOfMemoryError) bool {
 	return room > 0
 }
 
-// hold has the device reserve no more than a budget, if there is one. What it keeps
-// for nothing goes back first.
+// hold limits what the device reserves to a budget, if there is one. The device
+// first gives back its unused memory.
 func (t *Trainer) hold(bytes int64) {
 	memory := t.config.Device.Memory()
 	if bytes == 0 {

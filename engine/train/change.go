@@ -11,9 +11,9 @@ import (
 // Settings returns the settings of the next step. Safe for concurrent use.
 func (t *Trainer) Settings() Settings { return *t.settings.Load() }
 
-// Set has the next step use other settings, and the ones after it. It fails,
-// and changes nothing, when they fit neither the batch nor the model, or ask for a
-// plan that there is not. Safe for concurrent use.
+// Set changes the settings of the next step and the ones after it. It fails, and
+// changes nothing, if the settings do not fit the batch or the model, or if they
+// ask for a plan that does not exist. Safe for concurrent use.
 func (t *Trainer) Set(s Settings) error {
 	s, err := t.settle(s)
 	if err == nil {
@@ -22,9 +22,9 @@ func (t *Trainer) Set(s Settings) error {
 	return err
 }
 
-// Change has the next step use another value of one setting, and leaves what
-// others change at the same time as they want it; or has an [Action] done. The
-// error says what may be given. Safe for concurrent use.
+// Change changes one setting for the next step, or requests an [Action]. Changes
+// that other goroutines make to other settings at the same time stay. The error
+// names the possible values. Safe for concurrent use.
 func (t *Trainer) Change(key, value string) error {
 	if key == actionKey {
 		a, err := ParseAction(value)
@@ -56,7 +56,7 @@ func (t *Trainer) with(s *Settings, key, value string) (Settings, error) {
 
 func (t *Trainer) filled(s Settings) Settings { return s.filled(t.config.Batch) }
 
-// has reports whether a setting can change anything in this run.
+// has reports whether a setting has an effect in this run.
 func (t *Trainer) has(key string) bool {
 	switch key {
 	case mainCopiesKey:
@@ -77,8 +77,8 @@ func (t *Trainer) has(key string) bool {
 	return true
 }
 
-// Options returns what may be changed that would change something, and the values of
-// the next step. Safe for concurrent use.
+// Options returns the settings that have an effect in this run, with the values
+// of the next step. Safe for concurrent use.
 func (t *Trainer) Options() []trace.Option {
 	s := t.filled(t.Settings())
 	list := make([]trace.Option, 0, len(settingKeys)+1)

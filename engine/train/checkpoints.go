@@ -15,12 +15,13 @@ import (
 
 // # Plans of checkpoints
 //
-// Which layers a plan computes again is solved by package recompute from what
-// rehearsals say: one for each way to run all blocks. A block can be kept, be
-// computed again as a whole, or in its larger parts. The bytes are exact. The
-// time to compute a layer again is that of its forward pass, measured in this
-// run; before there is one, and on a device whose host does not know how long it
-// takes, it is what [work] says. What comes of it is rehearsed before it is used.
+// Package recompute finds the layers that a plan computes again. Its input comes
+// from rehearsals: one for each way to run all blocks. A block can be kept, or be
+// computed again as a whole or in its larger parts. The bytes are exact. The time
+// to compute a layer again is that of its forward pass, measured in this run.
+// Without a measurement, and on a device whose host does not know how long the
+// work takes, [work] estimates it. The trainer rehearses the result before using
+// it.
 
 // checkpoints returns the names of the layers that the plan of the settings
 // computes again.
@@ -59,10 +60,10 @@ func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
 	}
 }
 
-// planError says that no choice of layers keeps a step within a plan's limit.
+// planError says that a step exceeds a plan's limit for every choice of layers.
 type planError struct{ limit, least int64 }
 
-// Error names the least.
+// Error names the least number of bytes that is enough.
 func (e *planError) Error() string {
 	return fmt.Sprintf("checkpoint plan=%s: a step takes %s at least", quantity.Exact(e.limit), quantity.Bytes(e.least))
 }
@@ -92,7 +93,7 @@ func blocks(model nn.Module) (list [][][]string) {
 // mostParts is how many parts of a block are chosen from.
 const mostParts = 3
 
-// asWhole is the way to run a block in which all of it is computed again.
+// asWhole is the way to run a block that computes all of it again.
 const asWhole = 1
 
 // ways returns the ways to run a block: kept, as a whole, and every choice of its
@@ -117,7 +118,7 @@ func ways(path string, m nn.Module) [][]string {
 	return list
 }
 
-// profile is what a step needs in every way to run its blocks.
+// profile holds the memory that a step needs for every way to run its blocks.
 type profile struct {
 	blocks [][][]string
 	levels []levels // by way, of a step whose blocks all run in it, or are kept if they have it not
@@ -173,7 +174,7 @@ func (f *profile) layersOf(way int) (names []string) {
 	return names
 }
 
-// problem is what is to be solved, but for the limit.
+// problem returns the problem for package recompute, without the limit.
 func (f *profile) problem(times map[string]int64) recompute.Problem {
 	last := len(f.blocks)
 	p := recompute.Problem{Blocks: make([][]recompute.Choice, last)}
@@ -263,8 +264,8 @@ func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int6
 	return w.levels, peak, nil
 }
 
-// hook has the blocks watched, and them only: gradients that a hook looks at take memory
-// that they do not take otherwise.
+// hook watches the blocks, and no other modules, because a hook on a gradient
+// makes it take memory that it does not take otherwise.
 func (t *Trainer) hook(w *watch) (remove func()) {
 	var list []func()
 	t.ctx.Name(t.config.Model, "") // before its parts, which are named from it
@@ -280,8 +281,8 @@ func (t *Trainer) hook(w *watch) (remove func()) {
 	}
 }
 
-// watch notes the levels of a step. At every moment of it, what is kept is what
-// the blocks before a certain one keep.
+// watch notes the levels of a step. At every moment of a step, the kept memory is
+// that of the blocks before the current one.
 type watch struct {
 	levels
 	memory *alloc.Allocator

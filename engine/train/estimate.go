@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Plan is a run that has not begun.
+// Plan describes a run that has not begun.
 type Plan struct {
 	// Build makes the model on a device, see [nn.Build].
 	Build    func(d *tensor.Device) (nn.Module, error)
@@ -24,23 +24,24 @@ type Plan struct {
 	// Group is the processes that train together, as in [Config]: the rehearsal takes
 	// only its size.
 	Group collective.Group
-	// Sharding is how many processes there are, of which one is rehearsed.
+	// Sharding says how many processes there are, and what they divide. One of
+	// them is rehearsed.
 	Sharding Sharding
 	// Allocator is how its allocator is set up.
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
 	Capacity int64
-	// times are of the forward passes of layers, by name, where they are known.
+	// times are the known times of layers' forward passes, by name.
 	times map[string]int64
 }
 
-// Estimate is what a step will need.
+// Estimate is the memory and the work that a step will need.
 type Estimate struct {
 	Memory     Memory
 	Parameters int64 // their number
-	// Layers are what each layer will do; the times mean nothing.
+	// Layers describes the work of each layer; the times mean nothing.
 	Layers []nn.Layer
-	// Work is what the step has to do.
+	// Work counts the computations of the step.
 	Work dry.Work
 }
 
@@ -48,10 +49,10 @@ type Estimate struct {
 // first has left, as all later ones do.
 const estimatedSteps = 2
 
-// Estimate runs the plan's steps on a device that computes nothing: the same
-// code asks an allocator of the same kind for the same bytes. It fails as the
-// steps would fail, with an [OutOfMemoryError] when the capacity is too small, and with
-// a [TooSmallError] when the settings' budget is.
+// Estimate runs the plan's steps on a device that computes nothing: the same code
+// asks an allocator of the same kind for the same bytes. It fails as the steps
+// would fail: with an [OutOfMemoryError] if the capacity is too small, and with a
+// [TooSmallError] if the settings' budget is too small.
 func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 	p, err := p.Budgeted(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 }
 
 // rehearse runs steps with one group of settings after the other, as one run
-// whose settings are changed, and returns what the last step of each needed.
+// whose settings change. It returns what the last step of each group needed.
 func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate, err error) {
 	if p.Sharding.Ranks > 1 {
 		groups = slices.Clone(groups)
@@ -101,7 +102,7 @@ func (p *Plan) group() collective.Group {
 	return nil
 }
 
-// stage has f use a trainer of the plan on a device that computes nothing.
+// stage calls f with a trainer of the plan on a device that computes nothing.
 func (p Plan) stage(f func(t *Trainer) error) error {
 	o := p.Allocator
 	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, alloc.StacksNone

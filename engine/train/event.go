@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Event says what one step did.
+// Event is the result of one step.
 type Event struct {
 	Step     int64   // counted from 1
 	Loss     float64 // mean over the batch, before the step
@@ -15,7 +15,7 @@ type Event struct {
 	GradNorm float64 // before clipping; 0 without clipping
 	Tokens   int64   // targets of the batch
 	Duration time.Duration
-	// Skipped says that gradients overflowed, and nothing was changed.
+	// Skipped says that gradients overflowed, so the step changed nothing.
 	Skipped  bool
 	Settings Settings // of this step, with MicroBatch and Accumulate both filled in
 	Action   Action   // done when it had ended

@@ -8,16 +8,17 @@ import (
 	"github.com/memtop/memtop/engine/alloc"
 )
 
-// OutOfMemoryError says that the device had no memory for what was asked.
+// OutOfMemoryError says that the device did not have the requested memory.
 type OutOfMemoryError struct {
 	Doing string // "setting up", or the step, as "step 12"; with the rank, of several
-	// Snapshot is the file with the state of memory at that moment, "" when
-	// none was wanted.
+	// Snapshot is the file with the state of memory at that moment, "" if none
+	// was requested.
 	Snapshot string
 	// SnapshotErr says why it could not be saved.
 	SnapshotErr error
 	Err         *alloc.OOMError
-	// Lost says that the optimizer had begun: the step cannot be taken again.
+	// Lost says that the optimizer had begun to change parameters, so the step
+	// cannot be taken again.
 	Lost bool
 }
 
@@ -36,15 +37,15 @@ func (e *OutOfMemoryError) Error() string {
 // Unwrap returns the allocator's error.
 func (e *OutOfMemoryError) Unwrap() error { return e.Err }
 
-// toldOOM is called by the allocator, while everything is still in place.
+// The allocator calls toldOOM before anything is released.
 func (t *Trainer) toldOOM(e *alloc.OOMError) {
 	if t.config.SaveOOM != nil {
 		t.saved, t.savedErr = t.config.SaveOOM(e)
 	}
 }
 
-// failed turns what an operation failed with into what a caller can use. It names the
-// rank, of several.
+// failed converts the failure of an operation into an error for the caller. If
+// there are several ranks, the error names this one.
 func (t *Trainer) failed(err error, doing string) error {
 	if p := t.parallel; p != nil {
 		doing = fmt.Sprintf("rank %d: %s", p.group.Rank(), doing)
@@ -58,8 +59,8 @@ func (t *Trainer) failed(err error, doing string) error {
 	return err
 }
 
-// OutOfMemory returns an [OutOfMemoryError] if that is what err is about, and
-// else err with what was being done.
+// OutOfMemory returns an [OutOfMemoryError] if err is about missing memory, else
+// err with the description of the work.
 func OutOfMemory(err error, doing string) error {
 	var oom *alloc.OOMError
 	if errors.As(err, &oom) {

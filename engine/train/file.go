@@ -32,7 +32,8 @@ const (
 	maxDescribed = 64 << 20 // bytes of the description
 )
 
-// DamagedError says that a file is not a whole saved run, or not of the model at hand.
+// DamagedError says that a file is not a whole saved run, or not a run of this
+// model.
 type DamagedError struct {
 	Path, Reason string
 }
@@ -49,7 +50,7 @@ type described struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// writeWhole writes something and the digest of it.
+// writeWhole calls write and then writes the digest of its output.
 func writeWhole(w io.Writer, write func(io.Writer) error) error {
 	digest := sha256.New()
 	if err := write(io.MultiWriter(w, digest)); err != nil {
@@ -59,7 +60,7 @@ func writeWhole(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// writeDescription writes what stands before the tensors.
+// writeDescription writes the part of the file before the tensors.
 func writeDescription(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -91,8 +92,8 @@ func readWhole(path string, v any) (f *os.File, tensors int64, err error) {
 	return f, tensors, nil
 }
 
-// checkOrdinary refuses what is no file with a beginning and an end. It looks
-// before the file is opened, because opening a pipe waits for a writer.
+// checkOrdinary refuses a path that is not a regular file. It checks before the
+// file is opened, because opening a pipe waits for a writer.
 func checkOrdinary(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -13,8 +13,8 @@ type Remedy struct {
 	Needs   Estimate      // with them
 }
 
-// Fits says whether the plan runs within its capacity, and what a step needs:
-// where it does not fit, what it would take without the limit.
+// Fits reports whether the plan runs within its capacity, and what a step needs.
+// If the plan does not fit, these are the needs without the limit.
 func (p Plan) Fits(ctx context.Context) (needs Estimate, fits bool, err error) {
 	if needs, fits, err = p.Runs(ctx); err != nil || fits {
 		return needs, fits, err
@@ -23,8 +23,8 @@ func (p Plan) Fits(ctx context.Context) (needs Estimate, fits bool, err error) {
 	return needs, false, err
 }
 
-// Runs says whether the plan runs within its capacity, and what a step needs if it
-// does.
+// Runs reports whether the plan runs within its capacity, and, if so, what a step
+// needs.
 func (p Plan) Runs(ctx context.Context) (needs Estimate, runs bool, err error) {
 	needs, err = p.Estimate(ctx)
 	if errors.As(err, new(*OutOfMemoryError)) {
@@ -33,7 +33,7 @@ func (p Plan) Runs(ctx context.Context) (needs Estimate, runs bool, err error) {
 	return needs, err == nil, err
 }
 
-// unlimited is the plan where memory has no end.
+// unlimited returns the plan with unlimited memory.
 func (p Plan) unlimited() Plan {
 	p.Capacity, p.Allocator.Limit, p.Settings = 0, 0, p.Settings.free()
 	return p

@@ -9,19 +9,21 @@ import (
 
 // # Headroom
 //
-// How many samples fit at a time is found as it would be found by trying: steps with
-// more and more of them are rehearsed on a memory of the given size, whose allocator
-// cuts and keeps blocks as the real one does, until one runs out of memory. A batch
-// stays as many parts as it is now. The parts that a step's peak is made of, a fixed
-// one and one for each sample, are the line through two of these rehearsals.
+// The trainer finds by trying how many samples fit at a time. It rehearses steps
+// with more and more samples on a memory of the given size until one runs out of
+// memory. The allocator of the rehearsal splits and caches blocks as the real one
+// does. The number of parts of a batch does not change. A step's peak has a fixed
+// part and a part for each sample: they come from the line through two of these
+// rehearsals.
 
 // mostSamples bounds the search.
 const mostSamples = 1 << 20
 
-// Headroom says how many samples at a time fit into so many bytes of memory, 0 for
-// all that the device has, in a run that begins with the given changes. It fails
-// when a value is none, when Config.Build is not given, or when it is not known how
-// much memory the device has. Safe for concurrent use, as Predict is.
+// Headroom returns how many samples at a time fit into the given bytes of memory,
+// in a run that begins with the given changes. 0 bytes means all memory of the
+// device. Headroom fails if a value is invalid, if Config.Build is not given, or
+// if the memory of the device is not known. Safe for concurrent use, as Predict
+// is.
 func (t *Trainer) Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
 	_, then, err := t.changed(changes)
 	switch {
@@ -55,7 +57,7 @@ type search struct {
 	parts    int // of a batch
 }
 
-// of is the run with n samples at a time.
+// of returns the run with n samples at a time.
 func (s *search) of(n int, capacity int64) Plan {
 	p := s.plan
 	p.Batch, p.Capacity, p.Settings = n*s.parts, capacity, s.settings
@@ -63,7 +65,7 @@ func (s *search) of(n int, capacity int64) Plan {
 	return p
 }
 
-// step rehearses steps with n samples at a time in memory without end.
+// step rehearses steps with n samples at a time in unlimited memory.
 func (s *search) step(ctx context.Context, n int) (Memory, error) {
 	e, err := s.of(n, 0).Estimate(ctx)
 	return e.Memory, err
@@ -90,9 +92,10 @@ func (s *search) headroom(ctx context.Context, now int, capacity int64) (*trace.
 	return h, err
 }
 
-// most returns how many samples fit, 0 when not even one does: twice as many as now,
-// and so on, until too many are found, and then what is between. Segments have few
-// sizes, so of more samples than that some may fit by chance.
+// most returns how many samples fit, 0 if not even one does. It doubles the
+// present number until the samples do not fit, and then searches between the last
+// two numbers. Segments have few sizes, so a larger number may still fit by
+// chance.
 func most(now int, fits func(n int) (bool, error)) (int, error) {
 	good, bad := 0, 0
 	for n := now; bad == 0 || bad-good > 1; {

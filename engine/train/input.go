@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// fit makes room on the device for batches of a kind. Nearly always it is there
-// already; sequences that grow are the exception.
+// fit makes room on the device for batches of a kind. The room is nearly always
+// there already; sequences that grow are the exception.
 func (t *Trainer) fit(s data.Spec) {
 	t.input = t.field(t.input, s.Input, "input")
 	t.target = t.field(t.target, s.Target, "target")
@@ -20,8 +20,8 @@ func (t *Trainer) fit(s data.Spec) {
 
 func sameField(a, b data.Field) bool { return a.DType == b.DType && slices.Equal(a.Shape, b.Shape) }
 
-// field returns old if a batch's part of that kind fits in it exactly, or else
-// something in its place. When there is no memory for that, old stays.
+// field returns old if a batch's part of that kind fits in it exactly, else a new
+// tensor in its place. If there is no memory for a new tensor, old stays.
 func (t *Trainer) field(old *tensor.Tensor, f data.Field, role string) *tensor.Tensor {
 	shape := append(tensor.Shape{t.config.Batch}, f.Shape...)
 	if old != nil && old.DType() == f.DType && old.Shape().Equal(shape) {

@@ -22,11 +22,11 @@ type setting struct {
 	set     func(*Settings, string) error
 }
 
-// settingKeys are all parts, in the order in which they are shown. The last
-// word on what a key is called and what it takes.
+// settingKeys are all settings, in the order in which they are shown. They define
+// the key and the values of each.
 var settingKeys = slices.Concat(memoryKeys, neutralKeys)
 
-// memoryKeys are the parts on which depends what a step needs.
+// memoryKeys are the settings that change the memory that a step needs.
 var memoryKeys = []setting{
 	parsed("checkpoint", "`policy` for what to recompute instead of keeping; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within SIZE",
 		[]string{"none", "block", "sqrt", "selective", "plan"}, true, func(s *Settings) *nn.Policy { return &s.Checkpoint }, nn.ParsePolicy),
@@ -103,7 +103,7 @@ var memoryKeys = []setting{
 	},
 }
 
-// neutralKeys are the parts with any value of which a step needs the same memory.
+// neutralKeys are the settings that do not change the memory that a step needs.
 var neutralKeys = []setting{
 	{
 		"lr", "learning `rate`, before the schedule; by default one that suits the optimizer", nil, true,
@@ -133,13 +133,14 @@ const lossKey = "loss"
 // shardKey is the setting that only runs of several processes have.
 const shardKey = "shard"
 
-// residualKey is the setting that only models have whose blocks add to one sum.
+// residualKey is the setting that only models with a residual stream have.
 const residualKey = "residual"
 
 // vocabKey is the setting that only models with a head for a vocabulary have.
 const vocabKey = "pad_vocab"
 
-// graphsKey is the setting that only devices have which can queue a step at once.
+// graphsKey is the setting that only devices that can queue a whole step at once
+// have.
 const graphsKey = "graphs"
 
 // parsed is a setting with a text that is parsed.
@@ -176,8 +177,8 @@ func switchKey(key, about string, of func(s *Settings) *bool) setting {
 	}
 }
 
-// setOptimizer changes the optimizer, and the learning rate with it when that is
-// still the old optimizer's default.
+// setOptimizer changes the optimizer. It also changes the learning rate if that
+// is still the old optimizer's default.
 func setOptimizer(s *Settings, v string) error {
 	kind, err := optim.ParseKind(v)
 	if err != nil || kind == s.Optimizer.Kind {

@@ -11,8 +11,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Leak is a mistake to make on purpose, in every step: to show what it looks
-// like, and to test that it is found.
+// Leak is a mistake that the trainer makes on purpose in every step, to show how
+// a leak looks and to test that it is found.
 type Leak uint8
 
 // The mistakes.
@@ -38,7 +38,7 @@ func ParseLeak(name string) (Leak, error) {
 	return 0, fmt.Errorf("leak %q: want activations, cache, gradients or handle", name)
 }
 
-// leaks holds what planted mistakes have kept so far.
+// leaks holds everything that planted mistakes have kept so far.
 type leaks struct {
 	answers   []*tensor.Tensor
 	cache     map[int64]*tensor.Tensor
@@ -48,8 +48,8 @@ type leaks struct {
 // cacheEntry is the number of elements of an entry of the leaking cache.
 const cacheEntry = 4096
 
-// Plant makes a mistake part of every step from now on. What it keeps is given
-// back by Close, except for lost handles, which cannot be reached.
+// Plant makes a mistake part of every step from now on. Close releases the memory
+// that it keeps, except for lost handles, which cannot be reached.
 func (t *Trainer) Plant(l Leak) {
 	switch l {
 	case LeakActivations:

@@ -6,25 +6,26 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Memory is where the device's memory is at one moment, and at the highest
-// moment of the last step. All numbers are bytes.
+// Memory says what the device's memory is used for at one moment, and at the
+// highest moment of the last step. All numbers are bytes.
 type Memory struct {
 	Allocated, Reserved         int64
 	PeakAllocated, PeakReserved int64
 	// Now adds up to Reserved, see [alloc.Breakdown].
 	Now alloc.Breakdown
-	// AtPeak is what was requested, by category, when Allocated was highest.
+	// AtPeak is the requested bytes, by category, when Allocated was highest.
 	AtPeak [trace.CategoryCount]int64
-	// Highest is the most that was requested of each category by itself, whose
-	// highest moments differ.
+	// Highest is the most requested bytes of each category by itself. The
+	// categories have different highest moments.
 	Highest [trace.CategoryCount]int64
-	// Host is what was requested of the host, by category, when that was most, and
-	// HostReserved the most that its allocator had taken for it.
+	// Host is the requested bytes of the host, by category, when their sum was
+	// highest. HostReserved is the most that the host's allocator had reserved
+	// for it.
 	Host         [trace.CategoryCount]int64
 	HostReserved int64
 }
 
-// memoryOf is ReadMemory with what the host has for the device.
+// memoryOf is ReadMemory, with the host's memory for the device added.
 func memoryOf(d *tensor.Device) Memory {
 	m := ReadMemory(d.Memory())
 	if h := d.HostMemory(); h != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// makeMissing makes what the config leaves to the trainer, which Close releases.
+// makeMissing makes the parts that the config leaves to the trainer; Close
+// releases them.
 func (t *Trainer) makeMissing() error {
 	c := &t.config
 	if c.Loss == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Offload says what lives in the host's memory instead of the device's while it
-// is not used. The zero value is nothing.
+// Offload says which tensors live in the host's memory instead of the device's
+// while they are not used. The zero value offloads nothing.
 type Offload struct {
 	Optimizer   bool   // state, and the step itself, which the processor computes
 	Gradients   bool   // of parameters, from the moment they are complete
@@ -78,8 +78,8 @@ func (o Offload) String() string {
 }
 
 // ParseOffload is the inverse of Offload.String. The parts may be in any order,
-// and commas may join them as well. What is not the name of a part is one more
-// layer of the part before.
+// and commas may join them as well. A word that is not the name of a part is one
+// more layer of the part before.
 func ParseOffload(text string) (Offload, error) {
 	var o Offload
 	if text == "none" {
@@ -122,8 +122,8 @@ func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
 	return opened, true
 }
 
-// offload has the step that begins use the host for what o says. When that
-// changes, the host's allocator gives back what it keeps for nothing.
+// offload applies the settings' Offload to the step that begins. If it changes,
+// the host's allocator gives back its unused memory.
 func (t *Trainer) offload(s *Settings) {
 	o, h := s.Offload, t.homes(s)
 	if d := t.config.Device; o != t.current.Offload && d.HostMemory() != nil {

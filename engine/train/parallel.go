@@ -9,22 +9,23 @@ import (
 
 // # Data parallel
 //
-// Each process of a group trains on its part of a batch with all parameters. The mean
-// of the processes' gradients is what one process would have had of the whole batch.
-// Gradients are summed in flat buckets, while the backward pass goes on, as in Li et
-// al. 2020, "PyTorch Distributed".
+// Each process of a group trains on its part of a batch with all parameters. The
+// mean of the processes' gradients equals the gradient of the whole batch in one
+// process. Gradients are summed in flat buckets while the backward pass runs, as
+// in Li et al. 2020, "PyTorch Distributed".
 
-// bucketBytes is how much a bucket holds at most, unless one gradient is larger:
-// PyTorch's default. bucketsAtLeast is in how many the gradients of a small model go, about: the
-// sum of one goes on beside the backward pass that fills the next.
+// bucketBytes is the most that a bucket holds, unless one gradient is larger:
+// PyTorch's default. bucketsAtLeast is about the number of buckets for a small
+// model, so that the sum of one bucket runs while the backward pass fills the
+// next.
 const (
 	bucketBytes    = 25 << 20
 	bucketsAtLeast = 8
 )
 
-// ranksLayer is what memory is shown under that no layer of the model has, but the
-// processes together. What it is for is one of the categories that there are: a bucket
-// is gradients, and what is only sent is workspace.
+// ranksLayer is the layer name of memory that belongs to the exchange between
+// processes and to no layer of the model. It uses the existing categories: a
+// bucket is gradients, and memory that is only sent is workspace.
 const ranksLayer = "ranks"
 
 // bucketAlign is the number of elements to which gradients in a bucket are aligned.
@@ -42,8 +43,8 @@ type parallel struct {
 	changed int       // the rank whose settings were changed since, or noRank
 	action  Action    // of all processes, when the next step has ended
 	ends    bool      // a process is to end
-	// What is exchanged besides gradients. It lies here because a group needs memory
-	// that stays where it is, which that of a function need not.
+	// Numbers that are exchanged besides gradients. They are fields because a
+	// group needs memory that does not move, and a function's stack may move.
 	rows  []float64
 	times []float64 // of layers; made when they are known
 }
@@ -58,8 +59,9 @@ type sum struct {
 type bucket struct {
 	places   map[*autograd.Variable]int // the first element of each
 	elements int
-	// full is how many times a backward pass adds to the bucket's gradients, 0 where
-	// that is not known: a layer that runs twice, or under checkpoints, adds twice.
+	// full is how many times a backward pass adds to the bucket's gradients, 0 if
+	// that is not known: a layer that runs twice, or under checkpoints, adds
+	// twice.
 	full, given int
 	flat        *tensor.Tensor // nil until a gradient is there
 	sum         collective.Pending
@@ -82,7 +84,7 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	return p
 }
 
-// place gives a parameter its place in a bucket of so many bytes at most.
+// place gives a parameter its place in a bucket of at most the given bytes.
 func (p *parallel) place(v *autograd.Variable, most int64) {
 	n := (v.Data().Size() + bucketAlign - 1) / bucketAlign * bucketAlign
 	fits := func(b *bucket) bool {
@@ -98,7 +100,7 @@ func (p *parallel) place(v *autograd.Variable, most int64) {
 	v.OnGrad(p.take)
 }
 
-// take is called when a gradient was added to.
+// take is called after each addition to a gradient.
 func (p *parallel) take(v *autograd.Variable) {
 	if p == nil || !p.last {
 		return
@@ -111,7 +113,8 @@ func (p *parallel) take(v *autograd.Variable) {
 	}
 }
 
-// put moves a gradient to its place. It is there already when it was added to twice.
+// put moves a gradient to its place in the bucket. After a second addition it is
+// there already.
 func (b *bucket) put(v *autograd.Variable) {
 	g := v.Grad()
 	if b.flat == nil {
@@ -127,7 +130,7 @@ func (b *bucket) put(v *autograd.Variable) {
 	v.ReplaceGrad(view)
 }
 
-// begin has the next bucket summed.
+// begin starts the sum of the next bucket.
 func (p *parallel) begin() {
 	b := p.buckets[p.next]
 	p.next++
@@ -136,7 +139,7 @@ func (p *parallel) begin() {
 	}
 }
 
-// where returns the group for what lies where a tensor does: offloaded gradients are on
+// where returns the group for the device of a tensor: offloaded gradients are on
 // the host.
 func (p *parallel) where(t *tensor.Tensor) collective.Group {
 	if t.Device().IsHost() {
@@ -145,7 +148,8 @@ func (p *parallel) where(t *tensor.Tensor) collective.Group {
 	return p.group
 }
 
-// lose has the loss of a part of the batch summed. It reads it when the step is done.
+// lose starts the sum of the loss of a part of the batch. The result is read when
+// the step is done.
 func (p *parallel) lose(loss *tensor.Tensor) {
 	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Layer: ranksLayer, Role: "communication workspace"})
 	p.losses = append(p.losses, sum{own, p.group.AllReduce(own.Array())})
@@ -170,15 +174,15 @@ func (p *parallel) finish() (losses []*tensor.Pending) {
 	return losses
 }
 
-// mean makes a sum over the processes a mean.
+// mean turns a sum over the processes into a mean.
 func (p *parallel) mean(s sum) {
 	tensor.Fail(s.pending.Wait(), "summing over ranks")
 	a := s.of.Array()
 	s.of.Device().Backend().Scale(a, a, 1/float64(p.group.Size()))
 }
 
-// forget has the next step find out how often gradients are added to: with other
-// settings it may be another number.
+// forget makes the next step count again how often gradients are added to,
+// because other settings may change that number.
 func (p *parallel) forget() {
 	if p == nil {
 		return

@@ -20,15 +20,16 @@ const predictionTime = 10 * time.Second
 // ErrNoRehearsal says that a trainer does not know how its model is made.
 var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 
-// Predict says by how much other values of settings, all changed together, would
-// move what a step needs. The change is rehearsed on a device that computes
-// nothing: steps as they are now, then steps as they would be, and the difference.
-// How much longer a step takes is known where it follows from times that were
-// measured: those of the layers that are computed again; elsewhere it is estimated,
-// see "Estimated times" in step_time.go. Of an [Action] alone it says what goes back to
-// the driver, nil where that is not known; with changes it counts for nothing. It fails when a value is
-// none, or when Config.Build is not given. Safe for concurrent use; it does not wait
-// for a step, and no step waits for it.
+// Predict says how other values of settings, all changed together, would change
+// the memory and time of a step. It rehearses on a device that computes nothing:
+// steps with the present settings, then steps with the changed ones, and it takes
+// the difference. If only recomputation changes, the difference in time follows
+// from the measured times of the layers; else it is estimated, see "Estimated
+// times" in step_time.go. For an [Action] alone Predict says how much memory goes
+// back to the driver, nil if that is not known; together with changes the action
+// is ignored. Predict fails if a value is invalid, or if Config.Build is not
+// given. Safe for concurrent use; it does not wait for a step, and no step waits
+// for it.
 func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	changes, acts, err := withoutAction(changes)
 	if err != nil {
@@ -60,7 +61,7 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 	return p, nil
 }
 
-// changed returns the settings of the next step, and what changes would make of them.
+// changed returns the settings of the next step, before and after the changes.
 func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error) {
 	now = t.Settings()
 	then = now
@@ -72,8 +73,8 @@ func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error)
 	return now, then, nil
 }
 
-// plan is the run as one that has not begun. Its memory has no end: a change
-// that needs more than there is should say how much.
+// plan returns the run as a plan that has not begun. Its memory is unlimited, so
+// that a change that needs more than there is says how much.
 func (t *Trainer) plan() Plan {
 	d := t.config.Device
 	return Plan{
@@ -84,15 +85,15 @@ func (t *Trainer) plan() Plan {
 	}
 }
 
-// forecast is what a change does to memory.
+// forecast is the effect of a change on memory.
 type forecast struct {
 	peak, activation int64
 	before, after    dry.Work        // of a step
 	checkpointed     map[string]bool // the names of layers that will be computed again
 }
 
-// forecasts remembers what was rehearsed. Everybody who looks at a run asks for
-// the same few changes, and a rehearsal takes the processor from the run.
+// forecasts caches the results of rehearsals. All viewers of a run ask for the
+// same few changes, and a rehearsal takes processor time from the run.
 type forecasts struct {
 	mu    sync.Mutex // held while one is made: one at a time is enough
 	known map[string]forecast
@@ -131,10 +132,10 @@ func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (fore
 	return f, nil
 }
 
-// timesFollow says whether the time of a step with other settings follows from
-// the layers' times in the last step. It does when only what is computed again
-// changes, and as a whole: within selective checkpoints it is not measured how
-// much of a layer is kept.
+// timesFollow reports whether the time of a step with other settings follows from
+// the layers' times in the last step. It does if the change only affects which
+// whole layers are computed again. Within selective checkpoints it does not,
+// because nothing measures how much of a layer is kept.
 func (t *Trainer) timesFollow(now, then *Settings, last *trace.Step) bool {
 	if now.Checkpoint.Selective() || then.Checkpoint.Selective() {
 		return false

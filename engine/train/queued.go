@@ -6,12 +6,13 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Queued is a step whose work the device has been given and may not have done.
-// It belongs to the trainer's goroutine, and is waited for before the trainer is
-// saved or closed.
+// Queued is a step whose work is queued on the device and may not be done. It
+// belongs to the trainer's goroutine. Wait for it before saving or closing the
+// trainer.
 type Queued struct {
-	// Event is what is known already: all but the loss, the length of the
-	// gradients and whether the step was skipped. Its duration is the host's.
+	// Event is the part of the result that is known already: everything except
+	// the loss, the norm of the gradients and whether the step was skipped. Its
+	// duration is the host's.
 	Event Event
 	// Settings are those of the step, as they were set.
 	Settings Settings
@@ -22,7 +23,7 @@ type Queued struct {
 	applied  func() bool
 }
 
-// partLoss is the loss of a part of a batch, and its share of the batch's.
+// partLoss is the loss of a part of a batch, and its share of the batch's loss.
 type partLoss struct {
 	loss  *tensor.Pending
 	share float64
@@ -39,9 +40,9 @@ func (q *Queued) Ready() bool {
 	return q.norm == nil || q.norm.Ready()
 }
 
-// Wait waits until the device has done the step and returns what came of it. A
-// step that was queued while the one before it ran took from that one's end to
-// its own.
+// Wait waits until the device has done the step and returns its event. If the
+// step was queued while the previous step ran, its duration is from the end of
+// the previous step to its own end.
 func (q *Queued) Wait() (Event, error) {
 	e, t := &q.Event, q.trainer
 	err := tensor.Try(func() {

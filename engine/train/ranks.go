@@ -17,10 +17,9 @@ type Rank struct {
 	AtPeak [trace.CategoryCount]int64
 }
 
-// What a process says of itself, in numbers: its pid, its peak, whether its settings
-// were changed, what is to be done after the next step, whether it is to end, and the
-// categories. Float64 holds every number
-// of bytes that there can be.
+// The numbers that a process sends about itself: its pid, its peak, whether its
+// settings were changed, the action after the next step, whether it is to end,
+// and the categories. A float64 holds every possible number of bytes.
 const (
 	pidWord = iota
 	peakWord
@@ -31,7 +30,8 @@ const (
 	rankWords = categoryWords + trace.CategoryCount
 )
 
-// gather returns what every process says of itself at a step's end; all must call it.
+// gather returns the state of every process at a step's end. All processes must
+// call it.
 func (t *Trainer) gather(m *Memory) []Rank {
 	p := t.parallel
 	if p == nil {
@@ -59,7 +59,7 @@ func (t *Trainer) gather(m *Memory) []Rank {
 	return list
 }
 
-// describe fills in what this process says.
+// describe fills in the numbers of this process.
 func (t *Trainer) describe(row []float64, m *Memory) {
 	row[pidWord], row[peakWord] = float64(os.Getpid()), float64(m.PeakAllocated)
 	if len(wantedChanges(t.parallel.agreed, t.settings.Load())) > 0 {
@@ -74,8 +74,9 @@ func (t *Trainer) describe(row []float64, m *Memory) {
 	}
 }
 
-// Ends reports whether a process of the group was to end when the last step did. All
-// processes hear of it after the same step, so that none waits for one that has gone.
+// Ends reports whether a process of the group was to end when the last step
+// ended. All processes learn of it after the same step, so that none waits for a
+// process that has ended.
 func (t *Trainer) Ends() bool { return t.parallel != nil && t.parallel.ends }
 
 // words returns memory of this process as an array.

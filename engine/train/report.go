@@ -11,17 +11,17 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// report is what the reports of steps have in common. It is made anew only
-// where it changes, so that a report costs little more than the copy of the
-// layer table.
+// report holds the parts that reports of steps share. A part is made anew only if
+// it changes, so that a report costs little more than the copy of the layer
+// table.
 type report struct {
-	last  atomic.Pointer[trace.Step] // for who predicts; nil before the first
+	last  atomic.Pointer[trace.Step] // for Predict; nil before the first report
 	texts map[*nn.Layer]layerText
-	// What the last amounts were made of.
+	// The bytes from which the last amounts were made.
 	now, at, host [trace.CategoryCount]int64
 }
 
-// layerText is a layer's shape in words, and of what it was made.
+// layerText is a layer's shape as text, and the shape from which it was made.
 type layerText struct {
 	shape tensor.Shape
 	text  string

@@ -5,8 +5,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// keepRunning copies the running statistics as they are before a step: one that fails
-// and is taken again must not count twice.
+// keepRunning copies the running statistics before a step, because a step that
+// fails and is taken again must not count twice.
 func (t *Trainer) keepRunning() {
 	for _, p := range t.running {
 		tag := tensor.Tag{Category: trace.Workspace, Role: "running statistics before the step"}
@@ -14,8 +14,8 @@ func (t *Trainer) keepRunning() {
 	}
 }
 
-// dropRunning ends the use of the copies, and puts them back if the step is to be taken
-// again.
+// dropRunning drops the copies. If the step is to be taken again, it first
+// restores the statistics from them.
 func (t *Trainer) dropRunning(again bool) {
 	for i, x := range t.before {
 		if again {

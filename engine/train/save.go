@@ -17,7 +17,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Saved is a saved run: a checked file, and what it says before its tensors.
+// Saved is a saved run: a checked file, and the description before its tensors.
 type Saved struct {
 	path    string
 	file    *os.File
@@ -26,7 +26,7 @@ type Saved struct {
 
 // content is the description of a saved run.
 type content struct {
-	// Program is the caller's own: how to make the model and the data again.
+	// Program is the caller's data: how to make the model and the data again.
 	Program        json.RawMessage   `json:"program"`
 	Step           int64             `json:"step"`
 	Position       int64             `json:"position"` // batches taken
@@ -65,11 +65,11 @@ func (t *Trainer) parts() []part {
 	return list
 }
 
-// Save writes the run; [Open] refuses what is not all of it. program, which must
-// be possible to write as JSON, is given back by [Saved.Program]. A change of
-// settings that no step has used yet is not part of the run. It waits for the
-// device. All processes of a group call it: what they divide is gathered, and each
-// writes the whole.
+// Save writes the run; [Open] refuses an incomplete file. [Saved.Program] returns
+// program, which must encode as JSON. A change of settings that no step has used
+// yet is not part of the run. Save waits for the device. All processes of a group
+// call it: it gathers the tensors that they divide, and each process writes the
+// whole run.
 func (t *Trainer) Save(w io.Writer, program any) error {
 	own, err := json.Marshal(program)
 	if err != nil {
@@ -132,8 +132,9 @@ func Open(path string) (*Saved, error) {
 // mostSteps is more steps, and batches, than any run has.
 const mostSteps = 1 << 40
 
-// check refuses numbers that no run has, in a file whose tensors have so many bytes: a
-// checksum is right in a file that was made up, too.
+// check refuses numbers that no run can have, in a file whose tensors have the
+// given bytes. The checksum cannot do that, because it is also right in a forged
+// file.
 func (c *content) check(tensors int64) error {
 	for _, n := range []struct {
 		name  string
@@ -183,8 +184,8 @@ func (s *Saved) Program(v any) error {
 // Settings returns the settings of the last step. total is the
 // length of the schedule in steps.
 func (s *Saved) Settings(total int) (Settings, error) {
-	// The optimizer's constants are no settings of their own; its kind comes
-	// first, because it brings defaults with it.
+	// The optimizer's constants are not separate settings. Its kind comes first,
+	// because it sets defaults.
 	settings, err := Settings{Optimizer: s.content.Optimizer, Schedule: optim.Schedule{Total: total}}.withAll(s.content.Settings)
 	if err != nil {
 		return settings, &DamagedError{s.path, err.Error()}
@@ -229,7 +230,7 @@ func (t *Trainer) Resume(s *Saved) error {
 	return nil
 }
 
-// unfit says why the run is not that of a trainer.
+// unfit says why the run does not fit a trainer.
 func (s *Saved) unfit(format string, values ...any) error {
 	return &DamagedError{s.path, fmt.Sprintf(format, values...)}
 }

@@ -27,12 +27,13 @@ type Settings struct {
 	Schedule   optim.Schedule
 	Graphs     bool    // on a GPU, the work of a step as graphs
 	Clip       float64 // most length of all gradients together; 0 does not look
-	// MicroBatch is how many samples run at a time and Accumulate in how many
-	// parts a batch runs: two ways to say the same. 0 leaves it to the other, and
-	// both 0 is the whole batch at once.
+	// MicroBatch is how many samples run at a time, and Accumulate is in how many
+	// parts a batch runs: two ways to say the same. If one is 0, the other
+	// decides. If both are 0, the whole batch runs at once.
 	MicroBatch, Accumulate int
-	// Budget is how many bytes the device may reserve, 0 for no limit: what else is
-	// set is changed as little as it takes, see "A budget" in budget.go.
+	// Budget is how many bytes the device may reserve, 0 for no limit. The
+	// trainer changes the other settings as little as the budget needs, see "A
+	// budget" in budget.go.
 	Budget int64
 	fitted *fitted                // nil without a budget, and before anything was chosen for it
 	stood  map[trace.Value]string // of a choice that is to be made anew
@@ -52,8 +53,8 @@ func Keys() []string {
 	return list
 }
 
-// Help returns what the help of a flag says of a setting, with its choices and what it
-// is by default. The word for its value is in backquotes and capitals.
+// Help returns the text for a setting in a flag's help, with its choices and its
+// default. The word for its value is in backquotes and capitals.
 func Help(key string) string {
 	i := slices.IndexFunc(settingKeys, func(k setting) bool { return k.key == key })
 	k := settingKeys[i]
@@ -76,7 +77,7 @@ func Help(key string) string {
 	return text
 }
 
-// quoted cuts a text where a word is in backquotes.
+// quoted cuts a text at a word in backquotes.
 func quoted(text string) (before, word, after string) {
 	before, rest, _ := strings.Cut(text, "`")
 	word, after, _ = strings.Cut(rest, "`")
@@ -93,8 +94,9 @@ func (s Settings) Values() map[string]string {
 }
 
 // With returns the settings with one of them changed. MicroBatch and Accumulate
-// are two ways to say one thing, so the one replaces the other. What was changed for
-// the sake of a budget is wanted as it was before. The error says what may be given.
+// say the same thing, so setting one replaces the other. Settings that were
+// changed for a budget go back to their wanted values. The error names the
+// possible values.
 func (s Settings) With(key, value string) (Settings, error) {
 	s = s.asked()
 	if v, ok := s.stood[trace.Value{Key: key, Value: value}]; ok {
@@ -124,7 +126,7 @@ func (s Settings) withAll(values map[string]string) (Settings, error) {
 	return s, nil
 }
 
-// Chosen returns the settings that are not those of a run that chose nothing but the
+// Chosen returns the settings that differ from those of a run that chose only the
 // optimizer.
 func (s Settings) Chosen() []trace.Value {
 	d := DefaultSettings()
@@ -145,11 +147,11 @@ func (s Settings) changed(list []trace.Value) (Settings, error) {
 	return s, nil
 }
 
-// memory returns the settings on which depends what a step needs.
+// memory returns the settings that change the memory that a step needs.
 func (s Settings) memory() []trace.Value { return listOf(memoryKeys, &s) }
 
-// filled returns settings that fit a batch with both ways to say in what parts it
-// runs.
+// filled returns the settings with both MicroBatch and Accumulate filled in. The
+// settings must fit the batch.
 func (s Settings) filled(batch int) Settings {
 	if parts, err := s.Parts(batch); err == nil {
 		s.MicroBatch, s.Accumulate = parts[0], len(parts)

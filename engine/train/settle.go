@@ -14,8 +14,8 @@ import (
 )
 
 // settle returns settings that a step can use as they are: they fit the batch and
-// the model, and if they have a budget, or a plan of checkpoints, it is met. A
-// rehearsal keeps to what was chosen for a budget. Safe for concurrent use.
+// the model, and meet their budget or plan of checkpoints, if they have one. A
+// rehearsal keeps the choice that was made for a budget. Safe for concurrent use.
 func (t *Trainer) settle(s Settings) (Settings, error) {
 	if t.config.rehearses != nil {
 		s = s.free()
@@ -52,7 +52,7 @@ func (t *Trainer) complete(s Settings) (Settings, error) {
 	return s, t.exist("offload", slices.Concat(s.Offload.Parameters.names(), s.Offload.Activations.names()))
 }
 
-// exist fails when a setting names a layer that there is not.
+// exist fails if a setting names a layer that does not exist.
 func (t *Trainer) exist(setting string, names []string) error {
 	for _, name := range names {
 		if !t.layers[name] {
@@ -62,7 +62,7 @@ func (t *Trainer) exist(setting string, names []string) error {
 	return nil
 }
 
-// someLayers returns some of the layers that there are.
+// someLayers returns some of the model's layers, as examples.
 func (t *Trainer) someLayers() []string {
 	all := slices.Sorted(maps.Keys(t.layers))
 	return all[:min(len(all), 3)]
@@ -76,8 +76,8 @@ func layersOf(model nn.Module) map[string]bool {
 	return paths
 }
 
-// planned is the plan of checkpoints that was made last: it is made again when
-// anything changes that it depends on.
+// planned is the last plan of checkpoints. It is made again if anything that it
+// depends on changes.
 type planned struct {
 	mu    sync.Mutex // held while one is made
 	key   string     // what it depends on
@@ -118,14 +118,14 @@ func (k *times) known() map[string]int64 {
 	return nil
 }
 
-// timedStep is the step whose times plans go by: the first one that finds all
-// memory where it needs it.
+// timedStep is the step whose times plans use: the first step that needs no new
+// memory.
 const timedStep = 2
 
-// timed notes the times of the step that was taken last, and makes a plan of
-// checkpoints anew by them. On a device that works while the host goes on they say
-// nothing, and in a rehearsal neither. All processes of a group go by those of the first:
-// they must come to the same plan.
+// timed notes the times of the last step, and makes the plan of checkpoints again
+// from them. The times mean nothing on a device that works while the host goes
+// on, or in a rehearsal. All processes of a group use the times of the first,
+// because they must find the same plan.
 func (t *Trainer) timed() error {
 	if t.step-t.began != timedStep || t.config.rehearses != nil {
 		return nil

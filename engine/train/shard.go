@@ -8,9 +8,9 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Shard says what the processes of a run divide among them instead of having it
-// each: the stages of ZeRO (Rajbhandari et al. 2020). Each has what those before it
-// have.
+// Shard says which tensors the processes of a run divide among them, instead of
+// each process having them all. Its values are the stages of ZeRO (Rajbhandari et
+// al. 2020); each stage includes the stages before it.
 type Shard uint8
 
 // The stages.
@@ -40,14 +40,14 @@ func ParseShard(name string) (Shard, error) {
 	return choice.Parse("shard", Shards(), name)
 }
 
-// Sharding is how many processes a rehearsed run has, and what they divide. The zero
-// value is one process.
+// Sharding says how many processes a rehearsed run has, and what they divide. The
+// zero value is one process.
 type Sharding struct {
 	Shard Shard
 	Ranks int
 }
 
-// shardable fails when there is no group to divide what the settings say.
+// shardable fails if the settings divide something and there is no group.
 func (s *Settings) shardable(g collective.Group) error {
 	if s.Shard != ShardNothing && g == nil {
 		return fmt.Errorf("shard=%v: there is one process, and none to divide it with", s.Shard)
@@ -55,7 +55,7 @@ func (s *Settings) shardable(g collective.Group) error {
 	return nil
 }
 
-// homes are where a run keeps what it has.
+// homes says on which devices a run keeps its tensors.
 type homes struct {
 	device *tensor.Device
 	group  collective.Group // nil for one process
@@ -65,8 +65,8 @@ type homes struct {
 // homes are those of the settings.
 func (t *Trainer) homes(s *Settings) homes { return homes{t.config.Device, t.config.Group, s.Shard} }
 
-// of is where something lives that may be offloaded, and that is divided from a
-// stage on.
+// of returns the device of tensors that may be offloaded, and that are divided
+// from a stage on.
 func (h homes) of(offloaded bool, from Shard) *tensor.Device {
 	switch {
 	case offloaded:
@@ -77,9 +77,10 @@ func (h homes) of(offloaded bool, from Shard) *tensor.Device {
 	return h.device
 }
 
-// Home is where a model is to be made on a device so that its parameters are where
-// they will live: a model that is larger than the device fits on its host, or on the
-// devices of a group. It fails, as tensors do, when the host cannot be reached.
+// Home returns the device on which to make a model's parameters, so that they
+// begin where they will live. A model that is larger than d fits on its host, or
+// on the devices of a group. Home fails, as tensors do, if the host cannot be
+// reached.
 func (s *Settings) Home(d *tensor.Device, g collective.Group) *tensor.Device {
 	return homes{d, g, s.Shard}.of(s.Offload.Parameters != "", ShardParameters)
 }

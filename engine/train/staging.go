@@ -7,18 +7,18 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Staging is memory of a device's host in which batches wait for the device, counted
-// as the host's. On a GPU it is pinned, and a batch is copied from where it lies. A nil
-// Staging has none. It belongs to the goroutine of the device; the memory that it gives
-// is anybody's.
+// Staging is memory of a device's host in which batches wait for the device; it
+// counts as the host's memory. On a GPU it is pinned, and a batch is copied
+// directly from it. A nil Staging has no memory. A Staging belongs to the
+// goroutine of the device; any goroutine may use the memory that it returns.
 type Staging struct {
 	device *tensor.Device
 	made   []*tensor.Tensor
 	places map[*byte]*tensor.Tensor // by their first byte
 }
 
-// NewStaging returns staging memory, none yet. The caller closes it after whoever uses
-// the memory.
+// NewStaging returns an empty Staging. The caller closes it after the users of
+// its memory have ended.
 func NewStaging(d *tensor.Device) *Staging {
 	return &Staging{device: d, places: make(map[*byte]*tensor.Tensor)}
 }
@@ -33,7 +33,7 @@ func (s *Staging) Memory(n int) []byte {
 	return raw
 }
 
-// Reserve takes memory for batches that nothing will be put into: of a rehearsal.
+// Reserve takes memory for batches of a rehearsal, which stay empty.
 func (s *Staging) Reserve(spec data.Spec, batch, batches int) {
 	for range batches {
 		s.reserve(batch * spec.Input.Bytes())
@@ -71,8 +71,8 @@ func (s *Staging) Close() {
 	s.made, s.places = nil, nil
 }
 
-// upload replaces an input by bytes of a batch. Those of staged memory may be on their
-// way until the device's next [tensor.Device.Land].
+// upload replaces an input by bytes of a batch. The copy from staged memory may
+// run until the device's next [tensor.Device.Land].
 func (s *Staging) upload(to *tensor.Tensor, raw []byte) {
 	place := s.place(raw)
 	if place == nil || place.Bytes() != to.Bytes() {
@@ -84,7 +84,8 @@ func (s *Staging) upload(to *tensor.Tensor, raw []byte) {
 	to.CopyFrom(from)
 }
 
-// place returns the memory that bytes are all of, nil for memory of Go's.
+// place returns the staged tensor that consists of these bytes, nil for memory of
+// Go's.
 func (s *Staging) place(raw []byte) *tensor.Tensor {
 	if s == nil || len(raw) == 0 {
 		return nil

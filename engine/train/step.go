@@ -17,10 +17,10 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Step trains on the next batch and waits for what came of it. After an error
-// the trainer is as it was before the step, and the next one takes the same batch;
-// when the device has no memory, the error is an [OutOfMemoryError]. Only where
-// that says that the step is lost some parameters have changed.
+// Step trains on the next batch and waits for the result. After an error the
+// trainer is as it was before the step, and the next step takes the same batch.
+// If the device has no memory, the error is an [OutOfMemoryError]. If that error
+// says that the step is lost, some parameters have changed.
 func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	q, err := t.Queue(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 }
 
 // Queue gives the device the work of the next step and does not wait for it, so
-// that a GPU has the following step before it is done with this one. Its errors
+// that a GPU gets the following step before it has finished this one. Its errors
 // are those of Step.
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	if err := errors.Join(t.timed(), t.agree()); err != nil {
@@ -102,8 +102,8 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	return q, nil
 }
 
-// beginWork says to a device that can queue a step at once that one begins, and
-// returns what ends it.
+// beginWork tells a device that can queue a whole step at once that a step
+// begins. It returns the function that ends the step.
 func (t *Trainer) beginWork(s *Settings) (end func()) {
 	steps, can := t.config.Device.Backend().(device.Steps)
 	if !can {
@@ -130,7 +130,7 @@ func (t *Trainer) position() int64 {
 	return t.config.Batches.Position()
 }
 
-// run is the step proper.
+// run computes the step itself.
 func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 	t.config.Staging.upload(t.input, batch.Input)
 	t.config.Staging.upload(t.target, batch.Target)
@@ -240,10 +240,10 @@ func (t *Trainer) dropGradients() {
 	}
 }
 
-// Live returns what is allocated on the device between steps, by what it is for:
-// parameters, optimizer state, inputs, and the parameters in half precision that the
-// next step reads. It is computed from the tensors themselves, for
-// comparing with what the allocator counts.
+// Live returns the bytes allocated on the device between steps, by category:
+// parameters, optimizer state, inputs, and the parameters in half precision that
+// the next step reads. It counts the tensors themselves, for comparison with the
+// allocator's numbers.
 func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
 	add := func(c trace.Category, x *tensor.Tensor) {
 		if x != nil && x.Device() == t.config.Device {

@@ -11,12 +11,12 @@ import (
 
 // # Estimated times
 //
-// Where the time of a step with other settings does not follow from times that were
-// measured, it is estimated: both steps are rehearsed, the work of each is counted by
-// kind, and the time of the steps that were measured is scaled by what the work should
-// take. Only the ratios of the rates count, so they serve on faster and slower
-// processors of the same make; they say nothing about a GPU, for which there is no
-// estimate.
+// If the time of a step with other settings does not follow from measured times,
+// it is estimated. The trainer rehearses both steps, counts the work of each by
+// kind, and scales the measured time by the ratio of the times that the work
+// should take. Only the ratios of the rates count, so the rates serve on faster
+// and slower processors of the same make. They say nothing about a GPU, so for a
+// GPU there is no estimate.
 
 // rates are how long a unit of each kind of work takes on cpu:0, in nanoseconds. They
 // were fitted to steps of five models in all settings, see
@@ -26,7 +26,7 @@ var rates = dry.Work{
 	dry.Updated: 0.07, dry.UpdatedBytes: 13, dry.Crossed: 0.15, dry.Operations: 4000,
 }
 
-// takes is how long work takes, in nanoseconds.
+// takes returns how long work takes, in nanoseconds.
 func takes(w *dry.Work) (sum float64) {
 	for kind, amount := range w {
 		sum += amount * rates[kind]
@@ -34,7 +34,7 @@ func takes(w *dry.Work) (sum float64) {
 	return sum
 }
 
-// stepTimesKept is how many steps the usual time is taken of.
+// stepTimesKept is the number of steps from which the usual time is taken.
 const stepTimesKept = 15
 
 // stepTimes are those of the last steps with the same settings.
@@ -57,8 +57,7 @@ func (s *stepTimes) note(step *trace.Step) {
 	s.list = append(s.list, step.Duration)
 }
 
-// usual returns the median time of the last steps, 0 where they had other settings
-// than these.
+// usual returns the median time of the last steps, 0 if they had other settings.
 func (s *stepTimes) usual(settings []trace.Value) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *stepTimes) usual(settings []trace.Value) int64 {
 	return sorted[len(sorted)/2]
 }
 
-// estimateTime estimates by how much longer a step takes, where it is known how long
-// it takes now.
+// estimateTime estimates how much longer a step takes, if its present time is
+// known.
 func (t *Trainer) estimateTime(p *trace.Prediction, now *Settings, f *forecast) {
 	usual := t.stepTimes.usual(t.filled(*now).list())
 	before := takes(&f.before)

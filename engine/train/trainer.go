@@ -17,7 +17,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Batches is where the samples come from: a [data.Loader], or a test's.
+// Batches is the source of samples: a [data.Loader], or a test's own.
 type Batches interface {
 	// Next returns the next batch, which the trainer releases. It has
 	// Config.Batch samples; their shape may be another from step to step.
@@ -26,7 +26,7 @@ type Batches interface {
 	Position() int64
 }
 
-// Config is what a [Trainer] is made of.
+// Config holds the parts of a [Trainer].
 type Config struct {
 	Device *tensor.Device
 	// Model takes a batch of inputs and returns what Loss takes. It stays the
@@ -38,8 +38,8 @@ type Config struct {
 	Loss    nn.Module
 	Batches Batches
 	Spec    data.Spec // of the first batch
-	// Staging is where Batches have their samples, nil where that is memory of Go's.
-	// It stays the caller's.
+	// Staging is the memory in which Batches keep their samples, nil for memory
+	// of Go's. It stays the caller's.
 	Staging *Staging
 	// Data stands in for Batches and Spec: the trainer makes batches of it.
 	Data  data.Dataset
@@ -47,34 +47,35 @@ type Config struct {
 	Seed  uint64 // of dropout, and of the order of Data
 	// Settings are those of the first step.
 	Settings Settings
-	// Scaler is how the loss scale of fp16 moves; the zero value is PyTorch's.
+	// Scaler sets how the loss scale of fp16 changes; the zero value is
+	// PyTorch's.
 	Scaler amp.ScalerOptions
-	// Group is the processes that train together, each on its own part of a batch; nil
-	// is this one alone. All do the same steps with the same settings. A step that
-	// fails leaves the others waiting: end the group, or the process. It stays the
-	// caller's.
+	// Group is the processes that train together, each on its own part of a
+	// batch; nil means this process alone. All processes take the same steps with
+	// the same settings. A step that fails leaves the other processes waiting:
+	// end the group, or the process. The group stays the caller's.
 	Group collective.Group
 	// Ends, when given, says whether this process of a group is to end, see
 	// [Trainer.Ends].
 	Ends func() bool
-	// Refused, when given, is called on the trainer's goroutine with changes of settings
-	// that were made here and that not all processes of the group can use. All go on with
-	// the settings that they had.
+	// Refused, when given, is called on the trainer's goroutine with changes of
+	// settings that were made in this process and that some process of the group
+	// cannot use. All processes go on with their previous settings.
 	Refused func(changes []trace.Value, reason string)
-	// Build, when given, is how Model was made: it lets a trainer rehearse what a
-	// change would do. It may be called at any time, on another device.
+	// Build, when given, makes the same model as Model, so that a trainer can
+	// rehearse a change. It may be called at any time, on another device.
 	Build func(d *tensor.Device) (nn.Module, error)
-	// Capacity is the bytes of the device's memory, 0 where that is not known: a
-	// trainer needs it to say how many samples fit.
+	// Capacity is the bytes of the device's memory, 0 if that is not known. A
+	// trainer needs it to find how many samples fit.
 	Capacity int64
-	// SaveOOM, when given, is called when memory is not there, before anything
-	// is released, and returns the file that it saved the state of memory to.
+	// SaveOOM, when given, is called when memory runs out, before anything is
+	// released. It returns the file to which it saved the state of memory.
 	SaveOOM func(*alloc.OOMError) (path string, err error)
-	// Adjusted, when given, is called on the trainer's goroutine with every change for
-	// the sake of Settings.Budget.
+	// Adjusted, when given, is called on the trainer's goroutine with every
+	// change that Settings.Budget needs.
 	Adjusted func(Adjustment)
 	// rehearses is the plan that the trainer runs on a device that computes
-	// nothing, nil when it trains.
+	// nothing, nil if the trainer trains.
 	rehearses *Plan
 }
 
@@ -178,8 +179,8 @@ func (t *Trainer) open() error {
 	return nil
 }
 
-// Close releases what the trainer has on the device. A model that the caller
-// made stays.
+// Close releases the trainer's memory on the device. A model that the caller made
+// stays.
 func (t *Trainer) Close() {
 	t.dropGradients()
 	t.config.SaveOOM = nil // the allocator may go on without the trainer
@@ -204,18 +205,18 @@ func (t *Trainer) Close() {
 // Steps returns the number of steps taken, skipped ones included.
 func (t *Trainer) Steps() int64 { return t.step }
 
-// Ctx returns what the model computes with: for hooks.
+// Ctx returns the context that the model computes with, for adding hooks.
 func (t *Trainer) Ctx() *nn.Ctx { return t.ctx }
 
-// Optimizer returns the optimizer, to look at.
+// Optimizer returns the optimizer, for reading only.
 func (t *Trainer) Optimizer() *optim.Optimizer { return t.optimizer }
 
-// Layers returns what every layer did in the last step, in the order in which
-// they ran. The next step changes it.
+// Layers returns the measurements of every layer in the last step, in the order
+// in which the layers ran. The next step changes them.
 func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
 
-// apply makes s the settings of the step that begins, and records what changed,
-// right at the step's begin: what a change does to memory belongs to the step.
+// apply makes s the settings of the step that begins. It records the changes
+// right at the step's begin, because their effect on memory belongs to the step.
 func (t *Trainer) apply(s *Settings, step int64) {
 	memory := t.config.Device.Memory()
 	t.fresh = t.step == t.began || len(changes(&t.current, s)) > 0

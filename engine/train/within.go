@@ -12,33 +12,34 @@ import (
 
 // # Settings within a number of bytes
 //
-// A run can be made to need less in three ways, which leave the losses what they
-// are but for rounding. Smaller parts of the batch cost the time to begin each
-// part. Computing layers again costs the time of their forward passes. Memory on
-// the host costs copies in every step, which on a device behind a bus are the
-// slowest of all: it comes last, one kind after the other. Among parts and layers
-// the search takes what costs least, by the times that were measured, or before
-// that by [work]; a part more is taken to cost [partCost].
+// There are three ways to make a run need less memory; they change the losses
+// only by rounding. Smaller parts of the batch cost the time to begin each part.
+// Computing layers again costs the time of their forward passes. Memory on the
+// host costs copies in every step, which are the slowest on a device behind a
+// bus, so the search tries the host last, one kind of tensor after the other.
+// Among parts and layers the search takes the cheapest choice by measured times,
+// or by [work] before there are any. It counts [partCost] for each further part.
 
-// partCost is what one part of a batch more costs, of the time of a step.
+// partCost is the cost of one more part of a batch, as a fraction of a step's
+// time.
 const partCost = 0.02
 
 // passes is the time of a step, in forward passes: the backward pass takes two.
 const passes = 3
 
-// TooSmallError says that a run cannot do with so little memory.
+// TooSmallError says that a run cannot fit into so little memory.
 type TooSmallError struct {
 	Bytes, Least int64 // what was asked for, and what was found to be enough
 }
 
-// Error names the least.
+// Error names the least number of bytes that is enough.
 func (e *TooSmallError) Error() string {
 	return fmt.Sprintf("%s are too little: the least that this run can do with is %s", quantity.Exact(e.Bytes), quantity.Exact(e.Least))
 }
 
-// Within returns the settings of the plan, changed as little as it takes for no
-// more than so many bytes to be reserved. The error is a [TooSmallError] when
-// nothing is enough.
+// Within returns the settings of the plan, changed as little as needed so that
+// the device reserves no more than the given bytes. The error is a
+// [TooSmallError] if no change is enough.
 func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
 	p.Allocator.Limit, p.Settings = bytes, p.Settings.free()
 	needs, fits, err := p.Runs(ctx)
@@ -61,7 +62,7 @@ func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
 	return Remedy{}, &TooSmallError{bytes, n}
 }
 
-// more returns the choices of what the host holds, from o on.
+// more returns the choices for Offload, from o on.
 func (o Offload) more() []Offload {
 	list := []Offload{o}
 	for _, part := range offloads {
@@ -85,7 +86,7 @@ type candidate struct {
 	cost  float64 // part of a step that it takes longer
 }
 
-// remedy says what is different from other settings.
+// remedy returns the differences from the settings before.
 func (c *candidate) remedy(before Settings) Remedy {
 	if c == nil {
 		return Remedy{}
@@ -93,8 +94,8 @@ func (c *candidate) remedy(before Settings) Remedy {
 	return Remedy{changes(&before, &c.Settings), c.needs}
 }
 
-// cheapest returns the parts and layers that cost the least time of those that
-// fit, nil when none do.
+// cheapest returns the parts and layers that fit at the least cost in time, nil
+// if none fit.
 func (p Plan) cheapest(ctx context.Context) (best *candidate, err error) {
 	if begins, err := p.begins(); err != nil || !begins {
 		return nil, err
@@ -128,8 +129,8 @@ func (p Plan) cheapest(ctx context.Context) (best *candidate, err error) {
 	return best, nil
 }
 
-// begins says whether there is room for what the run has before its first step, of
-// which neither parts nor layers take anything away.
+// begins reports whether there is room for the memory that the run has before its
+// first step. Neither parts nor layers make that smaller.
 func (p Plan) begins() (bool, error) {
 	p.Settings.Checkpoint = nn.Policy{}
 	err := p.stage(func(*Trainer) error { return nil })
@@ -139,8 +140,8 @@ func (p Plan) begins() (bool, error) {
 	return err == nil, err
 }
 
-// sizes returns the sizes of parts to try, the largest first: as it is, and half
-// of it as often as it goes.
+// sizes returns the sizes of parts to try, the largest first: the present size,
+// then repeatedly half of it.
 func (p Plan) sizes() []int {
 	parts, err := p.Settings.Parts(p.Batch)
 	if err != nil {
@@ -160,14 +161,14 @@ func (p Plan) inPartsOf(n int) Plan {
 	return p
 }
 
-// searches is how often the layers to compute again are chosen anew: what is
-// reserved is more than what is allocated by an amount that only a rehearsal
-// tells.
+// searches is how often the search chooses the layers to compute again. It needs
+// several tries because only a rehearsal tells by how much reserved memory
+// exceeds allocated memory.
 const searches = 6
 
-// recomputing returns the layers to compute again that cost least of those with
-// which the plan fits: none, or what the settings say, if that will do. It is nil
-// when none will.
+// recomputing returns the cheapest layers to compute again with which the plan
+// fits. If the plan fits with no layers, or with the layers of the settings, it
+// returns these. It returns nil if the plan fits with none.
 func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
 	needs, fits, err := p.Runs(ctx)
 	if unplanned := new(planError); errors.As(err, &unplanned) {
@@ -208,8 +209,8 @@ func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
 	return best, nil
 }
 
-// solved returns the plan with the layers computed again that keep what is
-// allocated within a limit, nil when it does not fit with them.
+// solved returns the plan with the recomputed layers that keep allocated memory
+// within a limit, nil if the plan does not fit with them.
 func (p Plan) solved(ctx context.Context, f profile, problem recompute.Problem, limit int64) (*candidate, error) {
 	problem.Limit = limit
 	solution, ok := recompute.Solve(problem)
@@ -224,8 +225,8 @@ func (p Plan) solved(ctx context.Context, f profile, problem recompute.Problem, 
 	return &candidate{p, needs, float64(solution.Cost) / float64(passes*max(f.whole(p.times), 1))}, nil
 }
 
-// least returns the smallest number of bytes, in steps of a device's granularity,
-// that the plan can do with when nothing matters but memory.
+// least returns the smallest number of bytes with which the plan can run if only
+// memory matters, in steps of a device's granularity.
 func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 	sizes := p.sizes()
 	p = p.inPartsOf(sizes[len(sizes)-1])
@@ -259,10 +260,10 @@ func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 	return high * granularity, nil
 }
 
-// granularity is what devices hand out memory in.
+// granularity is the unit in which devices hand out memory.
 const granularity = 2 << 20
 
-// whole is the time of a forward pass.
+// whole returns the time of a forward pass.
 func (f *profile) whole(times map[string]int64) (sum int64) {
 	for i := range f.layers {
 		if l := &f.layers[i]; len(times) == 0 {

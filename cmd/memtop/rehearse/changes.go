@@ -13,19 +13,19 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// trial is how a command is run once.
+// trial describes how to run a command once.
 type trial struct {
 	gpu     imitation.GPU
 	rank    int
-	endless bool   // more can be taken than the GPU has: what the program needs is asked
+	endless bool   // the GPU's memory is unlimited, to find what the program needs
 	changes string // of the agent's settings, KEY=VALUE with spaces between
-	conf    string // what the settings of PyTorch's allocator have besides
+	conf    string // more settings of PyTorch's allocator
 }
 
-// change is what may make a program fit that does not.
+// change is a change that may make a program fit.
 type change struct{ text, settings string }
 
-// changes are tried first, and all of them together if none of them alone will do.
+// changes are tried one by one first, and all together if none alone is enough.
 var changes = []change{
 	{"checkpointing of the model's blocks", "checkpoint=all"},
 	{"autocast of the model's forward to bfloat16", "amp=bf16"},
@@ -33,8 +33,9 @@ var changes = []change{
 
 const expandable = "expandable_segments:True"
 
-// remedy rehearses a program that did not fit without a limit, and with changes that may
-// make it fit, and adds what was found. Its processes print nothing.
+// remedy rehearses a program that did not fit: once without a limit, and then
+// with changes that may make it fit. It adds the results. The processes print
+// nothing.
 func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, found *report.Rehearsal) error {
 	most := found.Most()
 	if most == nil || most.OOM == nil || r.NoAdvice {
@@ -62,8 +63,8 @@ func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, 
 	return ctx.Err()
 }
 
-// together returns all changes as one, none where that was not worth a run: one of them
-// will do alone, or cannot be made.
+// together returns all changes as one. It returns no change if that is not worth
+// a run, because one change alone is enough, or cannot be made.
 func together(tried []report.Remedy) (all change) {
 	for i, c := range changes {
 		if tried[i].Fits || tried[i].Refused != "" {
@@ -74,7 +75,8 @@ func together(tried []report.Remedy) (all change) {
 	return change{strings.TrimPrefix(all.text, ", "), all.settings}
 }
 
-// tryChanges rehearses a command with each of several changes, and adds what was found.
+// tryChanges rehearses a command with each of several changes, and adds the
+// results.
 func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal, changes []change) {
 	results, failures := make([]*report.Rehearsal, len(changes)), make([]error, len(changes))
 	inParallel(len(changes), func(i int) {
@@ -94,15 +96,15 @@ func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, foun
 	}
 }
 
-// comment says what goes on, where somebody looks.
+// comment reports progress, if the caller takes comments.
 func (r *Rehearsal) comment(format string, values ...any) {
 	if r.Comment != nil {
 		r.Comment(fmt.Sprintf(format, values...))
 	}
 }
 
-// allocatorVariable names the one that has settings of PyTorch's allocator: the older name
-// is known to every version.
+// allocatorVariable names the environment variable with the settings of PyTorch's
+// allocator. Every version of PyTorch knows the older name.
 func allocatorVariable(environ []string) string {
 	for _, variable := range environ {
 		if strings.HasPrefix(variable, "PYTORCH_ALLOC_CONF=") {
@@ -127,7 +129,8 @@ func configured(environ []string, conf string) []string {
 	return append(environ, name+"="+strings.TrimPrefix(before+","+conf, ","))
 }
 
-// inParallel calls a function for each of so many numbers, as many at once as there are cores.
+// inParallel calls a function for the numbers from 0 to n−1, as many at once as
+// there are cores.
 func inParallel(n int, call func(i int)) {
 	free := make(chan struct{}, runtime.NumCPU())
 	var running sync.WaitGroup

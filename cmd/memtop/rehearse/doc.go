@@ -1,5 +1,6 @@
-// Package rehearse runs a command that starts PyTorch on an imitated GPU, and finds out
-// whether it fits, what it needs, which changes would make it fit, and the largest value
-// of something with which it does. It joins the imitation of CUDA with the agent that
-// PyTorch programs have; what was found, package report prints. It reads no command line.
+// Package rehearse runs a command that starts PyTorch on an imitated GPU. It
+// finds out whether the command fits, how much memory it needs, which changes
+// would make it fit, and the largest value of a parameter with which it fits. It
+// joins the imitation of CUDA with memtop's agent for PyTorch programs. It reads
+// no command line, and package report prints the results.
 package rehearse

@@ -13,12 +13,12 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// Rehearsal is what is to be rehearsed, and how.
+// Rehearsal says what to rehearse, and how.
 type Rehearsal struct {
 	Devices  int
 	Steps    int
 	World    int   // ranks of the job, 0 for those that the command starts
-	Ranks    []int // of them that run, one after the other
+	Ranks    []int // the ranks that run, one after the other
 	Vary     Variation
 	Values   Values
 	To       output.File // for PyTorch's own snapshots
@@ -26,18 +26,19 @@ type Rehearsal struct {
 
 	Agent   func() (folder string, err error)                              // unpacks the agent
 	Report  func(ctx context.Context, path string) (*report.Report, error) // on a snapshot
-	Comment func(line string)                                              // takes what goes on, nil where nobody looks
-	Said    io.Writer                                                      // takes what a program said that fails where its output is not shown
+	Comment func(line string)                                              // takes progress lines; nil for none
+	Said    io.Writer                                                      // takes the output of a failed program whose output was not shown
 }
 
-// Streams are those of a command.
+// Streams are the standard streams of a command.
 type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Run rehearses a command on a GPU, rank after rank, and what may make it fit if it does
-// not. It returns how it fared, and its exit code.
+// Run rehearses a command on a GPU, rank after rank. If the command does not fit,
+// Run also tries changes that may make it fit. It returns the result, and the
+// command's exit code.
 func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, shown Streams) (*report.Rehearsal, int, error) {
 	var found *report.Rehearsal
 	var code int
@@ -51,8 +52,8 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 	return found, code, r.remedy(ctx, g, args, found)
 }
 
-// fitsOn returns the GPUs on which so much fits that is not CUDA's own: for certain only
-// on those that make the same requests.
+// fitsOn returns the GPUs on which the given bytes fit besides CUDA's own memory.
+// That is certain only for GPUs on which the program makes the same requests.
 func fitsOn(bytes int64) (list []string) {
 	all := slices.Clone(imitation.Catalogue())
 	slices.SortStableFunc(all, func(x, y imitation.GPU) int { return int((x.Total - y.Total) >> 20) })
@@ -64,7 +65,8 @@ func fitsOn(bytes int64) (list []string) {
 	return list
 }
 
-// Failed returns the error about a program that failed for a reason of its own.
+// Failed returns the error for a program that failed for a reason other than
+// memory.
 func Failed(code int, args []string) error {
 	return command.Failure{Code: code, Cause: fmt.Sprintf("%s ended with exit code %d for a reason of its own", strings.Join(args, " "), code)}
 }

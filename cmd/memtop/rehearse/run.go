@@ -18,8 +18,8 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// once runs a command on an imitated GPU and returns how it fared, and its exit
-// code. Progress is called after steps, unless it is nil.
+// once runs a command on an imitated GPU and returns the result, and the
+// command's exit code. It calls progress after steps, unless progress is nil.
 func (r *Rehearsal) once(ctx context.Context, t trial, args []string, shown Streams, progress func(*python.Rehearsed)) (*report.Rehearsal, int, error) {
 	stage, err := newStage()
 	if err != nil {
@@ -68,10 +68,11 @@ func (r *Rehearsal) perform(ctx context.Context, s *stage, t *trial, args []stri
 	return 0, nil
 }
 
-// looks is how often it is looked what the processes have said.
+// looks is the pause between two reads of the processes' reports.
 const looks = 200 * time.Millisecond
 
-// follow waits for the command, and tells of its first process after each step.
+// follow waits for the command, and reports the state of its first process after
+// each step.
 func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error {
 	var tick <-chan time.Time
 	if progress != nil {
@@ -93,11 +94,13 @@ func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error
 	}
 }
 
-// progressPause is how long nothing is said of a program whose peak stays.
+// progressPause is the longest time without a comment while a program's peak does
+// not change.
 const progressPause = 10 * time.Second
 
-// progress returns what says how a program fares, nil where nobody looks: a comment when
-// its peak is higher, and now and then. What the program prints stays readable.
+// progress returns a function that comments on a program when its peak rises, and
+// now and then. It returns nil if the caller takes no comments. The comments are
+// rare enough that the program's own output stays readable.
 func (r *Rehearsal) progress() func(*python.Rehearsed) {
 	if r.Comment == nil {
 		return nil
@@ -117,7 +120,7 @@ func (r *Rehearsal) progress() func(*python.Rehearsed) {
 	}
 }
 
-// result puts together what the processes and the imitation have said.
+// result combines the reports of the processes and of the imitation.
 func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []string, code int) (*report.Rehearsal, error) {
 	processes, err := python.ReadRehearsed(s.folder)
 	if err != nil {
@@ -162,7 +165,8 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 	return found, nil
 }
 
-// addProcess adds what a process took of its devices, and what was not imitated for it.
+// addProcess adds the memory that a process took of its devices, and the
+// functions that were not imitated for it.
 func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
 	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
 	paths := p.Snapshots
@@ -193,8 +197,8 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 	return nil
 }
 
-// highest returns the snapshot with the highest peak, and a report of it; none where
-// there is none.
+// highest returns the snapshot with the highest peak and a report on it, if there
+// is a snapshot.
 func (r *Rehearsal) highest(ctx context.Context, paths []string) (path string, of *report.Report, err error) {
 	for _, one := range paths {
 		its, err := r.Report(ctx, one)
@@ -211,7 +215,8 @@ func (r *Rehearsal) highest(ctx context.Context, paths []string) (path string, o
 	return path, of, of.Replay(ctx, replay.Answer)
 }
 
-// cpuOnly returns the error about a PyTorch that has nothing to rehearse.
+// cpuOnly returns the error for a PyTorch without CUDA, which has nothing to
+// rehearse.
 func cpuOnly(release string) error {
 	plain, _, _ := strings.Cut(release, "+")
 	return command.Failure{
@@ -220,8 +225,8 @@ func cpuOnly(release string) error {
 	}
 }
 
-// noPyTorch returns the error about a command in which no Python imported PyTorch: the
-// exception that ended it, "" for none, says more than its exit code.
+// noPyTorch returns the error for a command in which no Python imported PyTorch.
+// The exception that ended it, "" for none, says more than its exit code.
 func noPyTorch(code int, program, exception string) error {
 	cause := program + " imported no PyTorch"
 	switch {

@@ -17,19 +17,19 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// Tidies is what memtop is called where it waits for the end of a rehearsal, however that
-// comes, to take away what is left.
+// Tidies is the name under which memtop runs as a second process that waits for
+// the end of a rehearsal, in whatever way it ends, and removes what is left.
 const Tidies = "memtop-tidies"
 
-// stage is where a rehearsal happens: a folder of its own with the imitation, in which
-// the processes say how they fare. Everything in it goes with the rehearsal.
+// stage is the place of a rehearsal: a folder of its own with the imitation, in
+// which the processes write their reports. It is removed when the rehearsal ends.
 type stage struct {
 	folder string
-	guard  func() error // lets the one that tidies go, which ends when this process does
+	guard  func() error // ends the tidying process, which also ends with this process
 }
 
-// newStage makes a stage. Who tidies is there before the folder is, so that nothing is left
-// however soon this process is killed.
+// newStage makes a stage. It starts the tidying process before it makes the
+// folder, so that nothing is left however soon this process is killed.
 func newStage() (*stage, error) {
 	folder := filepath.Join(os.TempDir(), "memtop-rehearse-"+strconv.FormatUint(rand.Uint64(), 36))
 	guard, err := startTidying(folder)
@@ -75,8 +75,8 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 	)
 }
 
-// keep copies the snapshots to where the user wants them: of one rank to that name, of
-// several, or of one of several, to names with their numbers.
+// keep copies the snapshots to the user's path. For a job of one rank that is the
+// path itself; for a job of several, each name has the rank's number.
 func (s *stage) keep(found *report.Rehearsal, to output.File, several bool) error {
 	kept := make(map[string]string)
 	for i := range found.Ranks {
@@ -112,8 +112,9 @@ func copyFile(w io.Writer, path string) error {
 	return err
 }
 
-// startTidying starts a memtop that tidies a folder when this process has ended. It is in
-// no group of this one's, so what ends this one does not end it.
+// startTidying starts a memtop that tidies a folder when this process has ended.
+// It runs outside of this process's group, so a signal that ends this process
+// does not end it.
 func startTidying(folder string) (letGo func() error, err error) {
 	cmd := exec.Command("/proc/self/exe", folder) //nolint:noctx // it ends with this process
 	cmd.Args[0] = Tidies
@@ -128,7 +129,7 @@ func startTidying(folder string) (letGo func() error, err error) {
 	return func() error { return errors.Join(ends.Close(), cmd.Wait()) }, nil
 }
 
-// TidyAfter waits until nobody holds the other end of standard input, and tidies.
+// TidyAfter waits until the other end of standard input is closed, and tidies.
 func TidyAfter(folder string) int {
 	_, _ = io.Copy(io.Discard, os.Stdin) // any end is an end
 	tidy(folder)

@@ -11,10 +11,11 @@ import (
 	"github.com/memtop/memtop/probe/python"
 )
 
-// apart has a command be in no session of this process's.
+// apart makes a command run in a session of its own.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// endsWithThread has a command end when the thread ends that starts it.
+// endsWithThread makes the system end a command when the thread that starts it
+// ends.
 func endsWithThread(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
@@ -25,8 +26,8 @@ func signalOf(state *os.ProcessState) int {
 	return int(status.Signal())
 }
 
-// tidy ends every process of a rehearsal, which its environment tells, and removes its
-// folder. A process that starts others meanwhile is met again.
+// tidy ends every process of a rehearsal, found by its environment, and removes
+// the folder. It searches again for processes that were started meanwhile.
 func tidy(folder string) {
 	for endProcesses(python.RehearsalVariable + "=" + folder) {
 		continue

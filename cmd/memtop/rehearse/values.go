@@ -11,16 +11,16 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// Values are what a rehearsed program reads from the device.
+// Values are the values that a rehearsed program reads from the device.
 type Values struct {
 	Most Upper
 	Set  Lines
 }
 
-// name returns which values are read where one decides a size.
+// name returns which values the program reads where a value decides a size.
 func (v *Values) name() string { return v.Most.String() }
 
-// environment returns the variables that tell the agent.
+// environment returns the variables that pass the values to the agent.
 func (v *Values) environment() (variables []string) {
 	if v.Most {
 		variables = append(variables, python.UpperVariable+"=1")
@@ -31,7 +31,7 @@ func (v *Values) environment() (variables []string) {
 	return variables
 }
 
-// Upper is whether sizes are the largest that they can be.
+// Upper says whether sizes are the largest possible.
 type Upper bool
 
 // Set reads one of two words.
@@ -54,7 +54,7 @@ func (u *Upper) String() string {
 // Type names the values for help.
 func (u *Upper) Type() string { return "string" }
 
-// Lines has the values of lines, each as FILE:NUMBER=VALUE.
+// Lines holds the values that source lines read, each as FILE:NUMBER=VALUE.
 type Lines []string
 
 var lineAndValue = regexp.MustCompile(`^([^\n]+:[1-9][0-9]{0,8})=(.+)$`)

@@ -56,7 +56,7 @@ func (v *Variation) Set(text string) error {
 	return nil
 }
 
-// in returns a command with a value in the place of the name.
+// in returns a command with a value in place of the name.
 func (v *Variation) in(args []string, value int64) []string {
 	replaced := make([]string, len(args))
 	for i, arg := range args {

@@ -61,8 +61,8 @@ func (r *Rehearsal) varyOn(ctx context.Context, g imitation.GPU, args []string) 
 	return v, nil
 }
 
-// byLaw says of the other GPUs of the catalogue which value is the largest that fits by
-// the law.
+// byLaw adds the largest value that fits by the law, for the other GPUs of the
+// catalogue.
 func byLaw(v *report.Vary, values []int64, g imitation.GPU) (list []report.LargestByLaw) {
 	for _, other := range imitation.Catalogue() {
 		if n, _ := v.Guess(values, other.Total-other.Context+g.Context); n > 0 && other.Name != g.Name {
@@ -72,9 +72,10 @@ func byLaw(v *report.Vary, values []int64, g imitation.GPU) (list []report.Large
 	return list
 }
 
-// settle says of the runs with endless memory whether they fit, where their numbers show
-// it: what would have fitted asks for the same, and what was allocated must be there. Where
-// they do not, it has the value tried.
+// settle decides which runs with unlimited memory would fit, if their numbers
+// show it. A run that reserved no more than the limit would make the same
+// requests, and allocated memory must be there in any case. If the numbers do not
+// decide, the value is tried.
 func settle(v *report.Vary, search *growing.Search, g *imitation.GPU, try func(value int64) error) error {
 	for _, run := range slices.Clone(v.Runs) {
 		switch {
@@ -104,7 +105,8 @@ func (r *Rehearsal) tryAll(ctx context.Context, t trial, args []string, values [
 	return nil
 }
 
-// tryOne rehearses a command whose output is not shown unless it fails for a reason of its own.
+// tryOne rehearses a command, and shows its output only if it fails for a reason
+// other than memory.
 func (r *Rehearsal) tryOne(ctx context.Context, t trial, args []string) (*report.Rehearsal, error) {
 	said := &lastLines{}
 	found, code, err := r.once(ctx, t, args, Streams{Stdout: said, Stderr: said}, nil)

@@ -28,8 +28,8 @@ func (s *session) fitBudget(ctx context.Context) error {
 	return nil
 }
 
-// adjusted says what was changed for the sake of the budget. All processes change the
-// same, and the first says it.
+// adjusted reports a change that the budget needed. All processes make the same
+// change, and the first one reports it.
 func (s *session) adjusted(a train.Adjustment) {
 	if s.rank() > 0 {
 		return

@@ -49,8 +49,9 @@ the allocator's cache. The time is that of the quickest of the others.`,
 	return cmd
 }
 
-// compared is a run of a comparison. What is not known is null: of a run that did not
-// fit, and what is beside the first if that did not.
+// compared is a run of a comparison. A value that is not known is null: the
+// values of a run that did not fit, and values relative to the first run if that
+// one did not fit.
 type compared struct {
 	Settings      string   `json:"settings"`
 	PeakAllocated *int64   `json:"peak_allocated_bytes"`
@@ -130,7 +131,8 @@ func (c *comparison) parse() ([][]trace.Value, error) {
 	return list, nil
 }
 
-// one is a run from the beginning. One that does not fit is a row that says so.
+// one trains one run from the beginning. If the run does not fit, its row says
+// so.
 func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.Writer, table *comparisonTable) (compared, error) {
 	row := compared{Settings: settingsText(changes)}
 	o := c.options
@@ -166,7 +168,7 @@ func settingsText(changes []trace.Value) string {
 	return strings.Join(words, " ")
 }
 
-// measure trains, and notes what the steps took after the first.
+// measure trains, and notes the cost of the steps after the first.
 func (r *compared) measure(ctx context.Context, s *session) error {
 	var allocated, reserved, quickest int64 = 0, 0, math.MaxInt64
 	for s.trainer.Steps() < s.steps {
@@ -189,7 +191,7 @@ func (r *compared) measure(ctx context.Context, s *session) error {
 	return nil
 }
 
-// beside fills in what is relative to the first run.
+// beside fills in the values relative to the first run.
 func (r *compared) beside(first *compared) {
 	if r.PeakAllocated == nil || first.PeakAllocated == nil {
 		return
@@ -211,8 +213,8 @@ type comparisonTable struct {
 	begun            bool
 }
 
-// begin prints what all rows have in common, what is trained and all that the flags say of
-// how, and the heads of columns.
+// begin prints what all rows have in common, the model and how the flags train
+// it, and then the column headings.
 func (t *comparisonTable) begin(s *session, h half) error {
 	if t.silent || t.begun {
 		return nil
@@ -264,7 +266,7 @@ func (t *comparisonTable) line(cells ...string) error {
 	return err
 }
 
-// number prints what is known; no difference is 0.
+// number prints a known value; no difference prints as 0.
 func number(format string, x *float64) string {
 	switch {
 	case x == nil:

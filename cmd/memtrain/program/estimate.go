@@ -17,20 +17,21 @@ import (
 // EstimateSchema names the version of an estimate's JSON form.
 const EstimateSchema = "memtop.estimate/1"
 
-// Estimate is a run that is not begun: the flags of one, and what it would need.
+// Estimate holds the flags of a run that is not started, and finds the memory
+// that it would need.
 type Estimate struct {
 	options
 	ranks int
 }
 
-// Register adds the flags: those of memtrain that memory depends on.
+// Register adds the flags of memtrain on which memory depends.
 func (e *Estimate) Register(f *pflag.FlagSet) {
 	e.begin(f)
 	e.registerPlan(f)
 	f.IntVar(&e.ranks, "ranks", 1, "processes that train together, each on a device of its own and on a batch of its own")
 }
 
-// EstimateReport is what a run would need. All sizes are bytes.
+// EstimateReport is the memory that a run would need. All sizes are bytes.
 type EstimateReport struct {
 	Schema     string            `json:"schema"`
 	Model      string            `json:"model"`
@@ -39,20 +40,21 @@ type EstimateReport struct {
 	Half       string            `json:"half"` // "off", or the type of the whole model
 	Shard      string            `json:"shard"`
 	Ranks      []EstimatedRank   `json:"ranks"`
-	// Fits says for devices of a size whether the run fits on each, see [DeviceSizes].
+	// Fits says for each device size whether the run fits, see [DeviceSizes].
 	Fits map[string]bool `json:"fits"`
 	// Techniques are the same run with changes that lower the peak, in the order in
 	// which they are to be tried: each alone, then those that lower it further together.
 	Techniques []Technique `json:"techniques"`
-	// Formulas are those of the literature that are about such a run.
+	// Formulas are the formulas of the literature that apply to the run.
 	Formulas []Formula `json:"formulas"`
 
 	about string
 }
 
-// EstimatedRank is what one process of the run would need. Sources are what the
-// memory is for when most is allocated, and add up to PeakAllocated; Highest is the
-// most of each at its own moment, and adds up to nothing.
+// EstimatedRank is the memory that one process of the run would need. Sources
+// divide the memory at the peak by purpose, and add up to PeakAllocated. Highest
+// is the most of each source at its own moment, so its values have no meaningful
+// sum.
 type EstimatedRank struct {
 	Rank          int              `json:"rank"`
 	Sources       map[string]int64 `json:"sources"`
@@ -61,8 +63,8 @@ type EstimatedRank struct {
 	PeakReserved  int64            `json:"peak_reserved_bytes"`
 }
 
-// Technique is a run with other settings, of which the rank that needs most is
-// told.
+// Technique is the run with other settings. It describes the rank that needs most
+// memory.
 type Technique struct {
 	Change        map[string]string `json:"change"`
 	PeakAllocated int64             `json:"peak_allocated_bytes"`
@@ -72,7 +74,7 @@ type Technique struct {
 	words []string // the change, as flags have it
 }
 
-// roundingSource is what the allocator adds to what is asked for.
+// roundingSource is the memory that the allocator adds to requests by rounding.
 const roundingSource = "rounding"
 
 // Run rehearses the run, and its variants. Errors of the command line are
@@ -116,7 +118,7 @@ func (v *variant) about() string {
 // maxStaging is the most memory of the host's that the samples of a step may be.
 const maxStaging = 4 << 30
 
-// asked is the run that the flags describe.
+// asked returns the run that the flags describe.
 func (e *Estimate) asked() (variant, error) {
 	if err := e.complete(); err != nil {
 		return variant{}, err
@@ -134,7 +136,7 @@ func (e *Estimate) asked() (variant, error) {
 	return variant{options: &e.options, spec: spec, half: e.half, settings: s, sharding: sharding}, err
 }
 
-// maxRanks is how many processes are told of one by one.
+// maxRanks is the most processes that the report lists one by one.
 const maxRanks = 1 << 16
 
 // sharding reads --ranks, and takes the stage from the settings.
@@ -174,7 +176,7 @@ func sourceNames() []string {
 	return append(names, roundingSource)
 }
 
-// generalRemedy leaves it to the program that was called to name its help.
+// generalRemedy leaves it to the calling program to name its help.
 func generalRemedy(err error) error {
 	var use command.UsageError
 	if errors.As(err, &use) && use.Remedy == tryHelp {
@@ -184,18 +186,18 @@ func generalRemedy(err error) error {
 	return err
 }
 
-// size is the memory of devices that are sold with that much.
+// size is a size of memory with which devices are sold.
 type size struct {
 	name  string
 	sold  string // some of them
-	bytes int64  // as CUDA tells of them, which is less than the name says
+	bytes int64  // as CUDA reports them, less than the name says
 }
 
 // gib returns a number of GiB in bytes.
 func gib(n float64) int64 { return int64(n * (1 << 30)) }
 
-// deviceSizes are the sizes for which it is said whether a run fits. Their bytes
-// are from PyTorch's messages ("GPU 0 has a total capacity of …").
+// deviceSizes are the sizes for which the report says whether a run fits. Their
+// bytes are from PyTorch's messages ("GPU 0 has a total capacity of …").
 var deviceSizes = []size{
 	{"24GiB", "RTX 3090, RTX 4090", gib(23.65)},
 	{"48GiB", "RTX A6000", gib(47.54)},
@@ -203,14 +205,16 @@ var deviceSizes = []size{
 	{"141GiB", "H200", gib(139.80)},
 }
 
-// outsideBytes is what a process takes of a device besides the allocator's memory:
-// the CUDA context and the libraries' own. The same messages have 430 to 670 MB.
+// outsideBytes is the device memory that a process takes besides the allocator's:
+// the CUDA context and the libraries' own memory. The same messages have 430 to
+// 670 MB.
 const outsideBytes = 650 << 20
 
-// OutsideAllocator is the size of what fits on a device besides a run.
+// OutsideAllocator returns the memory that must fit on a device besides a run, as
+// text.
 func OutsideAllocator() string { return quantity.Bytes(outsideBytes) }
 
-// DeviceSizes explains what fits means, in a line for each size.
+// DeviceSizes explains the meaning of "fits", in a line for each size.
 func DeviceSizes() []string {
 	var list []string
 	for _, s := range deviceSizes {

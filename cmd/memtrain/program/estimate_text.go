@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Text prints the report for people: what each rank needs and for what, and on
-// which devices it fits, as asked and with less.
+// Text prints the report for people: the memory of each rank and its purposes,
+// and the devices on which the run fits, as requested and with changes.
 func (r *EstimateReport) Text(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s\n%s parameters\n\n", r.Model, r.about, quantity.Count(int(r.Parameters)))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -34,8 +34,8 @@ func (r *EstimateReport) Text(w io.Writer) error {
 	return nil
 }
 
-// sources prints what the rank that needs most has, at its peak and of each source
-// by itself.
+// sources prints the memory of the largest rank by source, at the rank's peak and
+// at each source's own.
 func (r *EstimateReport) sources(w io.Writer) {
 	k := r.largest()
 	fmt.Fprintln(w, "\tat the peak\tat most\t")
@@ -50,7 +50,7 @@ func (r *EstimateReport) sources(w io.Writer) {
 	fmt.Fprintf(w, "reserved\t%s\t\t\n", quantity.Bytes(k.PeakReserved))
 }
 
-// largest is the rank that needs most.
+// largest returns the rank that needs most memory.
 func (r *EstimateReport) largest() *EstimatedRank {
 	k := &r.Ranks[0]
 	for i := range r.Ranks {
@@ -61,7 +61,7 @@ func (r *EstimateReport) largest() *EstimatedRank {
 	return k
 }
 
-// fits prints a row for the run as asked, and for each technique.
+// fits prints a row for the run as requested, and a row for each technique.
 func (r *EstimateReport) fits(w io.Writer) {
 	var sizes []string
 	for _, s := range deviceSizes {
@@ -82,8 +82,8 @@ func (r *EstimateReport) fits(w io.Writer) {
 	}
 }
 
-// name is the technique as a row of a table: several together follow on the row
-// above.
+// name returns the technique's name in a table. Techniques that are combined
+// continue the row above.
 func (t *Technique) name() string {
 	switch last := len(t.words) - 1; last {
 	case 0:

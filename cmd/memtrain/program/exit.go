@@ -19,7 +19,7 @@ func usagef(format string, values ...any) error {
 
 const tryHelp = "try: memtrain --help"
 
-// machineError is what this machine cannot do.
+// machineError is a failure that this machine causes.
 type machineError struct{ cause, remedy string }
 
 func (e machineError) Error() string { return e.cause }

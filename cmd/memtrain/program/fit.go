@@ -14,7 +14,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// plan is the run as one that has not begun, in the memory that there is for it.
+// plan returns the run as a plan that has not begun, in the available memory.
 func (s *session) plan() train.Plan {
 	return train.Plan{
 		Build: s.build, Loss: s.lossModule(), Spec: s.set.Spec(), Batch: s.share(), Group: s.group, Staged: s.staged(), Settings: s.settings, Allocator: s.allocator(),
@@ -22,8 +22,8 @@ func (s *session) plan() train.Plan {
 	}
 }
 
-// room is the memory that the device can give: its own, and as cpu:0's is the
-// host's, no more than the host has left.
+// room returns the memory that the device can give. cpu:0 uses the host's memory,
+// so it gives no more than the host has left.
 func (s *session) room() hostmemory.Room {
 	free, _ := s.machine.MemInfo()
 	room := hostmemory.Room{Bytes: free, Of: s.machine.Name()}
@@ -35,8 +35,8 @@ func (s *session) room() hostmemory.Room {
 	return room
 }
 
-// checkFit finds out by steps that compute nothing what a step will need. It
-// fails when there is less, unless --force is given; warning then says so.
+// checkFit rehearses steps to find the memory that a step will need. It fails if
+// there is less, unless --force is given; then it returns a warning.
 func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning string, err error) {
 	plan := s.plan()
 	needs, fits, err := plan.Fits(ctx)
@@ -59,8 +59,8 @@ func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning s
 	return needs, warning, unfitError{machineError{warning, remedy + "; --force tries it all the same"}}
 }
 
-// checkHost fails when the host has less than what is to live there, unless
-// --force is given. On cpu:0 the device's memory is the host's too.
+// checkHost fails if the run needs more host memory than there is, unless --force
+// is given. On cpu:0 the device's memory is the host's too.
 func (s *session) checkHost(m *train.Memory) (warning string, err error) {
 	room, takes := hostmemory.Available(), m.HostReserved
 	if _, isCPU := s.machine.(*cpu.Device); isCPU {
@@ -77,17 +77,17 @@ func (s *session) checkHost(m *train.Memory) (warning string, err error) {
 	return warning, unfitError{machineError{warning, "give less with --offload, or a smaller model; --force tries it all the same"}}
 }
 
-// unfitError is a run that was refused because it will not fit.
+// unfitError says that a run was refused because it will not fit.
 type unfitError struct{ machineError }
 
-// Unwrap returns what is printed of it.
+// Unwrap returns the part of the error that is printed.
 func (e unfitError) Unwrap() error { return e.machineError }
 
-// remedyTime is how long a refusal may take to find out what would make a run fit.
+// remedyTime is how long a refusal may search for changes that make a run fit.
 const remedyTime = 5 * time.Second
 
-// remedy says in one line what would make the run fit: what a memory budget of all
-// that there is would change.
+// remedy returns one line with changes that would make the run fit: those of a
+// memory budget of all available memory.
 func (s *session) remedy(ctx context.Context, plan *train.Plan) (string, error) {
 	soon, cancel := context.WithTimeout(ctx, remedyTime)
 	defer cancel()

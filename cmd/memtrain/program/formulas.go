@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Formula is what the literature computes of a part of the memory, beside what the
-// rehearsal found of it.
+// Formula compares a formula of the literature for a part of the memory with the
+// result of the rehearsal.
 type Formula struct {
 	Of        string `json:"of"`
 	Formula   string `json:"formula"`
@@ -20,7 +20,7 @@ type Formula struct {
 	Source    string `json:"source"`
 }
 
-// formulas returns those that are about such a run.
+// formulas returns the formulas that apply to the run.
 func (v *variant) formulas(e *train.Estimate) []Formula {
 	list := []Formula{}
 	if f, ok := v.modelStates(e); ok {
@@ -32,7 +32,8 @@ func (v *variant) formulas(e *train.Estimate) []Formula {
 	return list
 }
 
-// modelStates is the ZeRO paper's, with the bytes that a parameter has here.
+// modelStates is the formula of the ZeRO paper, with the bytes that a parameter
+// has here.
 func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 	rule := v.settings.Optimizer.Kind.Rule()
 	size, state := 4.0, 4*float64(rule.Moments())
@@ -63,9 +64,9 @@ func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 	}, true
 }
 
-// activations is Korthikanti's and others', who count what a transformer of 16 bits
-// with GELU keeps: without the masks of dropout, which are kept nowhere here, and
-// with logits of 16 bits unless their log-softmax is kept.
+// activations is the formula of Korthikanti et al. for the activations of a
+// 16-bit transformer with GELU. Here it has no dropout masks, because the engine
+// keeps none, and the logits have 16 bits unless their log-softmax is kept.
 func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 	parts, err := v.settings.Parts(v.batch)
 	if err != nil || v.preset.family.name != "gpt" || v.half == "" || v.settings.AMP != amp.Off {

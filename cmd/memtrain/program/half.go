@@ -6,19 +6,19 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// half is in what type a whole model is: "" is float32. It is a flag's value, and can
-// be given without one.
+// half is the type of a whole model: "" is float32. It is the value of a flag
+// that can be given without a value.
 type half string
 
 const defaultHalf half = "bf16"
 
-// halves are the types by the names that flags have for them.
+// halves are the types by their names in flags.
 var halves = map[half]device.DType{"": device.Float32, "bf16": device.BFloat16, "fp16": device.Float16}
 
-// dtype is the type of parameters.
+// dtype returns the type of parameters.
 func (h half) dtype() device.DType { return halves[h] }
 
-// String returns what can be given, and "off" for none.
+// String returns the value as a flag takes it, and "off" for none.
 func (h *half) String() string {
 	if *h == "" {
 		return "off"
@@ -26,7 +26,8 @@ func (h *half) String() string {
 	return string(*h)
 }
 
-// Set reads a name. Runs that were saved before there was a choice have true or false.
+// Set reads a name. Runs saved by older versions, which had one type only, have
+// true or false.
 func (h *half) Set(text string) error {
 	switch text {
 	case "off", "false":

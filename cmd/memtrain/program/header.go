@@ -12,14 +12,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// lineWidth is what memtrain's lines are folded to, but for those about steps.
+// lineWidth is the width to which memtrain folds its lines, except those about
+// steps.
 const lineWidth = 80
 
-// labelWidth is that of what a line is about, before it.
+// labelWidth is the width of the label before a line.
 const labelWidth = 11
 
-// fold prints parts that no line breaks, with a space between them, in as many lines as
-// they need: after a label, and under that.
+// fold prints parts with a space between them, in as many lines as they need,
+// after a label and indented by its width. It breaks lines only between parts.
 func fold(out io.Writer, label string, parts ...string) error {
 	line, text := fmt.Sprintf("%-*s", labelWidth, label), ""
 	for i, part := range parts {
@@ -36,8 +37,8 @@ func fold(out io.Writer, label string, parts ...string) error {
 	return err
 }
 
-// announce says what is going to be trained and, by a step that computes
-// nothing, what it will need. It fails when that is not there.
+// announce prints what the run trains and, from a rehearsed step, the memory that
+// it will need. It fails if there is less memory.
 func (s *session) announce(ctx context.Context, out io.Writer) error {
 	needed, warning, refused := s.checkFit(ctx)
 	if s.asJSON {
@@ -70,7 +71,7 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	return refused
 }
 
-// header is what is trained, where and how.
+// header says what a run trains, where and how.
 type header struct {
 	model, shape, place string
 	how                 []string
@@ -90,7 +91,7 @@ func (h header) print(out io.Writer) error {
 	return fold(out, "training", listed(append([]string{h.place}, h.how...))...)
 }
 
-// String is the same in one line.
+// String returns the same in one line.
 func (h header) String() string {
 	return fmt.Sprintf("%s %s: %s; %s", h.model, h.place, h.shape, strings.Join(h.how, ", "))
 }
@@ -117,7 +118,8 @@ func (o *options) shape() string {
 	return text
 }
 
-// howTrained names the batch, the optimizer and all that is not as it is by default.
+// howTrained names the batch, the optimizer and every setting that is not the
+// default.
 func (o *options) howTrained(s *train.Settings, h half) []string {
 	batch := fmt.Sprintf("batch %d", o.batch)
 	if o.world() > 1 {
@@ -139,8 +141,8 @@ func (o *options) howTrained(s *train.Settings, h half) []string {
 	return list
 }
 
-// printNeeds prints how much memory a step takes at its highest moment, in parts that add up
-// to that, and then what is no part of it.
+// printNeeds prints how much memory a step takes at its highest moment, in parts
+// that add up to it, and then the memory that is not part of it.
 func printNeeds(out io.Writer, label string, m *train.Memory) error {
 	rounding, sum := m.PeakAllocated, []string{sizeText(m.PeakAllocated) + " peak"}
 	sign, elsewhere := "= ", []string(nil)

@@ -50,7 +50,7 @@ func (o *options) openTokens() (*data.Tokens, error) {
 	return data.Open(o.data, access)
 }
 
-// loading is how batches are made.
+// loading returns the options for making batches.
 func (s *session) loading() data.LoaderOptions {
 	return data.LoaderOptions{Batch: s.share(), Part: s.rank(), Parts: s.world(), Seed: s.seed, Workers: s.workers, Prefetch: s.prefetch}
 }
@@ -60,7 +60,7 @@ func (s *session) batchBytes() int64 {
 	return int64(s.share()) * int64(spec.Input.Bytes()+spec.Target.Bytes())
 }
 
-// checkStaging refuses more batches that are ready than the host has memory for.
+// checkStaging refuses more ready batches than the host has memory for.
 func (s *session) checkStaging() error {
 	staged := s.loading().Staged()
 	if n, room := s.batchBytes()*int64(staged), hostmemory.Available(); n > room.Bytes {
@@ -72,7 +72,7 @@ func (s *session) checkStaging() error {
 	return nil
 }
 
-// staged is how many batches wait in memory of the device's host.
+// staged returns how many batches wait in memory of the device's host.
 func (s *session) staged() int {
 	if !s.pinned {
 		return 0
@@ -100,7 +100,7 @@ func (s *session) openLoader(start int64) error {
 	return nil
 }
 
-// stagingText says where batches wait that were to be pinned.
+// stagingText says where batches wait if --pinned is given.
 func (s *session) stagingText() string {
 	text := fmt.Sprintf("%d batches, %s, ", s.staged(), sizeText(s.batchBytes()*int64(s.staged())))
 	if _, isCPU := s.machine.(*cpu.Device); isCPU {

@@ -54,7 +54,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 	return errors.Join(s.told(r, running), r.end(), s.printTables(r.out), ctx.Err())
 }
 
-// queued is a step under way, with its report to the probe.
+// queued is a running step, with its report to the probe.
 type queued struct {
 	step   *train.Queued
 	report trace.Step
@@ -88,9 +88,9 @@ func (s *session) told(r *reporter, w *queued) error {
 	return r.step(&e)
 }
 
-// finish writes what is wanted of a run that ended with err: nil, a signal, no
-// place for its progress, or a failure, of which the snapshot of the moment it
-// happened is kept.
+// finish writes the requested files of a run that ended with err. err is nil, a
+// signal, a failure to print progress, or another failure; for that one finish
+// keeps the snapshot from the moment of the failure.
 func (s *session) finish(err error) error {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(progressError)) {
 		return nil
@@ -102,7 +102,7 @@ func (s *session) finish(err error) error {
 	return errors.Join(append(failures, s.writeSnapshot())...)
 }
 
-// output is a file that is written anew each time.
+// output returns a file that is written anew each time.
 func (s *session) output(path string) output.File {
 	return output.File{Path: path, Overwrite: true, Inputs: output.Inputs(s.data, s.init)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu"
 )
 
-// Machine is a device to train on: its memory and what computes on it.
+// Machine is a device to train on: its memory and its operations.
 type Machine interface {
 	alloc.Driver
 	device.Backend
@@ -21,8 +21,9 @@ type Machine interface {
 	Close() error
 }
 
-// products says what multiplies matrices on a GPU; "" on a device that has no
-// choice, and when it is as at the last call.
+// products returns the name of the code that multiplies matrices on a GPU. It
+// returns "" on a device without a choice, and if the name has not changed since
+// the last call.
 func (s *session) products() string {
 	m, ok := s.machine.(interface{ Products() string })
 	if !ok || m.Products() == s.multiplier {
@@ -32,28 +33,29 @@ func (s *session) products() string {
 	return s.multiplier
 }
 
-// onGPU reports whether the device is one whose products like round sizes.
+// onGPU reports whether the device is a GPU, whose products are faster with round
+// sizes.
 func (s *session) onGPU() bool { return strings.HasPrefix(s.machine.Name(), "cuda") }
 
-// Reach is what a program reaches beside this process and its processor. A program
-// that was built without some of it has nil there.
+// Reach holds the functions that reach beyond this process and its processor. A
+// program that was built without one of them has nil in its field.
 type Reach struct {
 	GPUs GPUs
-	// Group joins the processes that a launcher has started, for what lies on the host;
-	// it returns nil where there is one.
+	// Group joins the processes that a launcher has started, for tensors on the
+	// host. It returns nil if there is only one process.
 	Group func() (collective.Group, error)
-	// GPUGroup joins those that train on a GPU each, of which this one is at a place. It
-	// is given what Group returned, which it closes with the group, or nil for those of
-	// torchrun.
+	// GPUGroup joins processes that train on a GPU each; at is this process's
+	// place. host is the result of Group, which GPUGroup closes with its group,
+	// or nil under torchrun.
 	GPUGroup func(m Machine, at collective.Place, host collective.Group) (collective.Group, error)
 }
 
-// GPUs opens the GPU with a number. It is nil in a program that was built
-// without them: whoever shows memory need not carry what computes on a GPU.
+// GPUs opens the GPU with a number. It is nil in a program that was built without
+// GPU support: a program that only shows memory need not contain code for a GPU.
 type GPUs func(ordinal int) (Machine, error)
 
-// openMachine opens the device that --device names. With auto that is the GPU of this
-// process if there is one, and else cpu:0, of which without says why.
+// openMachine opens the device that --device names. auto means the GPU of this
+// process if there is one, else cpu:0; without then says why there is no GPU.
 func (s *session) openMachine() (m Machine, without error, err error) {
 	name := s.options.device
 	number, isGPU := strings.CutPrefix(name, "cuda")
@@ -78,8 +80,9 @@ func (s *session) openMachine() (m Machine, without error, err error) {
 	return c, without, nil
 }
 
-// openOwnGPU opens the GPU of this process: of several on a machine each has the one
-// with its number, unless it is shown one only, as Slurm does.
+// openOwnGPU opens the GPU of this process. If a machine has several processes,
+// each takes the GPU with its local number, unless it sees only one GPU, as under
+// Slurm.
 func (s *session) openOwnGPU() (Machine, error) {
 	m, err := s.reach.GPUs(s.launched.Local)
 	if err != nil && s.launched.Local > 0 {
@@ -88,7 +91,8 @@ func (s *session) openOwnGPU() (Machine, error) {
 	return m, err
 }
 
-// openGPU opens the GPU with that number, that of this process when it is empty.
+// openGPU opens the GPU with a number; an empty number means the GPU of this
+// process.
 func (s *session) openGPU(number string) (m Machine, err error) {
 	ordinal, err := strconv.Atoi(cmp.Or(number, "0"))
 	if err != nil || ordinal < 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// complete fills in what depends on the model, and refuses what does not fit.
+// complete fills in the options that depend on the model, and refuses options
+// that do not fit.
 func (o *options) complete() (err error) {
 	if o.preset, err = findPreset(o.model); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// spec says what the model is fed, without opening what it is.
+// spec describes the model's input without opening the data.
 func (o *options) spec() data.Spec {
 	if samples := o.preset.family.samples; samples != nil {
 		return samples(o.seed).Spec()
@@ -119,7 +120,7 @@ const (
 	batchNorm = "batch"
 )
 
-// lossModule is what is minimised.
+// lossModule returns the loss that the run minimises.
 func (o *options) lossModule() nn.Module {
 	if o.loss == meanSquare {
 		return &nn.MSE{}

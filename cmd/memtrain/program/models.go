@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 )
 
-// sizes are the flags that say how large a model is and what it is fed. 0 is what
-// a model does not have, or what the data decides.
+// sizes are the flags for the size of a model and of its input. 0 means that the
+// model does not have the size, or that the data decides it.
 type sizes struct {
 	layers, dim, heads int
 	kvHeads, hidden    int // of llama
@@ -19,8 +19,7 @@ type sizes struct {
 	norm               string  // of conv
 }
 
-// preset is a model with a name and the sizes that it has unless flags say
-// otherwise.
+// preset is a model with a name and its default sizes, which flags can change.
 type preset struct {
 	name   string
 	family family
@@ -31,7 +30,8 @@ type preset struct {
 type family struct {
 	name string
 	make func(b nn.Builder, s *sizes) nn.Module
-	// text says that it learns from tokens; else samples are what it learns from.
+	// text says that the model learns from tokens; if false, it learns from
+	// samples.
 	text    bool
 	samples func(seed uint64) data.Dataset
 }
@@ -99,10 +99,10 @@ func (p *preset) has(f sizeFlag) bool {
 	return *f.of(&p.sizes) != 0 || f.name == "vocab" && p.family.text
 }
 
-// presets are the models that --model names. Those that are published have the
-// sizes of their publication: GPT-2 of Radford et al. 2019, Llama of Touvron et al.
-// 2023 (65B of the first, the others of the second; 7B and 13B are the same in both
-// but for the context), Llama 3 of Grattafiori et al. 2024.
+// presets are the models that --model names. Published models have the sizes of
+// their publication: GPT-2 of Radford et al. 2019, Llama of Touvron et al. 2023
+// (65B of the first paper, the others of the second; 7B and 13B differ between
+// the two only in the context), Llama 3 of Grattafiori et al. 2024.
 var presets = []preset{
 	{"gpt", gptFamily, sizes{layers: 4, dim: 128, heads: 4, seq: 128, batch: 8}},
 	{"llama", llamaFamily, sizes{layers: 4, dim: 128, heads: 4, kvHeads: 2, hidden: 352, seq: 128, batch: 8}},

@@ -43,8 +43,8 @@ type options struct {
 	ranks     string
 	launched  collective.Place // where a launcher has put it; zero for one process
 	group     collective.Group // the processes that train together, nil for one
-	// settings are the flags that may change from step to step, by the key of
-	// the setting; "" was not given.
+	// settings are the flags of settings, which may change from step to step, by
+	// the setting's key; "" means that the flag was not given.
 	settings map[string]*string
 
 	layersTable bool
@@ -135,7 +135,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 
-// registerRun adds the flags that say what is trained, on what and where.
+// registerRun adds the flags for the model, the data and the device.
 func (o *options) registerRun(f *pflag.FlagSet) {
 	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N; auto is a GPU if there is one; several processes use one each")
 	o.deviceMemory = cpu.DefaultCapacity
@@ -156,8 +156,8 @@ func (o *options) begin(f *pflag.FlagSet) {
 	f.SortFlags = false
 }
 
-// registerPlan adds the flags that say what is trained and how: all that an estimate
-// has to know.
+// registerPlan adds the flags for the model and its training: everything that an
+// estimate needs.
 func (o *options) registerPlan(f *pflag.FlagSet) {
 	f.StringVar(&o.model, "model", "gpt", "`MODEL`: "+presetNames()+"; the following change its sizes")
 	for _, size := range sizeFlags {
@@ -188,7 +188,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 		}
 	}
 	if o.given("accumulate") && o.given("micro-batch") {
-		// Each has undone the other; the trainer checks that they agree.
+		// Setting one has reset the other; the trainer checks that they agree.
 		both, err := s.With("accumulate", *o.settings["accumulate"])
 		if err != nil {
 			return s, usagef("%v", err)
@@ -202,7 +202,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 }
 
 // programFlags are the flags that a saved run remembers, and those of them that
-// must stay what they were.
+// must not change.
 var (
 	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
 	fixedFlags   = append([]string{"model", "half", "loss", "norm", "seed", "dropout"}, sizeNames()...)

@@ -39,8 +39,8 @@ func (o *options) blackBoxSize() (int, error) {
 	return int(size), nil
 }
 
-// openProbe lets viewers look at the run. A run without a probe is
-// still a run: one line says so, and training goes on.
+// openProbe lets viewers look at the run. If the probe cannot open, one line says
+// so, and training goes on.
 func (s *session) openProbe(ctx context.Context) {
 	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{Rank: s.place, Box: s.box}, s.trainer) // viewers see the last step too
 	if err != nil {
@@ -63,11 +63,12 @@ func (s *session) watchBox() {
 	}
 }
 
-// takeBack goes back to the settings of the last step when a change that came
-// from outside leaves too little memory, or none for the budget: whoever looks at a run should not be
-// able to end it with one key. It says so, and reports whether there is
-// something to go back to. Among several processes there is not: the others are in the
-// middle of the step, which is why each rehearses a change before all use it.
+// takeBack goes back to the settings of the last step if a change from a viewer
+// needs more memory than there is, or than the budget allows. A viewer should not
+// be able to end a run with one key. takeBack prints a line, and reports whether
+// there are settings to go back to. Several processes cannot go back, because the
+// others are in the middle of the step; so each of them rehearses a change before
+// all use it.
 func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	what := "out of memory"
 	if small := new(train.TooSmallError); errors.As(failed, &small) {
@@ -93,12 +94,12 @@ func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	return true
 }
 
-// refused is for changes that not all processes of the run can use.
+// refused handles changes that some process of the run cannot use.
 func (s *session) refused(list []trace.Value, reason string) {
 	s.goOn(pairs(list)+" is not for all: "+reason, list, reason)
 }
 
-// goOn says that changes from outside are not used, and tells viewers why.
+// goOn prints that changes from a viewer are not used, and tells viewers why.
 func (s *session) goOn(line string, list []trace.Value, reason string) {
 	var keys []string
 	for _, c := range list {

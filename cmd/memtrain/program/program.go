@@ -1,10 +1,10 @@
-// Package program is memtrain: the reference training run of the project, and
-// the process that memtop attaches to. It is a package so that memtop can be
-// that process too; see docs/decisions/0006.
+// Package program is the program memtrain: the reference training run of the
+// project, and a process that memtop can attach to. It is a package so that
+// memtop can also run it in a process of its own; see docs/decisions/0006.
 //
-// It joins the packages of the engine: flags become a model, data, settings and
-// a trainer; what a step has cost becomes a line of text or of JSON. It has no
-// logic of its own.
+// It joins the packages of the engine: it turns flags into a model, data,
+// settings and a trainer, and the cost of a step into a line of text or of JSON.
+// It has no logic of its own.
 package program
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 )
 
-// Run is the whole program. It returns the exit code; every failure has been
-// reported in one line on stderr. The first signal ends training after the step under
-// way, the second one ends the program.
+// Run runs memtrain and returns the exit code. It has reported every failure in
+// one line on stderr. The first signal ends training after the current step, the
+// second one ends the program.
 func Run(args []string, stdout, stderr io.Writer, reach Reach) int {
 	ctx, stop := command.WithSignals(context.Background())
 	defer stop()

@@ -23,7 +23,7 @@ const (
 	ranksOff  = "off"
 )
 
-// findPlace finds where among others a launcher has put this process, if it has.
+// findPlace finds the rank of this process if a launcher has started several.
 func (s *session) findPlace() error {
 	switch s.ranks {
 	case ranksOff:
@@ -69,8 +69,8 @@ func (s *session) joinRanks() (err error) {
 // jobBytes is the most that a job's name takes.
 const jobBytes = 256
 
-// placed returns where viewers see this process. A job that the launcher has given no
-// name has one of its first process.
+// placed returns the rank under which viewers see this process. If the launcher
+// gives the job no name, the first process makes one.
 func (s *session) placed() (*trace.Rank, error) {
 	place := s.launched
 	if place.Job == "" {
@@ -84,8 +84,8 @@ func (s *session) placed() (*trace.Rank, error) {
 	return &trace.Rank{Job: place.Job, Rank: s.rank(), World: s.world(), Local: place.Local, Launcher: place.Launcher, Together: true}, nil
 }
 
-// meet joins the processes, by what their launcher has brought, and those with GPUs by
-// what sums there. torchrun brings no more than a store.
+// meet joins the processes through their launcher's library, and processes with
+// GPUs through the library that sums on GPUs. torchrun provides only a store.
 func (s *session) meet() (collective.Group, error) {
 	var host collective.Group
 	if !s.onGPU() || s.launched.Launcher != collective.Torchrun {
@@ -123,7 +123,8 @@ func (s *session) checkKinds(g collective.Group) error {
 	}
 }
 
-// world is how many processes train together, rank which of them this one is.
+// world returns how many processes train together; rank is the number of this
+// one.
 func (o *options) world() int {
 	if o.group == nil {
 		return 1
@@ -138,10 +139,10 @@ func (o *options) rank() int {
 	return o.group.Rank()
 }
 
-// share is how many samples of a step this process takes.
+// share returns how many samples of a step this process takes.
 func (o *options) share() int { return o.batch / o.world() }
 
-// spoken returns where this process prints what the first of the run says for all.
+// spoken returns the output for lines that the first process prints for all.
 func (o *options) spoken(out *command.Output) *command.Output {
 	if o.rank() > 0 {
 		return command.NewOutput(io.Discard)
@@ -149,8 +150,8 @@ func (o *options) spoken(out *command.Output) *command.Output {
 	return out
 }
 
-// ofRank returns the file of this process of several that are given the same name:
-// run.pickle, run-rank1.pickle and so on.
+// ofRank returns this process's own file name if several processes get the same
+// one: run.pickle, run-rank1.pickle and so on.
 func (o *options) ofRank(path string) string {
 	if o.rank() == 0 || path == "" {
 		return path
@@ -159,8 +160,8 @@ func (o *options) ofRank(path string) string {
 	return fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(path, extension), o.rank(), extension)
 }
 
-// ends returns what ends training: the context, but among several processes only
-// where all have heard of it.
+// ends returns the context that ends training. With several processes, training
+// ends only when all have learned of the signal.
 func (s *session) ends(ctx context.Context) (steps context.Context, ended func() bool) {
 	if s.group == nil {
 		return ctx, func() bool { return ctx.Err() != nil }
@@ -168,9 +169,9 @@ func (s *session) ends(ctx context.Context) (steps context.Context, ended func()
 	return context.WithoutCancel(ctx), func() bool { return s.trainer.Ends() }
 }
 
-// leave ends the group of a run that ended with err: nil, or a signal, of which all have
-// heard. A process that failed leaves it to the launcher to end the others: they wait
-// for it.
+// leave ends the group of a run that ended with err: nil, or a signal that all
+// processes have learned of. After another failure the other processes wait for
+// this one, and the launcher must end them.
 func (s *session) leave(err error) error {
 	if s.group == nil || err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -178,7 +179,7 @@ func (s *session) leave(err error) error {
 	return errors.Join(err, s.group.Close())
 }
 
-// rankObject is what --json prints of a process.
+// rankObject is a process in the output of --json.
 type rankObject struct {
 	Rank             int              `json:"rank"`
 	PID              int              `json:"pid"`

@@ -81,8 +81,8 @@ func progress(e *train.Event, steps int64) string {
 		sizeText(e.Memory.PeakAllocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.Allocated), communication)
 }
 
-// shortened leaves out the last parts of a line that a terminal of some width would break:
-// the next could not overwrite it.
+// shortened leaves out the last parts of a line that is wider than the terminal,
+// because the next line could not overwrite a broken one.
 func shortened(line string, width int) string {
 	for len(line) >= width {
 		end := strings.LastIndex(line, "  ")
@@ -94,7 +94,8 @@ func shortened(line string, width int) string {
 	return line
 }
 
-// end closes the report: in text, with what the last step's memory was for.
+// end closes the report. In text it prints the purposes of the last step's
+// memory.
 func (r *reporter) end() error {
 	if r.json != nil || r.last == nil {
 		return nil
@@ -105,7 +106,7 @@ func (r *reporter) end() error {
 	return progressed(printNeeds(r.out, "measured", &r.last.Memory))
 }
 
-// object is what --json prints of a step.
+// object is a step in the output of --json.
 type object struct {
 	Step              int64             `json:"step"`
 	Loss              *float64          `json:"loss"` // null when it is not a number
@@ -122,8 +123,8 @@ type object struct {
 	Settings          map[string]string `json:"settings"`
 	World             int               `json:"world"` // how many processes train together
 	Ranks             []rankObject      `json:"ranks,omitempty"`
-	// What the first process's operations with the others took, and for how much of that
-	// it waited instead of computing.
+	// The time of the first process's operations with the others, and the part of
+	// it for which it waited instead of computing.
 	CommunicationNS       int64 `json:"communication_ns,omitempty"`
 	CommunicationWaitedNS int64 `json:"communication_waited_ns,omitempty"`
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// session is a run: everything that is open while it trains. It is owned by the
-// goroutine that trains.
+// session is a run: everything that is open while it trains. The goroutine that
+// trains owns it.
 type session struct {
 	*options
-	stderr     io.Writer // what goes wrong and does not end the run
+	stderr     io.Writer // for problems that do not end the run
 	machine    Machine
-	without    error  // why it is not a GPU, when one was looked for
+	without    error  // why there is no GPU, if auto looked for one
 	multiplier string // what products returned last
 	capacity   int64  // of the machine's memory
 	memory     *alloc.Allocator
@@ -62,7 +62,7 @@ func (o *options) train(ctx context.Context, stdout *command.Output, stderr io.W
 	r := newReporter(s, s.spoken(stdout))
 	err := s.loop(ctx, r)
 	if failed := s.finish(err); failed != nil {
-		return failed // of what was asked for, more is to be known than why training ended
+		return failed // the failure of requested output matters more than why training ended
 	}
 	return s.leave(err)
 }
@@ -104,8 +104,8 @@ func (s *session) close() {
 
 func (s *session) onClose(f func()) { s.closers = append(s.closers, f) }
 
-// checkOutputs finds out before training whether what is wanted of it can be
-// written afterwards.
+// checkOutputs checks before training that the requested files can be written
+// afterwards.
 func (s *session) checkOutputs() error {
 	if s.saveEvery < 0 || s.saveEvery > 0 && s.save == "" {
 		return usagef("--save-every %d: want a number of steps, and a file with --save", s.saveEvery)
@@ -148,13 +148,14 @@ func (s *session) openSaved() (err error) {
 	return nil
 }
 
-// neverSaved is about a file that says of its run what no run has.
+// neverSaved returns the error about a file with values that no run can have.
 func (s *session) neverSaved(why error) error {
 	return &train.DamagedError{Path: s.resume, Reason: "the run that it says was never saved: " + why.Error()}
 }
 
-// checkProgram makes sure that a saved run's flags are such as a run can be started with.
-// What the user gives beside them is another matter, and its mistakes are the user's.
+// checkProgram checks that a run can be started with a saved run's flags. It does
+// not check the flags that the user adds; mistakes in those are reported as the
+// user's.
 func checkProgram(program map[string]string) error {
 	var o options
 	o.register(pflag.NewFlagSet("saved", pflag.ContinueOnError))
@@ -164,7 +165,7 @@ func checkProgram(program map[string]string) error {
 	return o.complete()
 }
 
-// history is how many events of the allocator a snapshot can tell of.
+// history is how many events of the allocator a snapshot can hold.
 const history = 1 << 18
 
 func (s *session) openDevice() (err error) {
@@ -206,7 +207,7 @@ func (s *session) openData() (err error) {
 	}
 	s.set = set
 	s.onClose(closeData)
-	// Before the host's memory is asked for as much.
+	// Check this before asking for that much of the host's memory.
 	if n := s.batchBytes(); n > s.capacity {
 		return machineError{
 			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.share(), sizeText(n)),
@@ -246,8 +247,8 @@ func (s *session) readSettings() (err error) {
 	return nil
 }
 
-// savedSettings are those of the saved run. One process divides nothing, whatever the
-// run did.
+// savedSettings returns the settings of the saved run. One process divides
+// nothing, even if the saved run did.
 func (s *session) savedSettings() (train.Settings, error) {
 	settings, err := s.saved.Settings(int(s.steps))
 	if err != nil || s.group != nil {
@@ -292,7 +293,7 @@ func (s *session) openTrainer() (err error) {
 	settings := s.settings
 	if s.saved != nil {
 		start = s.saved.Position()
-		// The optimizer is filled with what was saved before it may change.
+		// The optimizer must read its saved state before its kind may change.
 		if settings, err = s.savedSettings(); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ func (o *options) checkTables() error {
 	return nil
 }
 
-// printTables prints what was asked for of a run that has ended: what each layer did
-// in the last step, and the allocator's statistics.
+// printTables prints the requested tables of a run that has ended: the layers of
+// the last step, and the allocator's statistics.
 func (s *session) printTables(out io.Writer) error {
 	if s.layersTable && s.trainer.Steps() > 0 {
 		if err := s.printLayers(out); err != nil {
@@ -34,9 +34,10 @@ func (s *session) printTables(out io.Writer) error {
 	return progressed(err)
 }
 
-// printLayers prints a line for each layer, in the order in which they ran. Bytes and
-// times of a layer have those of the layers in it, but for its parameters and for
-// saved, what its own operations keep for the backward pass.
+// printLayers prints a line for each layer, in the order in which they ran. Bytes
+// and times of a layer include those of the layers in it. The exceptions are its
+// parameters and "saved", the memory that its own operations keep for the
+// backward pass.
 func (s *session) printLayers(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "layer\tclass\tshape\ttype\tparameters\toutput\tsaved\tforward\tbackward\tagain")

@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/engine/train"
 )
 
-// variant is a run that could be: one that flags describe, with changes. It is a
+// variant is a possible run: the run that flags describe, with changes. It is a
 // value.
 type variant struct {
 	*options
@@ -22,7 +22,7 @@ type variant struct {
 	sharding train.Sharding
 }
 
-// plan returns the run as one that has not begun.
+// plan returns the variant as a plan that has not begun.
 func (v *variant) plan() train.Plan {
 	o := *v.options
 	o.half = v.half
@@ -36,7 +36,7 @@ func (v *variant) estimate(ctx context.Context) (train.Estimate, error) {
 	return v.plan().Estimate(ctx)
 }
 
-// fits says on devices of which sizes the variant runs, of which m is known.
+// fits says on which sizes of devices the variant runs; m is its known memory.
 func (v *variant) fits(ctx context.Context, m *train.Memory) (map[string]bool, error) {
 	fits := make(map[string]bool, len(deviceSizes))
 	for _, s := range deviceSizes {
@@ -49,9 +49,10 @@ func (v *variant) fits(ctx context.Context, m *train.Memory) (map[string]bool, e
 	return fits, nil
 }
 
-// fitsIn says whether so many bytes are enough. Between what is allocated and what
-// would be reserved if there were no end to memory, only the allocator knows: it gives
-// back what it has cached before it fails.
+// fitsIn reports whether the given bytes are enough. They are too few below the
+// allocated peak, and enough above the bytes reserved in unlimited memory.
+// Between the two only a rehearsal tells, because the allocator gives back its
+// cache before it fails.
 func (v *variant) fitsIn(ctx context.Context, m *train.Memory, capacity int64) (bool, error) {
 	if m.PeakReserved <= capacity || m.PeakAllocated > capacity {
 		return m.PeakReserved <= capacity, nil
@@ -69,8 +70,7 @@ type technique struct {
 	alone      bool // it does not go with those before it
 }
 
-// techniques are in the order in which they are to be tried: what costs least
-// first.
+// techniques are in the order in which to try them: the cheapest first.
 var techniques = []technique{
 	{"attention", "flash", setting("attention"), false},
 	{"loss", "lean", setting("loss"), false},
@@ -94,7 +94,7 @@ func shard(v *variant, value string) error {
 	return err
 }
 
-// mixed precision is for models that are whole.
+// mixed applies mixed precision, which needs a model in float32.
 func mixed(v *variant, mode string) error {
 	if v.half != "" {
 		return nil
@@ -102,7 +102,7 @@ func mixed(v *variant, mode string) error {
 	return setting("amp")(v, mode)
 }
 
-// halved is the whole model in half precision.
+// halved makes the whole model half precision.
 func halved(v *variant, kind string) error {
 	if v.half == "" {
 		v.half = half(kind)
@@ -110,7 +110,7 @@ func halved(v *variant, kind string) error {
 	return nil
 }
 
-// pure is half precision without main copies.
+// pure makes half precision go without main copies.
 func pure(v *variant, off string) error {
 	if v.half == "" {
 		return nil
@@ -126,7 +126,7 @@ func setting(key string) func(v *variant, value string) error {
 	}
 }
 
-// with returns the variant with changes, and whether it is another one.
+// with returns the variant with changes, and whether they changed anything.
 func (v *variant) with(list ...technique) (changed variant, other bool, err error) {
 	changed = *v
 	for _, t := range list {
@@ -146,12 +146,12 @@ func (v *variant) with(list ...technique) (changed variant, other bool, err erro
 	return changed, !same, err
 }
 
-// partly are the settings that say the same in two ways.
+// partly are the two settings that say the same thing.
 var partly = map[string]bool{"micro_batch": true, "accumulate": true}
 
-// techniques returns what those techniques do that lower the peak of the run, of
-// which m is known, and then those that lower it further together. A technique that
-// does more by itself than with those before it takes their place.
+// techniques returns the techniques that lower the peak of the run by themselves,
+// and then those that lower it further together; m is the run's known memory. A
+// technique that saves more by itself than with the earlier ones replaces them.
 func (v *variant) techniques(ctx context.Context, m *train.Memory) ([]Technique, error) {
 	each, err := v.triedEach(ctx)
 	if err != nil {

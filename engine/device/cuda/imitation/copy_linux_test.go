@@ -28,7 +28,8 @@ func loadCopies(t *testing.T) copies {
 	}
 }
 
-// What cudaMemcpy is told of its direction, which the library sees from the addresses.
+// The directions of cudaMemcpy. The library finds the direction from the
+// addresses.
 const toDevice, toHost, onDevice = 1, 2, 3
 
 func (c *copies) write(t *testing.T, address uintptr, content []byte) {

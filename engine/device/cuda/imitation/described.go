@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// longestDescription bounds what is read of a GPU, in bytes.
+// longestDescription is the most bytes that are read of a GPU's description.
 const longestDescription = 64 << 10
 
-// contextOfThread is what CUDA's context takes for each thread that can be
-// resident, in bytes: the rule by which the catalogue has those contexts that no
-// one measured.
+// contextOfThread is how many bytes CUDA's context takes for each thread that can
+// be resident. The catalogue uses this rule for contexts that were not measured.
 const contextOfThread = 2 << 10
 
-// Describe reads a GPU that is not in the catalogue: the JSON that the catalogue is printed
-// as, of one GPU. Its capability must be one of the table; what CUDA's context takes and
-// NCCL's channels may be left out. The error says what is wrong with it.
+// Describe reads a GPU that is not in the catalogue. The input is the JSON of one
+// GPU, as memtop prints it for the catalogue. The capability must be in the
+// table. The size of CUDA's context and the number of NCCL's channels may be left
+// out. The error says what is wrong with the description.
 func Describe(from io.Reader) (GPU, error) {
 	var g GPU
 	text, err := io.ReadAll(io.LimitReader(from, longestDescription+1))
@@ -61,5 +61,6 @@ func Describe(from io.Reader) (GPU, error) {
 	return g, nil
 }
 
-// channelsWithoutNVLink are NCCL's between GPUs that no NVLink joins.
+// channelsWithoutNVLink is the number of NCCL's channels between GPUs without
+// NVLink.
 const channelsWithoutNVLink = 4

@@ -1,15 +1,18 @@
-// Package imitation is an imitated NVIDIA GPU: a library in C (folder library) that answers
-// PyTorch's CUDA build where there is no GPU, so that PyTorch's own allocator shows what a
-// program would take; the GPUs that it can be; and what it says of the processes that used
-// it. See docs/rehearse.md.
+// Package imitation imitates an NVIDIA GPU for PyTorch. A library in C (folder
+// library) answers PyTorch's CUDA build on a machine without a GPU, so that
+// PyTorch's own allocator shows how much memory a program would take. The package
+// also has the catalogue of GPUs that can be imitated, and reads the library's
+// reports on processes. See docs/rehearse.md.
 //
-// It computes nothing and moves no bytes but small ones: it is no device to train on. For
-// the engine's own tests of its CUDA device there is package cudatest, which takes what a
-// GPU has from the tables here; a test has the engine see the same of both.
+// The imitation computes nothing and moves only small amounts of bytes, so it is
+// not a device to train on. The engine's own tests of its CUDA device use package
+// cudatest, which takes the properties of GPUs from the tables here. A test
+// checks that the engine sees the same GPU in both.
 //
-// The library is built for Linux on amd64 and arm64 by `make imitation`, with zig of the
-// version that built/MANIFEST names, and lies in built; a test holds its sources against the
-// manifest, and `make imitation-check` builds it again and compares it byte for byte.
+// `make imitation` builds the library into folder built, for Linux on amd64 and
+// arm64, with the version of zig that built/MANIFEST names. A test compares the
+// sources with the manifest, and `make imitation-check` builds the library again
+// and compares it byte for byte.
 package imitation
 
 //go:generate go run ../../../../cmd/tools/librarygen

@@ -10,9 +10,9 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
-// TestTheTwoImitationsOfADriverAgree has our engine open its CUDA device over the library,
-// and over the driver that its own tests have: what it learns of the GPU, what it gets of
-// its memory and what it is refused are the same.
+// TestTheTwoImitationsOfADriverAgree opens the engine's CUDA device over the
+// library, and over the driver of the engine's own tests. The device must report
+// the same GPU, and grant and refuse the same memory.
 func TestTheTwoImitationsOfADriverAgree(t *testing.T) {
 	const total, context = 1 << 30, 64 << 20
 	a100, _ := imitation.Find("a100-80gb")
@@ -43,7 +43,7 @@ func TestTheTwoImitationsOfADriverAgree(t *testing.T) {
 	}
 }
 
-// allocates takes what is there and is refused what is not.
+// allocates takes memory that is available, and is refused memory that is not.
 func allocates(t *testing.T, d *cuda.Device) {
 	t.Helper()
 	const half = 512 << 20

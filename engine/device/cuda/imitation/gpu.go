@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// GPUVariable and VersionsVariable say what the library reports to a process on
-// an imitated GPU, see library/profile.c. The agent sets the second.
+// GPUVariable and VersionsVariable are environment variables with the properties
+// that the library reports to a process, see library/profile.c. The agent sets
+// the second.
 const (
 	GPUVariable      = "MEMTOP_IMITATED_GPU"
 	VersionsVariable = "MEMTOP_IMITATED_VERSIONS"
 )
 
-// GPU is one GPU of the catalogue, as its driver describes it. Sizes are bytes.
+// GPU describes a GPU of the catalogue, as its driver does. Sizes are bytes.
 type GPU struct {
 	Name       string `json:"name"`  // as in h100-80gb
 	Title      string `json:"title"` // as the driver names it
@@ -30,7 +31,8 @@ type GPU struct {
 	generation generation
 }
 
-// generation is what all GPUs of a compute capability have. Sizes are bytes.
+// generation holds the properties that all GPUs of a compute capability share.
+// Sizes are bytes.
 type generation struct {
 	threads, blocks, registers              int
 	sharedBytes, optinBytes, reservedShared int64
@@ -60,8 +62,8 @@ var Catalogue = sync.OnceValue(func() []GPU {
 	return all
 })
 
-// SharedOptIn returns how much shared memory a block of a kernel may ask for on GPUs of a
-// compute capability, in bytes; 0 where it is not known.
+// SharedOptIn returns how many bytes of shared memory a block of a kernel may
+// request on GPUs of a compute capability, 0 if that is not known.
 func SharedOptIn(major, minor int) int64 {
 	for _, row := range rows(capabilityTable) {
 		if row["capability"] == fmt.Sprintf("%d.%d", major, minor) {
@@ -71,7 +73,7 @@ func SharedOptIn(major, minor int) int64 {
 	return 0
 }
 
-// Find returns the GPU of a name.
+// Find returns the GPU with a name.
 func Find(name string) (GPU, bool) {
 	for _, g := range Catalogue() {
 		if g.Name == name {
@@ -81,8 +83,8 @@ func Find(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Variable returns the value of [GPUVariable] for so many of a GPU; of endless ones more
-// can be taken than they have.
+// Variable returns the value of [GPUVariable] for a number of devices of this
+// GPU. If endless is set, a process can take more memory than the devices have.
 func (g *GPU) Variable(devices int, endless bool) string {
 	major, minor, _ := strings.Cut(g.Capability, ".")
 	n := &g.generation
@@ -96,7 +98,7 @@ func (g *GPU) Variable(devices int, endless bool) string {
 	return value
 }
 
-// row is a line of a table, by the names of its first line.
+// row is a line of a table, by the column names of the first line.
 type row map[string]string
 
 func (r row) number(column string) int64 {

@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
-// numbers are those of the driver's attributes that a GPU's variable gives.
+// numbers are the numbers of the driver's attributes that a GPU's variable sets.
 var numbers = map[string]int32{
 	"l2": 38, "major": 75, "minor": 76, "processors": 16, "threads_per_processor": 39, "blocks_per_processor": 106,
 	"registers_per_processor": 82, "shared_per_processor": 81, "shared_optin": 97, "shared_reserved": 111,

@@ -15,9 +15,9 @@ import (
 
 // # Tests in a process on an imitated GPU
 //
-// The library's state is its process's. So each of these tests starts the program of the
-// tests once more, with the library as memtop installs it, for itself alone; there its
-// functions are called, as PyTorch would.
+// The library keeps its state per process. So each of these tests starts the test
+// program once more for itself alone, with the library as memtop installs it.
+// There it calls the library's functions as PyTorch does.
 
 const mebibyte = 1 << 20
 
@@ -32,8 +32,9 @@ const (
 	invalidDevice = 101
 )
 
-// onGPU reports whether this process is on an imitated GPU. Otherwise the test is run in
-// one that is, with more variables, and onGPU returns what the library said of it.
+// onGPU reports whether this process is on an imitated GPU. If it is not, onGPU
+// runs the test in a process that is, with more variables, and returns the
+// library's report on that process.
 func onGPU(t *testing.T, gpu string, variables ...string) (said imitation.Process, inside bool) {
 	t.Helper()
 	if os.Getenv(imitation.GPUVariable) != "" {

@@ -12,9 +12,10 @@ import (
 	"syscall"
 )
 
-// Install puts the library for this machine into a folder, which it makes if it is not
-// there and which must be this user's own and closed to others. Several may install into
-// the same folder at once: programs find the whole library there, or none.
+// Install puts the library for this machine into a folder, and makes the folder
+// if it does not exist. The folder must belong to this user and be closed to
+// others. Several processes may install into the same folder at once: programs
+// find the whole library there, or none.
 func Install(folder string) error {
 	library, err := Library(runtime.GOARCH)
 	if err != nil {
@@ -32,8 +33,8 @@ func Install(folder string) error {
 	return err
 }
 
-// closedFolder makes sure that a folder is there, that programs can load libraries from
-// it, and that no other user can change them.
+// closedFolder makes the folder if needed. It checks that programs can load
+// libraries from it, and that no other user can change them.
 func closedFolder(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) || strings.ContainsAny(folder, " :;$\n") {
 		return nil, fmt.Errorf("libraries cannot be loaded from %q: the path must be absolute, without spaces, colons, semicolons and dollar signs: set TMPDIR to another folder", folder)
@@ -63,8 +64,8 @@ func checkClosed(root *os.Root) error {
 	return nil
 }
 
-// checkExecutable finds out what the loader would only warn of: then a program would run
-// without the GPU.
+// checkExecutable checks that the folder allows execution. If it does not, the
+// loader only warns, and a program would run without the GPU.
 func checkExecutable(folder string) error {
 	const noexec = 8 // ST_NOEXEC
 	var system syscall.Statfs_t

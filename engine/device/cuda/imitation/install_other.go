@@ -4,5 +4,5 @@ package imitation
 
 import "errors"
 
-// Install refuses.
+// Install fails on this system.
 func Install(string) error { return errors.New("a GPU is imitated on Linux only") }

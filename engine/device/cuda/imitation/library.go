@@ -39,10 +39,10 @@ func ReadManifest() (Manifest, error) {
 	return m, err
 }
 
-// libraryName is what the library calls itself.
+// libraryName is the name that the library has in its own header.
 const libraryName = "libmemtop-imitation.so"
 
-// largestLibrary bounds what is unpacked, in bytes.
+// largestLibrary is the most bytes that are unpacked.
 const largestLibrary = 16 << 20
 
 // Library returns the library for Linux on an architecture, as GOARCH names it.
@@ -71,9 +71,10 @@ func Library(architecture string) ([]byte, error) {
 	return library, nil
 }
 
-// links are the names under which programs look for the driver and for NVML; and those of
-// the libraries of CUDA 11, 12 and 13, for a PyTorch that was installed without them: one
-// that has them finds its own first, and asks them nothing.
+// links are the names under which programs look for the driver and for NVML. They
+// also include the libraries of CUDA 11, 12 and 13, for a PyTorch that was
+// installed without them. A PyTorch that has these libraries finds its own first,
+// and calls nothing in them.
 var links = strings.Fields(`libcuda.so.1 libcuda.so libnvidia-ml.so.1
 	libcudart.so.11.0 libcudart.so.12 libcudart.so.13 libcublas.so.11 libcublas.so.12 libcublas.so.13
 	libcublasLt.so.11 libcublasLt.so.12 libcublasLt.so.13 libcudnn.so.8 libcudnn.so.9 libnccl.so.2
@@ -81,8 +82,9 @@ var links = strings.Fields(`libcuda.so.1 libcuda.so libnvidia-ml.so.1
 	libcusparse.so.11 libcusparse.so.12 libcusparseLt.so.0 libcupti.so.12 libcupti.so.13 libcufile.so.0
 	libnvrtc.so.12 libnvrtc.so.13 libnvJitLink.so.12 libnvJitLink.so.13 libnvshmem_host.so.3 libnvToolsExt.so.1`)
 
-// Environment returns an environment in which programs use the library that is installed
-// in a folder, and what they were to load before. All else is as it was.
+// Environment returns an environment in which programs load the library that is
+// installed in a folder, and also the libraries that they would load without it.
+// All other variables stay the same.
 func Environment(environ []string, folder string) []string {
 	preload, paths := filepath.Join(folder, libraryName), folder
 	var changed []string

@@ -28,7 +28,8 @@ func manifest(t *testing.T) imitation.Manifest {
 	return m
 }
 
-// installable returns the library for this machine, and skips the test where there is none.
+// installable returns the library for this machine, and skips the test if there
+// is none.
 func installable(t *testing.T) []byte {
 	t.Helper()
 	library, err := imitation.Library(runtime.GOARCH)

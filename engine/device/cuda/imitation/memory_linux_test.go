@@ -45,7 +45,8 @@ func TestMemoryUntilThereIsNone(t *testing.T) {
 	}
 }
 
-// TestMemoryLiesWhereTheDriverPutsIt has the lowest free addresses, whatever was there before.
+// TestMemoryLiesWhereTheDriverPutsIt checks that allocations get the lowest free
+// addresses, whatever was there before.
 func TestMemoryLiesWhereTheDriverPutsIt(t *testing.T) {
 	if _, inside := onGPU(t, small); !inside {
 		return
@@ -126,8 +127,8 @@ func TestThreadsTakeAndGiveBack(t *testing.T) {
 	}
 }
 
-// attributes are what cudaPointerGetAttributes writes for CUDA 13. Before, it was without
-// unused.
+// attributes is the struct that cudaPointerGetAttributes writes for CUDA 13. In
+// earlier versions it has no field unused.
 type attributes struct {
 	kind, device int32
 	there, here  uintptr

@@ -11,8 +11,9 @@ import (
 // eight has 8 GiB in each of 8 GPUs that NVLink joins, of which CUDA's context takes 64 MiB.
 const eight = "total=8589934592;context=67108864;devices=8;channels=24"
 
-// TestNCCLTakesMemoryForItsConnections is of a rank of eight: after a first collective it
-// has rings, after a first all-to-all a connection with each of the others.
+// TestNCCLTakesMemoryForItsConnections tests a rank of eight. After a first
+// collective the rank has rings, and after a first all-to-all it has a connection
+// with each of the other ranks.
 func TestNCCLTakesMemoryForItsConnections(t *testing.T) {
 	const rings, peers = 24 * 14 * mebibyte, 7 * 32 * 14 * mebibyte
 	if said, inside := onGPU(t, eight); !inside {
@@ -42,7 +43,8 @@ func TestNCCLTakesWhatItsSettingsLeave(t *testing.T) {
 	}
 }
 
-// connections returns what the first device has lost after each of some calls of NCCL.
+// connections returns the memory that the first device has lost after each of
+// some calls of NCCL.
 func connections(t *testing.T, ranks int32) (taken []uint64) {
 	t.Helper()
 	const bytes = 0 // the type

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// ReportVariable names the folder where processes on an imitated GPU say what they took
-// and what was not imitated, see library/report.c.
+// ReportVariable is the environment variable with the folder for reports. There
+// the library writes how much memory each process took and which functions it
+// does not imitate, see library/report.c.
 const ReportVariable = "MEMTOP_IMITATION_REPORT"
 
 // Taken is how much memory a process took of a device, in bytes, without the CUDA
@@ -36,14 +37,14 @@ type Gap struct {
 type Process struct {
 	Devices  []Taken // by device, as far as it used any
 	Gaps     []Gap
-	Modelled []string // what was answered by a model, and by which, in a sentence each
+	Modelled []string // answers that come from a model: a sentence each
 }
 
-// MostDevices is how many a process may have, as in library/imitation.h.
+// MostDevices is how many devices a process may have, as in library/imitation.h.
 const MostDevices = 64
 
-// ReadReport reads what the processes that used an imitated GPU have said so far, by
-// their pids. A process without its files used none.
+// ReadReport reads the reports so far of the processes that used an imitated GPU,
+// by pid. A process without files has not used one.
 func ReadReport(folder string) (map[int]Process, error) {
 	found := make(map[int]Process)
 	paths, err := filepath.Glob(filepath.Join(folder, "*.memory"))
@@ -79,7 +80,7 @@ func readProcess(folder string, pid int) (p Process, err error) {
 	return p, lines.Err()
 }
 
-// readTaken leaves out the devices behind the last that was used.
+// readTaken leaves out the devices after the last one that was used.
 func readTaken(path string) ([]Taken, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -11,7 +11,7 @@ type attentionArgs struct {
 	Causal, Tile               int32
 }
 
-// attention is the operation that is being computed.
+// attention is the running operation.
 type attention struct{ device.AttentionPlan }
 
 // args returns the argument of the kernels of flash.
@@ -54,7 +54,8 @@ func (c *Compute) AttentionBackward(g device.AttentionBackwardPlan) {
 	}
 }
 
-// matrices is a matrix in every head: rows of a device.Heads, or of scratch.
+// matrices describes a matrix in every head: rows of a device.Heads, or of
+// scratch.
 type matrices struct {
 	at           device.Array
 	outer, inner int

@@ -18,8 +18,9 @@ func (x *attention) scores(scores, probs device.Array, rows, first int) scoresAr
 	}
 }
 
-// naive computes the scores, in bands that fit into scratch when the kept
-// probabilities are of a smaller type, so that they are rounded once.
+// naive computes the scores. If the kept probabilities have a smaller type, it
+// computes them in bands that fit into scratch, so that they are rounded only
+// once.
 func (c *Compute) naive(x *attention) {
 	size := x.Queries * x.Keys
 	inPlace := x.Probs.DType == x.Compute
@@ -39,7 +40,8 @@ func (c *Compute) naive(x *attention) {
 				step = n * x.Keys
 				scores = c.scratchArray(x.Compute, 0, count*step)
 			}
-			// The product's first matrix is number head, which is at the start.
+			// The product begins with matrix number head, and scratch begins with
+			// that matrix.
 			before := scores
 			before.Addr -= uint64(int64(head*step) * x.Compute.Size())
 			c.product(x, x.lying(before, step, x.Keys), of(x.Q, row), of(x.K, 0), product{m: n, n: x.Keys, k: x.Dim, transB: true, first: head, count: count})
@@ -122,7 +124,7 @@ func (c *Compute) delta(x *attention, g *device.AttentionBackwardPlan, delta dev
 	c.launchDelta(x, a)
 }
 
-// deltaLanes is the threads that AttentionDelta has for a query.
+// deltaLanes is how many threads AttentionDelta has for a query.
 const deltaLanes = 16
 
 // launchDelta sets a.Delta, and a.Turns to 0.

@@ -28,8 +28,8 @@ type Code struct {
 }
 
 // Codes returns the forms of the module that a GPU of a compute capability may
-// run, the most specific machine code first, and PTX at the end. Each is
-// unpacked when it is asked for and belongs to the caller.
+// run, the most specific machine code first and PTX last. Each form is unpacked
+// when the iteration reaches it, and belongs to the caller.
 func (m Module) Codes(major, minor int) iter.Seq[Code] {
 	return func(yield func(Code) bool) {
 		for name, content := range m.files() {
@@ -51,9 +51,9 @@ func (m Module) Codes(major, minor int) iter.Seq[Code] {
 	}
 }
 
-// runsOn reports whether machine code runs on a compute capability: on its own,
-// and on later ones of the same major version. Code that uses features of one
-// architecture, such as "sm_90a", runs on that one alone.
+// runsOn reports whether machine code runs on a compute capability. Code runs on
+// its own capability, and on later ones of the same major version. Code that uses
+// features of one architecture, such as "sm_90a", runs only on that one.
 func runsOn(machine string, major, minor int) bool {
 	var number int
 	var only string

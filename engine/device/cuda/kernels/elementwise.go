@@ -58,7 +58,7 @@ type binaryArgs struct {
 	Op        int32
 }
 
-// addScaled is the operation of binaryArgs beyond those of device.BinaryOp.
+// addScaled is an operation of binaryArgs that device.BinaryOp does not have.
 const addScaled = device.Div + 1
 
 // Binary implements device.Elementwise.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// FailureBytes is the size of the record that a kernel writes of a failure.
+// FailureBytes is the size of the record that a kernel writes when it fails.
 const FailureBytes = 32
 
 // The operations that can fail, as kernels number them from 1 on.
@@ -16,8 +16,9 @@ var failures = []string{
 	"cross entropy: target %d of row %d is none of %d classes",
 }
 
-// Failure returns the error that record, FailureBytes read from the device,
-// describes, or nil. When several threads failed it is one of their errors.
+// Failure returns the error that record describes, or nil. record is FailureBytes
+// read from the device. If several threads failed, Failure returns one of their
+// errors.
 func Failure(record []byte) error {
 	kind := binary.LittleEndian.Uint32(record[4:])
 	if binary.LittleEndian.Uint32(record) == 0 {

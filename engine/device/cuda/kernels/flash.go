@@ -6,15 +6,16 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// flashThreads is the size of a block of the tensor cores' kernels of flash.
+// flashThreads is the block size of flash's kernels for tensor cores.
 const flashThreads = 128
 
-// flashShared is the most shared memory of its gradients: two blocks fit into a
-// processor of compute capability 8.0 or 9.0, and one into any other.
+// flashShared is the most shared memory of a block of flash's gradients. Two
+// blocks fit into a multiprocessor of compute capability 8.0 or 9.0, and one
+// block into any other.
 const flashShared = 80 << 10
 
-// flashShape is the sizes of those kernels for heads of up to 64 elements, or up
-// to 128.
+// flashShape holds the sizes of those kernels for heads of up to 64 elements, or
+// up to 128.
 type flashShape struct {
 	rows           int    // queries of a block
 	keys, queries  int    // of a block of the gradients, and of a tile that it takes at a time
@@ -78,9 +79,8 @@ func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
 	panic(fmt.Sprintf("kernels: flash: heads of %d elements are too large for shared memory", x.Dim))
 }
 
-// flashBackward computes all gradients in one launch on the tensor cores. On
-// ordinary ones it computes dQ in blocks of queries, and dK and dV in blocks of
-// keys.
+// flashBackward computes all gradients in one launch on tensor cores. On ordinary
+// cores it computes dQ in blocks of queries, and dK and dV in blocks of keys.
 func (c *Compute) flashBackward(x *attention, g *device.AttentionBackwardPlan) {
 	work := device.ArrayOf(g.Work, x.Compute, x.AllHeads*x.GradientElements())
 	queries := x.AllHeads * x.Queries

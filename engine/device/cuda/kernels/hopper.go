@@ -40,7 +40,7 @@ func (h hopper) kernel(a *matMulArgs) Kernel {
 	return HopperBfloatNn
 }
 
-// mostShared is how much dynamic shared memory a kernel may be launched with.
+// mostShared returns the most dynamic shared memory of a launch of a kernel.
 func mostShared(k Kernel) uint32 {
 	switch {
 	case k >= HopperBfloatNn && k <= HopperHalfTt:

@@ -8,7 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Launch is one kernel with everything that the driver needs to queue it.
+// Launch is one launch of a kernel, with everything that the driver needs to
+// queue it.
 type Launch struct {
 	Kernel  Kernel
 	Grid    [3]uint32 // blocks
@@ -22,8 +23,8 @@ type Launch struct {
 // Queue takes launches and runs them in order: a stream of the driver, or the
 // host build.
 type Queue interface {
-	// Enqueue reads *l and l.Args before it returns and keeps neither. A failure is
-	// kept for the device's next Synchronize.
+	// Enqueue reads *l and l.Args before it returns and keeps neither. The
+	// device's next Synchronize reports a failure.
 	Enqueue(l *Launch)
 }
 
@@ -60,7 +61,8 @@ func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt, scatterIDs: ScratchBytes / 2 / 4}
 }
 
-// launch enqueues k with args, which hold no pointers of this process.
+// launch enqueues k with args. args must hold no pointers into this process's
+// memory.
 func launch[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, args A) {
 	size := unsafe.Sizeof(args)
 	if size > unsafe.Sizeof(c.args) || shared > mostShared(k) {
@@ -77,7 +79,7 @@ func launch[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32,
 // blockThreads is the size of most blocks.
 const blockThreads = 256
 
-// quads is the grid for n elements, four for each thread.
+// quads returns the grid for n elements, four for each thread.
 func quads(n int) [3]uint32 { return line(ceil(n, 4*blockThreads)) }
 
 func line(blocks int) [3]uint32 { return [3]uint32{uint32(blocks), 1, 1} }

@@ -2,7 +2,7 @@ package kernels
 
 import "github.com/memtop/memtop/engine/device"
 
-// The arrays that one launch takes, and the elements of one block.
+// The most arrays of one launch, and the elements of one block.
 const (
 	listItems = 160
 	listPart  = 16384

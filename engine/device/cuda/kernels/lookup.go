@@ -37,16 +37,17 @@ type scatterArgs struct {
 	Failure, Next, Last, State uint64
 }
 
-// The most places of a block that links equal ids, and the most that there may be: their
-// links take half of the scratch memory, and the ids' last places the other half.
+// The most places of a block that links equal ids, and the most places of a
+// launch: their links take half of the scratch memory, and the ids' last places
+// the other half.
 const (
 	scatterTile   = 1024
 	scatterPlaces = ScratchBytes / 2 / 5
 )
 
-// ScatterAdd implements device.Lookups. Places of equal ids become a list first, so
-// that each row is read once.
-// An id outside the table does not affect the other rows.
+// ScatterAdd implements device.Lookups. It first links the places of equal ids to
+// a list, so that each row is read once. An id outside the table does not affect
+// the other rows.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckIndex("scatter add", ids.DType)
 	device.CheckFloat("scatter add", table.DType, src.DType)

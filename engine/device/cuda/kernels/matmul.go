@@ -12,7 +12,7 @@ type matMulArgs struct {
 	TransA, TransB, Activation, Slope              int32
 }
 
-// maxGridZ is how many matrices one launch takes.
+// maxGridZ is the most matrices of one launch.
 const maxGridZ = 65535
 
 // MatMul implements device.MatMuls.
@@ -31,8 +31,8 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 	c.multiplyFrom(a, 0, m.Batch)
 }
 
-// sumRows has the product sum A's rows where its kernel does, else a launch of its
-// own.
+// sumRows sums A's rows in the product if its kernel can do that, else in a
+// separate launch.
 func (c *Compute) sumRows(m *device.MatMul, a *matMulArgs) {
 	k, _, _ := c.productKernel(a, 1)
 	switch {
@@ -64,8 +64,8 @@ const (
 	largeTile    = 128
 	smallTile    = 64
 	tensorShared = 3 * 2 * 128 * 32 * 2
-	// manyTiles keep a large device busy; with fewer large tiles, small ones are
-	// faster.
+	// manyTiles is how many tiles keep a large device busy; if there are fewer
+	// large tiles, small ones are faster.
 	manyTiles = 128
 )
 

@@ -3,7 +3,8 @@ package kernels
 //go:generate go run ../../../../cmd/tools/modulegen
 
 // Module is a set of kernels that a driver loads together. A device loads a
-// module when it first launches a kernel of it: no run uses all.
+// module when it first launches one of its kernels, because no run uses all
+// modules.
 type Module uint8
 
 // The modules.
@@ -44,13 +45,13 @@ var moduleNames = [ModuleCount]string{
 // String returns the module's name.
 func (m Module) String() string { return moduleNames[m] }
 
-// ModuleOf returns the module that has a kernel.
+// ModuleOf returns the module that contains a kernel.
 func ModuleOf(k Kernel) Module { return modules[k] }
 
 var modules = assign()
 
-// assign returns the module of every kernel: neighbours in the list of kernels
-// are together, except flash on tensor cores, where the types alternate.
+// assign returns the module of every kernel. Neighbours in the list of kernels
+// share a module, except for flash on tensor cores, where the types alternate.
 func assign() (of [Count]Module) {
 	first := Kernel(0)
 	for _, run := range []struct {

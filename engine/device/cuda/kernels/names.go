@@ -1,6 +1,6 @@
 package kernels
 
-// Kernel is one of the kernels of the module.
+// Kernel is the number of a kernel.
 type Kernel uint8
 
 // The kernels. Their names in the PTX are what String returns.

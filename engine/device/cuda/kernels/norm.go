@@ -33,13 +33,15 @@ func newNormArgs(p *device.NormPlan) normArgs {
 	}
 }
 
-// rowThreads is the size of a block that has one row, four elements a thread.
+// rowThreads returns the size of a block for one row, with four elements per
+// thread.
 func rowThreads(cols int) uint32 {
 	return uint32(min(blockThreads, max(1, ceil(cols, 128))*32))
 }
 
-// normRows is how many rows a block has on the way back, where it adds up the
-// parameters' gradients: enough blocks for a large device, and few shares to join.
+// normRows is how many rows a block has in the backward pass, which adds up the
+// parameters' gradients. It gives enough blocks for a large device, and few
+// shares to join.
 const normRows = 32
 
 // NormalizeBackward implements device.Normalizations.
@@ -72,6 +74,6 @@ func (c *Compute) NormalizeBackward(p device.NormBackwardPlan) {
 	}
 }
 
-// mostShares is the shared memory that a block's share of the parameters' gradients
-// may take, beside what its sums need.
+// mostShares is the most shared memory for a block's share of the parameters'
+// gradients, without the memory that its sums need.
 const mostShares = MaxShared - 1024

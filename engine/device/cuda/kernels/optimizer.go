@@ -14,7 +14,7 @@ const (
 )
 
 type updateItem struct {
-	P, G, M, V, ScaleM, ScaleV, Low uint64 // addresses, 0 of what there is not
+	P, G, M, V, ScaleM, ScaleV, Low uint64 // addresses, 0 for none
 	Len                             int64
 	Begin                           int32 // the first block that works on this one
 	GradType, LowType, First        uint8
@@ -24,7 +24,7 @@ type updateArgs struct {
 	Item                                                                 [updateItems]updateItem
 	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps, Momentum, Undamped float64
 	Limit                                                                float64
-	Step, Found, Norm                                                    uint64 // addresses, 0 of what there is not
+	Step, Found, Norm                                                    uint64 // addresses, 0 for none
 	Count, Rule, Nesterov                                                int32
 }
 
@@ -55,7 +55,7 @@ func (c *Compute) Update(u device.UpdatePlan) {
 	}
 }
 
-// itemOf is a parameter whose blocks begin with this one.
+// itemOf returns the item for a parameter whose blocks start at begin.
 func itemOf(x *device.Parameter, begin int) updateItem {
 	return updateItem{
 		P: x.P.Addr, G: x.G.Addr, M: x.M.Addr, V: x.V.Addr, ScaleM: x.ScaleM.Addr, ScaleV: x.ScaleV.Addr, Low: x.Low.Addr,

@@ -13,7 +13,7 @@ type reduceArgs struct {
 	Kind                          int32
 }
 
-// A block of Reduce joins about this many rows, or elements when they are
+// A block of Reduce joins about this many rows, or elements if they are
 // contiguous.
 const (
 	reduceRows     = 256
@@ -50,8 +50,9 @@ func (c *Compute) Reduce(kind device.Reduction, dst, src device.Array, outer, n,
 	c.joinRanges(a)
 }
 
-// ranges cuts n rows into ranges of rows or more: as many as a grid allows and as
-// fit into scratch, with total results of each in float64.
+// ranges cuts n rows into ranges of at least the given number of rows. It makes
+// as many ranges as a grid allows and as fit into scratch; each has total results
+// in float64.
 func (c *Compute) ranges(n, rows, total int) (perRange, ranges int) {
 	most := max(1, min(ScratchBytes/8/total, maxGridY))
 	perRange = max(rows, ceil(n, most))
@@ -60,7 +61,7 @@ func (c *Compute) ranges(n, rows, total int) (perRange, ranges int) {
 
 const maxGridY = 65535
 
-// joinRanges puts the ranges' results together, when there is more than one.
+// joinRanges joins the ranges' results, if there is more than one range.
 func (c *Compute) joinRanges(a reduceArgs) {
 	if a.Ranges > 1 {
 		launch(c, ReduceRanges, line(ceil(int(a.Outer*a.Inner), blockThreads)), blockThreads, 0, a)

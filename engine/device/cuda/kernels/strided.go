@@ -97,7 +97,8 @@ func (a *copyStridedArgs) halves() bool {
 	return true
 }
 
-// extent returns the number of elements from the first to the last of a view.
+// extent returns the number of elements from the first to the last element of a
+// view.
 func extent(strides, shape []int) int {
 	last := 0
 	for i, n := range shape {

@@ -1,6 +1,6 @@
 // Package source holds the sources of the CUDA kernels. The generator compiles
-// them to PTX, the host build for an ordinary processor. A program that only runs
-// kernels does not import it.
+// them to PTX, and the host build compiles them for an ordinary processor. A
+// program that only runs kernels does not import it.
 package source
 
 import (
@@ -13,21 +13,22 @@ import (
 //go:embed *.cu *.h
 var Files embed.FS
 
-// Module is the sources of one module.
+// Module holds the sources of one module.
 type Module struct {
 	Name string // as package kernels names it
-	// Architecture is the least that it runs on: "sm_80" for 8.0 and later,
-	// "sm_90a" for 9.0 alone.
+	// Architecture is the lowest architecture that runs the module: "sm_80" means
+	// 8.0 and later, "sm_90a" means only 9.0.
 	Architecture string
 	Files        []string
 }
 
-// machines are the GPUs whose machine code a module brings along: one of every
-// kind from Ampere on, those of data centres and those of desks. Others compile
+// machines are the GPUs for which a module contains machine code: one of every
+// kind from Ampere on, for data centres and for desktops. Other GPUs compile the
 // PTX.
 var machines = []string{"sm_120", "sm_100", "sm_90", "sm_89", "sm_86", "sm_80"}
 
-// Machines are the GPUs that the module has machine code for, the newest first.
+// Machines returns the GPUs for which the module has machine code, the newest
+// first.
 func (m Module) Machines() []string {
 	if m.Architecture != "sm_80" {
 		return []string{m.Architecture}
@@ -35,9 +36,9 @@ func (m Module) Machines() []string {
 	return machines
 }
 
-// Modules are all modules. Kernels that a run uses together are together, and
-// kernels that compile slowly are alone, so that no run compiles what it does not
-// use.
+// Modules lists all modules. Kernels that a run uses together share a module.
+// Kernels that compile slowly have their own, so that no run compiles kernels
+// that it does not use.
 var Modules = []Module{
 	{"elementwise", "sm_80", []string{"elementwise.cu", "strided.cu", "reduce.cu", "lookup.cu", "random.cu"}},
 	{"optimizers", "sm_80", []string{"list.cu", "optimizer.cu", "optimizer8.cu"}},
@@ -53,7 +54,7 @@ var Modules = []Module{
 	{"convolutions", "sm_80", []string{"conv.cu"}},
 }
 
-// Text is C++ that includes the module's files.
+// Text returns C++ that includes the module's files.
 func (m Module) Text() string {
 	var b strings.Builder
 	for _, name := range m.Files {
@@ -62,7 +63,7 @@ func (m Module) Text() string {
 	return b.String()
 }
 
-// All is C++ that includes the files of all modules.
+// All returns C++ that includes the files of all modules.
 func All() string {
 	var b strings.Builder
 	for _, m := range Modules {
