@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// content is what the first bytes of a stream say that it is.
+// content is the kind of a stream, as its first bytes show it.
 type content uint8
 
 const (
@@ -29,7 +29,7 @@ var containerNames = map[content]string{
 	recordingContent: "mtr", boxContent: "box",
 }
 
-// headBytes is how much of a stream is looked at.
+// headBytes is how many bytes of a stream recognise looks at.
 const headBytes = 4096
 
 // refusal is a kind of file that people open by mistake.
@@ -57,7 +57,7 @@ var refusals = []refusal{
 // globalPickle matches the beginning of a protocol 0 pickle that names code.
 var globalPickle = regexp.MustCompile(`^[ci][\w.]+\n[\w.]+\n`)
 
-// recognise tells what a stream is by its first bytes.
+// recognise tells the kind of a stream by its first bytes.
 func recognise(head []byte) (content, *refusal) {
 	if len(head) == 0 {
 		return emptyContent, nil
@@ -92,8 +92,8 @@ func recognise(head []byte) (content, *refusal) {
 	return unknownContent, nil
 }
 
-// zstdMagic reports whether a zstd frame begins here, or a skippable one, which
-// parallel compressors put first.
+// zstdMagic reports whether a zstd frame begins here, or a skippable frame.
+// Parallel compressors write a skippable frame first.
 func zstdMagic(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18})

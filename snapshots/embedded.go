@@ -9,7 +9,7 @@ import (
 )
 
 // embedded decodes the base64 text of a JSON string up to its closing quote. It
-// does what base64.NewDecoder does, in pieces as large as the buffer of in.
+// works like base64.NewDecoder, but in pieces as large as the buffer of in.
 type embedded struct {
 	in      *bufio.Reader
 	text    []byte // read and not yet decoded; fewer than four characters
@@ -30,7 +30,7 @@ func (e *embedded) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes what the reader has at hand, at least a byte of text.
+// fill decodes the text that the reader has buffered, at least one byte.
 func (e *embedded) fill() {
 	if _, err := e.in.Peek(1); err != nil {
 		e.finish(err)
@@ -56,7 +56,8 @@ func (e *embedded) fill() {
 	e.text = append(e.text[:0], e.text[whole:]...)
 }
 
-// finish decodes the rest. Text that ends within a group of four has been cut.
+// finish decodes the rest. If the text ends within a group of four, it was cut
+// off.
 func (e *embedded) finish(err error) {
 	e.end = err
 	rest := e.text

@@ -11,7 +11,8 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// CorruptError says that a file is damaged, unsafe, or no memory snapshot.
+// CorruptError says that a file is damaged, is unsafe, or is not a memory
+// snapshot.
 type CorruptError struct {
 	Path   string
 	Within string // what the offset counts in, "" for the file itself
@@ -38,8 +39,9 @@ func (o *opening) corrupt(reason, remedy string) error {
 	return &CorruptError{Path: o.path, Offset: -1, Reason: reason, Remedy: remedy}
 }
 
-// explain turns a decoder's error into one that names the file. What a layer
-// below the decoder met comes first: the decoder only saw its consequence.
+// explain turns a decoder's error into an error that names the file. If a layer
+// below the decoder failed, its error comes first: the decoder only saw the
+// consequence.
 func (o *opening) explain(err error) error {
 	for _, l := range o.layers {
 		if l.err == nil {
@@ -74,7 +76,7 @@ func (o *opening) explain(err error) error {
 	return o.decoded(corrupt.Offset, corrupt.Reason, corrupt.Memory, "get it again from where it was dumped; nothing in it was executed")
 }
 
-// decoded returns what a decoder found wrong, and where.
+// decoded returns the error of a decoder, with its place.
 func (o *opening) decoded(offset int64, reason string, memory bool, remedy string) error {
 	if memory {
 		remedy = "" // the reason names it

@@ -13,9 +13,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// What a page is searched for: the snapshots that trace_plot and its kin embed,
-// each an object with a name and the pickle as base64, or the plot data of
-// PyTorch 2.0.
+// The marks that a page is searched for. trace_plot and its kin embed snapshots,
+// each an object with a name and the pickle as base64. PyTorch 2.0 embeds plot
+// data.
 var (
 	base64Mark = []byte(`"base64"`)
 	plotMark   = []byte("alloc_data")
@@ -25,8 +25,8 @@ var (
 	afterMark  = regexp.MustCompile(`^\s*:\s*"`)
 )
 
-// page decodes what an HTML page of PyTorch's embeds. Of several snapshots it
-// takes the first and says so.
+// page decodes the snapshot or the plot data in an HTML page of PyTorch. If the
+// page has several snapshots, page decodes the first one and adds a notice.
 func (o *opening) page(ctx context.Context, l *layer) (*trace.Trace, error) {
 	p := &pageReader{in: bufio.NewReaderSize(l, pageBuffer)}
 	found, err := p.find()

@@ -6,8 +6,8 @@ import (
 )
 
 // layer is one stream on the way from the file to the decoder: the file itself,
-// or what a container in it unpacks to. It remembers what went wrong in it, and
-// lets its first bytes be looked at before they are read.
+// or the unpacked contents of a container. It remembers its error, and callers
+// can look at its first bytes before they read them.
 type layer struct {
 	name string // "" for the file itself
 	r    io.Reader
@@ -18,8 +18,8 @@ type layer struct {
 	came func(read int64) // receives how much was read, nil for none
 }
 
-// Read hands out the stream. One that was cut short simply ends: what a decoder
-// can make of a beginning is the decoder's business.
+// Read reads the stream. A stream that was cut short simply ends: the decoder
+// decides whether it can use the beginning.
 func (l *layer) Read(p []byte) (int, error) {
 	if len(l.head) > 0 {
 		n := copy(p, l.head)
@@ -35,7 +35,7 @@ func (l *layer) next(p []byte) (int, error) {
 	return n, l.after(err)
 }
 
-// after notes what came of a reading, and returns the error that ends it.
+// after notes the result of a read, and returns the error that ends the stream.
 func (l *layer) after(err error) error {
 	if l.came != nil {
 		l.came(l.read)
@@ -50,8 +50,8 @@ func (l *layer) after(err error) error {
 	return err
 }
 
-// ReadAt hands out a part of the file itself, in any order. It is for layers whose stream is
-// a file, and takes nothing from Read.
+// ReadAt reads a part of the file itself, in any order. It is for layers whose
+// stream is a file, and does not change what Read returns.
 func (l *layer) ReadAt(p []byte, at int64) (int, error) {
 	n, err := l.r.(io.ReaderAt).ReadAt(p, at)
 	l.read = max(l.read, at+int64(n))

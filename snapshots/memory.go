@@ -5,8 +5,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// bounds begins the reading of the contents in a layer and returns the bound for
-// them, by default the given one. It reports the bound to Bounded as it grows.
+// bounds begins to read the contents of a layer and returns the memory bound for
+// them, by default the given bound. It reports the bound to Bounded as it grows.
 func (o *opening) bounds(l *layer, bound trace.Bound) trace.Bound {
 	bound.Most = MostMemory()
 	if o.options.MaxMemory > 0 {
@@ -24,11 +24,11 @@ func (o *opening) bounds(l *layer, bound trace.Bound) trace.Bound {
 	return bound
 }
 
-// fallbackMemory is assumed where the system does not say how much it has.
+// fallbackMemory is assumed if the system does not say how much memory it has.
 const fallbackMemory = 8 << 30
 
-// MostMemory returns what the default bound of a file is at most, however large
-// the file: half of the memory that this process may hope for.
+// MostMemory returns the upper limit of the default bound, which holds for files
+// of any size: half of the memory that this process can expect to get.
 func MostMemory() int64 {
 	total := hostmemory.Total()
 	if total == 0 {

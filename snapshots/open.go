@@ -16,10 +16,11 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Options bounds and watches an opening. The zero value is useful.
+// Options limit the memory of [Open] and receive its progress. The zero value is
+// useful.
 type Options struct {
 	// MaxMemory bounds the memory of the process in bytes. 0 means
-	// trace.DefaultBound for what the file unpacks to, and at most MostMemory.
+	// trace.DefaultBound for the unpacked contents, and at most MostMemory.
 	MaxMemory int64
 	// Bounded receives the bound in bytes, which may grow as the file is read;
 	// nil for none.
@@ -35,14 +36,14 @@ const StandardInput = "-"
 // around a compressed pickle is three.
 const maxLayers = 3
 
-// Open reads the file at path, all of it, and returns what it holds. It blocks;
-// cancelling ctx makes it return soon, with the context's error.
+// Open reads the whole file at path and returns its trace. It blocks; if ctx is
+// cancelled, it returns soon, with the context's error.
 //
-// Damaged and unsafe files, and those that change while they are read, give a
-// *[CorruptError], files that cannot be opened
-// the operating system's error, recordings of another version of the protocol a
-// *[wire.VersionError]. A file that ends early is no error: Info.Truncated is
-// set and a notice says how much is there.
+// The error is a *[CorruptError] if the file is damaged or unsafe, or if it
+// changes while it is read; the operating system's error if the file cannot be
+// opened; and a *[wire.VersionError] if a recording has another version of the
+// protocol. A file that ends early is no error: Info.Truncated is set, and a
+// notice says how much of the file is there.
 func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
 	stored, err := openStored(ctx, path, o.Progress)
 	if err != nil {
@@ -80,7 +81,7 @@ type opening struct {
 	container string
 }
 
-// decode recognises the stream r, which a layer of that name is made of, and
+// decode makes a layer of that name from the stream r, recognises its kind, and
 // unpacks or decodes it.
 func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.Trace, error) {
 	if len(o.layers) > maxLayers {
@@ -120,8 +121,8 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	}
 }
 
-// box reads a black box. That of an ended program is read where it lies: it is as large as
-// it says, and may be mostly holes.
+// box reads a black box. If the program has ended, box reads the file in place:
+// the file has the full size that its header says, and may be mostly holes.
 func (o *opening) box(ctx context.Context, l *layer) (*trace.Trace, error) {
 	options := blackbox.Options{Bound: o.bounds(l, wire.DefaultBound)}
 	if size := o.total(); size > 0 {
@@ -175,14 +176,14 @@ func (o *opening) unzstd(ctx context.Context, l *layer) (*trace.Trace, error) {
 	return o.decode(ctx, "zstd", r)
 }
 
-// describe fills in what only the container knows.
+// describe fills in the facts that only the container knows.
 func (o *opening) describe(t *trace.Trace) {
 	t.Info.Path = o.path
 	t.Info.Bytes = max(o.stored.total, o.stored.read)
 	t.Info.Container = o.container
 	if t.Info.Kind == "recording" && !t.Info.Truncated && slices.ContainsFunc(o.layers, func(l *layer) bool { return l.cut }) {
-		// A snapshot says where it ends. A recording may end after any frame,
-		// also where the container was cut.
+		// A snapshot marks its own end. A recording may end after any frame, so
+		// it can look whole even if the container was cut.
 		t.Info.Truncated = true
 		t.Notices = append([]string{"the file ends within its " + o.container + " contents: what came after is not here"}, t.Notices...)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// RankOf returns the rank that a recording begins with, nil for another file. What is
-// wrong with a file is for its reader to say.
+// RankOf returns the rank at the begin of a recording, nil for any other file. It
+// reports no errors: the reader of the whole file reports them.
 func RankOf(path string) *trace.Rank {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a pipe can be read once only

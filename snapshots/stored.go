@@ -13,8 +13,9 @@ import (
 )
 
 // stored is the file that is being read. It counts, stops when the context ends,
-// and notices when the file changes meanwhile. It is read and never mapped, so a
-// file that is cut short under it is an early end and no fault.
+// and notices when the file changes meanwhile. It is read and never mapped into
+// memory: if another program cuts the file short meanwhile, reading ends early
+// instead of causing a memory fault.
 type stored struct {
 	ctx      context.Context
 	file     *os.File
@@ -25,7 +26,8 @@ type stored struct {
 	total    int64 // bytes from there on, 0 when not known, as of a pipe
 }
 
-// openStored opens path to read what follows, of standard input what is left.
+// openStored opens path for reading. Standard input is read from its current
+// place.
 func openStored(ctx context.Context, path string, progress trace.Progress) (*stored, error) {
 	f, at := os.Stdin, int64(0)
 	var err error
@@ -50,7 +52,7 @@ func openStored(ctx context.Context, path string, progress trace.Progress) (*sto
 	return s, nil
 }
 
-// Read fails where the file ends before the end that it had when it was opened.
+// Read fails if the file ends before the end that it had when it was opened.
 func (s *stored) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
@@ -68,7 +70,8 @@ func (s *stored) ReadAt(p []byte, at int64) (int, error) {
 	return n, s.after(max(s.read, at+int64(n)), err)
 }
 
-// after notes how far the file is read, and returns the error that ends it.
+// after notes how far the file has been read, and returns the error that ends the
+// read.
 func (s *stored) after(read int64, err error) error {
 	s.read = read
 	if errors.Is(err, io.EOF) && s.read < s.total {
@@ -80,12 +83,13 @@ func (s *stored) after(read int64, err error) error {
 	return err
 }
 
-// errChanged ends a reading whose file is not what it was at the begin.
+// errChanged ends a read if the file has changed since it was opened.
 var errChanged = errors.New("it changed while it was read")
 
-// changed returns why what was read may be of two files: something wrote to the
-// file meanwhile. A recording may grow, since it is whole after every frame, and a running
-// program writes to its black box.
+// changed returns an error if another program wrote to the file while it was
+// read, so that the data may mix two versions of the file. A recording may grow,
+// because it is whole after every frame. A black box may change, because a
+// running program writes to it.
 func (o *opening) changed() error {
 	now, err := o.stored.file.Stat()
 	if err != nil || o.stored.total == 0 {

@@ -8,10 +8,10 @@ import (
 
 // # Ages in steps
 //
-// The age of an allocation is the number of the step now minus that of the step
-// it was made in. Numbers are the program's own, so that steps
-// without events count as well: those whose events were dropped, and those in a gap. Where it
-// is not known when something was made, its age is the least that it can be.
+// The age of an allocation is the number of the current step minus the number of
+// the step that made it. The numbers are the program's own, so steps without
+// events count as well: their events were dropped, or lie in a gap. If it is not
+// known when an allocation was made, its age is the least that it can be.
 
 // age returns how many steps began since an allocation was made, and whether
 // that is only the least that it can be.
@@ -45,8 +45,9 @@ func (x *Index) gapsOf() []trace.Gap {
 	return gaps
 }
 
-// unseenAt reports whether the beginning of the step that an event is in may have been
-// missed: a gap lies between the last beginning that was seen and the event, or holds it.
+// unseenAt reports whether the trace may lack the beginning of the step that an
+// event is in. That is so if a gap lies between the last known beginning of a
+// step and the event, or contains the event.
 func (c *calendar) unseenAt(gaps []trace.Gap, event int) bool {
 	n := sort.Search(len(gaps), func(k int) bool { return gaps[k].From > event })
 	if n == 0 {

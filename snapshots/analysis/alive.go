@@ -7,34 +7,37 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// AliveAt returns what is held right after an event, the largest first and
-// among equals the oldest. Allocations from before recording are among them.
+// AliveAt returns the allocations that are alive right after an event, the
+// largest first and of equal sizes the oldest first. It includes allocations from
+// before recording.
 func (x *Index) AliveAt(at int) []trace.Allocation {
 	return sorted(x.alive(x.clamp(at)), bySize)
 }
 
-// LargestAt returns the first n of AliveAt, and how many there are in all.
+// LargestAt returns the first n allocations of AliveAt, and how many AliveAt has
+// in all.
 func (x *Index) LargestAt(at, n int) ([]trace.Allocation, int) {
 	all := x.AliveAt(at)
 	return all[:min(n, len(all))], len(all)
 }
 
-// holding is what one stack holds at some moment.
+// holding is the memory that one stack holds at some moment.
 type holding struct {
 	stack       trace.StackID
 	bytes       int64
 	count       int
 	heldBytes   int64 // of bytes, from before recording
 	heldCount   int
-	unknown     int64 // of heldBytes, where the allocation's stack is not known
+	unknown     int64 // of heldBytes, with an unknown allocation stack
 	unknownMany int
 }
 
-// known returns the bytes and count of what is known to come from the stack.
+// known returns the bytes and the count of the allocations that the stack is
+// known to have made.
 func (h *holding) known() (int64, int) { return h.bytes - h.unknown, h.count - h.unknownMany }
 
-// holdingsAt groups what is held right after an event by stack, in order of
-// stack number. An absent and an empty stack are the same.
+// holdingsAt groups the live allocations right after an event by stack, in order
+// of stack numbers. An absent and an empty stack are the same.
 func (x *Index) holdingsAt(at int) []holding { return x.holdingsOf(x.alive(x.clamp(at))) }
 
 func (x *Index) holdingsOf(alive []trace.Allocation) []holding {
@@ -52,7 +55,7 @@ func (x *Index) holdingsOf(alive []trace.Allocation) []holding {
 	return some
 }
 
-// hold adds an allocation to what its stack holds.
+// hold adds an allocation to the holding of its stack.
 func hold(all []holding, a *trace.Allocation) {
 	h := &all[max(a.Stack, trace.EmptyStack)]
 	h.bytes += a.Size
@@ -68,27 +71,29 @@ func hold(all []holding, a *trace.Allocation) {
 	}
 }
 
-// Holder is one stack and what it holds.
+// Holder is one stack and the memory that it holds.
 type Holder struct {
 	Stack trace.StackID // 0 for memory from before recording of unknown origin
 	Bytes int64
 	Count int
-	// Of these, what was allocated before recording began.
+	// The part that was allocated before recording began.
 	Held      int64
 	HeldCount int
 }
 
-// InTrace returns the bytes and count of what was allocated within the trace.
+// InTrace returns the bytes and the count of the allocations made within the
+// trace.
 func (h *Holder) InTrace() (int64, int) { return h.Bytes - h.Held, h.Count - h.HeldCount }
 
-// HoldersAt returns who holds memory right after an event, the largest first.
-// All memory whose allocation was not recorded is one holder without a stack.
+// HoldersAt returns the stacks that hold memory right after an event, the largest
+// first. All memory whose allocation was not recorded is one holder without a
+// stack.
 func (x *Index) HoldersAt(at int) []Holder {
 	return holdersOf(x.holdingsAt(at))
 }
 
-// KnownHolders leaves out the memory from before recording without a stack:
-// there is nothing to say of it but its size.
+// KnownHolders leaves out the memory from before recording without a stack, of
+// which only the size is known.
 func KnownHolders(holders []Holder) []Holder {
 	return slices.DeleteFunc(slices.Clone(holders), func(h Holder) bool { return h.Stack == 0 })
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// arrivalReach is over how many events Arrivals looks: as many as lie between
-// two checkpoints of a large trace, so that AliveAt is not cheaper.
+// arrivalReach is how many events Arrivals reads at most: as many as lie between
+// two checkpoints of a large trace. Beyond that, AliveAt would be cheaper.
 const arrivalReach = 1 << 17
 
-// Arrivals returns what is held right after event at and is not right after
-// event from, in the order of AliveAt. The rest of AliveAt(at) are those of
-// AliveAt(from) whose life includes at. It gives up, and reports false, where
-// the moments are far apart, and on a trace in which what is known of an
-// allocation changes while it lives.
+// Arrivals returns the allocations that are alive right after event at but not
+// right after event from, in the order of AliveAt. The other allocations of
+// AliveAt(at) are those of AliveAt(from) that are still alive at at. Arrivals
+// returns false if the moments are far apart, or if the trace has retags, so that
+// allocations change while they live.
 func (x *Index) Arrivals(from, at int) ([]trace.Allocation, bool) {
 	from, at = x.clamp(from), x.clamp(at)
 	if max(at-from, from-at) > arrivalReach || x.kinds[trace.Retag] > 0 {

@@ -11,26 +11,28 @@ import (
 
 // # What a change did
 //
-// The steps right before a change are compared with those after it, but not with
-// the first ones: in them the allocator takes what the new setting needs, and
-// state is made. Where another change comes before enough steps have settled,
-// the difference cannot be attributed to one of them. Such changes are measured
-// together, from before the first to after the last, and say of each other that
-// they overlap. Steps whose gradients overflowed are left out.
+// memtop compares the steps right before a change with the settled steps after
+// it. It skips the first steps after a change, because in them the allocator
+// takes the memory that the new setting needs, and the program makes new state.
+// If another change comes before enough steps have settled, the difference cannot
+// be attributed to one change. memtop measures such changes together, from before
+// the first to after the last, and each names the others as overlapping. Steps
+// whose gradients overflowed are left out.
 
 const (
-	settlingSteps = 2 // right after a change, that are left out
-	measuredSteps = 8 // of each side that are looked at: when they are there, the measurement is final
-	apartSteps    = 3 // settled ones between two changes that can be told apart
+	settlingSteps = 2 // steps right after a change that are left out
+	measuredSteps = 8 // steps compared on each side; the measurement is final when all have ended
+	apartSteps    = 3 // settled steps between two changes that can be told apart
 )
 
-// group is changes that can be told apart from all others, by step.
+// group has changes, by step, whose joint effect can be told apart from that of
+// all other changes.
 type group struct {
 	changes      []*Experiment
-	since, until int64 // steps that may be looked at: [since, until)
+	since, until int64 // steps that may be compared: [since, until)
 }
 
-// groups finds the changes that belong together.
+// groups finds the changes that must be measured together.
 func groups(all []Experiment) []*group {
 	var applied []*Experiment
 	for i := range all {
@@ -91,7 +93,7 @@ func (g *group) measure(steps []*trace.Step) {
 	}
 }
 
-// stepOf returns the step of a number, nil when there is none.
+// stepOf returns the step with a number, nil if there is none.
 func stepOf(steps []*trace.Step, number int64) *trace.Step {
 	i := sort.Search(len(steps), func(i int) bool { return steps[i].Number >= number })
 	if i == len(steps) || steps[i].Number != number {
@@ -108,8 +110,8 @@ func lastStep(steps []*trace.Step) int64 {
 	return steps[len(steps)-1].Number
 }
 
-// window returns some of the steps numbered in [from, to) that say how much of a quantity there was: the last ones
-// when direction is −1, else the first.
+// window returns some of the steps numbered in [from, to) that have the quantity:
+// the last ones if direction is −1, else the first ones.
 func window(steps []*trace.Step, q Quantity, from, to, direction int64) []*trace.Step {
 	at := func(number int64) int {
 		return sort.Search(len(steps), func(i int) bool { return steps[i].Number >= number })

@@ -9,9 +9,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// bars is reserved memory split by region, kept at every 64th segment event.
+// bars has reserved memory split by region, at every 64th segment event.
 type bars struct {
-	history *trace.SegmentHistory // that it is made from
+	history *trace.SegmentHistory // its source
 	events  []int32
 	band    []uint8 // by segment event
 	delta   []int64
@@ -37,7 +37,8 @@ func (x *Index) newBars() *bars {
 	for id := range w.regions {
 		b.start[of[id]] += w.regions[id].initial
 	}
-	// What no segment accounts for, as in files cut by hand, is rest.
+	// Bytes that no segment accounts for, as in files cut by hand, go to the
+	// rest.
 	b.start[len(bands)-1] += x.initialReserved - sum(b.start)
 	now, level := make([]int64, len(bands)), int64(0)
 	for k, i := range b.events {
@@ -67,8 +68,8 @@ func sum(values []int64) int64 {
 	return total
 }
 
-// choose gives bands to the regions that hold the most for the longest, by
-// address, and the last band to the rest.
+// choose gives bands, by address, to the regions with the most bytes times
+// events, and the last band to the rest.
 func (w *regionWalk) choose(n int) ([]uint8, []Band) {
 	order := make([]int32, len(w.regions))
 	for id := range order {
@@ -120,9 +121,9 @@ func (b *bars) at(n int) []int64 {
 }
 
 // SegmentTimeline is Timeline for reserved memory, with a band for each of the
-// segments that hold the most for the longest. An expandable segment is one
-// band; its mapped and unmapped parts count as they come and go. Total and
-// Reserved are the same.
+// segments with the most bytes times events. An expandable segment is one band,
+// which has the bytes that are mapped at each moment. Total and Reserved are the
+// same.
 func (x *Index) SegmentTimeline(from, to, columns int) Timeline {
 	return x.fillBars(x.byEvents(from, to, columns))
 }
@@ -150,9 +151,9 @@ func (x *Index) fillBars(columns []Column) Timeline {
 	return t
 }
 
-// choose finds the event of the column with the highest reserved level. A
-// level that was carried in is the first event's, or the one's before when the
-// column is empty.
+// choose finds the event of the column with the highest reserved level. If the
+// highest level is the one before the column, choose takes the column's first
+// event, or the event before if the column is empty.
 func (b *bars) choose(column *Column) {
 	column.At = column.From
 	if column.From >= column.To {

@@ -1,10 +1,10 @@
 package analysis
 
-// Buckets cuts the end of the trace into columns of a fixed span of time, in
-// microseconds, at most n of them and the last one unfinished. Their edges are
-// multiples of the span, so that a column looks the same however much comes
-// after it: a picture of something that grows moves only when a column is full.
-// It is empty where events carry no times.
+// Buckets cuts the end of the trace into at most n columns of a fixed span of
+// time, in microseconds. The last column is unfinished. The edges are multiples
+// of the span, so a finished column does not change when more events come: the
+// picture of a growing trace moves only when a column is full. The timeline is
+// empty if events have no times.
 func (x *Index) Buckets(span int64, n int) Timeline {
 	if !x.Timed() || span <= 0 || n <= 0 {
 		return Timeline{}
@@ -24,9 +24,9 @@ func (x *Index) Buckets(span int64, n int) Timeline {
 	return x.fill(ByCategory, columns)
 }
 
-// TimelineEvery cuts the events from one on into columns of equally many, at
-// most n of them and the last one unfinished. Like those of Buckets they stay as
-// they are when more events come.
+// TimelineEvery cuts the events, from event from on, into at most n columns of
+// equally many events. The last column is unfinished. As in Buckets, finished
+// columns do not change when more events come.
 func (x *Index) TimelineEvery(by Banding, from, events, n int) Timeline {
 	from, events = max(from, 0), max(events, 1)
 	to := min(from+events*max(n, 0), x.events.Len())

@@ -9,7 +9,7 @@ import (
 )
 
 // calendar knows when steps began and ended and when settings changed. Its lists
-// only grow, so that who was handed one may read on.
+// only grow, so a reader that has an old list may go on reading it.
 type calendar struct {
 	leak.Steps
 	read int // of the program's events
@@ -43,7 +43,7 @@ func (c *calendar) add(i int32, x *Index) {
 	}
 }
 
-// mark takes steps that have no numbers; they are counted.
+// mark takes steps that have no numbers, and numbers them by counting.
 func (c *calendar) mark(steps []Step) {
 	for k, s := range steps {
 		c.Begins = append(c.Begins, leak.StepEvent{Event: int32(s.From), Number: int64(k + 1)})
@@ -53,8 +53,8 @@ func (c *calendar) mark(steps []Step) {
 	}
 }
 
-// stepAt returns the number of the step that an event is in, or that came last
-// before it; 0 before the first.
+// stepAt returns the number of the step that an event is in or, between steps, of
+// the last step before it; 0 before the first step.
 func (c *calendar) stepAt(event int) int64 {
 	n := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) > event })
 	if n == 0 {
@@ -64,7 +64,8 @@ func (c *calendar) stepAt(event int) int64 {
 }
 
 // stepUntil returns the number of the last step that may have begun before an
-// event: the one before the next that did begin then or later.
+// event. It is one less than the number of the next step, which began at the
+// event or later.
 func (c *calendar) stepUntil(event int) int64 {
 	n := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) >= event })
 	if n < len(c.Begins) {
@@ -73,6 +74,7 @@ func (c *calendar) stepUntil(event int) int64 {
 	return math.MaxInt64
 }
 
-// StepAt returns the number of the step that an event is in, or that came last
-// before it; 0 before the first and where no steps are known.
+// StepAt returns the number of the step that an event is in or, between steps, of
+// the last step before it. It returns 0 before the first step and if no steps are
+// known.
 func (x *Index) StepAt(event int) int64 { return x.calendar().stepAt(event) }

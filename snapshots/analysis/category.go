@@ -15,7 +15,7 @@ type Rule struct {
 	Frame trace.FrameID // the frame that decided, 0 when none did
 }
 
-// RuleBytes is what one rule decided on: how much memory it gave which category.
+// RuleBytes is how much memory one rule gave to a category.
 type RuleBytes struct {
 	Category trace.Category
 	Rule     category.Rule
@@ -23,7 +23,7 @@ type RuleBytes struct {
 	Count    int
 }
 
-// verdicts returns the judge of what memory is for, up to date.
+// verdicts returns the judge of categories, up to date.
 func (x *Index) verdicts() *category.Judge {
 	return x.kept.categories.get(x, func(j *category.Judge) *category.Judge {
 		if judging := x.kept.judging; judging != nil {
@@ -38,8 +38,8 @@ func (x *Index) verdicts() *category.Judge {
 	})
 }
 
-// Category returns what the allocation is used for and why memtop thinks so.
-// Rule.Exact tells a writer's word from a guess.
+// Category returns the category of an allocation and the rule that gave it.
+// Rule.Exact says whether the writer noted the category or memtop guessed it.
 func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
 	j := x.verdicts()
 	c, rule := j.Of(a.ID, a.Note)
@@ -50,13 +50,13 @@ func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
 	return c, r
 }
 
-// Guessed reports whether some category of this device is a guess: whether
-// any stack, or memory without a stack, has no exact note. Our own engine notes
-// every allocation; PyTorch notes none.
+// Guessed reports whether any category of this device is a guess. It is if any
+// stack, or memory without a stack, has no exact note. Our own engine notes every
+// allocation; PyTorch notes none.
 func (x *Index) Guessed() bool { return !x.verdicts().AnyNoted() }
 
-// CategoriesAt returns the requested bytes of each category right after an
-// event. They sum to RequestedAt.
+// CategoriesAt returns the requested bytes of each category right after an event.
+// Their sum is RequestedAt.
 func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
 	var sums [trace.CategoryCount]int64
 	for band, bytes := range x.categorySeries().at(x, x.clamp(event)) {
@@ -66,11 +66,11 @@ func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
 }
 
 // UnknownAt returns the bytes alive right after an event that were held from
-// before recording began, and of which no rule says what they are.
+// before recording began and that no rule gives a category.
 func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.clamp(event))[heldBand] }
 
-// CountCategories is CategoriesAt for one moment, without the series that makes
-// many moments cheap.
+// CountCategories is CategoriesAt for a single moment. It does not build the
+// series that makes many moments cheap.
 func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {
 	return CategoriesOf(x.RulesAt(at))
 }
@@ -84,8 +84,9 @@ func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 	return sums
 }
 
-// Doubtful reports whether guessed categories that have none of these bytes may
-// have some in truth: more than one part in a hundred is of no known category.
+// Doubtful reports whether categories that have no bytes by these guesses may
+// really have some. That is so if more than one percent of the bytes have no
+// known category.
 func Doubtful(sums *[trace.CategoryCount]int64) bool {
 	const part = 100
 	whole := int64(0)
@@ -95,8 +96,9 @@ func Doubtful(sums *[trace.CategoryCount]int64) bool {
 	return sums[trace.OtherCategory] > whole/part
 }
 
-// RulesAt returns which rules gave what is alive right after an event its
-// category, by category in their order, and of each the most bytes first.
+// RulesAt returns the rules that gave the allocations alive right after an event
+// their categories. Categories come in their order, and within a category the
+// rule with the most bytes comes first.
 func (x *Index) RulesAt(at int) []RuleBytes { return x.rulesOf(x.alive(x.clamp(at))) }
 
 func (x *Index) rulesOf(alive []trace.Allocation) []RuleBytes {

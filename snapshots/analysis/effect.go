@@ -9,18 +9,19 @@ import (
 
 // # The estimate
 //
-// One estimate serves every screen and report. It is the difference of two medians,
-// of the steps before and of the settled ones after, so that one slow step moves
-// nothing. What drifts for certain is first put back to where it was at the change,
-// along the mean of the two sides' median slopes: the steps on both sides are as many
-// and about as far away, so a loss that falls ever slower leaves no difference either.
-// The spread is half of the 95 % interval of Mann and Whitney and, for what drifts,
-// beside it that of Sen for the slope, over the distance between the sides.
+// One estimate serves every screen and report. It is the difference of two
+// medians, of the steps before and of the settled steps after, so that one slow
+// step does not change it. If a quantity drifts for certain, each value is first
+// moved to the change along the mean of the two sides' median slopes. Both sides
+// have as many steps at about the same distance, so a loss that falls ever slower
+// leaves no difference either. The spread is half of the 95 % interval of Mann
+// and Whitney. For a quantity that drifts, half of Sen's 95 % interval of the
+// slope, over the distance between the sides, counts as well.
 
 // Quantity is something that a change of a setting may change.
 type Quantity uint8
 
-// The quantities, in the order in which they are shown. Bytes are those of a
+// The quantities, in the order in which they are shown. Bytes are those at a
 // step's peak; step times are in nanoseconds.
 const (
 	PeakAllocatedQuantity Quantity = iota
@@ -39,18 +40,18 @@ func (q Quantity) String() string {
 	}[q]
 }
 
-// drifts reports whether a quantity moves from step to step while no setting is
-// changed: a loss falls, a leak grows. Times only scatter.
+// drifts reports whether a quantity may move steadily from step to step while no
+// setting changes: a loss falls, a leak grows. Times only scatter.
 func (q Quantity) drifts() bool { return q != StepTimeQuantity && q != TokenRateQuantity }
 
-// Level is the middle of some steps. Of a quantity that drifts it is where that
-// level was at the change.
+// Level is the median of a quantity over some steps. If the quantity drifts, it
+// is the level at the moment of the change.
 type Level struct {
 	Median float64
-	Steps  int // how many were looked at; 0 means that nothing is known
+	Steps  int // how many steps; 0 means that nothing is known
 }
 
-// Effect is what a change did to one quantity.
+// Effect is the effect of a change on one quantity.
 type Effect struct {
 	Quantity      Quantity
 	Before, After Level
@@ -58,11 +59,12 @@ type Effect struct {
 	// Spread is how far Delta may be off: half of its 95 % interval.
 	Spread   float64
 	Measured bool // Delta is: both sides have settled steps
-	// Predicted is by how much it was expected to change, where Foretold.
+	// Predicted is the expected change, if Foretold.
 	Predicted float64
 	Foretold  bool
-	// Error is the measured minus the predicted change, in parts of the level
-	// before, where Compared: both are known, and are of this change alone.
+	// Error is the measured minus the predicted change, as a fraction of the
+	// level before. It is set if Compared: both are known and belong to this
+	// change alone.
 	Error    float64
 	Compared bool
 }
@@ -72,8 +74,7 @@ func (f *Effect) foretell(delta int64) { f.Predicted, f.Foretold = float64(delta
 // point is a quantity in one step.
 type point struct{ step, value float64 }
 
-// measure compares the steps before and after a change, which was in the step
-// numbered at.
+// measure compares the steps before and after a change in step number at.
 func (f *Effect) measure(before, after []*trace.Step, at int64) {
 	b, a := pointsOf(before, f.Quantity, at), pointsOf(after, f.Quantity, at)
 	slope, slopeSpread := 0.0, 0.0
@@ -91,9 +92,9 @@ func (f *Effect) measure(before, after []*trace.Step, at int64) {
 	}
 }
 
-// measureWithin compares what was reserved at the highest moment of a step, which may be
-// nil, with what was when it had ended: what went back is foretold for that, and the next
-// step takes of it what it needs.
+// measureWithin compares reserved memory at the highest moment of a step with
+// that at its end. The prediction of an action is about the end of the step,
+// because the next step takes again what it needs. The step may be nil.
 func (f *Effect) measureWithin(s *trace.Step) {
 	if s == nil || !s.Measured() {
 		return
@@ -111,8 +112,8 @@ func (f *Effect) compare() {
 
 type points []point
 
-// pointsOf returns a quantity in some steps, which are counted from the one of a
-// change.
+// pointsOf returns a quantity in some steps. It counts the steps from the step of
+// a change.
 func pointsOf(steps []*trace.Step, q Quantity, at int64) points {
 	all := make(points, 0, len(steps))
 	for _, s := range steps {
@@ -143,8 +144,8 @@ func (p points) level() Level {
 // middle returns the middle of the points' steps.
 func (p points) middle() float64 { return (p[0].step + p[len(p)-1].step) / 2 }
 
-// drift returns the slope that both sides have in common, the mean of theirs, and
-// half of its 95 % interval.
+// drift returns the common slope of both sides, which is the mean of their
+// slopes, and half of its 95 % interval.
 func drift(sides ...points) (slope, spread float64) {
 	known := 0.0
 	for _, p := range sides {
@@ -158,7 +159,7 @@ func drift(sides ...points) (slope, spread float64) {
 	return slope / max(known, 1), spread / max(known, 1)
 }
 
-// slopes returns those between any two points.
+// slopes returns the slopes between any two points.
 func (p points) slopes() []float64 {
 	var slopes []float64
 	for i := range p {
@@ -171,8 +172,8 @@ func (p points) slopes() []float64 {
 	return slopes
 }
 
-// shiftSpread returns half of the 95 % interval of how much higher one side is than
-// the other.
+// shiftSpread returns half of the 95 % interval of the difference between the two
+// sides.
 func shiftSpread(before, after points) float64 {
 	differences := make([]float64, 0, len(before)*len(after))
 	for _, b := range before {
@@ -184,9 +185,9 @@ func shiftSpread(before, after points) float64 {
 	return halfInterval(differences, n*m*(n+m+1)/3)
 }
 
-// halfInterval returns half of the 95 % interval of the median of pairs, of which the
-// number of rising ones minus that of falling ones would have a variance if nothing
-// moved.
+// halfInterval returns half of the 95 % interval of the median of pairs. The
+// argument variance is that of the number of rising pairs minus the number of
+// falling pairs if nothing moved.
 func halfInterval(pairs []float64, variance float64) float64 {
 	if len(pairs) == 0 {
 		return 0
@@ -196,7 +197,7 @@ func halfInterval(pairs []float64, variance float64) float64 {
 	return (pairs[len(pairs)-1-k] - pairs[k]) / 2
 }
 
-// median returns the middle of values, which it sorts, and 0 of none.
+// median returns the median of values, 0 if there are none. It sorts values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

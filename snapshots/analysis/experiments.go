@@ -7,22 +7,26 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Experiment is a setting that was changed, or was wanted to, and what came of it.
+// Experiment is a change of a setting, requested or made, and its result.
 type Experiment struct {
 	trace.Change
-	// Event is that of the change, −1 when there is none: not yet, never, or
-	// its events are not kept.
+	// Event is the event of the change. It is −1 if the change has not come yet,
+	// was never made, or has no event that is kept.
 	Event   int
 	Effects [QuantityCount]Effect
-	// Once says that it was something to be done, which holds for no step.
+	// Once says that the change was an action, done once, which holds for no
+	// step.
 	Once bool
-	// Settled is how many settled steps there are since, of Needed: fewer than
-	// usual where another change came before.
+	// Settled is how many settled steps there have been since the change, and
+	// Needed how many are needed: fewer than usual if another change came too
+	// early.
 	Settled, Needed int
-	// Overlaps lists the other changes whose steps cannot be told from this one's,
-	// as "key=value at step N". What was measured is then the effect of all.
+	// Overlaps lists the other changes whose effect cannot be told apart from
+	// this one's, as "key=value at step N". The measured effect is then that of
+	// all together.
 	Overlaps []string
-	// Along lists what the program changed together with it, as "key from → to".
+	// Along lists the settings that the program changed together with this one,
+	// as "key from → to".
 	Along []string
 }
 
@@ -31,10 +35,10 @@ func (e *Experiment) Done() bool {
 	return e.State == trace.Refused || e.State == trace.Applied && e.Settled >= e.Needed
 }
 
-// Experiments returns what was made of every change of a setting, the oldest
-// first: of requested ones, and of those that the steps show
-// without that anybody is known to have. A running program and its recording
-// answer the same.
+// Experiments returns an experiment for every change of a setting, the oldest
+// first: for requested changes, and for changes that the steps show although no
+// known request asked for them. A running program and its recording give the same
+// answer.
 func Experiments(t *trace.Trace, device int) []Experiment {
 	steps := stepsOf(t, device)
 	all := asked(t)
@@ -49,8 +53,8 @@ func Experiments(t *trace.Trace, device int) []Experiment {
 	return all
 }
 
-// Experiments is the function of that name for the index's device, and knows
-// where in the events the changes are.
+// Experiments is the function Experiments for the index's device. It also finds
+// the events of the changes.
 func (x *Index) Experiments() []Experiment {
 	all := Experiments(x.trace, x.device.ID)
 	for _, i := range x.calendar().Changes {
@@ -65,8 +69,8 @@ func (x *Index) Experiments() []Experiment {
 	return all
 }
 
-// order sorts experiments by when they were requested or, where they were not,
-// by when they took effect.
+// order sorts experiments by the time of the request or, without a request, by
+// the time when the change took effect.
 func (e *Experiment) order() int64 { return e.Time }
 
 // stepsOf returns the steps of a device.
@@ -92,8 +96,9 @@ func asked(t *trace.Trace) []Experiment {
 	return all
 }
 
-// offered tells of a setting whether it may be changed. What a program lets nobody change, and steps report all the
-// same, is no experiment when it moves.
+// offered returns a function that reports whether a setting may be changed. Steps
+// also report settings that the program does not offer to change; a change of
+// such a setting is no experiment.
 func offered(t *trace.Trace) func(key string) bool {
 	return func(key string) bool {
 		return t.Live == nil || len(t.Live.Options) == 0 ||
@@ -101,9 +106,9 @@ func offered(t *trace.Trace) func(key string) bool {
 	}
 }
 
-// unasked returns the changes that steps show and no viewer is known to have asked
-// for. One setting may bring another with it: what changes together with
-// something that was asked for is noted there.
+// unasked returns the changes that the steps show but that no known viewer asked
+// for. One setting may change another: a setting that changes together with a
+// requested one is noted in the Along of that request.
 func unasked(steps []*trace.Step, known []Experiment, offered func(string) bool) []Experiment {
 	var all []Experiment
 	for i := 1; i < len(steps); i++ {
@@ -129,7 +134,8 @@ func unasked(steps []*trace.Step, known []Experiment, offered func(string) bool)
 	return all
 }
 
-// sameValues compares lists that are mostly the very same one.
+// sameValues compares lists. Mostly both share the same memory, which makes it
+// cheap.
 func sameValues(a, b []trace.Value) bool {
 	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
 		return true
@@ -152,7 +158,7 @@ func isKnown(known []Experiment, step int64, key string) bool {
 	})
 }
 
-// describe fills in what is known without any measuring.
+// describe fills in the fields that need no measurement.
 func (e *Experiment) describe() {
 	e.Needed = measuredSteps
 	for q := range e.Effects {

@@ -8,29 +8,30 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Failure is an account of a request that ran out of memory: who asked for what,
-// how much was missing, what was free and of no use, who held the rest, and what
-// alone would have made room. All sizes are bytes.
+// Failure explains a request that ran out of memory: the stack and the size of
+// the request, how much memory was missing, how much was free but of no use,
+// which stacks held the rest, and which single changes would have made room. All
+// sizes are bytes.
 type Failure struct {
 	OOM
-	Need       int64 // that the driver was asked for: requests share segments
-	Short      int64 // of Need, what the driver did not have; −1 when it is not known
-	Elsewhere  int64 // of Free, for other streams or size classes
-	Pins       []Pin // what keeps segments that are mostly free, the cheapest first
+	Need       int64 // the size of the segment asked of the driver: requests share segments
+	Short      int64 // the part of Need that the driver did not have; −1 if not known
+	Elsewhere  int64 // the part of Free that is for other streams or size classes
+	Pins       []Pin // the blocks that keep mostly free segments, the cheapest first
 	Categories [trace.CategoryCount]int64
 	Lines      *lines.Table
 	WouldFit   []Change // each of them alone, the smallest first
 }
 
-// Pin is a segment that would go back to the driver, were it not for a little
-// memory in it.
+// Pin is a segment that could go back to the driver if a little memory in it were
+// freed.
 type Pin struct {
 	Live    int64         // held in it
 	Segment int64         // its size
 	Stack   trace.StackID // of the largest block in it
 }
 
-// Change is something that would have made a request fit.
+// Change is one way to have made a failed request fit.
 type Change struct {
 	Text   string
 	Saving int64 // bytes that it gives
@@ -71,8 +72,8 @@ func FailureAt(x *Index, event int) *Failure {
 	return f
 }
 
-// driverNeed returns what the allocator asks the driver for when no cached block
-// serves a request: a segment, of expandable ones the pages.
+// driverNeed returns how much the allocator asks the driver for if no cached
+// block serves a request: a segment or, with expandable segments, pages.
 func (r *record) driverNeed(size int64) int64 {
 	switch rules := trace.NewRounding(r.trace.Settings); {
 	case rules.Uncached:
@@ -87,8 +88,8 @@ func (r *record) driverNeed(size int64) int64 {
 	return (size + page - 1) / page * page
 }
 
-// pinsOf lists the segments that are mostly free, those first that cost the least
-// to get back.
+// pinsOf lists the mostly free segments, starting with those that need the least
+// memory to be freed.
 func pinsOf(m *Map) []Pin {
 	var pins []Pin
 	for i := range m.Segments {

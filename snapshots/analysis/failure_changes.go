@@ -12,8 +12,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// findChanges says what of the memory itself would have made the request fit.
-// What other settings of the allocator would have done is for a replay to say.
+// findChanges finds the changes to the program's memory that would have made the
+// request fit. A replay finds the effect of other settings of the allocator.
 func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 	if f.Short <= 0 {
 		return
@@ -23,10 +23,10 @@ func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 	f.follow(x.savings(scene))
 }
 
-// mostChanges is how many changes are listed of those that memory itself allows.
+// mostChanges is how many changes to the program's memory are listed.
 const mostChanges = 4
 
-// follow takes savings that alone are enough, the least first.
+// follow takes each saving that alone is enough, the smallest first.
 func (f *Failure) follow(found []savings.Saving) {
 	slices.SortStableFunc(found, func(a, b savings.Saving) int { return cmp.Compare(a.Saved, b.Saved) })
 	for _, a := range found {
@@ -41,9 +41,9 @@ func (f *Failure) follow(found []savings.Saving) {
 	}
 }
 
-// AddSettings puts the settings of the allocator first that would have met the
-// request: they cost the program nothing. What a replay is not certain of is left
-// out.
+// AddSettings puts first the settings of the allocator that would have met the
+// request, because they cost the program nothing. It leaves out settings of which
+// the replay is not certain.
 func (f *Failure) AddSettings(changes []whatif.Change) {
 	var met []Change
 	for _, c := range changes {
@@ -54,7 +54,8 @@ func (f *Failure) AddSettings(changes []whatif.Change) {
 	f.WouldFit = append(met, f.WouldFit...)
 }
 
-// releasePins frees the little that keeps segments, until enough of them go back.
+// releasePins frees the few blocks that keep segments, until enough segments go
+// back.
 func (f *Failure) releasePins(x *Index) {
 	var live, back int64
 	for n, pin := range f.Pins {
@@ -78,8 +79,8 @@ func pinning(n int) string {
 	return fmt.Sprintf("pin %d segments", n)
 }
 
-// smallerBatch finds by how much fewer samples at once make room: what grows with
-// them shrinks, and so does the request.
+// smallerBatch finds how many fewer samples at once would make room. Fewer
+// samples shrink the memory that grows with them, and the request.
 func (f *Failure) smallerBatch() {
 	grows := f.Requested
 	for _, c := range trace.Categories {

@@ -8,8 +8,8 @@ import (
 // Fact is a sentence under a heading of one word or two.
 type Fact struct{ Label, Text string }
 
-// Facts says who asked for how much, how much was missing, and why what was free
-// did not do. Name names stacks.
+// Facts says which stack asked for how much, how much was missing, and why the
+// free memory was of no use. The function name names stacks.
 func (f *Failure) Facts(name func(trace.StackID) string) []Fact {
 	facts := []Fact{{"asked", quantity.Bytes(f.Requested) + " by " + name(f.Stack)}, f.shortfall(), {"cached", f.cached()}}
 	if n := len(f.Pins); n > 0 {
@@ -38,7 +38,7 @@ func (f *Failure) shortfall() Fact {
 	}
 }
 
-// cached says what the allocator had and why it was of no use.
+// cached says how much memory the allocator had and why it was of no use.
 func (f *Failure) cached() string {
 	own := f.Free - f.Elsewhere
 	switch {

@@ -12,8 +12,8 @@ import (
 // Severity ranks a finding.
 type Severity uint8
 
-// The severities. A problem is why users open a file, a warning is worth acting
-// on.
+// The severities. Users open a file because of a problem. A warning is worth
+// acting on.
 const (
 	Info Severity = iota
 	Warning
@@ -23,17 +23,17 @@ const (
 // String returns the severity's name.
 func (s Severity) String() string { return [...]string{"info", "warning", "problem"}[s] }
 
-// FindingKind says what a finding is about. Its texts are the documentation:
-// docs/answers.md is made of them.
+// FindingKind says what a finding is about. Its texts are also the documentation:
+// docs/answers.md is generated from them.
 type FindingKind struct {
 	Name   string // in JSON
-	Change string // what helps, in a few words; "" where the finding alone says it
-	Speaks string // when there is such a finding
-	Silent string // when there is none although it looks like it
-	Saving string // how what it would save is worked out, "" where it saves nothing
+	Change string // the remedy in a few words; "" if each finding has its own
+	Speaks string // the condition for such a finding
+	Silent string // cases that look like it but give no finding
+	Saving string // how the saving is computed, "" if there is none
 }
 
-// The kinds of findings but for those of package savings.
+// The kinds of findings, except those of package savings.
 var (
 	EndedFinding = &FindingKind{
 		Name: "ended", Speaks: "it is a program's black box: how the program ended and what happened last; before all others",
@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// FindingKinds are all kinds, those first whose findings come first.
+// FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
 		EndedFinding, ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
@@ -93,26 +93,26 @@ func FindingKinds() []*FindingKind {
 	return append(all, WarmUpFinding, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
-// Finding is something that is wrong, or worth knowing, with its numbers. Pages
-// and reports show the same list of them.
+// Finding is a fault, or a fact worth knowing, with its numbers. Pages and
+// reports show the same list of findings.
 type Finding struct {
 	Kind       *FindingKind
 	Severity   Severity
-	Bytes      int64 // that it is about, 0 where it is about none
-	Saving     int64 // bytes that the remedy would save, 0 where that is not known
+	Bytes      int64 // the finding is about these bytes; 0 for none
+	Saving     int64 // bytes that the remedy would save, 0 if not known
 	Evidence   string
-	Remedy     string // what helps, as a clause or as a sentence; "" where nothing is known to
+	Remedy     string // what helps, as a clause or as a sentence; "" if nothing is known to help
 	Confidence Certainty
 	Where      Where
 }
 
-// Where says what of a trace to look at.
+// Where is the place in a trace that a finding is about.
 type Where struct {
 	Event int           // −1 is before the first event, NoEvent none
 	Stack trace.StackID // 0 is none
 }
 
-// NoEvent is the event of a finding that is about no moment.
+// NoEvent is the event of a finding that has no moment.
 const NoEvent = -2
 
 // Text returns the finding in whole sentences.
@@ -134,8 +134,9 @@ func (f *Finding) Text() string {
 // mostFindings is how many a hurried reader takes in.
 const mostFindings = 5
 
-// Findings returns what a hurried reader should know, five at most: first what
-// went wrong and what makes numbers doubtful, then what would save the most.
+// Findings returns at most five findings for a hurried reader: first the faults
+// and the facts that make numbers doubtful, then the findings that would save the
+// most.
 func (x *Index) Findings() []Finding {
 	return shown(x.allFindings())
 }
@@ -143,8 +144,8 @@ func (x *Index) Findings() []Finding {
 // shown cuts findings that are in their order.
 func shown(all []Finding) []Finding { return all[:min(len(all), mostFindings)] }
 
-// Savings returns the findings that would make memory less and say how, those that
-// save most first.
+// Savings returns the findings that say how to need less memory, the largest
+// saving first.
 func (x *Index) Savings() []Finding {
 	all := slices.DeleteFunc(slices.Clone(x.allFindings()), func(f Finding) bool { return f.Saving <= 0 || f.Remedy == "" })
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(b.Saving, a.Saving) })
@@ -179,12 +180,12 @@ type finder struct {
 	found   []Finding
 }
 
-// add takes a finding, which is certain unless it says otherwise.
+// add adds a finding. The finding is certain unless it says otherwise.
 func (f *finder) add(found Finding) {
 	found.Confidence = cmp.Or(found.Confidence, Certain)
 	f.found = append(f.found, found)
 }
 
-// watched reports whether the trace is of a program with a probe, which counts
-// its steps, and whose recording begins late by nature.
+// watched reports whether the trace is of a program with a probe. Such a program
+// counts its steps, and its recording always begins late.
 func (f *finder) watched() bool { return f.index.trace.Live != nil }

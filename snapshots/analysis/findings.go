@@ -11,7 +11,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Percent returns a part of a whole in whole percent, 0 of nothing.
+// Percent returns a part of a whole in whole percent, 0 if the whole is 0.
 func Percent(part, whole int64) int64 {
 	if whole == 0 {
 		return 0
@@ -19,7 +19,8 @@ func Percent(part, whole int64) int64 {
 	return int64(math.Round(float64(part) / float64(whole) * 100))
 }
 
-// share writes a part of a whole in whole percent, and never as nothing.
+// share writes a part of a whole in whole percent. It never writes 0 for a part
+// that is not 0.
 func share(part, whole int64) string {
 	if p := Percent(part, whole); p > 0 || part == 0 {
 		return fmt.Sprintf("%d%%", p)
@@ -27,7 +28,7 @@ func share(part, whole int64) string {
 	return "under 1%"
 }
 
-// leaks names the sites that grow in a program that counts its steps, the largest
+// leaks finds the sites that grow in a program that counts its steps, the largest
 // first.
 func (f *finder) leaks() {
 	if !f.watched() {
@@ -73,7 +74,7 @@ func confidence(t leak.Trend) Certainty {
 	}
 }
 
-// evidence says how a site grows, without the last full stop.
+// siteEvidence says how a site grows, without the last full stop.
 func siteEvidence(s *leak.Site) string {
 	text := s.Name + ": " + s.Trend.String()
 	if s.GrowthPerStep > 0 {
@@ -88,7 +89,8 @@ func siteEvidence(s *leak.Site) string {
 	return text
 }
 
-// ooms begins with the last, see [Shortage].
+// ooms finds the out-of-memory events. It begins with the last one, see
+// [Shortage].
 func (f *finder) ooms() {
 	const shown = 3
 	all := f.index.OOMs()
@@ -148,8 +150,8 @@ func (f *finder) grown() {
 	}
 }
 
-// warmUp compares the first step with the others: autotuning, compiling and the first
-// shapes leave a cache that is never needed again.
+// warmUp compares the first step with the others: autotuning, compiling and the
+// first shapes can leave a cache that the program never needs again.
 func (f *finder) warmUp() {
 	steps := f.index.Steps()
 	if len(steps) < 3 || f.watched() {
@@ -182,8 +184,8 @@ func heldBy(all []holding, stack trace.StackID) int64 {
 	return 0
 }
 
-// fragmented speaks only where memory ran out: what is cached is at hand for the
-// next request.
+// fragmented adds a finding only if memory ran out. Otherwise cached memory does
+// no harm: it can serve the next request.
 func (f *finder) fragmented() {
 	if len(f.index.oomEvents) == 0 {
 		return
@@ -212,7 +214,7 @@ func (f *finder) rounded() {
 	}
 }
 
-// pinned counts the segments that small blocks pin, and what is free in them.
+// pinned counts the segments that small blocks pin, and their free bytes.
 func (m *Map) pinned() (segments int, free int64) {
 	for i := range m.Segments {
 		if s := &m.Segments[i]; s.Pin != nil {

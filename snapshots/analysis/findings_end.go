@@ -8,8 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ended says of a black box what happened last: how the program ended, its last event
-// and step, and what memory added up to then. It comes before all else.
+// ended describes the end of a program's black box: how the program ended, its
+// last event and step, and the sums of its memory then. This finding comes before
+// all others.
 func (f *finder) ended() []Finding {
 	live := f.index.trace.Live
 	if live == nil || live.Ended == nil {
@@ -34,7 +35,7 @@ func (f *finder) ended() []Finding {
 	return []Finding{found}
 }
 
-// lastEvent says when the last event came and what memory added up to.
+// lastEvent says when the last event came and how much memory was held then.
 func (f *finder) lastEvent(last *trace.LastEvent) string {
 	text := "The device had no event"
 	if last.Time > 0 {
@@ -51,7 +52,7 @@ func (f *finder) lastEvent(last *trace.LastEvent) string {
 	return text
 }
 
-// spanText writes a span of time as exactly as is worth reading.
+// spanText writes a span of time, rounded for reading.
 func spanText(span time.Duration) string {
 	if span < time.Second {
 		return fmt.Sprintf("%d ms", span.Milliseconds())

@@ -8,8 +8,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// top is the moment that peaks and savings are about: the highest of all, of a program
-// that is watched that of its last step, because settings may have changed since.
+// top is the moment that findings about peaks and savings look at: the highest
+// moment of the trace or, for a watched program, of its last step, because
+// settings may have changed before that step.
 func (f *finder) top() *heldFacts {
 	if f.highest == nil {
 		f.highest = f.index.peakFacts()
@@ -20,7 +21,7 @@ func (f *finder) top() *heldFacts {
 	return f.highest
 }
 
-// lastStep is the last step of a program that is watched, nil otherwise.
+// lastStep is the last step of a watched program, nil for any other.
 func (f *finder) lastStep() *LastStep {
 	if !f.watched() {
 		return nil
@@ -57,7 +58,8 @@ func (f *finder) peak() {
 	f.add(found)
 }
 
-// largestCategory says which category most of some memory is, if one is known.
+// largestCategory returns the known category with the most bytes, if there is
+// one.
 func largestCategory(categories *[trace.CategoryCount]int64, whole int64) string {
 	largest, bytes := trace.OtherCategory, int64(0)
 	for _, c := range trace.Categories {
@@ -71,8 +73,8 @@ func largestCategory(categories *[trace.CategoryCount]int64, whole int64) string
 	return fmt.Sprintf(", of it %s %s", share(bytes, whole), largest)
 }
 
-// topLine returns the line that most of the peak is from, nil where none is known,
-// and how much of the peak has no stack.
+// topLine returns the line that allocated most of the peak, nil if none is known,
+// and how many bytes of the peak have no stack.
 func (f *finder) topLine() (most *lines.Row, unknown int64) {
 	table := LinesOf(f.index, f.top().holders, lines.Line, false)
 	for i := range table.Rows {
@@ -86,8 +88,8 @@ func (f *finder) topLine() (most *lines.Row, unknown int64) {
 	return most, unknown
 }
 
-// largestFrom returns the stack that holds most of the peak among those whose
-// memory is from a line.
+// largestFrom returns the stack that holds the most memory of the peak among the
+// stacks of one line.
 func (f *finder) largestFrom(line trace.FrameID) trace.StackID {
 	for _, h := range f.top().holders {
 		if h.Stack > trace.EmptyStack && f.index.Code().Line(h.Stack) == line {

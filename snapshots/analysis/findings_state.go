@@ -7,8 +7,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// cut says what a file that ends early still means. Its segments were written
-// first and are those of the end, which its entries do not reach.
+// cut says which numbers of a file that ends early are still right. The writer
+// wrote the segments first; they are the state at the end, but the events of the
+// file stop before the end.
 func (f *finder) cut() {
 	if f.index.trace.Info.Truncated && f.summary.Events > 0 {
 		f.add(Finding{
@@ -19,7 +20,8 @@ func (f *finder) cut() {
 	}
 }
 
-// lost says that a file begins late; what watches a program does so by nature.
+// lost says that a file lacks the beginning of the history. The recording of a
+// watched program always does, so it has no such finding.
 func (f *finder) lost() {
 	if f.index.trace.Info.Truncated || f.watched() {
 		return
@@ -45,7 +47,7 @@ func (f *finder) lost() {
 	f.add(found)
 }
 
-// heldBefore says how much of the peak the trace cannot explain.
+// heldBefore says how many bytes of the peak the trace cannot explain.
 func (f *finder) heldBefore() {
 	s := &f.summary
 	if !f.index.History() {
@@ -73,8 +75,8 @@ func (f *finder) heldBefore() {
 	}
 }
 
-// heldWithoutStack says how much of a file without a history has no stack, where
-// nothing else tells what it is for.
+// heldWithoutStack says how much memory has no stack in a file without a history,
+// if nothing else says what it is for.
 func (f *finder) heldWithoutStack() {
 	bytes := f.index.CountCategories(f.index.End())[trace.OtherCategory]
 	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 && f.index.hasStacks() {
@@ -85,11 +87,11 @@ func (f *finder) heldWithoutStack() {
 	}
 }
 
-// unrecorded says what was not recorded, and how to record it.
+// unrecorded says which data was not recorded, and how to record it.
 func (f *finder) unrecorded() {
 	x := f.index
 	if f.watched() || x.Uncached() {
-		return // PyTorch's recorder has no part in it: another program, or memory without an allocator
+		return // not PyTorch's recorder: another program, or memory without an allocator
 	}
 	const how = "call torch.cuda.memory._record_memory_history(max_entries=1000000)"
 	add := func(severity Severity, evidence, remedy string) {
@@ -114,7 +116,7 @@ func entries(n int) string {
 	return quantity.Count(n) + " entries"
 }
 
-// hasStacks reports whether anything at all has a stack.
+// hasStacks reports whether any allocation has a stack.
 func (x *Index) hasStacks() bool {
 	if x.stacks.count() > 0 || x.initial+x.nowRequested == 0 && x.kinds[trace.Alloc] == 0 {
 		return true
@@ -127,7 +129,8 @@ func (x *Index) hasStacks() bool {
 	return false
 }
 
-// inconsistent says when events and state contradict each other.
+// inconsistent adds a finding if the events and the final state contradict each
+// other.
 func (f *finder) inconsistent() {
 	x := f.index
 	stray := x.strayBytes()
@@ -142,8 +145,8 @@ func (f *finder) inconsistent() {
 	})
 }
 
-// strayBytes counts what the events leave alive that the final state does not
-// know.
+// strayBytes counts the bytes of allocations that are alive by the events but not
+// in the final state.
 func (x *Index) strayBytes() int64 {
 	return max(0, x.initial+x.nowRequested-x.Summary().Requested)
 }

@@ -11,7 +11,8 @@ const (
 	HeldBefore = lines.HeldBefore
 )
 
-// Code returns whose code the frames of the trace are.
+// Code returns what is known of the code of the trace's frames: whether a frame
+// belongs to the program or to a library.
 func (x *Index) Code() *lines.Code {
 	return x.kept.folded.get(x, func(c *lines.Code) *lines.Code {
 		if c == nil {
@@ -22,13 +23,13 @@ func (x *Index) Code() *lines.Code {
 	})
 }
 
-// LinesAt adds up what is held right after an event by line, function, file or
+// LinesAt adds up the live memory right after an event by line, function, file or
 // module; see [lines.Code.Table].
 func LinesAt(x *Index, at int, by lines.By, libraries bool) *lines.Table {
 	return LinesOf(x, x.HoldersAt(at), by, libraries)
 }
 
-// LinesOf is LinesAt for holders that were asked for already.
+// LinesOf is LinesAt for holders that the caller already has.
 func LinesOf(x *Index, holders []Holder, by lines.By, libraries bool) *lines.Table {
 	holdings := make([]lines.Holding, len(holders))
 	for i, h := range holders {
@@ -37,8 +38,8 @@ func LinesOf(x *Index, holders []Holder, by lines.By, libraries bool) *lines.Tab
 	return x.Code().Table(holdings, by, libraries)
 }
 
-// FrameLabel returns a frame as "file:line function", or only the function
-// when the file is not known, as is usual in C++.
+// FrameLabel returns a frame as "file:line function", or only the function if the
+// file is not known, as is usual in C++.
 func (x *Index) FrameLabel(id trace.FrameID) string {
 	frame := x.tables.Frames[id]
 	file := x.tables.String(frame.File)
@@ -60,7 +61,8 @@ func (x *Index) Telling(stack trace.StackID, n int) []trace.FrameID {
 	return x.Code().Telling(stack, n)
 }
 
-// StackName names a stack in one short line: that which its memory is from.
+// StackName names a stack in one short line, by the line of code that its memory
+// is from.
 func (x *Index) StackName(stack trace.StackID) string {
 	if line := x.Code().Line(stack); line != 0 {
 		return x.ShortLabel(line)

@@ -9,18 +9,20 @@ import (
 
 // # Gauges and events
 //
-// A look at the device from outside is of its own moment, events are of theirs.
-// What is outside of the allocator moves seldom, what is reserved moves with every
-// step, so a look is carried to another moment by what was reserved then and is
-// reserved there: whatever it says beyond that stays as it was seen.
+// A gauge is a look at the device from outside, and its moment is seldom that of
+// an event. Memory outside of the allocator changes seldom, but reserved memory
+// changes with every step. So to carry a gauge to the moment of an event, memtop
+// adds the change of reserved memory between the two moments, and leaves the rest
+// as the gauge saw it.
 
-// idleGauge is by how much a look must be newer than the last event to say that
-// nothing happened in between, rather than that its event has not come yet.
+// idleGauge is how much newer than the last event a gauge must be so that nothing
+// happened in between. If the gauge is closer, its event may only not have come
+// yet.
 const idleGauge = 2 * time.Second
 
-// GaugeAt returns what a look at the device right after an event would have shown,
-// by the last look before it, else by the next one; nil when there was none. The
-// caller owns it.
+// GaugeAt returns the gauge that a look at the device right after an event would
+// have given. It starts from the last gauge before the event, else from the next
+// one, and returns nil if there is none. The caller owns the result.
 func (x *Index) GaugeAt(event int) *trace.Gauge {
 	last := lastGauge(x.trace, x.device.ID)
 	if last == nil {
@@ -38,9 +40,10 @@ func (x *Index) GaugeAt(event int) *trace.Gauge {
 	return x.carried(*x.nearest(now), event)
 }
 
-// nearest returns the last look at the device that is no newer than a moment, else
-// the next one. Looks older than all events count only where there is no other:
-// what was reserved then is not known. There must be one.
+// nearest returns the last gauge of the device up to a moment, else the next one.
+// It takes a gauge older than all events only if there is no other, because the
+// reserved memory at that time is not known. The device must have had an older
+// gauge or have a newer one.
 func (x *Index) nearest(now int64) *trace.Gauge {
 	all, begin := x.trace.Live.Gauges, x.events.At(0).Time
 	next := sort.Search(len(all), func(k int) bool { return all[k].Time > now })
@@ -61,9 +64,9 @@ func (x *Index) nearest(now int64) *trace.Gauge {
 	return older
 }
 
-// carried returns what a look would have shown right after an event. The program
-// uses at least what it has reserved: a look that says less was taken in the
-// middle of a change.
+// carried returns the gauge carried to the moment right after an event. The
+// program uses at least its reserved memory: a gauge that says less was taken in
+// the middle of a change.
 func (x *Index) carried(g trace.Gauge, event int) *trace.Gauge {
 	if g.Used < 0 {
 		return &g
@@ -80,7 +83,7 @@ func (x *Index) carried(g trace.Gauge, event int) *trace.Gauge {
 	return &g
 }
 
-// lastGauge returns the last look at a device that is known, nil when there is none.
+// lastGauge returns the last known gauge of a device, nil if there is none.
 func lastGauge(t *trace.Trace, device int) *trace.Gauge {
 	if t.Live == nil {
 		return nil

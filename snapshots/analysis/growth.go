@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Growth is memory of which a stack holds more after every step: what a leak
-// looks like from outside.
+// Growth is the memory of a stack that holds more after every step, as a leak
+// does.
 type Growth struct {
 	Stack   trace.StackID
 	PerStep int64 // bytes
@@ -16,7 +16,7 @@ type Growth struct {
 	Count   int   // of allocations, then
 	Steps   int   // steps in which it grew, without a break
 	// Marked says that the steps are the program's own. Otherwise the trace was
-	// cut into equal parts, which are compared where each is lowest.
+	// cut into equal parts, and the lowest moments of the parts are compared.
 	Marked bool
 }
 
@@ -26,7 +26,7 @@ func (x *Index) Growth() []Growth {
 	return x.kept.growth.get(x, func([]Growth) []Growth { return x.findGrowth() })
 }
 
-// GrowthSteps is how many marked steps it takes to measure growth by.
+// GrowthSteps is how many marked steps a measurement of growth needs.
 const GrowthSteps = 5
 
 const (
@@ -45,9 +45,9 @@ func (x *Index) findGrowth() []Growth {
 	return x.growthBetween(moments, marked, least)
 }
 
-// StepGrowth returns the ends of the marked steps that growth is measured by, and
-// the stacks that hold more at each than at the one before, the fastest first.
-// There are no ends where too few steps are marked, or have events.
+// StepGrowth returns the ends of the marked steps by which growth is measured,
+// and the stacks that hold more at each end than at the end before, the fastest
+// first. It returns no ends if too few steps are marked or have events.
 func (x *Index) StepGrowth() (ends []int, grown []Growth) {
 	ends, marked := x.moments()
 	if !marked || len(ends) < growthFew {
@@ -56,15 +56,15 @@ func (x *Index) StepGrowth() (ends []int, grown []Growth) {
 	return ends, x.growthBetween(ends, marked, 1)
 }
 
-// GrowthPerStep returns by how many bytes memory grows with each marked step: what the
-// stacks that grow add up to, or by how much the level itself rose in every step if
-// that is more. It is not known where [Index.StepGrowth] has no ends.
+// GrowthPerStep returns by how many bytes memory grows with each marked step: the
+// sum of the growing stacks or, if that is more, the rise of the level itself in
+// every step. It is not known if [Index.StepGrowth] has no ends.
 func (x *Index) GrowthPerStep() (bytes int64, known bool) {
 	ends, grown := x.StepGrowth()
 	return x.PerStep(ends, grown), ends != nil
 }
 
-// PerStep is [Index.GrowthPerStep] of what StepGrowth returned.
+// PerStep is [Index.GrowthPerStep] for the results of StepGrowth.
 func (x *Index) PerStep(ends []int, grown []Growth) int64 {
 	sum := int64(0)
 	for _, g := range grown {
@@ -73,7 +73,7 @@ func (x *Index) PerStep(ends []int, grown []Growth) int64 {
 	return max(sum, x.rise(ends))
 }
 
-// rise returns by how much the level rises from moment to moment, 0 when it does
+// rise returns by how much the level rises from moment to moment, 0 if it does
 // not rise every time.
 func (x *Index) rise(moments []int) int64 {
 	last := len(moments) - 1
@@ -89,7 +89,7 @@ func (x *Index) rise(moments []int) int64 {
 }
 
 // growthBetween returns the stacks that hold more at every moment than at the
-// one before, by at least so many bytes on average.
+// moment before, by at least a number of bytes on average.
 func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth {
 	if len(moments) < growthFew {
 		return nil
@@ -124,14 +124,15 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 	return found
 }
 
-// mayLeak leaves out what is expected to be built up.
+// mayLeak reports whether a stack may leak. It leaves out memory that programs
+// are expected to build up.
 func (x *Index) mayLeak(stack trace.StackID) bool {
 	category := x.verdicts().Stack(stack)
 	return category != trace.Parameter && category != trace.Optimizer
 }
 
-// moments returns the events after which memory should be the same again:
-// the ends of the last steps, but not of the first, which fills caches.
+// moments returns the events after which memory should be the same again: the
+// ends of the last steps. It leaves out the first step, which fills caches.
 func (x *Index) moments() ([]int, bool) {
 	steps := x.Steps()
 	if len(steps) > growthFew {
@@ -150,10 +151,10 @@ func (x *Index) moments() ([]int, bool) {
 	return x.troughs(growthMoments), false
 }
 
-// troughs cuts the trace into n parts and returns where each is lowest. It
-// returns none when the level does not go up and down by far more than it
-// rises from part to part: then memory is being built up, and no part is like
-// another.
+// troughs cuts the trace into n parts and returns the lowest moment of each.
+// Within a part, the level must go up and down by far more than it rises from
+// part to part. If it does not, troughs returns none: the program is building up
+// memory, and no part is like another.
 func (x *Index) troughs(n int) []int {
 	const swings = 4
 	at := make([]int, n)

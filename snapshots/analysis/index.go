@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Index answers questions about one device of a trace. It is owned by one
-// goroutine while it is made or advanced; in between any number may read it.
+// Index answers questions about one device of a trace. One goroutine owns it
+// while it is made or advanced; in between, any number of goroutines may read it.
 type Index struct {
 	*record
 	levels
@@ -19,11 +19,11 @@ type Index struct {
 	kept answers
 }
 
-// answers holds what is computed when first asked for.
+// answers holds the answers that are computed at the first question.
 type answers struct {
 	summary    lasting[Summary]
 	categories lasting[*category.Judge]
-	judging    func() *category.Judge // returns the first judge, which was asked for in time; nil for none
+	judging    func() *category.Judge // returns the first judge, which was begun early; nil for none
 	byCategory lasting[*series]
 	byStack    lasting[*stackBands]
 	marks      lasting[[]Mark]
@@ -71,14 +71,14 @@ func newIndex(device *trace.Device) *Index {
 // The index must not be read meanwhile.
 func (x *Index) Advance(t *trace.Trace, device *trace.Device) { x.advance(t, device, func() {}) }
 
-// advance is Advance that calls replayed once it is known how long what the events made
-// lives, and goes on when it returns.
+// advance is Advance with a callback: it calls replayed as soon as the lifetimes
+// of the new events are known, and goes on when replayed returns.
 func (x *Index) advance(t *trace.Trace, device *trace.Device, replayed func()) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
 	x.uncached = trace.NewRounding(t.Settings).Uncached
 	var counted sync.WaitGroup
-	counted.Go(x.countEvents) // of what life knows nothing of
+	counted.Go(x.countEvents) // it reads nothing of life
 	x.life.Advance(device.Events)
 	replayed()
 	var held []trace.Held

@@ -6,17 +6,18 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// LastStep is the last step that a program has ended. Its moments are those to look at
-// while the program runs: what it keeps shows at a step's end, what it needs at its
-// peak. Anywhere else in a step most of what is held comes and goes.
+// LastStep is the last step that a program has ended. Its moments are the ones to
+// look at while the program runs: the end of a step shows the memory that the
+// program keeps, and the peak shows the memory that it needs. At other moments of
+// a step, most memory only comes and goes.
 type LastStep struct {
 	Number    int64
 	From, End int // its first and its last event
 	Peak      int // the event with the most live
 }
 
-// LastStepOf returns the last step, nil where none has ended or memory ran out since:
-// then the end is what matters.
+// LastStepOf returns the last step, nil if no step has ended. It also returns nil
+// if memory ran out since, because then the end of the trace matters.
 func LastStepOf(x *Index) *LastStep {
 	c := x.calendar()
 	if len(c.Ends) == 0 || x.kinds[trace.StepEnd] == 0 {
@@ -34,8 +35,8 @@ func LastStepOf(x *Index) *LastStep {
 	return s
 }
 
-// LastStepEnd returns the event that ended the last step, the last of all where there
-// is no such step.
+// LastStepEnd returns the event that ended the last step, or the last event of
+// the trace if there is no such step.
 func LastStepEnd(x *Index) int {
 	if s := LastStepOf(x); s != nil {
 		return s.End

@@ -6,14 +6,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// LayerTable is what the layers of a model did in one step, as a tree.
+// LayerTable has the memory and the times of a model's layers in one step, as a
+// tree.
 type LayerTable struct {
 	Step  *trace.Step // nil when no step's layers were measured
 	Rows  []LayerRow  // depth first, in the order in which they ran
 	Total LayerSum    // of all rows
 }
 
-// LayerRow is a layer and what is below it.
+// LayerRow is a layer and the sum of its subtree.
 type LayerRow struct {
 	trace.Layer        // its own bytes; its times include its children's
 	Label       string // the last part of its name, or all of it at the top; printable
@@ -25,7 +26,7 @@ type LayerRow struct {
 	Sum LayerSum
 }
 
-// LayerSum adds up layers.
+// LayerSum is a sum over layers.
 type LayerSum struct {
 	Layers                                  int // the row itself included
 	ParameterBytes, OutputBytes, SavedBytes int64
@@ -34,7 +35,7 @@ type LayerSum struct {
 }
 
 // Layers returns the layers of the step with a number, or of the last measured
-// one before it; of the last of all when the number is 0.
+// step before it. If the number is 0, it returns those of the last measured step.
 func Layers(t *trace.Trace, step int64) LayerTable {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		if s := &t.Steps[i]; len(s.Layers) > 0 && (step == 0 || s.Number <= step) {
@@ -44,8 +45,8 @@ func Layers(t *trace.Trace, step int64) LayerTable {
 	return LayerTable{}
 }
 
-// layerTree hangs every layer below the nearest one that its name begins with,
-// and puts the rows into the order of the tree.
+// layerTree puts every layer below the nearest layer whose name its own name
+// begins with, and sorts the rows in the order of the tree.
 func layerTree(s *trace.Step) LayerTable {
 	at := make(map[string]int, len(s.Layers))
 	for i := range s.Layers {
@@ -69,7 +70,7 @@ func layerTree(s *trace.Step) LayerTable {
 	return b.table
 }
 
-// parentLayer finds the nearest layer around the one with a name, −1 for none.
+// parentLayer finds the nearest layer around the layer with a name, −1 for none.
 // The model itself, whose name is empty, is around all others.
 func parentLayer(name string, at map[string]int) int {
 	for name != "" {

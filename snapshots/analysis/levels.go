@@ -8,13 +8,13 @@ import (
 
 // Levels
 //
-// The level of requested memory is a running sum over events, and its start is
-// known only at the end: a free that closes nothing raises what must have been
-// held before the first event. So sums are kept relative to the start, and the
-// start is added to answers. They are kept for every 64th event only;
-// the events in between are replayed, which takes about a tenth of a
-// microsecond. The highest and lowest level and the largest allocation of
-// every 64 events go into pyramids.
+// The level of requested memory is a running sum over events. Its start is known
+// only after the last event: a free that closes no allocation means that more
+// memory was held before the first event. So the index keeps sums relative to the
+// start, and adds the start to answers. It keeps them for every 64th event only,
+// and replays the events in between, which takes about a tenth of a microsecond.
+// The highest and lowest level and the largest allocation of every 64 events go
+// into pyramids.
 const (
 	bucketShift = 6
 	bucketSize  = 1 << bucketShift
@@ -35,7 +35,7 @@ type levels struct {
 	initial, initialReserved    int64
 }
 
-// settle finds the starts, now that all that was held is known.
+// settle computes the starts, once all held allocations are known.
 func (l *levels) settle(life *trace.Lifetimes, final *trace.State) {
 	l.initial = 0
 	for k := range life.Held {
@@ -47,8 +47,8 @@ func (l *levels) settle(life *trace.Lifetimes, final *trace.State) {
 // bucket gathers one bucket's extremes.
 type bucket struct{ high, low, biggest int64 }
 
-// readEvents adds the events that came since the last call. A bucket that was
-// read in part is read again from its start.
+// readEvents adds the events that came since the last call. It reads a bucket
+// that was only partly read again from its start.
 func (l *levels) readEvents() {
 	if l.n == 0 {
 		l.peakEvent = -1
@@ -154,8 +154,8 @@ func (l *levels) ReservedAt(event int) int64 {
 	return level
 }
 
-// Highest returns the first event in [from, to) with the highest requested
-// level right after it, and that level. The range must not be empty.
+// Highest returns the first event in [from, to) whose requested level right after
+// it is the highest, and that level. The range must not be empty.
 func (l *levels) Highest(from, to int) (int, int64) {
 	at, level := l.extreme(&l.high, 1, from, to)
 	return at, l.initial + level

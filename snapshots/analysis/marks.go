@@ -22,8 +22,8 @@ type Mark struct {
 	OpenStart, OpenEnd bool
 }
 
-// SettingChanges returns the events, from one on, at which the program began to use
-// another value of a setting.
+// SettingChanges returns the events, from event from on, at which the program
+// began to use another value of a setting.
 func (x *Index) SettingChanges(from int) []int {
 	var changes []int
 	first, _ := slices.BinarySearch(x.programEvents, int32(from))
@@ -35,9 +35,8 @@ func (x *Index) SettingChanges(from int) []int {
 	return changes
 }
 
-// Marks returns the ranges annotated on this device, by start. A START is
-// matched with the next END of the same name and device, the latest START
-// first.
+// Marks returns the ranges annotated on this device, sorted by start. An END
+// closes the latest open START of the same name and device.
 func (x *Index) Marks() []Mark {
 	return x.kept.marks.get(x, func([]Mark) []Mark { return x.findMarks() })
 }
@@ -85,7 +84,7 @@ func (x *Index) locate(m *Mark) {
 	}
 }
 
-// nest counts for each mark those around it.
+// nest counts for each mark the marks around it.
 func nest(marks []Mark) {
 	var around []*Mark
 	for i := range marks {
@@ -98,20 +97,20 @@ func nest(marks []Mark) {
 	}
 }
 
-// Step is one iteration of the program, as far as it is known.
+// Step is one iteration of the program.
 type Step struct {
 	Name     string
 	From, To int   // events [From, To)
 	Number   int64 // the program's own, 0 when it gave none
 }
 
-// Steps returns the program's iterations: those that our engine or
-// torch.profiler numbered, else the stretches between the ends of the most
-// frequent optimizer step, else those that [StepsInferred] speaks of.
+// Steps returns the program's iterations: those that our engine or torch.profiler
+// numbered, else the stretches between the ends of the most frequent optimizer
+// step, else the iterations that memtop inferred, see StepsInferred.
 func (x *Index) Steps() []Step { return x.stepList().steps }
 
-// StepsInferred returns what the steps were inferred from, [iteration.None] where the
-// program marked them or there are none.
+// StepsInferred returns the evidence from which memtop inferred the steps. It is
+// [iteration.None] if the program marked its steps or there are none.
 func (x *Index) StepsInferred() iteration.Evidence { return x.stepList().inferred }
 
 func (x *Index) stepList() *stepList {
@@ -131,7 +130,7 @@ func (x *Index) stepList() *stepList {
 	})
 }
 
-// inferSteps makes steps of what repeats.
+// inferSteps makes steps from repeating events.
 func (x *Index) inferSteps() *stepList {
 	found, evidence := iteration.Infer(iteration.Trace{
 		Events: x.events, Tables: x.tables, Code: x.Code(),
@@ -144,7 +143,7 @@ func (x *Index) inferSteps() *stepList {
 	return l
 }
 
-// markedSteps makes steps of annotations.
+// markedSteps makes steps from annotations.
 func (x *Index) markedSteps() []Step {
 	var numbered []Step
 	ends := make(map[string][]int)
@@ -162,8 +161,8 @@ func (x *Index) markedSteps() []Step {
 	return between(ends)
 }
 
-// between makes steps of the stretches that end with the most frequent mark. They do
-// not have its name: it is open at their ends only.
+// between makes steps from the stretches that end with the most frequent mark.
+// The steps do not take its name, because that mark is open only at their ends.
 func between(ends map[string][]int) []Step {
 	var best string
 	for name, at := range ends {
@@ -180,17 +179,17 @@ func between(ends map[string][]int) []Step {
 	return steps
 }
 
-// stepList is the steps that a program of our own marked.
+// stepList has the steps that a program with our engine marked.
 type stepList struct {
 	steps []Step
 	read  int  // of the program's events
 	open  bool // the last step has not ended yet
-	// inferred says from what the steps were, where the program marked none.
+	// inferred is the evidence for inferred steps, if the program marked none.
 	inferred iteration.Evidence
 }
 
-// advance returns the list with the steps that came since. Readers may still
-// hold the old one, whose last step changes when it ends.
+// advance returns the list with the steps that came since. Readers may still hold
+// the old list, so advance copies it: the last step changes when it ends.
 func (l *stepList) advance(x *Index) *stepList {
 	if l != nil && l.read == len(x.programEvents) && !l.open {
 		return l

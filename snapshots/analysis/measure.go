@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// measure fills in a map's sums once its segments and blocks are set.
+// measure fills in a map's sums after its segments and blocks are set.
 func (m *Map) measure() {
 	for i := range m.Segments {
 		m.Segments[i].measure()
@@ -15,7 +15,7 @@ func (m *Map) measure() {
 	m.addUp()
 }
 
-// addUp fills in a map's sums once its segments have theirs.
+// addUp fills in a map's sums after those of its segments.
 func (m *Map) addUp() {
 	for i := range m.Segments {
 		s := &m.Segments[i]

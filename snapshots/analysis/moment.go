@@ -30,7 +30,7 @@ var (
 // At returns the moment right after an event; −1 is before the first.
 func At(event int) Moment { return Moment{atEvent, event} }
 
-// MomentError says that a trace does not have the moment that was asked for.
+// MomentError says that a trace does not have the requested moment.
 type MomentError struct{ Cause, Remedy string }
 
 // Error returns the cause.
@@ -68,7 +68,7 @@ func (m *Moment) Set(text string) error {
 // Type names the flag's type in help.
 func (m *Moment) Type() string { return "MOMENT" }
 
-// In returns the event of a device that the moment is right after.
+// In returns the event of a device right after which the moment is.
 func (m Moment) In(x *Index) (int, error) {
 	switch {
 	case m.kind == atPeak && x.History():
@@ -83,8 +83,9 @@ func (m Moment) In(x *Index) (int, error) {
 	return m.event, nil
 }
 
-// Of returns the events of some devices that the moment is right after. An event
-// belongs to one device, so it does not say which moment of another is meant.
+// Of returns the event of each device right after which the moment is. An event
+// belongs to one device. So if there are several devices, the number of an event
+// is an error: it does not name a moment of the others.
 func (m Moment) Of(indexes []*Index) ([]int, error) {
 	if m.kind == atEvent && len(indexes) > 1 {
 		return nil, &MomentError{

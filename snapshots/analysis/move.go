@@ -7,15 +7,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// moveReach is over how many events a map is moved. Beyond, most of it may have
-// changed, and it is inferred as a whole.
+// moveReach is over how many events a map is moved at most. Over more events,
+// most of the map may have changed, so it is inferred as a whole.
 const moveReach = 4096
 
-// mover makes a map from that of a moment nearby. How a segment looks depends on
-// its range, on what is alive in it, and on which of that was asked to be
-// freed, all of which change only by events about addresses in it. So segments
-// without such an event are taken over, and the others are inferred like those
-// of a whole map.
+// mover makes a map from the map of a near moment. The blocks of a segment depend
+// on its range, on its live allocations, and on which of those the program asked
+// to free. All of these change only by events about addresses in the segment. So
+// the mover copies the segments without such an event, and infers the others like
+// those of a whole map.
 type mover struct {
 	mapper  *mapper
 	from    *Map
@@ -25,7 +25,7 @@ type mover struct {
 	resized bool                 // some events are about segments
 }
 
-// moveMap returns the map right after event at, or nil where moving from is
+// moveMap returns the map right after event at, or nil if moving the map from is
 // not possible or not worth it.
 func (x *mapper) moveMap(from *Map, at int) *Map {
 	switch {
@@ -45,9 +45,9 @@ func (x *mapper) moveMap(from *Map, at int) *Map {
 	return m.move(segments)
 }
 
-// readEvents notes what the events between the two moments are about, that of
-// the earlier moment included: a free_requested shows in the map right after
-// it.
+// readEvents notes the addresses and allocations of the events between the two
+// moments. It includes the event of the earlier moment, because a free_requested
+// shows in the map right after it.
 func (m *mover) readEvents() {
 	x := m.mapper
 	for i := max(0, min(m.from.At, m.at)); i <= max(m.from.At, m.at); i++ {
@@ -63,7 +63,7 @@ func (m *mover) readEvents() {
 	slices.Sort(m.touched)
 }
 
-// note adds an allocation, if it is one, to those that may be alive.
+// note adds an allocation, if id is one, to those that may be alive.
 func (m *mover) note(id trace.AllocationID) {
 	if id != trace.NoAllocation {
 		m.ids = append(m.ids, id)
@@ -83,8 +83,9 @@ func (m *mover) move(segments []trace.Segment) *Map {
 	return out
 }
 
-// keep takes over the segments that are as they were, notes what lives in the
-// others of from, and returns which of out's are to be made.
+// keep copies the unchanged segments to out, notes the allocations that live in
+// the other segments of from, and returns the segments of out that must be made
+// anew.
 func (m *mover) keep(out *Map) (anew []int) {
 	from, old := m.from, 0
 	for k := range out.segments {
@@ -113,8 +114,8 @@ func sameSegment(a, b *trace.Segment) bool {
 		a.Stack == b.Stack && a.Expandable == b.Expandable
 }
 
-// touches reports whether an event is about an address in the segment. Segments
-// must be asked for in order.
+// touches reports whether an event is about an address in the segment. The caller
+// must ask for segments in order of address.
 func (m *mover) touches(s *trace.Segment) bool {
 	for len(m.touched) > 0 && m.touched[0] < s.Addr {
 		m.touched = m.touched[1:]
@@ -130,7 +131,7 @@ func (m *mover) open(s *MapSegment) {
 	}
 }
 
-// alive returns what is alive of the noted ones, by address.
+// alive returns the noted allocations that are alive, by address.
 func (m *mover) alive() []trace.Allocation {
 	slices.SortFunc(m.ids, func(a, b trace.AllocationID) int { return cmp.Compare(age(a), age(b)) })
 	var alive []trace.Allocation

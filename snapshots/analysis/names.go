@@ -11,11 +11,11 @@ import (
 // namedCallers is how many callers are looked at to tell stacks apart.
 const namedCallers = 16
 
-// StackNames names stacks that stand together in a list so that different ones
-// have different names. Those that StackName would call the same are told apart
-// by the nearest caller in which they differ, else by what was called there,
-// else by a number, as when they differ only in frames of C++. All without frames
-// have one name.
+// StackNames names the stacks of one list so that different stacks have different
+// names. If StackName gives several stacks the same name, StackNames adds the
+// nearest caller in which they differ; else the operation that was called there;
+// else a number, for example if they differ only in frames of C++. All stacks
+// without frames have one name.
 func (x *Index) StackNames(stacks []trace.StackID) []string {
 	names := make([]string, len(stacks))
 	for i, id := range stacks {
@@ -36,8 +36,8 @@ func (x *Index) StackNames(stacks []trace.StackID) []string {
 	return names
 }
 
-// NamesOf names the stacks of a list that has some of them often. A name depends
-// on which stacks there are, not on their order, which becomes that of their ids.
+// NamesOf names the stacks of a list that may repeat stacks. The names depend on
+// the set of stacks, not on their order: NamesOf sorts them by id.
 func NamesOf(x *Index, stacks []trace.StackID) map[trace.StackID]string {
 	slices.Sort(stacks)
 	stacks = slices.Compact(stacks)
@@ -48,7 +48,7 @@ func NamesOf(x *Index, stacks []trace.StackID) map[trace.StackID]string {
 	return names
 }
 
-// alike groups the places of equal names, where there are several.
+// alike groups the places of names that occur more than once.
 func alike(names []string) [][]int {
 	same := make(map[string][]int)
 	for i, name := range names {
@@ -63,8 +63,8 @@ func alike(names []string) [][]int {
 	return groups
 }
 
-// addOperations adds to the names of a group what allocated: the line of Python
-// that was called, or where that is the same the operator.
+// addOperations adds to the names of a group the operation that allocated: the
+// line of Python that was called or, if that is the same line, the operator.
 func (x *Index) addOperations(names []string, stacks []trace.StackID, group []int) {
 	for _, i := range group {
 		operation, line := x.Code().Operation(stacks[i]), x.Code().Line(stacks[i])
@@ -77,8 +77,8 @@ func (x *Index) addOperations(names []string, stacks []trace.StackID, group []in
 	}
 }
 
-// addCallers adds to the names of a group the callers at the depth that tells
-// most of them apart, the innermost such depth.
+// addCallers adds to the names of a group the callers at one depth: the innermost
+// depth that tells the most stacks apart.
 func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) {
 	callers := make([][]trace.FrameID, len(group))
 	for k, i := range group {
@@ -112,8 +112,8 @@ func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) 
 	}
 }
 
-// callers returns the lines that led to the one that names the stack: the
-// program's own, or where those are not known all that tell anything.
+// callers returns the callers of the line that names the stack: the program's own
+// lines or, if there are none, all lines that are not hidden.
 func (x *Index) callers(stack trace.StackID) []trace.FrameID {
 	if own := x.Code().OwnFrames(stack, namedCallers+1); len(own) > 0 {
 		return own[1:]

@@ -33,12 +33,12 @@ func (v Verdict) String() string {
 	}[v]
 }
 
-// OOM is one failed request and the state it failed in. The names for JSON are those
-// of a report.
+// OOM is one failed request and the state in which it failed. The JSON names are
+// those of a report.
 type OOM struct {
 	Event      int           `json:"event"`
-	Requested  int64         `json:"requested_bytes"`      // rounded, as the allocator asked for it
-	DeviceFree int64         `json:"device_free_bytes"`    // what the driver said was free; −1 when not known
+	Requested  int64         `json:"requested_bytes"`      // rounded, as the allocator requested it
+	DeviceFree int64         `json:"device_free_bytes"`    // free bytes by the driver's word; −1 if not known
 	Live       int64         `json:"live_requested_bytes"` // requested bytes held
 	Reserved   int64         `json:"reserved_bytes"`
 	Free       int64         `json:"-"` // cached by the allocator and in no block
@@ -49,12 +49,12 @@ type OOM struct {
 	Stack      trace.StackID `json:"-"`
 }
 
-// judgedOOMs is how many out-of-memory events are looked into: a program that
-// keeps trying leaves thousands of the same.
+// judgedOOMs is how many out-of-memory events are judged: a program that keeps
+// trying leaves thousands of equal events.
 const judgedOOMs = 64
 
-// OOMs returns the out-of-memory events, each judged by the state right after
-// it: what follows it in a trace is already the unwinding.
+// OOMs returns the out-of-memory events. Each is judged by the state right after
+// it, because in the events after that the program already unwinds.
 func (x *Index) OOMs() []OOM {
 	return x.kept.ooms.get(x, func(found []OOM) []OOM {
 		for k := len(found); k < len(x.oomEvents); k++ {
@@ -68,7 +68,7 @@ func (x *Index) OOMs() []OOM {
 	})
 }
 
-// OOMEvents returns the out-of-memory events without looking into why.
+// OOMEvents returns the out-of-memory events without judging them.
 func (x *Index) OOMEvents() []OOM {
 	found := make([]OOM, len(x.oomEvents))
 	for k, i := range x.oomEvents {
@@ -90,7 +90,7 @@ func (x *Index) oomAt(i int) OOM {
 	return o
 }
 
-// judge finds out what the request died of.
+// judge finds out why the request failed.
 func (x *Index) judge(o *OOM) {
 	x.judgeBy(o, x.inferMap(o.Event), x.HoldersAt(o.Event))
 }
@@ -137,14 +137,14 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 	}
 }
 
-// serves reports whether a request of a stream may be served from the group's free
-// memory, as far as its pool is not known.
+// serves reports whether the group's free memory may serve a request of a stream,
+// as far as one can say without the request's pool.
 func (f *Fit) serves(size int64, stream trace.StreamID) bool {
 	return f.Stream == stream && (f.Type != "small") == (size > trace.SmallLimit)
 }
 
 // segmentFor returns the size of the segment that the allocator asks the driver
-// for when no cached block serves a request: small requests share segments.
+// for if no cached block serves a request. Small requests share segments.
 func segmentFor(size int64) int64 {
 	const small, shared, least, step = 2 << 20, 20 << 20, 10 << 20, 2 << 20
 	switch {

@@ -2,15 +2,15 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// keyed is a position in a list and what it is sorted by.
+// keyed is a position in a list and its sort key.
 type keyed struct {
 	key uint64
 	at  int32
 }
 
-// sortByKey sorts by key, the smallest first, and keeps the order of equal
-// ones. It counts byte by byte and skips bytes that are all the same: tens of
-// thousands of live allocations are sorted in less time than a comparison sort
+// sortByKey sorts by key, the smallest first, and keeps the order of equal ones.
+// It is a radix sort by bytes, and skips bytes that are the same in all keys. It
+// sorts tens of thousands of live allocations in less time than a comparison sort
 // takes for a tenth of them.
 func sortByKey(items []keyed) []keyed {
 	const buckets = 256
@@ -41,10 +41,10 @@ func sortByKey(items []keyed) []keyed {
 	return items
 }
 
-// alive returns what is held right after an event, the oldest first: what is
-// from before recording, then in the order in which it was made. It must not be
-// changed: at the end, which is what a page that follows asks for, all who ask
-// share it.
+// alive returns the live allocations right after an event, the oldest first:
+// those from before recording, then the others in the order in which they were
+// made. Callers must not change the result: at the end of the trace, where a page
+// that follows the program looks, all callers share it.
 func (x *mapper) alive(at int) []trace.Allocation {
 	if at < x.End() {
 		return x.aliveAt(at)

@@ -21,18 +21,19 @@ const (
 // String returns the certainty's name in JSON.
 func (c Certainty) String() string { return [...]string{"no", "possible", "probable", "certain"}[c] }
 
-// Overflow says whether the beginning of the trace was lost: PyTorch keeps the
-// last so many events and drops the older ones without a word.
+// Overflow says whether the beginning of the trace was lost: PyTorch keeps a
+// limited number of events and silently drops the oldest ones.
 type Overflow struct {
 	Lost   Certainty
 	Reason string // how memtop knows, one clause
 }
 
-// Overflow judges whether earlier events were lost. New writers say so. For
-// old ones there are two signs: the number of events is one that people set as
-// the limit, and memory that has a stack, so was allocated while recording was
-// on, has no alloc event. The second alone also comes from a recording that was
-// restarted. Where the writer gave the base, nothing is lost unsaid.
+// Overflow judges whether earlier events were lost. New writers say so. For old
+// writers there are two signs. First, the number of events is one that people set
+// as the limit. Second, memory has a stack, so it was allocated while recording
+// was on, but no alloc event. A recording that was restarted also shows the
+// second sign. If the writer gave the base, it also says whether events were
+// lost.
 func (r *record) Overflow() Overflow {
 	n := r.events.Len()
 	limit, flagged := r.ringSettings()
@@ -71,8 +72,8 @@ func (r *record) orphans() (int, int64) {
 	return n, bytes
 }
 
-// isRound knows the numbers that people set as a limit: a digit and zeros, or
-// a power of two.
+// isRound reports whether people set such a number as a limit: a digit and zeros,
+// or a power of two.
 func isRound(n int) bool {
 	if n < 1000 {
 		return false
@@ -86,9 +87,9 @@ func isRound(n int) bool {
 	return n < 10 || n == 15 || n == 25
 }
 
-// ringSettings returns the buffer's limit, 0 when not known, and whether the
-// file says that it overflowed. The settings have been written as one value for
-// all devices, as a list by device, and as a dictionary by device.
+// ringSettings returns the buffer's limit, 0 when not known, and whether the file
+// says that it overflowed. Depending on its version, PyTorch writes a setting as
+// one value for all devices, as a list by device, or as a dictionary by device.
 func (r *record) ringSettings() (limit int64, flagged bool) {
 	limit, flagged = r.device.MaxEvents, r.device.Overflowed
 	for _, s := range r.trace.Settings {

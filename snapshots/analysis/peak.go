@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// heldFacts is what is alive right after one event, listed once for all who ask. A
-// later event changes nothing about it.
+// heldFacts lists the live memory right after one event, once for all questions.
+// Later events do not change it.
 type heldFacts struct {
 	event      int
 	heldN      int // held ones that were known
@@ -19,8 +19,8 @@ type heldFacts struct {
 	scene      *savings.Scene
 }
 
-// AtPeak is [Index.HoldersAt] and [Index.RulesAt] for the highest level, which are
-// kept: much asks for them.
+// AtPeak returns [Index.HoldersAt] and [Index.RulesAt] for the highest level. The
+// index keeps them, because many answers use them.
 func (x *Index) AtPeak() ([]Holder, []RuleBytes) {
 	p := x.peakFacts()
 	return p.holders, p.rules

@@ -37,7 +37,7 @@ func (x *mapper) newSegment(from *trace.Segment) MapSegment {
 	}
 }
 
-// segmentHistory returns what was reserved when.
+// segmentHistory returns the history of reserved memory.
 func (x *mapper) segmentHistory() *trace.SegmentHistory {
 	return x.segments.get(x, func(h *trace.SegmentHistory) *trace.SegmentHistory {
 		if h != nil && len(h.Changes()) == len(x.segmentEvents) {
@@ -47,7 +47,7 @@ func (x *mapper) segmentHistory() *trace.SegmentHistory {
 	})
 }
 
-// blockSizes returns how large the blocks of allocations are.
+// blockSizes returns the sizes of the allocations' blocks.
 func (x *mapper) blockSizes() *trace.BlockSizes {
 	return x.sizes.get(x, func(b *trace.BlockSizes) *trace.BlockSizes {
 		if b == nil || x.device.Base == nil { // another end may have another base
@@ -58,8 +58,8 @@ func (x *mapper) blockSizes() *trace.BlockSizes {
 	})
 }
 
-// fill copies a final block and finds its allocation in alive, of which it
-// returns the part at higher addresses.
+// fill copies a final block and finds its allocation in alive. It returns the
+// part of alive at higher addresses.
 func (b *MapBlock) fill(from *trace.Block, alive []trace.Allocation) []trace.Allocation {
 	*b = MapBlock{Addr: from.Addr, Size: from.Size, State: from.State, Requested: from.LiveRequested()}
 	if !from.State.Live() {
@@ -105,8 +105,8 @@ func (x *mapper) inferMap(at int) *Map {
 	return out
 }
 
-// newInferrer returns one that places alive, which is in order of addresses,
-// into some segments of out.
+// newInferrer returns an inferrer that places the allocations alive, sorted by
+// address, into some segments of out.
 func (x *mapper) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
 	f := &inferrer{
 		mapper: x, sizes: x.blockSizes(), at: out.At, alive: alive,
@@ -149,7 +149,8 @@ func (f *inferrer) skipTo(addr uint64) {
 	}
 }
 
-// place makes the map's segment of one and of the allocations that lie in it.
+// place makes a segment of the map from a segment and the allocations that lie in
+// it.
 func (f *inferrer) place(from *trace.Segment) MapSegment {
 	f.skipTo(from.Addr)
 	n := 0
@@ -182,7 +183,8 @@ func (f *inferrer) addFree(from, to uint64) {
 	}
 }
 
-// inferType tells a segment's size class where no one noted it.
+// inferType infers a segment's size class, for segments whose writer did not note
+// it.
 func inferType(s *trace.Segment, blocks []trace.Allocation) string {
 	if s.Expandable && len(blocks) > 0 {
 		if blocks[0].Size <= trace.SmallLimit {
@@ -217,8 +219,8 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) MapBlock {
 }
 
 // waiting reports whether the allocation was pending free from before the first
-// event: it is so at the end, or is completed, without ever being requested.
-// asked is the event that requested it.
+// event. That is so if it is pending free at the end, or its free is completed,
+// but no event requested the free. asked is the event that requested it.
 func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 	events := f.mapper.events
 	switch {
@@ -236,8 +238,8 @@ func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 	return last.Kind != trace.FreeRequested || last.Addr != a.Addr
 }
 
-// size returns how many of room bytes the allocation's block takes: as the final
-// state has it, else as the allocator's rules have it.
+// size returns how many of room bytes the allocation's block takes: by the final
+// state, else by the allocator's rules.
 func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 	if a.Close == trace.Never {
 		for len(f.final) > 0 && f.final[0].addr < a.Addr {

@@ -7,8 +7,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Prepared is NewIndex that finds besides, on several processors at once, what most that
-// a report says is made of. Answers come sooner for it, and are the same.
+// Prepared is NewIndex that also computes, on several processors at once, the
+// data that most answers of a report need. The answers come sooner and are the
+// same.
 func Prepared(t *trace.Trace, device *trace.Device) *Index {
 	x := newIndex(device)
 	x.advance(t, device, func() { x.kept.judging = x.beginJudging() })
@@ -19,8 +20,8 @@ func Prepared(t *trace.Trace, device *trace.Device) *Index {
 	return x
 }
 
-// beginJudging begins to judge what the events made, and returns how to get the judge when all
-// else is known.
+// beginJudging begins to judge the allocations that the events made. It returns a
+// function that returns the judge, to be called when all other data is known.
 func (x *Index) beginJudging() func() *category.Judge {
 	j, rest := category.NewJudge(), make(chan func(), 1)
 	tables, events, life, held := x.tables, x.events, x.life, x.life.Held

@@ -2,9 +2,9 @@ package analysis
 
 import "math"
 
-// pyramid answers "the first largest of values k..m" in a time that hardly
-// grows with their number: each level keeps the largest of every sixteen of
-// the level below.
+// pyramid finds the first largest of the values k..m in a time that hardly grows
+// with their number: each level keeps the largest of every sixteen values of the
+// level below.
 type pyramid struct {
 	levels [][]int64
 }
@@ -67,7 +67,8 @@ func (p *pyramid) max(from, to int) (int, int64) {
 	return at, best
 }
 
-// descend finds the first value at the bottom that entry k of a level stands for.
+// descend finds the bottom value that entry k of a level stands for, the first
+// one if several are equal.
 func (p *pyramid) descend(level, k int, value int64) int {
 	for ; level > 0; level-- {
 		k <<= pyramidShift

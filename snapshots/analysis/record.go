@@ -6,30 +6,31 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// record is what an index is about: the events of a device, when what they made
-// began and ended, and which of them are of which kind.
+// record is the base data of an index: the events of a device, the lifetimes of
+// the allocations, and the counts of events by kind.
 type record struct {
 	trace   *trace.Trace
 	device  *trace.Device
 	events  trace.Events
 	tables  *trace.Tables
 	life    *trace.Lifetimes
-	counted int // events of which kinds and stacks are
+	counted int // events whose kinds and stacks are counted
 	kinds   [trace.KindCount]int
 	others  map[trace.NoteID]int // events of kind Other, by note
 	stacks  seenStacks
 	// segmentEvents lists the events that change reserved memory.
 	segmentEvents []int32
 	oomEvents     []int32
-	// programEvents lists those of steps and settings, and what was lost.
+	// programEvents lists the events about steps and settings, and about lost
+	// memory.
 	programEvents []int32
 	version       int
 	uncached      bool
 }
 
-// Uncached reports whether the device has no caching allocator: nothing is
-// rounded, cached or fragmented, what is reserved is what was asked for, and there
-// is no more to say of segments.
+// Uncached reports whether the device has no caching allocator. Then no memory is
+// rounded, cached or fragmented, reserved memory equals requested memory, and
+// segments say nothing more.
 func (r *record) Uncached() bool { return r.uncached }
 
 // reservedDelta returns by how much event i changes reserved memory.
@@ -40,11 +41,12 @@ func (r *record) reservedDelta(i int) int64 {
 	return r.events.At(i).ReservedDelta()
 }
 
-// Version grows with every Advance: answers of one version fit together.
+// Version grows with every Advance. Answers of the same version fit together.
 func (r *record) Version() int { return r.version }
 
 // Continues reports whether a device has all of the index's events and maybe
-// more, so that Advance may take it. A device that dropped old events has not.
+// more, so that Advance may take it. A device that dropped old events does not
+// continue the index.
 func (r *record) Continues(device *trace.Device) bool {
 	return device.ID == r.device.ID && device.First == r.device.First && device.Events.Len() >= r.events.Len()
 }
@@ -62,10 +64,10 @@ func (r *record) Lifetimes() *trace.Lifetimes { return r.life }
 // End returns the number of the last event, −1 when there is none.
 func (r *record) End() int { return r.events.Len() - 1 }
 
-// History reports whether the trace tells how memory came to be as it is. A
-// device without events has no history, and neither has the single entry that
-// PyTorch leaves when recording is set to "state": it is only the last thing
-// that happened.
+// History reports whether the trace has a history of memory. A device without
+// events has none. A device with the single event that PyTorch leaves when
+// recording is set to "state" has none either, because that is only the last
+// event.
 func (r *record) History() bool {
 	return r.events.Len() > 1 && r.kinds[trace.Alloc]+r.kinds[trace.FreeCompleted]+r.kinds[trace.Free]+
 		r.kinds[trace.SegmentAlloc]+r.kinds[trace.SegmentFree]+r.kinds[trace.SegmentMap]+r.kinds[trace.SegmentUnmap] > 0
@@ -131,8 +133,8 @@ func (r *record) aliveAt(at int) []trace.Allocation {
 	return all
 }
 
-// countEvents counts kinds and stacks of the events that are new since the last
-// call.
+// countEvents counts the kinds and stacks of the events that are new since the
+// last call.
 func (r *record) countEvents() {
 	for i := r.counted; i < r.events.Len(); {
 		span := r.events.Span(i)
@@ -156,7 +158,7 @@ func (r *record) countEvents() {
 	r.counted = r.events.Len()
 }
 
-// actions names what countEvents counted.
+// actions returns the counts of countEvents by the names of the actions.
 func (r *record) actions() map[string]int {
 	named := make(map[string]int)
 	for kind, n := range r.kinds {

@@ -7,9 +7,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// region is reserved memory that a reader would call one thing: a segment from
-// segment_alloc to segment_free, or all that was ever mapped of one expandable
-// segment.
+// region is reserved memory that a reader sees as one: a segment from
+// segment_alloc to segment_free, or all memory that was ever mapped to one
+// expandable segment.
 type region struct {
 	addr       uint64
 	stack      trace.StackID
@@ -102,7 +102,7 @@ func (w *regionWalk) add(g region) int32 {
 	return int32(len(w.regions) - 1)
 }
 
-// findSpans joins all that was ever mapped, where it touches.
+// findSpans joins ranges that were ever mapped and touch each other.
 func (w *regionWalk) findSpans(x *Index, base []trace.Segment) {
 	var spans []mappedSpan
 	for i := range base {

@@ -2,13 +2,14 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Room says how large a request could be served at some moment. All are bytes.
+// Room says how large a request the allocator could serve at some moment. All
+// numbers are bytes.
 type Room struct {
-	Cached     int64 // the largest that a cached piece serves as it is
-	Returnable int64 // of the free memory, what no live block keeps from going back to the driver
-	Pinned     int64 // the rest of it
-	Driver     int64 // what the driver has free, −1 where that is not known
-	Largest    int64 // the largest that is served at all, also by a new segment
+	Cached     int64 // the largest request that a cached block serves
+	Returnable int64 // free memory that could go back to the driver, because no live block keeps it
+	Pinned     int64 // the rest of the free memory
+	Driver     int64 // the driver's free memory, −1 if not known
+	Largest    int64 // the largest request that can be served, also by a new segment
 }
 
 // RoomIn returns the room in a map of an index. Before a request fails, the
@@ -30,8 +31,8 @@ func RoomIn(x *Index, m *Map) Room {
 	return r
 }
 
-// driverFree returns what the driver had right after an event: as the failed
-// request says, or a running program's gauge.
+// driverFree returns the driver's free memory right after an event: as a failed
+// request reports it, or as a running program's gauge does.
 func driverFree(x *Index, event int) int64 {
 	if event >= 0 && x.events.At(event).Kind == trace.OOM {
 		return x.oomAt(event).DeviceFree
@@ -42,8 +43,9 @@ func driverFree(x *Index, event int) int64 {
 	return -1
 }
 
-// returnable counts what of a segment goes back: all of it when nothing lives in
-// it; of an expandable one its free pages.
+// returnable counts the bytes of a segment that can go back to the driver: the
+// whole segment if no block in it is live; for an expandable segment, its free
+// pages.
 func (s *MapSegment) returnable() int64 {
 	switch {
 	case s.LiveCount == 0:
@@ -66,8 +68,8 @@ func (s *MapSegment) returnable() int64 {
 	return int64(bytes)
 }
 
-// largestIn returns the largest request whose new segment fits into what the
-// driver has.
+// largestIn returns the largest request whose new segment fits into the driver's
+// free memory.
 func largestIn(bytes int64) int64 {
 	const step, least = 2 << 20, 10 << 20
 	switch {

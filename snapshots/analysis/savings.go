@@ -18,7 +18,7 @@ var savingKinds = func() map[*savings.Kind]*FindingKind {
 	return kinds
 }()
 
-// save says what of the peak could be less.
+// save finds the parts of the peak that could be smaller.
 func (f *finder) save() {
 	top := f.top()
 	for _, a := range f.index.savings(top.scene) {
@@ -33,8 +33,8 @@ func (f *finder) save() {
 	}
 }
 
-// savings finds the savings of a scene, but for what the program says is on now. A scene
-// that is kept may be older than the tables, which only grow.
+// savings finds the savings of a scene. It leaves out a saving that the program
+// says is already on. A kept scene may be older than the tables, which only grow.
 func (x *Index) savings(scene *savings.Scene) []savings.Saving {
 	s := *scene
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
@@ -42,7 +42,7 @@ func (x *Index) savings(scene *savings.Scene) []savings.Saving {
 	return s.Find()
 }
 
-// partKey is what the blocks of a part have in common.
+// partKey is the properties that the blocks of a part have in common.
 type partKey struct {
 	stack    trace.StackID
 	note     trace.NoteID
@@ -50,8 +50,8 @@ type partKey struct {
 	size     int64
 }
 
-// sceneOf returns what is alive right after an event, for package savings. Names are
-// added by savings.
+// sceneOf returns the live memory right after an event, for package savings. The
+// method savings adds the names.
 func (x *Index) sceneOf(alive []trace.Allocation, at int) *savings.Scene {
 	s := new(savings.Scene)
 	begin, j := x.stepBegin(at), x.verdicts()
@@ -79,7 +79,7 @@ func (x *Index) sceneOf(alive []trace.Allocation, at int) *savings.Scene {
 	return s
 }
 
-// words judges names of frames once, however often savings are asked for.
+// words judges the names of frames once, for all questions about savings.
 func (x *Index) words() *savings.Words {
 	return x.kept.words.get(x, func(w *savings.Words) *savings.Words {
 		if w == nil {
@@ -104,8 +104,8 @@ func (x *Index) setting(key, off string) bool {
 	return false
 }
 
-// stepBegin returns the first event of the step that an event is in, −1 where
-// steps are not known.
+// stepBegin returns the first event of the step that an event is in, −1 if steps
+// are not known.
 func (x *Index) stepBegin(at int) int {
 	steps := x.Steps()
 	for i := range steps {
@@ -116,7 +116,7 @@ func (x *Index) stepBegin(at int) int {
 	return -1
 }
 
-// noteKinds finds, for each note, the first that says the same of role and type.
+// noteKinds finds, for each note, the first note with the same role and type.
 type noteKinds struct {
 	tables *trace.Tables
 	first  map[[2]trace.StringID]trace.NoteID
@@ -139,8 +139,9 @@ func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
 	return id
 }
 
-// remedy says what is made against fragmentation in PyTorch, unless it is on already.
-// Whether it helps here depends on the requests: only a replay proves it.
+// remedy returns PyTorch's setting against fragmentation, unless it is on
+// already. Whether it helps here depends on the requests: only a replay proves
+// it.
 func (x *Index) remedy() string {
 	if rules := trace.NewRounding(x.trace.Settings); rules.Expandable || rules.Uncached || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
 		return ""

@@ -21,7 +21,7 @@ type Map struct {
 	Reserved   int64 // all segments
 	Allocated  int64 // blocks in use
 	Active     int64 // blocks in use or pending free
-	Requested  int64 // what the program asked for of the active ones
+	Requested  int64 // requested bytes of the active blocks
 	Free       int64 // cached, in no block
 	Pending    int64 // of Active: freed by the program, another stream may still use it
 	Rounding   int64 // Active − Requested: lost inside blocks
@@ -35,7 +35,7 @@ type Map struct {
 	Outside      int64
 	OutsideCount int
 
-	segments []trace.Segment // what Segments were made from, nil for the writer's own map
+	segments []trace.Segment // Segments were made from these; nil for the writer's own map
 }
 
 // MapSegment is a range of memory obtained from the driver.
@@ -55,8 +55,8 @@ type MapSegment struct {
 	LiveCount   int
 	FreeCount   int
 	LargestFree int64 // the largest free block
-	// Pin is the smallest live block of a segment that is mostly free: while
-	// it lives the driver cannot have the segment back. Nil otherwise.
+	// Pin is the smallest live block of a segment that is mostly free. While it
+	// lives, the segment cannot go back to the driver. Nil otherwise.
 	Pin *MapBlock
 }
 
@@ -71,8 +71,9 @@ type MapBlock struct {
 	Known      bool               // Allocation is set
 }
 
-// Fit is what one group of segments can still serve: the allocator reuses
-// free memory only within a pool, a stream and a size class.
+// Fit says how large a request one group of segments can still serve. A group has
+// one pool, one stream and one size class, because the allocator reuses free
+// memory only within these.
 type Fit struct {
 	Pool    trace.PoolID
 	Stream  trace.StreamID
@@ -82,7 +83,7 @@ type Fit struct {
 	Blocks  int   // free ones
 }
 
-// PoolUse is what one memory pool holds.
+// PoolUse is the memory that one memory pool holds.
 type PoolUse struct {
 	Pool     trace.PoolID
 	Segments int
@@ -91,9 +92,9 @@ type PoolUse struct {
 	Free     int64
 }
 
-// SegmentsAt returns the map right after an event. At the end it is the
-// writer's own; before, segments come from undoing the trace's segment events,
-// and the sizes of blocks that did not live to the end are inferred from the
+// SegmentsAt returns the map right after an event. At the end it is the writer's
+// own map. Before, memtop finds the segments by undoing the trace's segment
+// events, and infers the sizes of blocks that did not live to the end from the
 // allocator's rounding rules.
 func (x *mapper) SegmentsAt(at int) *Map {
 	at = x.clamp(at)
@@ -103,9 +104,9 @@ func (x *mapper) SegmentsAt(at int) *Map {
 	return x.inferMap(at)
 }
 
-// MapAt is SegmentsAt for a reader who moves step by step: what no event between
-// the moment of from and at has touched is shared with from. The answer is the
-// same. From must be a map of this index, or nil.
+// MapAt is SegmentsAt for a reader that moves in small steps. It gives the same
+// map, but shares with the map from all segments that no event between the two
+// moments touched. The argument from must be a map of this index, or nil.
 func (x *mapper) MapAt(at int, from *Map) *Map {
 	at = x.clamp(at)
 	if m := x.moveMap(from, at); m != nil {

@@ -32,8 +32,8 @@ func (x *Index) newSeries(bands int, band func(int, *trace.Event, trace.NoteID) 
 	return s
 }
 
-// fits reports whether what was read before is still right: what was held from
-// before may be found out later in files.
+// fits reports whether the sums read before are still right. They are not if
+// later events of the file showed more allocations from before the first event.
 func (s *series) fits(x *Index) bool { return s != nil && s.heldN == len(x.life.Held) }
 
 // advance reads the events that came since.
@@ -91,7 +91,7 @@ func (s *series) at(x *Index, event int) []int64 {
 }
 
 // CategoryPeaks returns the most bytes that each band of a timeline by category
-// ever has, in the order of its bands. A band without any is never seen.
+// ever has, in the order of the bands. A band with 0 bytes is never visible.
 func (x *Index) CategoryPeaks() []int64 {
 	s := x.categorySeries()
 	now := slices.Clone(s.initial)
@@ -125,7 +125,7 @@ func (x *Index) categorySeries() *series {
 	})
 }
 
-// heldCategory keeps what no rule knows apart.
+// heldCategory gives a band of its own to memory that no rule knows.
 func heldCategory(j *category.Judge, k int, note trace.NoteID) int {
 	c, rule := j.Of(trace.HeldID(k), note)
 	if rule.Unplaced() {

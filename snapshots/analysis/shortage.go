@@ -11,25 +11,27 @@ import (
 
 // Shortage is a device that ran out of memory.
 //
-// Of several events the last counts as the one to look at. A program that
-// catches the error, to try a smaller batch or another algorithm, leaves events
-// that did it no harm; the one that ended the job has none after it, because
-// what follows is only the unwinding. Between devices the first in time counts:
-// once one has failed, the others run out or stop for want of it.
+// If a device has several out-of-memory events, the last one counts. A program
+// that catches the error, to try a smaller batch or another algorithm, leaves
+// events that did no harm. The event that ended the job has none after it,
+// because the program then only unwinds. Between devices, the first in time
+// counts: after one device has failed, the others run out of memory or stop
+// because they need it.
 type Shortage struct {
 	Device int
 	Event  int // the last
 	began  int64
 }
 
-// String says which device ran out and where, without a full stop.
+// String names the device that ran out of memory and the event, without a full
+// stop.
 func (s Shortage) String() string {
 	return fmt.Sprintf("Device %d ran out of memory, at its event %s", s.Device, quantity.Count(s.Event))
 }
 
-// Shortages returns the devices that ran out of memory, the one that did first
-// before the others. Those whose events have no times come last, in their order
-// in the trace. It walks over all events.
+// Shortages returns the devices that ran out of memory, sorted by the time when
+// they did. Devices whose events have no times come last, in the order of the
+// trace. It walks over all events.
 func Shortages(t *trace.Trace) []Shortage {
 	var found []Shortage
 	for i := range t.Devices {
@@ -41,8 +43,8 @@ func Shortages(t *trace.Trace) []Shortage {
 	return found
 }
 
-// shortageOf has a device began at −1, which as an unsigned number is the latest
-// time, where that is not known.
+// shortageOf returns the shortage of a device. If the time is not known, began is
+// −1, which as an unsigned number is the latest time.
 func shortageOf(d *trace.Device) (s Shortage, some bool) {
 	for i := 0; i < d.Events.Len(); {
 		span := d.Events.Span(i)

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Sites groups what is held right after an event by where it was created, the
+// Sites groups the live memory right after an event by its creation site, the
 // largest first. History and trends are those of the steps up to that event.
 func (x *Index) Sites(at int) []leak.Site {
 	if at = x.clamp(at); at < x.End() {
@@ -26,8 +26,8 @@ func (x *Index) sitesAt(at int) []leak.Site {
 	return g.sites()
 }
 
-// SiteName names a site by what is made there or, where that is not known, by
-// where that is.
+// SiteName names a site by the tensors made there or, if these are not known, by
+// its place in the code.
 func (x *Index) SiteName(id leak.SiteID) string {
 	switch {
 	case id > 0:
@@ -51,7 +51,7 @@ func (x *Index) sites() *leak.Sites {
 	})
 }
 
-// history returns what all sites held after each step.
+// history returns the bytes that each site held after each step.
 func (x *Index) history() *leak.History {
 	return x.kept.history.get(x, func(h pastSteps) pastSteps {
 		c := x.calendar()
@@ -63,8 +63,8 @@ func (x *Index) history() *leak.History {
 	}).History
 }
 
-// pastSteps is a history, and whether the program itself counted its steps. Steps
-// that were inferred are other ones once more is known.
+// pastSteps is a history, and whether the program itself counted its steps.
+// Inferred steps may change when more events come.
 type pastSteps struct {
 	*leak.History
 	counted bool
@@ -79,7 +79,7 @@ type siteGatherer struct {
 	found    []*gathered // in the order of their oldest allocations
 }
 
-// gathered is what is known of one site.
+// gathered is the data about one site.
 type gathered struct {
 	leak.Site
 	categories [trace.CategoryCount]int64
@@ -109,7 +109,7 @@ func (g *siteGatherer) add(a *trace.Allocation) {
 	}
 }
 
-// sites judges what was gathered and returns it, the largest first.
+// sites judges the gathered sites and returns them, the largest first.
 func (g *siteGatherer) sites() []leak.Site {
 	all := make([]leak.Site, 0, len(g.found))
 	survey := g.index.history().Survey(g.at, g.describe.gaps, g.index.room(g.at))
@@ -128,8 +128,8 @@ func (g *siteGatherer) sites() []leak.Site {
 	return all
 }
 
-// name joins what is made at a site, where its allocations agree on that, and
-// where it is.
+// name joins the tensors made at a site, if all its allocations have the same
+// tag, and the site's place in the code.
 func (g *siteGatherer) name(s *gathered) {
 	s.Name = g.index.SiteName(s.ID)
 	if what := g.describe.noted(s.tag); !s.mixed && what != "" && what != s.Name {
@@ -137,8 +137,8 @@ func (g *siteGatherer) name(s *gathered) {
 	}
 }
 
-// room returns how many bytes the program can still take, −1 when that is not known:
-// what the driver has left, and what the allocator has cached.
+// room returns how many bytes the program can still take: the driver's free
+// memory and the allocator's cached memory. It returns −1 if that is not known.
 func (x *Index) room(at int) int64 {
 	gauge := x.GaugeAt(at)
 	if gauge == nil || gauge.Total < 0 || gauge.Used < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// stackBands gives a band to each of the stacks that at some moment hold the
-// most, over the whole trace so that a band keeps its place while zooming.
+// stackBands gives a band to each of the stacks with the highest peaks. It looks
+// at the whole trace, so that a band keeps its place while the user zooms.
 type stackBands struct {
 	peaks  stackPeaks
 	top    []trace.StackID
@@ -49,7 +49,8 @@ func (b *stackBands) addBands(stacks int) {
 	}
 }
 
-// heldStackBand keeps apart what was held from before by an unknown stack.
+// heldStackBand returns the band of a held allocation. If its stack is unknown,
+// it has a band apart.
 func (x *Index) heldStackBand(k int, band []uint8, unknown int) int {
 	h := &x.life.Held[k]
 	if h.FreeStack || h.Stack <= trace.EmptyStack {
@@ -58,8 +59,8 @@ func (x *Index) heldStackBand(k int, band []uint8, unknown int) int {
 	return int(band[h.Stack])
 }
 
-// stackPeaks knows, by stack, the most bytes that it ever held at once. An
-// absent stack counts as the empty one.
+// stackPeaks knows, for each stack, the most bytes that it ever held at once. An
+// absent stack counts as the empty stack.
 type stackPeaks struct {
 	walk  series // without sums
 	now   []int64
@@ -113,8 +114,8 @@ func (p *stackPeaks) top(n int) []trace.StackID {
 	return slices.Clone(ids[:min(n, len(ids))])
 }
 
-// heldStackSlot is 0, which no allocation of the trace uses, when the stack is
-// unknown.
+// heldStackSlot returns the slot of a held allocation's stack. It is 0 if the
+// stack is unknown; no allocation of the trace uses slot 0.
 func (x *Index) heldStackSlot(k int) int {
 	h := &x.life.Held[k]
 	if h.FreeStack || h.Stack <= trace.EmptyStack {

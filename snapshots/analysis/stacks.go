@@ -7,9 +7,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// StackOptions says how stacks are joined into a tree.
+// StackOptions say how to join stacks into a tree.
 type StackOptions struct {
-	InnermostFirst bool                     // the roots are the allocating frames, not the programs' entry points
+	InnermostFirst bool                     // the roots are the allocating frames, not the entry points of programs
 	HideRuntime    bool                     // leave out frames of the interpreter, the dispatcher and the allocator
 	Match          func(label string) bool  // keep only stacks with a frame that matches; nil keeps all
 	Only           func(trace.StackID) bool // keep only these stacks; nil keeps all
@@ -32,7 +32,7 @@ type Node struct {
 	Stacks      []trace.StackID // that end here
 }
 
-// Stacks joins the stacks of what is held right after an event. Children are
+// Stacks joins the stacks of the live memory right after an event. Children are
 // sorted, the largest first.
 func (x *Index) Stacks(at int, o StackOptions) *Tree {
 	b := treeBuilder{index: x, options: o, root: &Node{Label: "all"}}
@@ -58,8 +58,8 @@ type treeBuilder struct {
 	path    []trace.FrameID
 }
 
-// add adds one stack. What was freed by it but allocated at an unknown place
-// goes to a branch of its own.
+// add adds one stack. Memory that the stack freed, but that was allocated at an
+// unknown place, goes to a branch of its own.
 func (b *treeBuilder) add(h holding) {
 	if bytes, count := h.known(); count > 0 {
 		if h.stack <= trace.EmptyStack {

@@ -3,12 +3,12 @@ package analysis
 // StepPeak is the most memory that a step held at any moment.
 type StepPeak struct {
 	Number int64 // the program's own, else counted from 1
-	Event  int   // where it was reached, NoEvent where the events of the step are gone
-	Bytes  int64 // requested, or what a running program said that was handed out
+	Event  int   // where it was reached, NoEvent if the step's events are no longer kept
+	Bytes  int64 // requested, or allocated as a running program reported it
 }
 
-// StepPeaks returns the peaks of all steps of a device that were measured, those too of
-// a running program whose events were let go.
+// StepPeaks returns the peaks of all measured steps of a device. It includes
+// steps of a running program whose events are no longer kept.
 func StepPeaks(x *Index) []StepPeak {
 	var peaks []StepPeak
 	for i := range x.trace.Steps {

@@ -2,8 +2,8 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Summary is a device in numbers. Bytes of segments and blocks are those of
-// the final state. The names and the order for JSON are those of a report.
+// Summary describes a device in numbers. Bytes of segments and blocks are those
+// of the final state. The JSON names and their order are those of a report.
 type Summary struct {
 	Segments         int            `json:"segments"` // 0 where there is no caching allocator
 	Blocks           int            `json:"blocks"`

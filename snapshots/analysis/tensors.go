@@ -7,25 +7,26 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Tensor is a live allocation in the words of the program.
+// Tensor is a live allocation with the names that the program gives it.
 type Tensor struct {
 	trace.Allocation // as it was known at that moment
-	// Name is the layer and what it is in it, or where it was made when that
-	// is not known; printable.
+	// Name is the layer and the role or, if these are not known, the place where
+	// it was made. It is printable.
 	Name     string
 	Category trace.Category
 	Guessed  bool // the category is
-	// Layer, Role, Shape and DType are as the program noted, "" where it did not.
+	// Layer, Role, Shape and DType are as the program noted them, "" if it did
+	// not.
 	Layer, Role, Shape, DType string
-	// Age is how many steps began since it was made, −1 where no steps are known.
-	// AtLeast says that its begin was not recorded: it may be older.
+	// Age is how many steps began since it was made, −1 if no steps are known.
+	// AtLeast says that the moment was not recorded, so the tensor may be older.
 	Age     int64
 	AtLeast bool
 	Site    leak.SiteID
 }
 
-// Tensors returns what is held right after an event, the largest first and
-// among equals the oldest.
+// Tensors returns the live tensors right after an event, the largest first and of
+// equal sizes the oldest first.
 func (x *Index) Tensors(at int) []Tensor {
 	at = x.clamp(at)
 	alive := x.AliveAt(at)
@@ -86,7 +87,7 @@ func (d *describer) name(a *trace.Allocation) string {
 	return name
 }
 
-// noted names a note by its layer and role, "" when it has neither.
+// noted names a note by its layer and role, "" if it has neither.
 func (d *describer) noted(id trace.NoteID) string {
 	name, ok := d.notes[id]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Banding says by what a timeline's bands are told apart.
+// Banding is the property by which a timeline splits memory into bands.
 type Banding uint8
 
 // The ways to split the level of memory.
@@ -55,9 +55,9 @@ func (x *Index) Timeline(by Banding, from, to, columns int) Timeline {
 	return x.fill(by, x.byEvents(from, to, columns))
 }
 
-// TimelineByTime is like Timeline with columns equal in time. The level that a
-// column starts with counts as its own. It falls back to events when they have
-// no times.
+// TimelineByTime is like Timeline with columns of equal time. The level at the
+// start of a column counts as part of the column. If events have no times, it
+// falls back to columns of equal numbers of events.
 func (x *Index) TimelineByTime(by Banding, from, to, columns int) Timeline {
 	return x.fill(by, x.byTime(from, to, columns))
 }
@@ -105,7 +105,8 @@ func (x *Index) byTime(from, to, columns int) []Column {
 	return cut
 }
 
-// timeColumn finds the highest level among that carried in and the events'.
+// timeColumn finds the highest level of a column: the level at its start, or a
+// level right after one of its events.
 func (x *Index) timeColumn(from, to int) Column {
 	column := Column{From: from, To: to, At: from - 1}
 	if from < to {
@@ -156,14 +157,15 @@ func (x *Index) fillCategories(columns []Column) []Band {
 	return bands
 }
 
-// SplitByAllocation gives a band to each of so many allocations, in a timeline of an
-// index.
+// SplitByAllocation gives a band to each of at most most allocations, in a
+// timeline of an index.
 func (t *Timeline) SplitByAllocation(x *Index, most int) {
 	t.Bands = x.fillAllocations(t.Columns, most)
 }
 
 // fillAllocations gives the bands to the allocations that fill the most of the
-// picture: bytes times events in view, among the largest.
+// picture. It takes the largest allocations, and of those the ones with the most
+// bytes times events in view.
 func (x *Index) fillAllocations(columns []Column, most int) []Band {
 	var chosen []trace.Allocation
 	if n := len(columns); n > 0 {
@@ -221,9 +223,9 @@ func (x *Index) largestIn(from, to, most int) []trace.Allocation {
 	return found
 }
 
-// largestMade calls yield with the n largest alloc events in [from, to), in
-// no order. Buckets are opened largest first; one with several large ones
-// yields each that beats what is left.
+// largestMade calls yield with the n largest alloc events in [from, to), in no
+// order. It opens buckets in the order of their largest event. From a bucket it
+// yields each event that is larger than all events in the unopened buckets.
 func (x *Index) largestMade(from, to, n int, yield func(i int)) {
 	if from >= to {
 		return

@@ -3,8 +3,8 @@ package analysis
 import "github.com/memtop/memtop/snapshots/trace"
 
 // Walk calls yield with the requested and the reserved bytes right after each
-// event, in order, until yield returns false. It costs one look at each event,
-// where asking RequestedAt for all of them would replay many over and over.
+// event, in order, until yield returns false. It reads each event once, whereas
+// calls of RequestedAt for all events would replay many events again and again.
 func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
 	requested, reserved := l.RequestedAt(-1), l.ReservedAt(-1)
 	for i := range l.events.Len() {
@@ -16,9 +16,9 @@ func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
 	}
 }
 
-// Told returns the frames of a stack that tell something, innermost first: all
-// but those that [StackOptions].HideRuntime hides. A stack of nothing but such
-// frames keeps its innermost one.
+// Told returns the frames of a stack that tell a reader something, innermost
+// first: all except those that [StackOptions].HideRuntime hides. If a stack has
+// only hidden frames, it keeps the innermost one.
 func (x *Index) Told(stack trace.StackID) []trace.FrameID {
 	code := x.Code()
 	frames := x.tables.Stack(stack)

@@ -11,18 +11,18 @@ import (
 
 // # Waste
 //
-// Waste is memory that a program holds and that serves nothing, as far as that can be
-// proven from what it says of its tensors and from the allocator's events. What is
-// read is in neither: a tensor that is made and never read cannot be told from one
-// that is, unless something else shows it, such as a gradient that outlives the
-// optimizer's step, or an optimizer's state without a gradient.
+// Waste is memory that a program holds without need, as far as the program's
+// notes on its tensors and the allocator's events prove it. Neither source says
+// which tensors the program reads. So a tensor that is made and never read looks
+// like any other, unless another fact shows it: for example, a gradient that
+// outlives the optimizer's step, or an optimizer's state without a gradient.
 
-// WasteKind says what a waste is.
+// WasteKind is a kind of waste.
 type WasteKind struct {
 	Name  string // in JSON
 	Means string // a sentence without its end
 	find  func(*wasteFinder) []trace.Allocation
-	// least is how many bytes are worth a word.
+	// least is how many bytes are worth reporting.
 	least int64
 }
 
@@ -34,10 +34,10 @@ var WasteKinds = []WasteKind{
 	{Name: "unused_optimizer_state", Means: "optimizer state of layers without a gradient in the last step", find: (*wasteFinder).unusedState},
 }
 
-// RoundingWaste is what blocks have more than was requested.
+// RoundingWaste is the bytes of blocks beyond the requested sizes.
 var RoundingWaste = WasteKind{Name: "rounding", Means: "blocks are larger than what was requested", least: 1 << 20}
 
-// Waste is memory that serves nothing.
+// Waste is memory that a program holds without need.
 type Waste struct {
 	Kind  *WasteKind
 	Bytes int64
@@ -56,8 +56,8 @@ func (w *Waste) Text() string {
 	return text
 }
 
-// Waste returns what the last step of a program wastes, the most first, and whether
-// there is a step to look at; without one only rounding is known.
+// Waste returns the waste of a program's last step, the largest first, and
+// whether there is such a step. Without a step, only rounding is known.
 func (x *Index) Waste() (found []Waste, known bool) {
 	at := x.End()
 	if step := LastStepOf(x); step != nil {
@@ -72,7 +72,8 @@ func (x *Index) Waste() (found []Waste, known bool) {
 	return found, known
 }
 
-// roundingWaste adds up what blocks have more than was requested, by stack.
+// roundingWaste adds up, by stack, the bytes of blocks beyond the requested
+// sizes.
 func (x *Index) roundingWaste(at int) []Waste {
 	w := Waste{Kind: &RoundingWaste}
 	by := make(map[trace.StackID]int64)
@@ -108,7 +109,7 @@ type wasteFinder struct {
 	end, peak []Tensor // at its end and at its peak
 }
 
-// add adds what was found of a kind.
+// add adds the tensors found of a kind.
 func (f *wasteFinder) add(all []Waste, kind *WasteKind, found []trace.Allocation) []Waste {
 	w := Waste{Kind: kind, Count: len(found)}
 	by := make(map[trace.StackID]int64)
@@ -124,11 +125,12 @@ func (f *wasteFinder) add(all []Waste, kind *WasteKind, found []trace.Allocation
 	return append(all, w)
 }
 
-// identity is what says that two tensors are the same one.
+// identity is the fields that two tensors share if they are the same one.
 type identity struct{ layer, role, shape, dtype string }
 
-// twice finds the smaller of two copies of a weight that differ in their type only: a
-// parameter and the optimizer's master of it, or a cast of it.
+// twice finds the smaller of two copies of a weight that differ only in their
+// type: a parameter and the optimizer's master copy of it, or a parameter and its
+// cast.
 func (f *wasteFinder) twice() []trace.Allocation {
 	weights := make(map[identity]*Tensor)
 	for i := range f.peak {
@@ -155,14 +157,15 @@ func smaller(a, b *Tensor) *Tensor {
 	return b
 }
 
-// copyRole reports whether a role is that of a copy of the weight with another.
+// copyRole reports whether a role is that of a copy of the weight whose role is
+// the argument weight.
 func copyRole(role, weight string) bool {
 	return role == weight || role == "master" || role == "autocast "+weight
 }
 
-// duplicates finds tensors that have all in common with one before them. Gradients and
-// an optimizer's state do not name their parameter: of them there may be as many as
-// the layer has parameters of that shape.
+// duplicates finds tensors with the same layer, role, shape and type as an
+// earlier tensor. Gradients and an optimizer's state do not name their parameter,
+// so there may be as many of them as the layer has parameters of that shape.
 func (f *wasteFinder) duplicates() []trace.Allocation {
 	var found []trace.Allocation
 	seen := make(map[identity]bool)
@@ -191,8 +194,9 @@ func (f *wasteFinder) staleGradients() []trace.Allocation {
 	return found
 }
 
-// unusedState finds the optimizer's state of layers without a gradient at any moment
-// of the step. Where no layer has one they are elsewhere, such as on the host.
+// unusedState finds the optimizer's state of layers that have no gradient at any
+// moment of the step. If no layer has a gradient, the gradients are elsewhere,
+// for example on the host, so it finds nothing.
 func (f *wasteFinder) unusedState() []trace.Allocation {
 	layers := f.layersWithGradients()
 	if len(layers) == 0 {
@@ -207,8 +211,8 @@ func (f *wasteFinder) unusedState() []trace.Allocation {
 	return found
 }
 
-// layersWithGradients returns the layers of which a gradient was there at any moment of
-// the step.
+// layersWithGradients returns the layers that had a gradient at any moment of the
+// step.
 func (f *wasteFinder) layersWithGradients() map[string]bool {
 	x := f.index
 	layers := make(map[string]bool)

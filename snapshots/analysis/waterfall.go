@@ -4,12 +4,14 @@ import "github.com/memtop/memtop/snapshots/trace"
 
 // # The waterfall
 //
-// What the device's memory is used for, from what the program asked for down to
-// what belongs to others. The rows always add up to what the driver says is used,
-// or where the driver was not asked to what the allocator has reserved. What they
-// cannot explain is a row of its own, which may be less than nothing: drivers do
-// not count everything they use, and count some of it twice. Of a processor's memory
-// the rows add up to what is allocated: the machine's is mostly other programs'.
+// The waterfall shows the use of the device's memory, from the memory that the
+// program requested down to that of other programs. The rows always add up to the
+// memory that the driver says is used or, without a driver's answer, to the
+// memory that the allocator has reserved. The part that they cannot explain has a
+// row of its own, which may be negative: drivers do not count all memory that
+// they use, and count some of it twice. For a processor's memory, the rows add up
+// to the allocated memory, because most of the machine's memory belongs to other
+// programs.
 
 // RowKind says what a row of the waterfall is about.
 type RowKind uint8
@@ -32,9 +34,9 @@ type Row struct {
 	Bytes    int64          `json:"bytes"`
 }
 
-// Waterfall says what the memory is used for right after an event. The rows,
-// always the same, sum to the used memory of the gauge, which is GaugeAt's of that
-// event, or without one to what is reserved.
+// Waterfall returns the use of the memory right after an event. The kinds of rows
+// are always the same. Their sum is the used memory of the gauge, which is that
+// of GaugeAt for the event, or without a gauge the reserved memory.
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
 	rows := make([]Row, 0, trace.CategoryCount+5)
@@ -62,10 +64,10 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	return append(rows, Row{Kind: UnexplainedRow, Name: "unexplained", Bytes: unexplained})
 }
 
-// OnHost returns what a program keeps in the host's memory instead of this
-// device's, a row for each purpose that there is anything of: what its last step up
-// to an event said of the moment when that was most. It is beside the waterfall,
-// not in it.
+// OnHost returns the data that a program keeps in host memory instead of this
+// device's memory, with a row for each category that has bytes. The numbers are
+// from the program's last step up to an event, at the step's moment with the most
+// such data. They are not part of the waterfall.
 func (x *Index) OnHost(at int) []Row {
 	number, steps := x.StepAt(x.clamp(at)), x.Trace().Steps
 	for i := len(steps) - 1; i >= 0; i-- {

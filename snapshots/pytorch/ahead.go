@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// lexicon is what the machine knew at a moment, for those who read ahead. It is
+// lexicon is a copy of what the machine knew at a moment, for the scouts. It is
 // immutable.
 type lexicon struct {
 	shape   shape
@@ -24,13 +24,13 @@ type lexicon struct {
 	tables  trace.Tables
 }
 
-// size is about how much is copied to learn a lexicon.
+// size returns about how many bytes are copied to make a lexicon.
 func (l *lexicon) size() int {
 	return len(l.runs) + len(l.memo.pages) + len(l.tables.Notes) + len(l.tables.Pools) + len(l.tables.Streams)
 }
 
-// ahead is what was read ahead in a block: entries that follow one another, in
-// spans.
+// ahead has the entries that were read ahead in a block: spans of entries that
+// follow one another.
 type ahead struct {
 	spans   []span
 	events  []trace.Event
@@ -47,8 +47,9 @@ type span struct {
 	kinds uint32 // bit k: there is an event of kind k
 }
 
-// entryEnd is where the next entry and what it puts into the memo begin, and where
-// in the memo its stack is that was too new: one more than the index, 0 for none.
+// entryEnd has the places where the next entry, and the memo entries that it
+// puts, begin. If the entry's stack was too new for the lexicon, it also has the
+// stack's memo index plus one, else 0.
 type entryEnd struct {
 	at, memo int32
 	later    uint32
@@ -58,7 +59,7 @@ func (a *ahead) clear() {
 	a.spans, a.events, a.ends, a.memo = a.spans[:0], a.events[:0], a.ends[:0], a.memo[:0]
 }
 
-// put returns what the entries from number first up to end put into the memo.
+// put returns the memo entries that the entries from number first up to end put.
 func (a *ahead) put(first, end int) []uint32 {
 	from := int32(0)
 	if first > 0 {
@@ -67,19 +68,19 @@ func (a *ahead) put(first, end int) []uint32 {
 	return a.memo[from:a.ends[end-1].memo]
 }
 
-// memoSelf stands for the entry itself among what it puts into the memo: its number
-// is not known yet. No entry memoizes another.
+// memoSelf stands for the entry itself among the memo entries that it puts,
+// because its number is not known yet. No entry memoizes another.
 const memoSelf = uint32(tagEvent)<<idBits | idMask
 
-// scout reads ahead in blocks. It is a machine with a lexicon for its memory, which
-// learns nothing. The zero value is ready to use.
+// scout reads ahead in blocks. It is a machine that uses a lexicon as its memory
+// and learns nothing. The zero value is ready to use.
 type scout struct {
 	machine *machine
 	lexicon *lexicon
 }
 
-// read reads the entries in a block that are in the lexicon's shape and in which
-// nothing is new. Without a lexicon, nil, there are none.
+// read reads the entries in a block that have the lexicon's shape and only known
+// contents. If the lexicon is nil, it reads none.
 func (s *scout) read(l *lexicon, b *block) {
 	if l == nil {
 		return
@@ -147,16 +148,16 @@ func (m *machine) scout(a *ahead) bool {
 		a.events = a.events[:len(a.events)-1]
 	}
 	s.misses++
-	// What was not known must not be remembered.
+	// The scout must not remember that a name was unknown.
 	m.in.Refused()
 	m.odd, *m.lists.at(0) = 0, list{}
 	m.lastNote, m.lastStream = [trace.KindCount]noteCache{}, streamCache{}
 	return false
 }
 
-// adopt takes over the entries that were read ahead from this place on, and reports
-// whether there were any. It stops at one that the machine would not read by its
-// shape.
+// adopt takes over the entries that were read ahead from this place on, and
+// reports whether there were any. It stops at an entry that the machine would not
+// read by its shape.
 func (m *machine) adopt() bool {
 	a := &m.current.ahead
 	for len(a.spans) > 0 && a.spans[0].from < m.pos {
@@ -215,8 +216,9 @@ func (m *machine) adoptFrom(a *ahead, first int, s *span) int {
 	return n
 }
 
-// findStacks gives the n entries from number first on the stacks that were too new
-// for who read them. It returns how many have theirs.
+// findStacks looks at the n entries from number first on, and finds the stacks
+// that were too new for the scout. It returns how many entries now have their
+// stack.
 func (m *machine) findStacks(a *ahead, first, n int) int {
 	for i := first; i < first+n; i++ {
 		end := &a.ends[i]
@@ -239,12 +241,12 @@ func (m *machine) findStacks(a *ahead, first, n int) int {
 	return n
 }
 
-// dueEntries is how many entries the machine must have read by shape that others
-// could have read ahead before it says what it knows, again.
+// dueEntries is how many entries that scouts could have read the machine must
+// read by shape before it makes a new lexicon.
 const dueEntries = 2000
 
-// readAhead lets others read ahead, and tells them what is new, once there is a shape
-// to go by.
+// readAhead starts the workers and gives them a new lexicon, once the machine
+// knows the shape of entries.
 func (m *machine) readAhead() {
 	const worthwhile = 4 // blocks
 	in := m.input

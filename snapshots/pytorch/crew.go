@@ -10,15 +10,15 @@ import (
 // # Reading ahead
 //
 // The entries of a trace are read by their shape, and what an entry says depends
-// on little of what came before it: on a few texts, stacks and pools that the memo
-// has had for long. So others than the machine read entries, too, in blocks that
-// it has not come to: from a place where an entry seems to begin, with what the
-// machine knew a while ago (a lexicon). When the machine comes to exactly such a
-// place, it adopts the entries that were read there. It reads whatever they left
-// out by itself, so reading ahead changes only the speed.
+// on little of what came before it: on a few texts, stacks and pools that the
+// memo has had for long. So workers read entries too, in blocks that the machine
+// has not reached. They start at a place where an entry seems to begin, and use
+// what the machine knew a while ago (a lexicon). When the machine comes to
+// exactly such a place, it adopts the entries that were read there. It reads all
+// other entries by itself, so reading ahead changes only the speed.
 //
-// Who has nothing better to do takes the next block: a worker, and the machine
-// while a worker is still at the block that it needs.
+// Each idle goroutine takes the next block: a worker, or the machine while a
+// worker is still reading the block that the machine needs.
 
 // crew reads ahead in an input. Its fields are guarded by the mutex.
 type crew struct {
@@ -36,11 +36,13 @@ type crew struct {
 	chunks  chan []trace.Event // memory for events, which workers put in; never closed
 }
 
-// mostWorkers bounds how many read ahead: the machine itself is the limit beyond.
+// mostWorkers bounds the number of workers. With more of them, the machine itself
+// limits the speed.
 const mostWorkers = 3
 
-// While the machine is at what comes before the entries, memory is made ready for some
-// that are to come: a chunk for so much of the input as is likely to fill it.
+// While the machine reads the data before the entries, the workers prepare memory
+// for entries to come: one chunk for each part of the input that is likely to
+// fill it.
 const (
 	mostChunks = 32
 	chunkInput = 4 << 20
@@ -49,7 +51,7 @@ const (
 // freeWorkers returns how many processors there are for workers.
 func freeWorkers() int { return min(runtime.GOMAXPROCS(0)-1, mostWorkers) }
 
-// newCrew starts reading ahead. Who calls it must call stop.
+// newCrew starts reading ahead. The caller must call stop.
 func newCrew(in *input, workers int) *crew {
 	c := &crew{input: in, depth: 2*workers + 1, chunks: make(chan []trace.Event, mostChunks)}
 	c.changed = sync.NewCond(&c.mutex)
@@ -72,7 +74,7 @@ func (c *crew) stop() {
 	c.queue = nil
 }
 
-// learn replaces what workers know.
+// learn gives the workers a new lexicon.
 func (c *crew) learn(l *lexicon) {
 	c.mutex.Lock()
 	c.lexicon = l
@@ -106,8 +108,8 @@ func (c *crew) work() {
 	}
 }
 
-// stock makes memory ready for the machine's events, and reports whether more was to
-// be had. The mutex is held before and after.
+// stock prepares memory for the machine's events, and reports whether it prepared
+// any. The mutex is held before and after.
 func (c *crew) stock() bool {
 	if int64(len(c.chunks)) >= min(c.input.left()/chunkInput, int64(cap(c.chunks))) {
 		return false

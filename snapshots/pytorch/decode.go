@@ -9,7 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Options bounds a decode and reports its progress. The zero value is useful.
+// Options limit the memory of a decode and receive its progress. The zero value
+// is useful.
 type Options struct {
 	// Bound limits the memory of the process; the zero value is
 	// trace.DefaultBound.
@@ -21,8 +22,8 @@ type Options struct {
 	Total int64
 }
 
-// CorruptError is damage in the input, or something that no memory snapshot
-// holds, and its place.
+// CorruptError says where the input is damaged, or has data that no memory
+// snapshot has.
 type CorruptError struct {
 	Offset int64 // of the offending byte in the pickle
 	Reason string

@@ -10,8 +10,8 @@ import (
 const (
 	// blockSize is how much of the input is read at once.
 	blockSize = 1 << 19
-	// blockStart is where a block's bytes begin in its memory: before them is
-	// room for what is left of the block before.
+	// blockStart is where a block's bytes begin in its memory. Before them is
+	// room for the unread rest of the block before.
 	blockStart = longestLine
 )
 
@@ -26,11 +26,11 @@ type block struct {
 	done   bool  // nothing more will be
 }
 
-// blocks are the windows' memory: many small files are read one after the
-// other, and clearing it anew would cost more than reading them.
+// blocks keeps the windows' memory for the next file. If a program reads many
+// small files, clearing new memory would cost more than reading them.
 var blocks = sync.Pool{New: func() any { return &block{buf: make([]byte, blockStart+blockSize)} }}
 
-// input reads blocks in order. With a crew, others read ahead in them.
+// input reads blocks in order. If it has a crew, workers read ahead in them.
 type input struct {
 	ctx    context.Context
 	reader io.Reader
@@ -45,8 +45,8 @@ func newInput(ctx context.Context, r io.Reader, total int64) *input {
 	return &input{ctx: ctx, reader: r, size: blockSize, total: total}
 }
 
-// next returns the next block, which the caller owns then. There must be one: the
-// last has not been returned.
+// next returns the next block, and the caller owns it then. The caller must not
+// call next after the last block.
 func (in *input) next() *block {
 	if in.crew != nil {
 		return in.crew.next()
@@ -54,7 +54,7 @@ func (in *input) next() *block {
 	return in.read()
 }
 
-// left returns how much of the input is still to be read, 0 when that is not known.
+// left returns how many bytes of the input are still to be read, 0 if not known.
 func (in *input) left() int64 { return max(0, in.total-in.offset) }
 
 // read reads a block. Only the last is not full.
@@ -80,15 +80,15 @@ func (in *input) read() *block {
 	return b
 }
 
-// recycle gives a block's memory back; nil is none.
+// recycle gives a block's memory back. The block may be nil.
 func (in *input) recycle(b *block) {
 	if b != nil {
 		blocks.Put(b)
 	}
 }
 
-// release ends the reading. It waits for the crew and gives back its memory and
-// that of a block.
+// release ends the reading. It waits for the crew, and gives back the memory of
+// the crew and of a block.
 func (in *input) release(b *block) {
 	in.recycle(b)
 	if in.crew != nil {

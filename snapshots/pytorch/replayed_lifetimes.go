@@ -2,8 +2,8 @@ package pytorch
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// replayer replays the lifetimes of the machine's events beside it. Most of what a
-// replay waits for is memory, so it takes little from who reads ahead.
+// replayer replays the lifetimes of the machine's events in its own goroutine. A
+// replay mostly waits for memory, so it takes little time from the workers.
 type replayer struct {
 	life   *trace.Lifetimes
 	news   chan trace.Events // the log as it is by now
@@ -13,7 +13,7 @@ type replayer struct {
 	step   int               // how many must be new to be worth telling
 }
 
-// replayStep is how many events a replayer is told of at once.
+// replayStep is how many events the machine passes to a replayer at once.
 const replayStep = 1 << 16
 
 func newReplayer(step int) *replayer {
@@ -30,8 +30,8 @@ func (r *replayer) work() {
 	}
 }
 
-// tell hands over what the log has by now, if that is worth it and the replayer has
-// taken what it was told before.
+// tell passes the current events of the log to the replayer, if there are enough
+// new ones and the replayer has taken the last ones.
 func (r *replayer) tell(log *trace.EventLog) {
 	if r == nil || log.Len()-r.told < r.step {
 		return
@@ -52,8 +52,8 @@ func (r *replayer) stop() {
 	}
 }
 
-// release gives the memory of the input back, and ends all that goes on beside the
-// machine, which must not be used after it.
+// release gives the memory of the input back, and ends all goroutines beside the
+// machine. The machine must not be used after it.
 func (m *machine) release() {
 	if m.replay != nil {
 		m.replay.stop()
@@ -61,7 +61,8 @@ func (m *machine) release() {
 	m.window.release()
 }
 
-// replayed gives a device the lifetimes of its events, if all that was read is its.
+// replayed gives a device the lifetimes of its events, if all events of the file
+// are of that device.
 func (m *machine) replayed(devices []trace.Device) {
 	if m.replay == nil {
 		return

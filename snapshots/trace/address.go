@@ -54,7 +54,7 @@ func (t *addressTable) put(addr uint64, id AllocationID) (AllocationID, bool) {
 	return old, ok
 }
 
-// remove takes addr out, moving later slots of its run back so that no probe
+// remove removes addr and moves later slots of its run back, so that no probe
 // meets a hole.
 func (t *addressTable) remove(addr uint64) (AllocationID, bool) {
 	hole, ok := t.find(addr)
@@ -76,7 +76,7 @@ func (t *addressTable) remove(addr uint64) (AllocationID, bool) {
 
 func (t *addressTable) grow() { t.resize(max(1024, 2*len(t.slots))) }
 
-// reserve makes room for n addresses more.
+// reserve makes room for n more addresses.
 func (t *addressTable) reserve(n int) {
 	size := max(1024, len(t.slots))
 	for 4*(t.count+n) > 3*size {
@@ -91,7 +91,7 @@ func (t *addressTable) reserve(n int) {
 func (t *addressTable) resize(size int) {
 	old := t.slots
 	t.slots = make([]addressSlot, size)
-	clear(t.slots) // else put has the system find their memory twice: to read it, and to write
+	clear(t.slots) // otherwise put makes the system map the pages twice: at the first read and at the first write
 	t.shift = 64
 	for s := size; s > 1; s >>= 1 {
 		t.shift--

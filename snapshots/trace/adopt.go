@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Adoption gives what refers to other tables the numbers of an interner, as far as
-// it is asked for. It is owned by the interner's goroutine.
+// Adoption translates events and states from the numbers of other tables to those
+// of an interner. It interns an entry of the other tables when it first meets a
+// reference to it. It is owned by the interner's goroutine.
 type Adoption struct {
 	in      *Interner
 	from    *Tables
@@ -18,21 +19,24 @@ type Adoption struct {
 	frames  memo[FrameID]
 	stacks  memo[StackID]
 	notes   memo[NoteID]
-	// What texts and stacks say, as numbers: 0 when not asked yet.
+	// Hashes of the contents of texts and stacks: 0 if not computed yet.
 	stringKeys, stackKeys []uint64
 	ids                   []FrameID // scratch
 	bytes                 []byte    // scratch
 }
 
-// Adopt begins to adopt what refers to t. What torch.fx knows of frames is left out.
+// Adopt returns the adoption of events and states that refer to t. It leaves out
+// what torch.fx knows of frames.
 func (in *Interner) Adopt(t *Tables) *Adoption {
 	return &Adoption{in: in, from: t, stringKeys: make([]uint64, len(t.Strings)), stackKeys: make([]uint64, t.StackCount())}
 }
 
-// memo remembers the numbers that were found; one more than each, 0 when not yet.
+// memo remembers the numbers that were found. It stores each number plus one, and
+// 0 if it is not known yet.
 type memo[ID ~uint16 | ~uint32] []ID
 
-// get returns the number for entry i of n, which find finds. Number 0 stays.
+// get returns the number for entry i of n, and calls find the first time. Number
+// 0 stays 0.
 func (m *memo[ID]) get(i ID, n int, find func() ID) ID {
 	if i == 0 {
 		return 0
@@ -105,7 +109,7 @@ func (a *Adoption) Event(e *Event) Event {
 	return own
 }
 
-// State adopts a state, in memory of its own.
+// State adopts a state. The result shares no memory with s.
 func (a *Adoption) State(s State) State {
 	own := State{Segments: slices.Clone(s.Segments)}
 	for i := range own.Segments {
@@ -124,9 +128,10 @@ func (a *Adoption) State(s State) State {
 	return own
 }
 
-// Key returns what an event says as a number: without its time, which PyTorch works
-// out anew for every snapshot, and without its note. Those of equal events are equal
-// for as long as the interner lives, whatever it has room for.
+// Key returns a hash of the event's contents. It leaves out the note, and the
+// time, because PyTorch computes the times anew for every snapshot. The keys of
+// equal events are equal as long as the interner lives, even when the interner
+// has no more room.
 func (a *Adoption) Key(e *Event) uint64 {
 	var b [40]byte
 	binary.LittleEndian.PutUint64(b[0:], e.Addr)
@@ -152,7 +157,7 @@ func (a *Adoption) stackKey(id StackID) uint64 {
 	return a.stackKeys[id]
 }
 
-// stringKey reads each text once, however many frames have it.
+// stringKey hashes each text once, however many frames have it.
 func (a *Adoption) stringKey(id StringID) uint64 {
 	if a.stringKeys[id] == 0 {
 		a.stringKeys[id] = maphash.String(a.in.seed, a.from.Strings[id])

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// BlockSizes knows how large the blocks are that a device's allocations got. The
-// events say what was asked for; a block has more, what [Rounding] says and what
-// the allocator did not think worth cutting off. So the events are played forward,
-// see "Playing forward", from the base that the trace has or that [Rewind] finds.
-// What was made up to bridge a gap has the size that the rules would have given it.
-// It is owned by one goroutine; once it is no longer advanced, any may read it.
+// BlockSizes knows the sizes of the blocks that a device's allocations got. The
+// events have the requested sizes. A block is larger: the allocator rounds the
+// request up, see [Rounding], and may leave the rest of a free block on it. So
+// BlockSizes plays the events forward, see "Playing forward", from the trace's
+// base or from the base that [Rewind] finds. An event that was made up to bridge
+// a gap gets the block size that the rules give. A BlockSizes is owned by one
+// goroutine; once it is no longer advanced, any goroutine may read it.
 type BlockSizes struct {
 	rules
 	memory
@@ -20,13 +21,14 @@ type BlockSizes struct {
 	n     int           // events played
 }
 
-// rest is by how much a block exceeds its rounded request.
+// rest is the number of bytes by which a block exceeds its rounded request.
 type rest struct {
 	id    AllocationID
 	bytes int64
 }
 
-// NewBlockSizes plays the events of a device of a trace. Life has its lifetimes.
+// NewBlockSizes plays the events of a device of a trace. The argument life has
+// the device's lifetimes.
 func NewBlockSizes(t *Trace, d *Device, life *Lifetimes) *BlockSizes {
 	b := &BlockSizes{
 		rules: rules{
@@ -50,7 +52,7 @@ func NewBlockSizes(t *Trace, d *Device, life *Lifetimes) *BlockSizes {
 	return b
 }
 
-// Advance plays the events that are new since the last call, for a device that has
+// Advance plays the events that are new since the last call. The device must have
 // the same base.
 func (b *BlockSizes) Advance(t *Trace, d *Device) {
 	b.tables = t.Tables
@@ -73,8 +75,8 @@ func (b *BlockSizes) played(i int, e *Event) {
 	}
 }
 
-// Of returns the size of an allocation's block. Where the events contradict each
-// other it is the rounded request.
+// Of returns the size of an allocation's block. If the events contradict each
+// other, it returns the rounded request.
 func (b *BlockSizes) Of(a *Allocation) int64 {
 	if k, held := a.ID.Held(); held {
 		if size, ok := b.held[k]; ok {

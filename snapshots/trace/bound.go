@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Bound says how many bytes of memory the process may take to read a file and
-// look at what is in it: so many whatever the file is, and more for every byte
-// of its contents that has come, unpacked. So the claims of a file are worth
-// nothing, and a small file that unpacks to much is let go on only as long as
-// what is made of it is what snapshots need.
+// Bound says how many bytes of memory the process may take to read a file and to
+// answer questions about it: a fixed number, and more for every byte of unpacked
+// contents that has been read. So the bound does not trust the sizes that a file
+// declares. If a small file unpacks to much data, memtop reads on only as long as
+// the data takes no more memory per byte than real snapshots take.
 //
 // The zero value is no bound.
 type Bound struct {
@@ -19,17 +19,17 @@ type Bound struct {
 	Window  int64 // unpacking keeps this much of what was read
 }
 
-// FixedBound returns the bound of n bytes, whatever is read.
+// FixedBound returns a bound of n bytes for any file.
 func FixedBound(n int64) Bound { return Bound{Least: n} }
 
-// DefaultBound is the bound where none is set. Of it, 16 times the contents' size
-// and 69 MiB are room for what is made of them. Real snapshots that were grown to
-// large ones took, as counted, 0.9 to 1.8 times their size, 7.8 times without a
-// history, where a block of 200 bytes and more stands in 30, and 10.2 times as
-// PyTorch 2.0 wrote them.
+// DefaultBound is the bound if the user sets none. Of it, 16 times the contents'
+// size and 69 MiB are room for the decoded contents. We counted how much real
+// snapshots take after they were grown to large ones: 0.9 to 1.8 times their
+// size; 7.8 times without a history, because 30 bytes in the file become a block
+// of 200 bytes and more; and 10.2 times in the format of PyTorch 2.0.
 var DefaultBound = Bound{Least: 128 << 20, PerByte: 24}
 
-// After returns the bound once so many bytes have been read.
+// After returns the bound after read bytes have been read.
 func (b Bound) After(read int64) int64 {
 	bound := int64(math.MaxInt64)
 	if b.PerByte == 0 || read < (bound-b.Least)/b.PerByte {
@@ -41,17 +41,19 @@ func (b Bound) After(read int64) int64 {
 	return bound
 }
 
-// Refusal is why contents of which so many bytes have been read are refused.
+// Refusal returns the reason for refusing a file after read bytes of its
+// contents.
 func (b Bound) Refusal(read int64) string {
 	return fmt.Sprintf("the contents need more than the allowed %d MiB (see --max-memory)", b.After(read)>>20)
 }
 
-// ownMemory is what the program takes before it reads anything.
+// ownMemory is how many bytes the program takes before it reads anything.
 const ownMemory = 24 << 20
 
-// Room returns how much of the bound the contents may take once so many bytes
-// have been read. A third is left to what cannot be counted: garbage that is not
-// collected yet, lists that are moved as they grow, and answers about the trace.
+// Room returns how much of the bound the contents may take after read bytes have
+// been read. A third of the bound is left for memory that the reader cannot
+// count: garbage that is not collected yet, lists that are moved as they grow,
+// and answers about the trace.
 func (b Bound) Room(read int64) int64 {
 	if b == (Bound{}) {
 		return math.MaxInt64

@@ -3,8 +3,8 @@ package trace
 // Category says what memory is used for.
 type Category uint8
 
-// The categories. OtherCategory also stands for what is not known. Fragmentation
-// is none of them: it is computed.
+// The categories. OtherCategory also stands for an unknown category.
+// Fragmentation is not a category: it is computed.
 const (
 	OtherCategory     Category = iota
 	Parameter                  // weights, and buffers of modules
@@ -19,8 +19,8 @@ const (
 	CategoryCount     = int(iota)
 )
 
-// categories are the facts about each category, by its number. A new one needs its
-// constant above, a line here, and its place in Categories.
+// categories are the facts about each category, by its number. A new category
+// needs its constant above, a line here, and its place in Categories.
 var categories = [CategoryCount]struct {
 	name      string
 	purpose   string // see Purpose
@@ -39,7 +39,8 @@ var categories = [CategoryCount]struct {
 	Inference:         {name: "inference", purpose: "inference", perSample: true},
 }
 
-// Categories are all of them in the order in which they are stacked and listed.
+// Categories are all categories, in the order in which charts stack them and
+// tables list them.
 var Categories = [CategoryCount]Category{
 	Parameter, Gradient, Optimizer, Activation, BackwardTemporary, Input, KVCache, Workspace, Inference, OtherCategory,
 }
@@ -52,11 +53,12 @@ func (c Category) String() string {
 	return categories[c.known()].name
 }
 
-// Purpose returns what the category's memory is, as a row of a table names it.
+// Purpose returns the name of the category's memory in a row of a table.
 func (c Category) Purpose() string { return categories[c.known()].purpose }
 
-// PerSample reports whether the category's bytes are taken to be proportional to
-// the number of samples, or tokens, that a program computes with at once.
+// PerSample reports whether memtop assumes that the category's bytes are
+// proportional to the number of samples, or tokens, that a program computes with
+// at once.
 func (c Category) PerSample() bool { return categories[c.known()].perSample }
 
 // Divided reports whether the ranks of a sharded job may divide the category's
@@ -70,13 +72,15 @@ func (c Category) known() Category {
 	return OtherCategory
 }
 
-// otherNames are what torch.profiler calls categories that we call otherwise.
+// otherNames are torch.profiler's names for our categories, where they differ
+// from ours.
 var otherNames = map[string]Category{
 	"optimizer_state": Optimizer, "temporary": Workspace, "autograd_detail": BackwardTemporary, "unknown": OtherCategory,
 }
 
-// NamedCategory returns the category that a writer noted, the other one where it
-// is not known. The names are our engine's and torch.profiler's.
+// NamedCategory returns the category with a name that a writer noted, and whether
+// the name is known. For an unknown name it returns OtherCategory. The names are
+// our engine's and torch.profiler's.
 func NamedCategory(name string) (Category, bool) {
 	for _, c := range Categories {
 		if c.String() == name {

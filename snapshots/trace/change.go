@@ -2,13 +2,14 @@ package trace
 
 import "math"
 
-// NoAllocation is no allocation's id.
+// NoAllocation is an id that no allocation has.
 const NoAllocation AllocationID = math.MinInt32
 
-// Change returns how event i, which is of that kind, changes the set of live
-// allocations: which one leaves the set and which one joins it, or [NoAllocation].
-// An alloc joins, and the allocation whose address it takes leaves. What a retag is
-// about leaves with the note that it had, and joins with the new one.
+// Change returns how event i, whose kind the caller gives, changes the set of
+// live allocations: the allocation that leaves the set and the allocation that
+// joins it, or [NoAllocation]. An alloc joins; if another allocation was still
+// open at its address, that allocation leaves. At a retag, the same allocation
+// leaves with its old note and joins with its new note.
 func (l *Lifetimes) Change(i int, kind Kind) (leaves, joins AllocationID) {
 	leaves, joins = NoAllocation, NoAllocation
 	switch {
@@ -28,8 +29,8 @@ func (l *Lifetimes) Change(i int, kind Kind) (leaves, joins AllocationID) {
 	return leaves, joins
 }
 
-// About returns the allocation that event i made, ended or retagged, as it was known
-// right after, and whether there is one.
+// About returns the allocation that event i made, ended or retagged, as it was
+// known right after the event, and whether there is such an allocation.
 func (l *Lifetimes) About(i int) (Allocation, bool) {
 	leaves, joins := l.Change(i, l.events.At(i).Kind)
 	id := joins

@@ -1,10 +1,10 @@
 // Package trace is the vocabulary of memtop: what a memory trace is.
 //
-// A trace is a base state followed by events. A state is a set of segments,
-// each cut into blocks; an event changes it. A saved file gives the state at
-// its end, and [Rewind] undoes the events to find the base; a live source
-// gives the base at the moment of attaching. After that the two are
-// alike.
+// A trace is a base state followed by events. A state is a set of segments, each
+// cut into blocks; an event changes it. A saved file gives the state at its end,
+// and [Rewind] undoes the events to find the base. A live source gives the base
+// at the moment when memtop attaches. After that, a saved file and a live source
+// are alike.
 //
 // Stacks, strings, frames and notes are interned in [Tables] and referred to
 // by number, so an event is one flat 40-byte struct and a million of them fit

@@ -5,8 +5,8 @@ import "math"
 // Kind says what an event did. The first nine are PyTorch's actions.
 type Kind uint8
 
-// The kinds of events. Other is an action this program does not know; its
-// name as written is in the event's note.
+// The kinds of events. Other is an action that memtop does not know; the event's
+// note has its name as written.
 const (
 	Other Kind = iota
 	Alloc
@@ -87,8 +87,8 @@ type Event struct {
 // and whether the event says so; otherwise they follow from the allocator's rules.
 func (e *Event) BlockSize() (int64, bool) { return e.Size + int64(e.Slack) - 1, e.Slack > 0 }
 
-// SetSlack says by how many bytes the block is larger than what was asked for. What
-// is beyond 32 bits counts as the most there is.
+// SetSlack sets by how many bytes the block is larger than the request. A number
+// that does not fit into 32 bits becomes the largest one that does.
 func (e *Event) SetSlack(bytes uint64) { e.Slack = uint32(min(bytes, math.MaxUint32-1)) + 1 }
 
 // ReservedDelta returns by how much the event changes reserved memory, in bytes.

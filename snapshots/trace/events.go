@@ -9,7 +9,8 @@ const (
 )
 
 // Events is an immutable run of events, numbered from 0. It is a small value:
-// copy it freely. Events appended to the [EventLog] it came from do not show.
+// copy it freely. It does not show events that are appended later to the
+// [EventLog] that it came from.
 type Events struct {
 	chunks [][]Event
 	first  int32 // number in the log of event 0
@@ -28,8 +29,8 @@ func (e Events) At(i int) *Event {
 	return &e.chunks[i>>chunkShift][i&chunkMask]
 }
 
-// Span returns the events from i up to the end of the memory they lie in, at
-// least one and at most all. Hot loops walk a run span by span:
+// Span returns the events from i up to the end of the chunk of memory that holds
+// event i: at least one event and at most all. Hot loops walk a run span by span:
 //
 //	for i := 0; i < e.Len(); {
 //		span := e.Span(i)
@@ -58,16 +59,16 @@ func (e Events) Same(other Events) bool {
 	return e.n == other.n && (e.n == 0 || e.first == other.first && e.At(0) == other.At(0))
 }
 
-// EventLog is an append-only list of events. It is owned by one goroutine;
-// the [Events] it hands out may be read by any.
+// EventLog is an append-only list of events. It is owned by one goroutine; any
+// goroutine may read the [Events] that it returns.
 type EventLog struct {
 	chunks [][]Event
 	n      int
 	supply <-chan []Event
 }
 
-// NewChunk returns memory for a log. All of it has been touched, so that who
-// appends need not wait until the system has found it.
+// NewChunk returns memory for a log. NewChunk writes to all of its pages, so that
+// Append does not wait until the system has mapped them.
 func NewChunk() []Event {
 	const page = 4096 / 40 // events
 	chunk := make([]Event, chunkSize)
@@ -77,8 +78,8 @@ func NewChunk() []Event {
 	return chunk
 }
 
-// Supply makes the log grow by what [NewChunk] made and is ready in a channel, as
-// long as something is.
+// Supply gives the log a channel of chunks that [NewChunk] made. When the log
+// grows, it takes a chunk from the channel if one is ready.
 func (l *EventLog) Supply(chunks <-chan []Event) { l.supply = chunks }
 
 func (l *EventLog) grow() {
@@ -116,19 +117,19 @@ func (l *EventLog) AppendAll(events []Event) {
 // Len returns how many events have been appended.
 func (l *EventLog) Len() int { return l.n }
 
-// At returns event i. Only the owner may call it, and may change an event
-// that it has not yet handed out.
+// At returns event i. Only the owner may call At, and the owner may change the
+// event until Events has returned it.
 func (l *EventLog) At(i int) *Event { return &l.chunks[i>>chunkShift][i&chunkMask] }
 
-// Events returns what has been appended so far. Each chunk but the last is
-// never written again, and of the last only the part past Len.
+// Events returns the events that have been appended so far. The log never writes
+// to their memory again: it writes only to the part of the last chunk past Len.
 func (l *EventLog) Events() Events {
 	return Events{chunks: l.chunks[:len(l.chunks):len(l.chunks)], n: int32(l.n)}
 }
 
-// Drop forgets the oldest events, as many whole chunks of them as fit into n,
-// and returns how many those were. The rest is renumbered from 0. The memory
-// comes free when no [Events] refers to it any more.
+// Drop forgets the oldest events, as many whole chunks as fit into n events, and
+// returns how many events it forgot. The other events are renumbered from 0. The
+// memory becomes free when no [Events] refers to it any more.
 func (l *EventLog) Drop(n int) int {
 	chunks := min(max(n, 0), l.n) >> chunkShift
 	l.chunks = slices.Clone(l.chunks[chunks:])

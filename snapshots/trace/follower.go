@@ -2,19 +2,19 @@ package trace
 
 import "slices"
 
-// What a hostile stream could make as many as it likes is bounded.
+// Limits for objects of which a hostile stream could make any number.
 const (
 	followedDevices = 256
 	followedLinks   = 1 << 20 // blocks of all devices
 )
 
-// Follower makes traces of a stream: base states and events go in, immutable
-// traces come out. The final state of each is exact: the events are played
-// forward by the allocator's own rules, see "Playing forward". It is owned by
-// one goroutine; what it hands out may be read by any.
+// Follower makes traces of a stream: it takes base states and events, and
+// publishes immutable traces. The final state of each trace is exact: the
+// follower plays the events forward by the allocator's own rules, see "Playing
+// forward". It is owned by one goroutine; any goroutine may read its traces.
 //
-// Its memory is bounded: over a limit, the oldest quarter of the events is
-// forgotten.
+// Its memory is bounded: when it has more events than its limit, it forgets the
+// oldest quarter.
 type Follower struct {
 	rules
 	info     Info
@@ -30,9 +30,10 @@ type Follower struct {
 	tables   *Tables // the last view
 }
 
-// NewFollower returns a follower of no devices yet. Stacks, notes and other
-// numbers in what it is given refer to in, which may grow meanwhile and stays
-// its owner's. It keeps about limit events, [MaxEvents] if that is 0.
+// NewFollower returns a follower without devices. The numbers of stacks, notes
+// and the like in the states and events that it takes refer to the interner in.
+// The interner may grow meanwhile, and the caller still owns it. The follower
+// keeps about limit events, or [MaxEvents] if limit is 0.
 func NewFollower(in *Interner, limit int) *Follower {
 	if limit <= 0 {
 		limit = MaxEvents
@@ -45,17 +46,17 @@ func NewFollower(in *Interner, limit int) *Follower {
 	return f
 }
 
-// Describe says what the traces are of, and the allocator's settings, which the
-// sizes of blocks depend on from the next event on.
+// Describe sets the source of the traces, and the allocator's settings. From the
+// next event on, the sizes of blocks follow from these settings.
 func (f *Follower) Describe(info Info, settings []Setting) {
 	f.info, f.settings, f.rounding = info, settings, NewRounding(settings)
 }
 
-// Keep sets how many events are kept, about, from the next one on.
+// Keep sets about how many events the follower keeps, from the next event on.
 func (f *Follower) Keep(limit int) { f.limit = min(max(limit, 1), MaxEvents) }
 
-// What is kept takes so many bytes, with what is worked out from it: a block, a
-// segment, a gap, a device.
+// The bytes that a block, a segment, a gap and a device take, together with what
+// a trace's index computes from them.
 const (
 	followedBlock   = 512
 	followedSegment = 640
@@ -64,11 +65,11 @@ const (
 	followedKey     = 8
 )
 
-// Kept returns how many events are kept, of all devices.
+// Kept returns how many events the follower keeps, of all devices together.
 func (f *Follower) Kept() int { return f.kept }
 
-// Memory returns about how many bytes the devices and gaps take beside the events,
-// with the index of a trace.
+// Memory returns about how many bytes the devices and gaps take, events not
+// included, with their part in the index of a trace.
 func (f *Follower) Memory() int64 {
 	bytes := f.gapBytes
 	for _, d := range f.devices {
@@ -78,11 +79,11 @@ func (f *Follower) Memory() int64 {
 	return bytes
 }
 
-// Problems returns which events contradicted what was known. They are in the
-// trace, but did not change its final state.
+// Problems returns the events that contradicted the state before them. They are
+// in the trace, but did not change its final state.
 func (f *Follower) Problems() Problems { return f.problems }
 
-// Follows reports whether the device had a base.
+// Follows reports whether the follower has had a base of the device.
 func (f *Follower) Follows(device int) bool { return f.device(device) != nil }
 
 // followed is one device.
@@ -109,12 +110,12 @@ func (f *Follower) device(id int) *followed {
 
 func byID(d *followed, id int) int { return d.id - id }
 
-// Base takes over the whole state of a device at one moment; the state belongs
-// to the follower then. The first one begins the device, and first is the number
-// of the event that comes next in the program's own count. A later one bridges a
-// gap: missed events, -1 when unknown, for a reason in a few
-// words. Made-up events lead from the state before to it, so that a replay in
-// either direction goes on.
+// Base takes the whole state of a device at one moment. The follower owns the
+// state then. The first base of a device begins it; the argument first is the
+// number of the next event in the program's own count. A later base ends a gap:
+// missed is the number of lost events, -1 when unknown, and reason says in a few
+// words why. The follower makes up events that lead from the old state to the new
+// one, so that a replay in either direction can cross the gap.
 func (f *Follower) Base(device int, first int64, s State, missed int64, reason string) {
 	d := f.device(device)
 	if d == nil {
@@ -136,8 +137,8 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 	f.trim()
 }
 
-// replace makes the state the device's, and returns where the events begin that
-// were made up to lead there.
+// replace gives the device a new state, and returns the number of the first event
+// that was made up to lead there.
 func (f *Follower) replace(d *followed, s State) (from int) {
 	from = d.log.Len()
 	old := d.memory
@@ -148,8 +149,8 @@ func (f *Follower) replace(d *followed, s State) (from int) {
 	return from
 }
 
-// gap notes that events are missing before number from, and that those from there on
-// were made up.
+// gap notes that events are missing before event from, and that the events from
+// there on were made up.
 func (f *Follower) gap(d *followed, from int, missed int64, reason string) {
 	f.gaps = append(f.gaps, Gap{Device: d.id, From: from, To: d.log.Len(), Missed: missed, Reason: reason})
 	f.gapBytes += followedGap + int64(len(reason))
@@ -181,8 +182,8 @@ func (f *Follower) append(d *followed, e *Event) {
 	f.kept++
 }
 
-// trim forgets the oldest events of the device that has most when there are too
-// many.
+// trim forgets events when there are too many: the oldest events of the device
+// that has the most.
 func (f *Follower) trim() {
 	if f.kept <= f.limit {
 		return
@@ -200,9 +201,10 @@ func (f *Follower) trim() {
 	f.renumber(d.id, n)
 }
 
-// surplus returns how many more events than it must trim forgets, so that it does so
-// seldom: a quarter of the limit. A viewer then works out anew what it shows of all the
-// others, so of a running program that makes a quarter within a second it is a half.
+// surplus returns how many events trim forgets beyond those that it must, so that
+// trim works seldom: a quarter of the limit. After each trim, a viewer computes
+// everything that it shows anew. So if a running program makes a quarter of the
+// limit within a second, the surplus is a half.
 func (f *Follower) surplus(events Events) int {
 	const second = 1_000_000 // microseconds
 	n := f.limit / 4
@@ -214,8 +216,8 @@ func (f *Follower) surplus(events Events) int {
 
 // rebase moves a device's base past events that are forgotten.
 func (f *Follower) rebase(d *followed, events Events) {
-	// What these events contradict was counted when they came, and the blocks
-	// are those of a state, not of a memory that stays.
+	// The problems of these events were counted when the events came. The blocks
+	// are part of a temporary memory, so they do not count as linked.
 	linked, problems := f.linked, f.problems
 	f.linked = 0
 	past := &followed{id: d.id, memory: newMemory(d.id)}
@@ -240,8 +242,8 @@ func (f *Follower) renumber(device, n int) {
 	f.gaps = gaps
 }
 
-// blockNote returns what a block's note is when its event has that one: what
-// the memory is for, without what is about the event.
+// blockNote returns the note for a block whose event has the given note. It keeps
+// what the memory is for, and drops what is only about the event.
 func (f *Follower) blockNote(id NoteID) NoteID {
 	if id == 0 {
 		return 0

@@ -4,11 +4,11 @@ import "sort"
 
 // # Bridging a gap
 //
-// Where events are missing, the state after them is known and so is the one
-// before. Events are made up that lead from one to the other, at the time of the
-// last event before the gap: first what is no longer live is freed, then
-// segments go, then segments come, then what is new is allocated. What is the
-// same in both states is taken to be the same.
+// If events are missing, the states before and after them are known. The follower
+// makes up events that lead from one state to the other, with the time of the
+// last event before the gap. They free the blocks that are no longer live, then
+// remove segments, then add segments, then allocate the new blocks. A block that
+// looks the same in both states is taken to be the same block.
 
 // bridge appends the events that lead from the old memory to the device's.
 func (f *Follower) bridge(d *followed, old *memory) {
@@ -23,8 +23,8 @@ func (f *Follower) bridge(d *followed, old *memory) {
 	}
 }
 
-// place plays an event that was made up: it allocates anywhere in free memory.
-// Of the sizes of blocks, what the rules say is as good as it gets.
+// place plays a made-up event: it allocates anywhere in free memory. The block's
+// size comes from the rules, because nothing says it better.
 func (r *rules) place(m *memory, e *Event) string {
 	if _, begins := m.find(e.Addr); e.Kind == Alloc && !begins {
 		if s := m.segmentAt(e.Addr); s != nil {
@@ -59,7 +59,8 @@ func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note Note
 	return e
 }
 
-// compare finds what is mapped in both states and makes the events for the rest.
+// compare finds the memory that is mapped in both states, and makes the events
+// for all other memory.
 func (b *bridge) compare(before, after []Segment) {
 	for i, k := 0, 0; i < len(before) && k < len(after); {
 		x, y := &before[i], &after[k]
@@ -83,8 +84,9 @@ func (b *bridge) compare(before, after []Segment) {
 	}
 }
 
-// sameMemory reports whether what two segments share may have been mapped all
-// the time. One that is not expandable comes and goes as a whole.
+// sameMemory reports whether the addresses that two segments share may have been
+// mapped all the time. A segment that is not expandable comes and goes as a
+// whole.
 func sameMemory(x, y *Segment) bool {
 	if !x.Expandable && !y.Expandable {
 		return x.Addr == y.Addr && x.Size == y.Size && x.Stream == y.Stream && x.Pool == y.Pool
@@ -142,7 +144,7 @@ func (m *memory) live() []tenantOf {
 	return list
 }
 
-// blocks makes the events for what is live in one of the states.
+// blocks makes the events for blocks that are live in only one of the states.
 func (b *bridge) blocks(before, after []tenantOf) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// load makes the state the device's memory. What makes no sense in it is left
-// out, and is a problem.
+// load replaces the device's memory by the state. It leaves out segments that
+// make no sense, and counts each as a problem.
 func (f *Follower) load(d *followed, s State) {
 	d.changed = true
 	f.rules.load(&d.memory, s, func(format string, values ...any) {
@@ -14,8 +14,8 @@ func (f *Follower) load(d *followed, s State) {
 	})
 }
 
-// load adds a state to an empty memory. What makes no sense in it is left out and
-// handed to wrong.
+// load adds a state to an empty memory. It leaves out segments that make no
+// sense, and passes the reason to wrong.
 func (r *rules) load(m *memory, s State, wrong func(format string, values ...any)) {
 	if !slices.IsSortedFunc(s.Segments, byAddress) {
 		s.Segments = slices.Clone(s.Segments)
@@ -51,8 +51,8 @@ func blocksOf(segments []Segment) (n int) {
 
 func byAddress(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) }
 
-// loadSegment adds a segment with its blocks. It counts as changed only where it
-// is not already as a state has it.
+// loadSegment adds a segment with its blocks. The segment counts as changed only
+// if the blocks differ from those in s.
 func (m *memory) loadSegment(s Segment, blocks []Block) {
 	head, prev := none, none
 	for _, b := range blocks {

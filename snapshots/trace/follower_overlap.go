@@ -1,11 +1,13 @@
 package trace
 
-// mostOff is by how many microseconds PyTorch may work out the same event's time
-// otherwise in a later snapshot, when the clock of the machine is being set meanwhile.
+// mostOff is how many microseconds the time of one event may differ between two
+// snapshots. PyTorch computes the times anew for each snapshot, and the machine's
+// clock may be set meanwhile.
 const mostOff = 2_000
 
-// known returns how many of the window's first events the device has had: as many as
-// fit, or where times decide those whose last one is nearest.
+// known returns how many of the window's first events the device has already had.
+// Without times it is the longest overlap that fits. With times it is the overlap
+// whose last event is nearest in time to the last event of the window before.
 func (w *opened) known(d *followed) int {
 	last := &d.window
 	if len(last.keys) == 0 || len(w.keys) == 0 {
@@ -26,8 +28,8 @@ func (w *opened) known(d *followed) int {
 	return best
 }
 
-// borders returns, for each beginning of a list, how long the longest shorter one is
-// that it also ends with (Knuth, Morris, Pratt).
+// borders returns, for each prefix of a list, the length of its longest proper
+// prefix that is also its suffix (Knuth, Morris, Pratt).
 func borders(keys []uint64) []int32 {
 	b := make([]int32, len(keys))
 	for i := 1; i < len(keys); i++ {
@@ -43,7 +45,8 @@ func borders(keys []uint64) []int32 {
 	return b
 }
 
-// overlap returns how long the longest beginning of next is that last ends with.
+// overlap returns the length of the longest prefix of next that is a suffix of
+// last.
 func overlap(last, next []uint64, borders []int32) int {
 	k := 0
 	for _, key := range last {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Publish returns what is known now. It costs what changed since the last call:
-// the blocks of a segment in which nothing happened are shared with the trace
-// before. The steps and what live points to belong to the trace from now on;
-// live is copied, and the gaps are filled in. A device that has had no memory and no
-// event yet is left out.
+// Publish returns a trace of all that is known now. Its cost depends on what
+// changed since the last call: if nothing happened in a segment, the trace shares
+// its blocks with the trace before. From now on the trace owns the steps, and the
+// data that live points to. Publish copies live itself and fills in the gaps. It
+// leaves out a device that has had no memory and no event yet.
 func (f *Follower) Publish(steps []Step, live *Live) *Trace {
 	t := &Trace{Info: f.info, Tables: f.view(), Settings: f.settings, Steps: steps}
 	for _, d := range f.devices {
@@ -36,7 +36,8 @@ func (f *Follower) Publish(steps []Step, live *Live) *Trace {
 	return t
 }
 
-// view returns the tables, the same as the last time when nothing was added.
+// view returns the tables. If nothing was added, it returns the same view as the
+// last time.
 func (f *Follower) view() *Tables {
 	if v, t := f.tables, &f.in.Tables; v == nil || len(v.Strings) != len(t.Strings) || len(v.Frames) != len(t.Frames) ||
 		len(v.stacks) != len(t.stacks) || len(v.Notes) != len(t.Notes) || len(v.Streams) != len(t.Streams) ||
@@ -47,8 +48,8 @@ func (f *Follower) view() *Tables {
 	return f.tables
 }
 
-// state returns the memory as it is now. Segments in which nothing happened
-// share their blocks with the state returned before.
+// state returns the memory as it is now. If nothing happened in a segment, it
+// shares its blocks with the state returned before.
 func (m *memory) state() State {
 	state := State{Segments: make([]Segment, 0, m.mapped.count)}
 	m.mapped.from(0, func(_ uint64, id int32) bool {

@@ -4,12 +4,13 @@ import "slices"
 
 // # Windows
 //
-// PyTorch's allocator keeps its last events. A snapshot has those and the state
-// after them: it is a window on what happened. Windows that overlap are joined by
-// what their events say. Their times do not say it: old versions write none, and
-// newer ones work them out anew for each snapshot, some microseconds off. A program
-// that repeats itself may fit in several places; then the times decide between them.
-// Where there are none, as few events as possible count as new.
+// PyTorch's allocator keeps only its last events. A snapshot has those events and
+// the state after them: it is a window on the program's history. The follower
+// joins overlapping windows by the contents of their events. Times are not
+// enough: old versions of PyTorch write no times, and newer versions compute them
+// anew for each snapshot, with differences of some microseconds. If a program
+// repeats itself, a window may fit in several places; then the times decide.
+// Without times, as few events as possible count as new.
 
 // Why windows leave a gap.
 const (
@@ -17,18 +18,19 @@ const (
 	misled      = "the events do not lead to the memory that the program reports"
 )
 
-// window is what is remembered of a device's last window.
+// window is what the follower remembers of a device's last window.
 type window struct {
 	keys []uint64 // what its events said
 	time int64    // of the last of them as that window had it, 0 when it had none
 }
 
-// Window takes a device of a snapshot: the events of its trace that are new are
-// appended, and the state becomes the device's. The first window begins the device;
-// events that are lost between two make a gap. Marks are events of the program
-// itself that are newer than those of the window before, in the order of time;
-// they come between the others by their times. Tags say what the memory in the
-// final state is for. What is handed over stays the caller's.
+// Window takes a device of a snapshot. It appends the new events of the snapshot,
+// and gives the device the snapshot's final state. The first window begins the
+// device. If events were lost between two windows, there is a gap. Marks are
+// events that the program itself noted, newer than those of the window before and
+// in the order of time; they are put between the other events by their times.
+// Tags say what the memory in the final state is for. The caller keeps the
+// ownership of all arguments.
 func (f *Follower) Window(t *Trace, device *Device, marks []Event, tags []Tag) {
 	w := f.open(t, device)
 	d := f.device(device.ID)
@@ -78,7 +80,7 @@ func (f *Follower) open(t *Trace, device *Device) *opened {
 	return w
 }
 
-// each calls do for the window's events from number from on, as the snapshot has
+// each calls do for the window's events from event from on, as the snapshot has
 // them.
 func (w *opened) each(from int, do func(e *Event)) {
 	for i := from; i < w.device.Events.Len(); {
@@ -90,16 +92,17 @@ func (w *opened) each(from int, do func(e *Event)) {
 	}
 }
 
-// take takes the events from number from on, which are new, and tells of what they
-// made what it is for.
+// take takes the window's new events, from event from on, and tags the memory
+// that they allocated.
 func (w *opened) take(from int, tags []Tag) {
 	w.events = make([]Event, 0, w.device.Events.Len()-from)
 	w.each(from, func(e *Event) { w.events = append(w.events, w.adopt.Event(e)) })
 	w.tagEvents(tags)
 }
 
-// before returns the state before the window's first event. Who made what is freed
-// within the window is not known; undoing gives who freed it.
+// before returns the state before the window's first event. If a block is freed
+// within the window, its stack and note become 0: undoing the free only gives the
+// stack that freed the block, not the stack that allocated it.
 func (w *opened) before() State {
 	undone, _ := Rewind(w.trace, w.device)
 	base := w.adopt.State(undone)
@@ -132,8 +135,8 @@ func eachLive(s *State, do func(b *Block)) {
 	}
 }
 
-// join returns which of the window's events is the first that a device has not had,
-// and brings the device to the state before that.
+// join returns the number of the first event in the window that the device has
+// not had, and brings the device to the state before that event.
 func (f *Follower) join(d *followed, w *opened) int {
 	known := w.known(d)
 	if known > 0 || len(w.keys) == 0 {
@@ -147,9 +150,10 @@ func (f *Follower) join(d *followed, w *opened) int {
 	return 0
 }
 
-// explained returns a state in which what is also in the device's memory has the
-// notes, and where it has none the stacks, that are known of it. A segment's pool
-// goes the other way: events do not always say it.
+// explained adds what the follower knows to a snapshot's state: a block that is
+// also in the device's memory gets the note from there, and the stack too if it
+// has none. The pools of segments go the other way, from the state to the
+// device's memory, because events do not always say the pool.
 func (f *Follower) explained(d *followed, s State) State {
 	for i := range s.Segments {
 		g := &s.Segments[i]
@@ -165,18 +169,19 @@ func (f *Follower) explained(d *followed, s State) State {
 			return
 		}
 		known := &d.memory.links[i]
-		b.Note, known.Size = known.Note, b.Size // rules do not make another allocation of it
+		b.Note, known.Size = known.Note, b.Size // so that a size computed by the rules does not make it another allocation
 		switch {
 		case b.LiveStack() <= EmptyStack:
 			b.Stack = known.LiveStack()
-		case known.LiveStack() <= EmptyStack: // stacks of what is alive only were recorded
+		case known.LiveStack() <= EmptyStack: // the program recorded stacks of live memory only
 			known.Stack = b.LiveStack()
 		}
 	})
 	return s
 }
 
-// learn gives what is known of a segment to those in memory that it is made of.
+// learn copies the pool, type and stack of a segment to the segments in memory
+// that lie in its range.
 func (m *memory) learn(g *Segment) {
 	from := g.Addr
 	if s := m.segmentAt(from); s != nil {
@@ -194,7 +199,8 @@ func (m *memory) learn(g *Segment) {
 	})
 }
 
-// merged returns the new events with the marks between them, from a time on.
+// merged returns the new events with the marks between them. No time in the
+// result is earlier than the argument time.
 func (w *opened) merged(marks []Event, time int64) []Event {
 	if n := len(w.events); n > 0 && w.timed && time == 0 {
 		marks = since(marks, w.events[0].Time)
@@ -202,7 +208,7 @@ func (w *opened) merged(marks []Event, time int64) []Event {
 	all := make([]Event, 0, len(w.events)+len(marks))
 	add := func(e Event) {
 		if w.timed {
-			time = max(time, e.Time) // as the first window that has it says, and never back
+			time = max(time, e.Time) // never earlier than the event before
 			e.Time = time
 		} else if e.Kind >= StepBegin {
 			e.Time, e.Absent = 0, NoTime
@@ -222,7 +228,8 @@ func (w *opened) merged(marks []Event, time int64) []Event {
 	return slices.Clip(all)
 }
 
-// since leaves out the marks from before a time, but for the step that went on then.
+// since leaves out the marks from before a time, except the begin of the step
+// that was running then.
 func since(marks []Event, time int64) []Event {
 	for len(marks) > 0 && marks[0].Time < time && (marks[0].Kind != StepBegin || len(marks) > 1 && marks[1].Time < time) {
 		marks = marks[1:]

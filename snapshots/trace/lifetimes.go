@@ -2,8 +2,9 @@ package trace
 
 import "math"
 
-// AllocationID names an allocation: 0 and up is the index of the event that
-// made it, -1 and down ([HeldID]) one that was held before recording began.
+// AllocationID names an allocation. An id of 0 and up is the index of the event
+// that made the allocation. An id of -1 and down ([HeldID]) is an allocation that
+// was held before recording began.
 type AllocationID int32
 
 // HeldID returns the id of entry k of [Lifetimes.Held].
@@ -23,19 +24,20 @@ type Held struct {
 	Note   NoteID
 	Close  int32 // the event that ended it, or Never
 	Stream StreamID
-	// FreeStack says that Stack is where it was freed: where it was made
-	// is not recorded.
+	// FreeStack says that Stack is where the allocation was freed. Where it was
+	// made is not recorded.
 	FreeStack bool
 }
 
-// Lifetimes replays a device's events forward and knows of every allocation
-// when it began and ended. It reads each event once; hand it the longer run
-// after more have come. It is owned by one goroutine; once it is no longer
-// advanced, any may read it.
+// Lifetimes replays a device's events forward and knows when every allocation
+// began and ended. It reads each event once; when more events have come, pass the
+// longer run to Advance. It is owned by one goroutine; once it is no longer
+// advanced, any goroutine may read it.
 //
-// The rules are those of a replay by address: an alloc opens its address; a
-// free_completed or free closes it; one that closes nothing was held before
-// recording began. An alloc over an open address ends the older allocation.
+// The rules are those of a replay by address. An alloc opens its address; a
+// free_completed or free closes it. If a free closes an address that is not open,
+// its allocation was held before recording began. An alloc over an open address
+// ends the older allocation.
 type Lifetimes struct {
 	Held   []Held
 	events Events
@@ -43,22 +45,23 @@ type Lifetimes struct {
 	open   addressTable
 	marks  []mark
 	since  int // events since the last mark
-	// asked holds, by address, the free_requested events whose free_completed
-	// did not follow at once and has not come yet; pending holds, by
-	// allocation, those whose free_completed came later.
+	// asked holds, by address, the free_requested events whose free_completed did
+	// not follow at once and has not come yet. pending holds, by allocation, the
+	// free_requested events whose free_completed came later.
 	asked   map[uint64]int32
 	pending map[AllocationID]int32
 	retags  map[AllocationID][]int32 // what each allocation was retagged by, ascending; nil for none
 	request int32                    // the last event if it was a free_requested, else -1
 	// displaced holds, by alloc event, the allocation that was open at its
-	// address; lost, by allocation, the first event that called it so.
+	// address. lost holds, by allocation, the first event that called it lost.
 	displaced map[int32]AllocationID
 	lost      map[AllocationID]int32
 	begun     bool // the base is known
 }
 
-// mark is a checkpoint: what was open before event at, the oldest first. What
-// is alive is looked at in this order, because then memory is read forward.
+// mark is a checkpoint: the allocations that were open before event at, the
+// oldest first. Code walks live allocations in this order because it then reads
+// memory forward.
 type mark struct {
 	at    int
 	alive []AllocationID
@@ -72,12 +75,12 @@ func NewLifetimes() *Lifetimes {
 // Events returns the events replayed so far.
 func (l *Lifetimes) Events() Events { return l.events }
 
-// Reused returns how many allocs opened an address that was still open, which
-// in a whole, untouched trace never happens.
+// Reused returns how many allocs opened an address that was still open. This
+// never happens in a whole trace that was not edited.
 func (l *Lifetimes) Reused() int { return len(l.displaced) }
 
-// Begin takes the state before the first event, for a device that knows it. Call
-// it before the first Advance; Finish has nothing to find out then.
+// Begin takes the state before the first event, if the device has it. Call it
+// before the first Advance. Finish then finds nothing more.
 func (l *Lifetimes) Begin(base *State) {
 	l.begun = true
 	l.Hold(l.unopened(base))
@@ -119,8 +122,9 @@ func (l *Lifetimes) step(i int32, e *Event) {
 	l.flushRequest()
 }
 
-// mark takes a checkpoint when the events since the last outnumber twice what
-// is alive, so that checkpoints never outgrow the events.
+// mark takes a checkpoint when the events since the last checkpoint are more than
+// twice as many as the live allocations, so that checkpoints never take more
+// memory than the events.
 func (l *Lifetimes) mark(i int) {
 	l.since++
 	if l.since < chunkSize || l.since < 2*l.open.count {
@@ -130,8 +134,8 @@ func (l *Lifetimes) mark(i int) {
 	l.marks = append(l.marks, mark{at: i, alive: l.openBefore(i)})
 }
 
-// openBefore returns what was made within the trace and is open before event
-// i, the next to be replayed.
+// openBefore returns the allocations that were made within the trace and are open
+// before event i, the next event to be replayed.
 func (l *Lifetimes) openBefore(i int) []AllocationID {
 	open := make([]AllocationID, 0, l.open.count)
 	l.aliveMade(i-1, func(id AllocationID) bool {
@@ -165,8 +169,8 @@ func (l *Lifetimes) closeAt(i int32, e *Event) {
 	l.end(id, i)
 }
 
-// end notes that event i ended the allocation, and keeps the request that came
-// earlier than right before it.
+// end notes that event i ended the allocation. It keeps the free_requested unless
+// that came right before event i.
 func (l *Lifetimes) end(id AllocationID, i int32) {
 	if k, held := id.Held(); held {
 		l.Held[k].Close = i
@@ -196,12 +200,13 @@ func (l *Lifetimes) flushRequest() {
 }
 
 // Finish adds the live blocks of the final state that no event mentioned: they
-// too were held from before. Call it after the last Advance, for a trace whose
-// final state is known; after another Advance it may be called again.
+// too were held from before. Call it after the last Advance if the trace's final
+// state is known. It may be called again after another Advance.
 func (l *Lifetimes) Finish(final *State) { l.Hold(l.Unmentioned(final)) }
 
-// Unmentioned and Hold are Finish in two parts. Unmentioned finds what Hold then adds,
-// and leaves alone what may be asked of lifetimes in between.
+// Unmentioned and Hold are the two parts of Finish. Unmentioned finds the blocks
+// that Hold then adds. Unmentioned changes no answer of the lifetimes, so they
+// may be read before Hold.
 func (l *Lifetimes) Unmentioned(final *State) []Held {
 	if l.begun {
 		return nil
@@ -209,10 +214,11 @@ func (l *Lifetimes) Unmentioned(final *State) []Held {
 	return l.unopened(final)
 }
 
-// Hold adds what Unmentioned found.
+// Hold adds the allocations that Unmentioned found.
 func (l *Lifetimes) Hold(found []Held) { l.Held = append(l.Held, found...) }
 
-// unopened returns the live blocks of a state that are not open, and opens them.
+// unopened returns the live blocks of a state whose addresses are not open, and
+// opens them.
 func (l *Lifetimes) unopened(state *State) []Held {
 	live := 0
 	for s := range state.Segments {
@@ -222,7 +228,7 @@ func (l *Lifetimes) unopened(state *State) []Held {
 			}
 		}
 	}
-	more := max(0, live-l.open.count) // where all that is open lives on, as it should
+	more := max(0, live-l.open.count) // if all open allocations live on, as they should
 	l.open.reserve(more)
 	found := make([]Held, 0, more)
 	for s := range state.Segments {
@@ -270,15 +276,16 @@ func (l *Lifetimes) Allocation(id AllocationID) Allocation {
 	return Allocation{id, e.Addr, e.Size, e.Stack, e.Note, e.Stream, int(id), l.Closed(int(id)), false}
 }
 
-// FreeRequested returns the event that asked for the allocation to be freed,
-// or its closing event when the two came together, or Never. Between the two
-// the allocation is pending free.
+// FreeRequested returns the event that asked to free the allocation, or its
+// closing event if the two came together, or Never. Between the two events the
+// allocation is pending free.
 func (l *Lifetimes) FreeRequested(id AllocationID) int {
 	a := l.Allocation(id)
 	return l.RequestedFree(&a)
 }
 
-// RequestedFree is FreeRequested for an allocation that was looked up already.
+// RequestedFree is FreeRequested for an allocation that the caller has already
+// looked up.
 func (l *Lifetimes) RequestedFree(a *Allocation) int {
 	if i, ok := l.pending[a.ID]; ok {
 		return int(i)
@@ -287,8 +294,8 @@ func (l *Lifetimes) RequestedFree(a *Allocation) int {
 		if i, ok := l.asked[a.Addr]; ok && int(i) > a.Open {
 			return int(i)
 		}
-		// The last event may be the first half of a pair, of which it is not known yet
-		// whether the other half follows at once.
+		// The last event may be the first half of a pair. Whether the other half
+		// follows at once is not known yet.
 		if i := l.request; i >= 0 && l.events.At(int(i)).Addr == a.Addr && int(i) > a.Open {
 			return int(i)
 		}
@@ -296,10 +303,10 @@ func (l *Lifetimes) RequestedFree(a *Allocation) int {
 	return a.Close
 }
 
-// Alive calls yield for every allocation that is alive right after event at;
-// −1 is before the first event. Held ones come first, then the others in the
-// order in which they were made. It stops when yield returns false. The cost is
-// that of replaying from the nearest checkpoint.
+// Alive calls yield for every allocation that is alive right after event at; −1
+// is before the first event. Held allocations come first, then the others in the
+// order in which they were made. Alive stops when yield returns false. It replays
+// the events from the nearest checkpoint.
 func (l *Lifetimes) Alive(at int, yield func(AllocationID) bool) {
 	for k := range l.Held {
 		if int(l.Held[k].Close) > at && !yield(HeldID(k)) {
@@ -324,7 +331,7 @@ func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 		peers := l.peer[from>>chunkShift][from&chunkMask:]
 		peers = peers[:min(len(peers), end-from)]
 		for i, peer := range peers {
-			if int(peer) > at && !yield(AllocationID(from+i)) { // only an alloc's lies ahead
+			if int(peer) > at && !yield(AllocationID(from+i)) { // only the peer of an alloc lies ahead
 				return
 			}
 		}

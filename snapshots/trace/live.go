@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Live is what is known of a running program beside its memory. Like a Trace it
-// never changes; its lists only grow from one to the next.
+// Live is what memtop knows of a running program beside its memory. Like a Trace
+// it never changes; from one Live to the next, its lists only grow.
 type Live struct {
 	PID         int
-	Host        string // the machine that it is on, as the viewer calls it; "" for the viewer's own
+	Host        string // the program's machine, as the viewer calls it; "" for the viewer's own
 	Command     string
 	User        string
 	Started     int64    // when the program began, microseconds since the epoch
-	Rank        *Rank    // its place among those of its job, nil for one that is alone
-	RehearsedOn string   // the GPU that is imitated for it: nothing is computed there; "" where none is
+	Rank        *Rank    // its place among the programs of its job, nil if it runs alone
+	RehearsedOn string   // the GPU that is imitated for it and computes nothing; "" for none
 	Connected   bool     // more is coming; otherwise Note says why not
-	Note        string   // of a connected program what a reader should know first, "" for nothing
+	Note        string   // if connected, what a reader should know first, "" for nothing
 	Options     []Option // what may be changed
 	Changes     []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges      []Gauge  // by time, ascending
@@ -26,27 +26,28 @@ type Live struct {
 	Dropped, DroppedSteps int64
 	// ProbeNS is what reporting has cost the program so far, in nanoseconds.
 	ProbeNS int64
-	Ended   *Ending // what its black box says of its end; nil for all other sources
+	Ended   *Ending // from its black box; nil for all other sources
 }
 
-// Ending is what a program's black box says of its end.
+// Ending is what a program's black box says about the program's end.
 type Ending struct {
 	Runs    bool   // it has not ended: the box is a running program's
-	Goodbye string // why it closed its box; "" for one that was killed or crashed
+	Goodbye string // why the program closed its box; "" if it was killed or crashed
 	Alive   int64  // when it last noted that it runs, microseconds since the epoch
 	Devices []LastEvent
 }
 
-// LastEvent is the last thing that happened on a device, and what memory added up to
-// then by the program's own sums.
+// LastEvent is the last event of a device, with the program's own sums of its
+// memory right after it.
 type LastEvent struct {
 	Device    int
 	Events    int64 // how many there were since the program was watched
 	Time      int64 // of the last, microseconds since the epoch; 0 for none
-	Requested int64 // bytes in use, as they were asked for
+	Requested int64 // bytes in use, as the program asked for them
 	Reserved  int64
-	// Lost is how many events the trace lacks between its state and the last one:
-	// the program was too quick for its box.
+	// Lost is how many events the trace lacks between its final state and the
+	// program's last event, because the program wrote faster than its box could
+	// keep.
 	Lost int64
 }
 
@@ -62,13 +63,14 @@ type Option struct {
 	Neutral bool `json:"neutral,omitempty"`
 }
 
-// IsAction reports whether a choice is something to be done once instead of a value that
-// holds: the value before it, and again after it, is none of the choices.
+// IsAction reports whether the option is an action that the program does once,
+// and not a value that holds. Before and after an action, the option's value is
+// none of its choices.
 func (o *Option) IsAction(before string) bool {
 	return !o.Free && len(o.Choices) > 0 && !slices.Contains(o.Choices, before)
 }
 
-// ChangeState is what has become of a change.
+// ChangeState is the state of a change.
 type ChangeState uint8
 
 // A change waits for the next step, holds since one, or was refused.
@@ -102,7 +104,7 @@ func (s *ChangeState) UnmarshalText(name []byte) error {
 	return fmt.Errorf("%.20q is not a state of a change", name)
 }
 
-// Change is a request for another value of a setting, and what became of it.
+// Change is a request for another value of a setting, with its result.
 type Change struct {
 	ID     int64       `json:"id"`      // counted from 1
 	Time   int64       `json:"time_us"` // when it was asked for, microseconds since the epoch
@@ -117,18 +119,18 @@ type Change struct {
 	Predicted *Prediction `json:"predicted,omitempty"`
 }
 
-// Prediction is by how much a change, of one setting or several, should move what
-// a step needs.
+// Prediction is the expected effect of a change, of one setting or several, on
+// the memory and the time of a step.
 type Prediction struct {
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	Activation    int64 `json:"activation_bytes"` // at the peak
 	StepTime      int64 `json:"step_time_ns"`     // nanoseconds
-	// Reserved is what an action does to reserved memory: how much more there is when its
-	// step has ended than at the step's highest moment. nil where that is not known, and
-	// of what is no action.
+	// Reserved is the effect of an action on reserved memory: the bytes reserved
+	// at the end of its step minus those at the step's highest moment. It is nil
+	// if that is not known, and if the change is not an action.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
-	// StepTimeKnown says that StepTime follows from times that were measured,
-	// StepTimeEstimated that it was worked out from what a step has to do.
+	// StepTimeKnown says that StepTime follows from measured times.
+	// StepTimeEstimated says that it was computed from the work of a step.
 	StepTimeKnown     bool `json:"step_time_known"`
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
@@ -143,21 +145,21 @@ type Headroom struct {
 	Samples  int   `json:"samples"`        // that run at a time now
 	Parts    int   `json:"parts"`          // that a batch runs in
 	Most     int   `json:"most_samples"`   // that fit, 0 when not even one does
-	// A step's peak is the fixed part and so much for each sample.
+	// A step's peak is the fixed part plus a part for each sample.
 	Fixed     int64 `json:"fixed_bytes"`
 	PerSample int64 `json:"sample_bytes"`
-	// The peaks are those of a run that begins so, with Samples at a time.
+	// The peaks of a run that begins with Samples samples at a time.
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	PeakReserved  int64 `json:"peak_reserved_bytes"`
 }
 
-// Gauge is one look at a device from outside of the program. What is not known
-// is -1.
+// Gauge is one look at a device from outside of the program. An unknown number is
+// -1.
 type Gauge struct {
 	Device int   `json:"device"`
 	Time   int64 `json:"time_us"` // microseconds since the epoch
-	// Bytes of the device: all there is, used by anybody, used by the program,
-	// and used by other programs.
+	// Bytes of the device: its whole memory, and the memory used by all programs,
+	// by this program, and by other programs.
 	Total       int64 `json:"device_total_bytes"`
 	Used        int64 `json:"device_used_bytes"`
 	Process     int64 `json:"process_bytes"`
@@ -167,9 +169,9 @@ type Gauge struct {
 	Power       int64 `json:"power_milliwatts"`
 }
 
-// Gap is a place in the events where some are missing. The events [From, To)
-// were made up to lead from the state before to the one after: they say what is
-// different, not how or when it came to be.
+// Gap is a place in the trace where events are missing. The events [From, To)
+// were made up to lead from the state before the gap to the state after it. They
+// say what changed, but not how or when.
 type Gap struct {
 	Device   int
 	From, To int

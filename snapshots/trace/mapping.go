@@ -2,8 +2,9 @@ package trace
 
 import "slices"
 
-// mapping is where a device has memory: its segments, found by their addresses. No
-// two of them overlap. Players, forwards and backwards, share what becomes of it.
+// mapping is the mapped memory of a device: its segments, found by their
+// addresses. No two segments overlap. The code that plays events forward and the
+// code that undoes them share this type.
 type mapping struct {
 	segments []stretch
 	empty    []int32 // entries of segments that may be used again
@@ -65,7 +66,8 @@ func (m *mapping) overlaps(addr uint64, size int64) bool {
 	return ok && m.segments[id].End() > addr
 }
 
-// put adds a segment without its blocks, and reports whether there was room.
+// put adds a segment without its blocks, and reports whether its addresses were
+// free.
 func (m *mapping) put(s Segment) bool {
 	if s.Size <= 0 || s.End() < s.Addr || m.overlaps(s.Addr, s.Size) {
 		return false
@@ -75,7 +77,7 @@ func (m *mapping) put(s Segment) bool {
 	return true
 }
 
-// putAll adds those of some segments that there is room for.
+// putAll adds each of the segments whose addresses are free.
 func (m *mapping) putAll(segments []Segment) {
 	m.segments = slices.Grow(m.segments, len(segments))
 	for _, s := range segments {
@@ -95,8 +97,8 @@ func (m *mapping) pick(addr uint64) (Segment, bool) {
 }
 
 // grow adds a range and joins it with the expandable segments that it touches,
-// since PyTorch reports a contiguous mapped range as one. Those know more of
-// themselves than the event of a range does.
+// because PyTorch reports a contiguous mapped range as one segment. The facts of
+// the old segments stay, because the event of a range has fewer.
 func (m *mapping) grow(s Segment) bool {
 	if s.Size <= 0 || s.End() < s.Addr || m.overlaps(s.Addr, s.Size) {
 		return false
@@ -116,8 +118,8 @@ func (m *mapping) grow(s Segment) bool {
 	return m.put(s)
 }
 
-// carve takes a range out of the segment that holds it, which may leave a piece on
-// either side. It returns that segment as it was.
+// carve removes a range from the segment that holds it. A piece of the segment
+// may stay on either side. carve returns the segment as it was.
 func (m *mapping) carve(addr uint64, size int64) (Segment, bool) {
 	s := m.segmentAt(addr)
 	if size <= 0 || s == nil || s.End()-addr < uint64(size) {

@@ -2,8 +2,8 @@ package trace
 
 import "slices"
 
-// memory is a device's at one moment: the blocks of every segment as a chain,
-// found by their addresses.
+// memory is a device's memory at one moment: the blocks of every segment form a
+// chain and are found by their addresses.
 type memory struct {
 	mapping
 	device int32
@@ -31,8 +31,8 @@ func newMemory(device int) memory { return memory{mapping: newMapping(), device:
 // used returns how many blocks there are.
 func (m *memory) used() int { return len(m.links) - len(m.unused) }
 
-// reserve makes room for n blocks more: of a large state, lists that grow leave more
-// behind than they become.
+// reserve makes room for n more blocks. With a large state, lists that grow step
+// by step leave more garbage than their final size.
 func (m *memory) reserve(n int) {
 	if n > 0 {
 		m.links = slices.Grow(m.links, n)
@@ -82,7 +82,7 @@ func (m *memory) find(addr uint64) (int32, bool) {
 	return int32(m.at.slots[at].id), true
 }
 
-// holder returns the block of a segment that holds an address of it.
+// holder returns the block of a segment that holds the address.
 func (m *memory) holder(s *stretch, addr uint64) int32 {
 	i, _ := m.holderWithin(s, addr, len(m.links))
 	return i
@@ -102,8 +102,8 @@ func (m *memory) holderWithin(s *stretch, addr uint64, most int) (int32, bool) {
 	return i, false
 }
 
-// inactive returns a free block. requested is what the program asked for when it
-// was last used, which PyTorch does not forget.
+// inactive returns a free block. requested is the size that the program asked for
+// when it last used the block. PyTorch keeps that size too.
 func inactive(addr uint64, size, requested int64) Block {
 	return Block{Addr: addr, Size: size, Requested: requested, Stack: EmptyStack, Given: gaveBlock}
 }
@@ -117,8 +117,8 @@ func (m *memory) cut(i int32, size int64) int32 {
 	return m.add(rest, i, b.next)
 }
 
-// join makes one block of free block i and its free neighbours, and returns it.
-// What block i remembers stays.
+// join joins free block i with its free neighbours, and returns the joined block.
+// It has the requested size that block i remembers.
 func (m *memory) join(i int32) int32 {
 	if p := m.links[i].prev; p != none && m.links[p].State == Inactive {
 		b := m.links[i].Block

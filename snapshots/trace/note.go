@@ -1,8 +1,8 @@
 package trace
 
-// Note is what some events know beyond the common fields. Equal notes have the
-// same number. Category, Layer, Role, Shape and DType are exact and come from
-// our own engine (Category also from torch.profiler).
+// Note holds what some events say beyond the common fields. Equal notes have the
+// same number. Category, Layer, Role, Shape and DType are exact and come from our
+// own engine (Category also from torch.profiler).
 type Note struct {
 	Action         StringID `json:"action,omitempty"` // its name, for kind Other
 	CompileContext StringID `json:"compile_context,omitempty"`
@@ -16,9 +16,9 @@ type Note struct {
 	Forward        ListID   `json:"forward,omitempty"` // forward-pass stack of a backward allocation, formatted lines
 }
 
-// NoteTexts are the names of a note's texts, as files spell them. All that copies,
-// sends, reads, writes or searches notes goes by this list and Texts, which have the
-// same order; the wire's protocol depends on it.
+// NoteTexts are the names of a note's texts, as files spell them. All code that
+// copies, sends, reads, writes or searches notes uses this list and Texts. Both
+// have the same order, and the wire's protocol depends on it.
 var NoteTexts = [...]string{
 	"action", "compile_context", "user_metadata", "category", "layer", "role", "shape", "dtype",
 }

@@ -1,9 +1,8 @@
 package trace
 
-// orderedIDs is a set of addresses in ascending order, each with a number: a
-// list of short sorted runs. Every operation costs a binary search and the
-// moving of at most one run, so that no file, however strange, makes a replay
-// quadratic.
+// orderedIDs is a set of addresses in ascending order, each with a number: a list
+// of short sorted runs. Every operation costs a binary search and moves at most
+// one run, so that no file can make a replay quadratic.
 type orderedIDs struct {
 	first []uint64 // the first address of each run
 	runs  []orderedRun
@@ -17,7 +16,8 @@ type orderedRun struct {
 
 const orderedRunLimit = 128
 
-// place is where an address is, or would be.
+// place is the position of an address, or the position where it would be
+// inserted.
 type place struct{ run, at int }
 
 // search returns where addr is or belongs, and whether it is there.
@@ -26,7 +26,7 @@ func (o *orderedIDs) search(addr uint64) (place, bool) {
 		return place{}, false
 	}
 	last := len(o.runs) - 1
-	if all := o.runs[last].addrs; addr > all[len(all)-1] { // as where a state is read in order
+	if all := o.runs[last].addrs; addr > all[len(all)-1] { // usual while a state is read in order
 		return place{last, len(all)}, false
 	}
 	low, high := 0, len(o.first)

@@ -2,19 +2,21 @@ package trace
 
 // # Playing forward
 //
-// The events of an allocator say which address was handed out and what was asked
-// for, not how large the block is or what became of the rest. The allocator's
-// rules do. A request takes the front of a free block, rounded as [Rounding]
-// says; the rest is cut off when it is worth keeping: 512 bytes and more in a
-// small pool or an expandable segment, more than 1 MiB in a large one, and
-// nothing of a block of max_split_size and more. A block that becomes free joins
-// its free neighbours. Free blocks remember what was last asked of them.
+// The events of an allocator have the address that it handed out and the
+// requested size. They do not say how large the block is, or what became of the
+// rest of the free block. The allocator's rules say it. A request, rounded as
+// [Rounding] says, takes the front of a free block. The allocator cuts the rest
+// off if it is worth keeping: 512 bytes and more in a small pool or an expandable
+// segment, more than 1 MiB in a large pool. It never cuts a block of
+// max_split_size and more. A block that becomes free joins its free neighbours. A
+// free block remembers the last size requested of it.
 //
-// Segments of 2 MiB belong to the small pool, all others to the large one;
-// expandable ones grow by 2 MiB in the small pool and by at least 10 MiB in the
-// large one. Their pool is in the event's note unless it is the default one.
+// Segments of 2 MiB belong to the small pool, all others to the large pool.
+// Expandable segments grow by 2 MiB in the small pool and by at least 10 MiB in
+// the large pool. The event's note names the memory pool unless it is the default
+// one.
 
-// rules are what playing needs to know beside the memory that it changes.
+// rules holds what the player must know, beside the memory that it changes.
 type rules struct {
 	rounding Rounding
 	names    typeNames
@@ -25,11 +27,12 @@ type rules struct {
 	most     int                 // of them
 }
 
-// mostSought bounds what an event costs that is not as PyTorch's allocator would
-// have it: in a segment of more blocks such events contradict the state.
+// mostSought bounds the cost of an event that PyTorch's allocator would not make.
+// If a segment has more blocks than this, such an event counts as contradicting
+// the state.
 const mostSought = 1 << 14
 
-// What may be wrong with an event.
+// Reasons why an event contradicts the memory.
 const (
 	noBlock    = "no block begins there"
 	notFree    = "the block there is not free"
@@ -43,8 +46,9 @@ const (
 	inUse      = "some of it is in use"
 )
 
-// play changes the memory as the event says. It returns what contradicts the
-// event, "" for nothing; then the memory stays as it is.
+// play changes the memory as the event says. If the event contradicts the memory,
+// play leaves the memory as it is and returns the reason; otherwise it returns
+// "".
 func (r *rules) play(m *memory, e *Event) string {
 	switch e.Kind {
 	case Alloc:
@@ -68,9 +72,9 @@ func (r *rules) play(m *memory, e *Event) string {
 	}
 }
 
-// replay plays events of a log from number from on. Those that bridge the gaps
-// were made up. What contradicts the memory is passed over; the others are handed
-// to played, which may be nil, once they have happened.
+// replay plays the events of a log, from event from on. Events within the gaps
+// were made up. replay skips events that contradict the memory. After each other
+// event it calls played, which may be nil.
 func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played func(i int, e *Event)) {
 	for i := from; i < events.Len(); {
 		span := events.Span(i)
@@ -125,7 +129,7 @@ func (r *rules) playAlloc(m *memory, e *Event) string {
 	return ""
 }
 
-// allocated returns the block of so many bytes that an event handed out.
+// allocated returns the block of size bytes that an event handed out.
 func (r *rules) allocated(e *Event, size int64) Block {
 	return Block{
 		Addr: e.Addr, Size: size, Requested: e.Size, Stack: max(e.Stack, EmptyStack), Note: r.note(e.Note),
@@ -133,10 +137,11 @@ func (r *rules) allocated(e *Event, size int64) Block {
 	}
 }
 
-// within returns a free block that begins at an address where none did. PyTorch's
-// allocator takes the front of a free block and at times keeps its rest; one that
-// hands out memory from the middle, or the rest of a block that would have kept
-// it, has other rules, and its events say where the blocks really are.
+// within cuts a block so that a free block begins at an address where none did,
+// and returns it. PyTorch's allocator takes the front of a free block, and at
+// times the rest stays on the allocated block. Another allocator may hand out
+// memory from the middle of a free block, or such a rest. Its rules are not
+// known, but its events say where the blocks really are.
 func (r *rules) within(m *memory, addr uint64) (int32, bool) {
 	s := m.segmentAt(addr)
 	if s == nil || r.linked >= r.most-1 {

@@ -12,7 +12,7 @@ func (r *rules) newSegment(m *memory, e *Event, expandable bool) Segment {
 	return s
 }
 
-// fresh returns what contradicts memory coming to that range.
+// fresh returns why no new memory can come to the event's range, "" if it can.
 func (r *rules) fresh(m *memory, e *Event) string {
 	switch {
 	case e.Size <= 0 || e.Addr+uint64(e.Size) < e.Addr:
@@ -50,7 +50,7 @@ func (r *rules) playSegmentFree(m *memory, e *Event) string {
 	return ""
 }
 
-// playMap puts memory behind a range, which joins the segments it touches.
+// playMap maps memory to a range and joins it with the segments that it touches.
 func (r *rules) playMap(m *memory, e *Event) string {
 	if reason := r.fresh(m, e); reason != "" {
 		return reason
@@ -67,7 +67,7 @@ func (r *rules) playMap(m *memory, e *Event) string {
 		s.Size = size
 		m.removeSegment(addr)
 	case before != nil:
-		s.Stack = before.Stack // of the range of addresses that both are in
+		s.Stack = before.Stack // of the range of addresses that contains both
 	case after != nil:
 		s.Stack = after.Stack
 	}
@@ -110,8 +110,8 @@ func (m *memory) tail(s *stretch) int32 {
 	return i
 }
 
-// playUnmap takes the memory of a range inside a free block away, which may
-// leave a piece of its segment on either side.
+// playUnmap removes the memory of a range inside a free block. A piece of the
+// segment may stay on either side.
 func (r *rules) playUnmap(m *memory, e *Event) string {
 	s := m.segmentAt(e.Addr)
 	if s == nil || !s.Expandable || e.Size <= 0 || uint64(e.Size) > s.End()-e.Addr {
@@ -137,8 +137,8 @@ func (r *rules) playUnmap(m *memory, e *Event) string {
 	return ""
 }
 
-// keepBefore adds what is left of a segment before the address from, where block
-// gone began at began.
+// keepBefore adds the part of a segment that is left before the address from. The
+// block gone held that address and began at began.
 func (m *memory) keepBefore(whole *Segment, head, gone, prev int32, from, began uint64) {
 	if prev != none {
 		m.links[prev].next = none
@@ -157,8 +157,9 @@ func (m *memory) keepBefore(whole *Segment, head, gone, prev int32, from, began 
 	m.addSegment(part(*whole, whole.Addr, from), head)
 }
 
-// keepAfter adds what is left of a segment from the address to on, where the
-// block reached up to ended and next follows.
+// keepAfter adds the part of a segment that is left from the address to on. The
+// block that held that address reached up to ended, and the block next follows
+// it.
 func (m *memory) keepAfter(whole *Segment, next int32, to, ended uint64) {
 	if next != none {
 		m.links[next].prev = none

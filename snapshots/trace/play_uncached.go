@@ -2,12 +2,12 @@ package trace
 
 // # Without a caching allocator
 //
-// Some devices have no caching allocator: the setting "allocator" is "none". There
-// is no rounding, and nothing is cached. Each allocation is a segment of its own,
-// exactly as large as what was asked for, which its alloc brings and its free takes
-// away; no events tell of segments.
+// Some devices have no caching allocator: the setting "allocator" is "none". Such
+// a device rounds no sizes and caches no memory. Each allocation is a segment of
+// its own, exactly as large as the request: its alloc adds the segment and its
+// free removes it. There are no segment events.
 
-// playWhole brings a segment that is one block.
+// playWhole adds a segment that is one block.
 func (r *rules) playWhole(m *memory, e *Event) string {
 	if reason := r.fresh(m, e); reason != "" {
 		return reason
@@ -25,7 +25,7 @@ func (m *memory) giveBack(i int32) {
 	}
 }
 
-// undoWhole takes the segment away again that an alloc brought.
+// undoWhole removes the segment that an alloc added.
 func (r *Rewinder) undoWhole(e *Event) {
 	if s := r.segmentAt(e.Addr); s != nil && s.Addr == e.Addr && s.Size == e.Size {
 		r.removeSegment(e.Addr)

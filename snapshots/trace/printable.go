@@ -12,14 +12,15 @@ import (
 // # Printable
 //
 // A trace's strings come from a file or a peer. They may hold escape sequences,
-// characters that turn the direction of what follows or that take no room, and
-// bytes that are no text at all. What a terminal or an editor would obey or hide
-// never leaves the program: in text the replacement character stands for it, in
-// JSON its escape, which a reader takes for the same string.
+// characters that change the writing direction or take no room, and bytes that
+// are no text at all. A terminal or an editor would obey or hide such characters,
+// so they never leave the program. In text, memtop writes the replacement
+// character instead. In JSON it writes the character's escape, so that a reader
+// gets the same string.
 //
-// Text that is measured or cut is made printable before, by [Printable]. All
-// else is made so where it leaves, by [PrintableText] and [PrintableJSON], so
-// that whoever prints cannot forget it.
+// Code that measures or cuts text makes it printable first, with [Printable]. The
+// writers of [PrintableText] and [PrintableJSON] make all other text printable on
+// its way out, so that code that prints cannot forget it.
 
 // Printable returns s safe to show on a terminal: every character that is not
 // printable, newlines and tabs among them, and every byte that is not UTF-8
@@ -31,8 +32,8 @@ func Printable(s string) string {
 	return strings.Map(func(r rune) rune { return shown(r, false) }, s)
 }
 
-// PrintableLines is Printable, but newlines and tabs stay: for text that is laid
-// out already.
+// PrintableLines is like Printable, but keeps newlines and tabs, for text that is
+// already laid out.
 func PrintableLines(s string) string {
 	if clean(s, true) {
 		return s
@@ -40,7 +41,7 @@ func PrintableLines(s string) string {
 	return strings.Map(func(r rune) rune { return shown(r, true) }, s)
 }
 
-// shown returns r, or what is shown in its place.
+// shown returns r, or the character that is shown in its place.
 func shown(r rune, lines bool) rune {
 	if unicode.IsPrint(r) || lines && (r == '\n' || r == '\t') {
 		return r
@@ -48,8 +49,8 @@ func shown(r rune, lines bool) rune {
 	return utf8.RuneError
 }
 
-// Shorten returns text, or where it has more than most bytes its beginning with
-// an ellipsis. No character is cut in two.
+// Shorten returns text. If text has more than most bytes, it returns the
+// beginning with an ellipsis. It cuts no character in two.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -57,7 +58,7 @@ func Shorten(text string, most int) string {
 	return text[:boundary(text, most)] + "…"
 }
 
-// ShortenPath is Shorten, but the end is what stays.
+// ShortenPath is like Shorten, but keeps the end of the text.
 func ShortenPath(path string, most int) string {
 	if len(path) <= most {
 		return path
@@ -65,7 +66,7 @@ func ShortenPath(path string, most int) string {
 	return "…" + path[boundary(path, len(path)-most):]
 }
 
-// boundary returns the place of the character that is at a byte.
+// boundary returns the index of the first byte of the character at index at.
 func boundary(text string, at int) int {
 	for back := 0; back < utf8.UTFMax && at > 0 && !utf8.RuneStart(text[at]); back++ {
 		at--
@@ -83,17 +84,17 @@ func clean[T string | []byte](s T, lines bool) bool {
 	return true
 }
 
-// PrintableText returns a writer to w that makes text printable as
-// PrintableLines does, wherever it is cut in pieces. Of a character that never
-// ends nothing is written. The writer is owned by one goroutine, and keeps
-// nothing of what it is given.
+// PrintableText returns a writer to w that makes text printable as PrintableLines
+// does, even if a Write ends within a character. It writes nothing for a
+// character that is never completed. The writer is owned by one goroutine, and
+// does not keep the slices that it gets.
 func PrintableText(w io.Writer) io.Writer {
 	return &printableWriter{w: w, replace: func(to []byte, _ rune) []byte { return utf8.AppendRune(to, utf8.RuneError) }}
 }
 
-// PrintableJSON returns a writer to w that escapes what is not printable in
-// JSON. Such characters can only be within strings, so JSON stays what it was.
-// Else it is like PrintableText.
+// PrintableJSON returns a writer to w that escapes characters in JSON that are
+// not printable. Such characters can only be within strings, so the JSON keeps
+// its meaning. Otherwise the writer is like that of PrintableText.
 func PrintableJSON(w io.Writer) io.Writer {
 	return &printableWriter{w: w, replace: escapeJSON}
 }

@@ -2,7 +2,7 @@ package trace
 
 import "fmt"
 
-// Problem is one thing in a trace that contradicts the rest of it.
+// Problem is one contradiction within a trace.
 type Problem struct {
 	Device int
 	Event  int // the number of events when it is about the final state
@@ -14,16 +14,16 @@ func (p Problem) String() string {
 	return fmt.Sprintf("device %d, event %d: %s", p.Device, p.Event, p.Reason)
 }
 
-// Problems is a list of problems that stays small however bad the trace is.
+// Problems is a list of problems of limited length, and a count of all.
 type Problems struct {
-	First []Problem // those met first, at most [ProblemsKept]
-	Count int       // of all that were met
+	First []Problem // the first ones, at most [ProblemsKept]
+	Count int       // of all problems
 }
 
-// ProblemsKept is how many problems are kept in full.
+// ProblemsKept is how many problems a list keeps in full.
 const ProblemsKept = 100
 
-// Add notes a problem. The text is made only for those that are kept.
+// Add notes a problem. It makes the text only if the list keeps the problem.
 func (p *Problems) Add(device, event int, format string, values ...any) {
 	p.Count++
 	if len(p.First) < ProblemsKept {

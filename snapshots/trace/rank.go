@@ -1,22 +1,23 @@
 package trace
 
-// Rank is the place of a program among those that one launcher started together, as
-// mpirun, torchrun and srun do.
+// Rank is the place of a program among the programs that one launcher, such as
+// mpirun, torchrun or srun, started together.
 type Rank struct {
-	// Job is the same text in all programs that belong together, on all machines, and
-	// another one in every other job; "" where the launcher gives no such name.
+	// Job is the same text in all programs of a job, on all machines, and a
+	// different text in every other job; "" if the launcher gives no such name.
 	Job      string `json:"job,omitempty"`
 	Rank     int    `json:"rank"`  // from 0 on
 	World    int    `json:"world"` // how many there are
-	Local    int    `json:"local"` // the number among those of one machine
+	Local    int    `json:"local"` // the number among the programs of one machine
 	Launcher string `json:"launcher,omitempty"`
-	// Together says that the programs agree on settings by themselves: a change that
-	// one is asked for is made in all of them, at the same step, or in none.
+	// Together says that the programs agree on settings by themselves. If a user
+	// asks one program for a change, all of them make it at the same step, or
+	// none does.
 	Together bool `json:"together,omitempty"`
 }
 
-// maxWorld is how many programs one job may have, so that what a program says of
-// itself cannot make a reader take memory for more.
+// maxWorld is how many programs one job may have. It bounds the memory that a
+// reader takes for the number that a program claims.
 const maxWorld = 1 << 20
 
 // Valid reports whether the numbers make sense.
@@ -24,7 +25,7 @@ func (r *Rank) Valid() bool {
 	return r.Rank >= 0 && r.Local >= 0 && r.Rank < r.World && r.Local < r.World && r.World <= maxWorld
 }
 
-// Printable returns the same rank with texts that can be shown.
+// Printable returns the same rank with printable texts.
 func (r *Rank) Printable() *Rank {
 	if r == nil {
 		return nil

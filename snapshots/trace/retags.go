@@ -2,11 +2,11 @@ package trace
 
 import "sort"
 
-// # What an allocation is for may change
+// # The purpose of an allocation may change
 //
-// Our own engine tags memory when it is allocated and again when it finds out
-// more: a result that backward needs becomes an activation. A retag names the
-// address; its note replaces the allocation's from then on.
+// Our own engine tags memory when it is allocated, and again when the engine
+// learns more: if backward needs a result, the result becomes an activation. A
+// retag event has the address; from then on its note replaces the allocation's.
 
 // retagAt notes that event i says what the allocation at its address is for.
 func (l *Lifetimes) retagAt(i int32, e *Event) {
@@ -23,8 +23,8 @@ func (l *Lifetimes) retagAt(i int32, e *Event) {
 	l.retags[id] = append(l.retags[id], i)
 }
 
-// NoteAt returns the note that an allocation has right after event at, of one that
-// was made with a note.
+// NoteAt returns the note that an allocation has right after event at. The
+// argument made is the note that it was made with.
 func (l *Lifetimes) NoteAt(id AllocationID, at int, made NoteID) NoteID {
 	if len(l.retags) == 0 {
 		return made
@@ -48,7 +48,7 @@ func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 	return a
 }
 
-// lostAt notes that the program can reach the allocation at an address no more.
+// lostAt notes that the program can no longer reach the allocation at an address.
 func (l *Lifetimes) lostAt(i int32, e *Event) {
 	l.setPeer(i, int32(NoAllocation))
 	slot, ok := l.open.find(e.Addr)
@@ -65,8 +65,8 @@ func (l *Lifetimes) lostAt(i int32, e *Event) {
 	}
 }
 
-// Lost returns the event from which on the program can reach the allocation no
-// more, or Never.
+// Lost returns the event since which the program can no longer reach the
+// allocation, or Never.
 func (l *Lifetimes) Lost(id AllocationID) int {
 	if i, ok := l.lost[id]; ok {
 		return int(i)

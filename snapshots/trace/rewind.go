@@ -1,24 +1,24 @@
 package trace
 
 // Rewind undoes all events of device d of t and returns the state before the
-// first one. Problems are listed newest event first. A whole file that
-// was not edited has none; on others the state is the best that can be known.
+// first one. The problems of the newest events come first. A whole file that was
+// not edited has none. For other files, the state is the best that can be known.
 func Rewind(t *Trace, d *Device) (State, Problems) {
 	r := NewRewinder(t, d)
 	r.To(-1)
 	return r.State(), r.Problems()
 }
 
-// Rewinder walks a device's events backwards from its final state, undoing
-// each: an alloc takes its block away, a free_completed brings the block back
-// as pending free, a free_requested makes that allocated, and likewise for
-// segments. It is owned by one goroutine.
+// Rewinder walks a device's events backwards from its final state and undoes
+// each. Undoing an alloc removes its block, undoing a free_completed restores the
+// block as pending free, and undoing a free_requested makes the block allocated
+// again. Segment events are undone likewise. A Rewinder is owned by one
+// goroutine.
 //
-// A block that was freed comes back with the stack and the note of the event
-// that freed it, because that is all that is recorded at this point; who
-// needs those of its making looks them up in [Lifetimes]. Its real size is
-// worked out from the allocator's rules, see "Sizes of blocks" in
-// rewind_state.go.
+// A freed block comes back with the stack and the note of the event that freed
+// it, because the trace has no others at this point. [Lifetimes] has the stack
+// and the note of the allocation. The block's real size is computed from the
+// allocator's rules, see "Sizes of blocks" in rewind_state.go.
 type Rewinder struct {
 	segmentRewinder
 	device   *Device
@@ -27,7 +27,7 @@ type Rewinder struct {
 	blocks   []Block
 	unused   []int32 // entries of blocks that may be used again
 	problems Problems
-	back     int32 // the block that came back last, or -1: usually the one asked for next
+	back     int32 // the block that came back last, or -1; the next event is usually about it
 	rounding Rounding
 }
 
@@ -54,7 +54,7 @@ func NewRewinder(t *Trace, d *Device) *Rewinder {
 // At returns the event that has just happened, −1 before the first.
 func (r *Rewinder) At() int { return r.at }
 
-// Problems returns what has been met so far.
+// Problems returns the problems met so far.
 func (r *Rewinder) Problems() Problems { return r.problems }
 
 // To undoes events until the state is the one right after event at. It cannot
@@ -122,9 +122,9 @@ func (r *Rewinder) undoAlloc(e *Event) {
 	r.learn(e.Addr)
 }
 
-// learn finds out how large the block before an address is, where one was allocated
-// that is being undone: it took the front of a free block, and in front of that is
-// none but the end of a live one.
+// learn finds the size of the block before addr, the address of an allocation
+// that is being undone. That allocation took the front of a free block, and
+// directly before a free block is the end of a live block.
 func (r *Rewinder) learn(addr uint64) {
 	id, ok := r.live.floor(addr)
 	if !ok {

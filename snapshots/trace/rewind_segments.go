@@ -14,9 +14,8 @@ func newSegmentRewinder(t *Trace, d *Device) segmentRewinder {
 	return segmentRewinder{mapping: newMapping(), tables: t.Tables, names: findTypeNames(t), device: int32(d.ID)}
 }
 
-// undo takes a segment event back. It returns the segment that the event was
-// about, with all that is known of it, and what contradicts the event, "" for
-// nothing.
+// undo undoes a segment event. It returns the event's segment with all that is
+// known of it, and the reason if the state contradicts the event, otherwise "".
 func (r *segmentRewinder) undo(e *Event) (was Segment, reason string) {
 	ok := true
 	switch e.Kind {

@@ -2,9 +2,9 @@ package trace
 
 // # Sizes of blocks
 //
-// A free event has the bytes that the program had asked for, not those of the
-// block. [Rounding] has the rules: the rest behind a block that the allocator does
-// not cut off belongs to it.
+// A free event has the bytes that the program had asked for, not the size of the
+// block. [Rounding] has the rules for that size: if the allocator does not cut
+// off the rest behind a block, the rest belongs to the block.
 
 // typeNames are the interned names of the segment types, absent when the
 // trace never uses them.
@@ -23,7 +23,7 @@ func findTypeNames(t *Trace) typeNames {
 	return names
 }
 
-// of returns the type of a segment of that size which is not expandable.
+// of returns the type of a segment of that size that is not expandable.
 func (n typeNames) of(size int64) StringID {
 	if size == SmallSegment {
 		return n.small
@@ -54,8 +54,8 @@ func (r *Rewinder) State() State {
 	return state
 }
 
-// cutIntoBlocks returns the blocks of s. Live blocks that overlap, which only
-// a damaged trace has, are shortened.
+// cutIntoBlocks returns the blocks of s. It shortens live blocks that overlap;
+// only a damaged trace has such blocks.
 func (r *Rewinder) cutIntoBlocks(s *Segment) []Block {
 	var live []Block
 	r.live.from(s.Addr, func(addr uint64, id int32) bool {

@@ -13,16 +13,16 @@ const (
 	SmallSegment = 2 << 20 // a segment of the small pool
 )
 
-// Rounding is what an allocator's settings say about the sizes of blocks. A
-// trace has what was asked for, not what was handed out: PyTorch rounds a
-// request up to 512 bytes or, when its settings say so, to the next of some
-// divisions of a power of two. In a large pool it also gives away the rest of a
-// free block when that is at most 1 MiB.
+// Rounding holds the rules that an allocator's settings give for the sizes of
+// blocks. A trace has the requested sizes, not the sizes of the blocks. PyTorch
+// rounds a request up to a multiple of 512 bytes or, if its settings say so, to
+// one of some divisions of a power of two. In a large pool, a block also gets the
+// rest of the free block if that rest is at most 1 MiB.
 type Rounding struct {
-	// MaxSplit is the size from which on blocks are never cut, 0 when there is
-	// no limit.
+	// MaxSplit is a limit: blocks of this size or larger are never cut. 0 is no
+	// limit.
 	MaxSplit int64
-	// Expandable says that new segments are expandable, and then large blocks
+	// Expandable says that new segments are expandable. In those, large blocks
 	// are cut like small ones.
 	Expandable bool
 	// Uncached says that there is no caching allocator, see "Without a caching
@@ -74,7 +74,7 @@ func (r *Rounding) setDivisions(value any) {
 	}
 }
 
-// Round returns the bytes of the block that serves a request of n bytes, but for
+// Round returns the bytes of the block that serves a request of n bytes, without
 // a rest that is too small to be cut off.
 func (r *Rounding) Round(n int64) int64 {
 	switch {
@@ -83,7 +83,7 @@ func (r *Rounding) Round(n int64) int64 {
 	case n < MinBlock:
 		return MinBlock
 	case n > math.MaxInt64/4:
-		return n // nonsense, which must not overflow
+		return n // a damaged trace; the sum must not overflow
 	}
 	exponent := bits.Len64(uint64(n)) - 1
 	d := r.divisions[max(0, min(exponent-20, len(r.divisions)-1))]
@@ -105,8 +105,8 @@ func roundPower2(n, divisions int64, exponent int) int64 {
 	return (n + step - 1) / step * step
 }
 
-// Cuts reports whether a free block gives back its rest when it serves a request
-// of rounded bytes.
+// Cuts reports whether the allocator cuts off the rest of a free block that
+// serves a request of rounded bytes.
 func (r *Rounding) Cuts(small, expandable bool, rounded, rest int64) bool {
 	if small || expandable || r.Expandable {
 		return rest >= MinBlock

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// SegmentHistory is what a device had reserved at any moment of its trace. The
-// events do not say a segment's pool or class, so undoing them from the final
-// state keeps what that state knows of each, for the way forward. It is immutable,
-// and any goroutine may read it.
+// SegmentHistory has the segments of a device at any moment of its trace. The
+// events do not have a segment's pool or class, but the final state does. So the
+// history first undoes the events from the final state, keeps each segment's pool
+// and class, and then replays the events forward with them. It is immutable, and
+// any goroutine may read it.
 type SegmentHistory struct {
 	events  Events
 	changes []int32       // the events that are about segments
@@ -17,14 +18,14 @@ type SegmentHistory struct {
 	faults  int
 }
 
-// segmentMark is what was reserved after the first so many changes.
+// segmentMark is a checkpoint: the segments after a number of changes.
 type segmentMark struct {
 	changes  int
 	segments []Segment
 }
 
-// NewSegmentHistory replays the changes, which are the numbers of the events of a
-// device's trace that are about segments, ascending.
+// NewSegmentHistory replays the segment events of a device's trace. The argument
+// changes has their numbers, ascending.
 func NewSegmentHistory(t *Trace, d *Device, changes []int32) *SegmentHistory {
 	h := &SegmentHistory{events: d.Events, changes: changes, known: make([]Segment, len(changes))}
 	past := newSegmentRewinder(t, d)
@@ -71,7 +72,7 @@ func (h *SegmentHistory) redo(now *mapping, k int) (ok bool) {
 }
 
 // At returns the segments right after an event, in order of address and without
-// their blocks. The cost is that of replaying from the nearest checkpoint.
+// their blocks. It replays the changes from the nearest checkpoint.
 func (h *SegmentHistory) At(event int) []Segment {
 	done, _ := slices.BinarySearch(h.changes, int32(event)+1)
 	m, _ := slices.BinarySearchFunc(h.marks, done+1, func(m segmentMark, k int) int { return cmp.Compare(m.changes, k) })
@@ -90,6 +91,6 @@ func (h *SegmentHistory) At(event int) []Segment {
 // Changes returns the events that are about segments.
 func (h *SegmentHistory) Changes() []int32 { return h.changes }
 
-// Faults returns how many of the changes, undone and done again, did not fit what
-// was known of the segments; none do in a whole trace that was not edited.
+// Faults returns how many changes contradicted the segments when they were undone
+// or done again. A whole trace that was not edited has none.
 func (h *SegmentHistory) Faults() int { return h.faults }

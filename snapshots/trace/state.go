@@ -1,9 +1,9 @@
 package trace
 
-// BlockState is what a block is being used for.
+// BlockState says whether a block is in use.
 type BlockState uint8
 
-// The states of a block. Pending free means freed by the program while
+// The states of a block. Pending free means that the program freed the block, but
 // another stream may still use it.
 const (
 	Inactive BlockState = iota
@@ -22,7 +22,8 @@ func (s BlockState) String() string {
 	return "unknown"
 }
 
-// Live reports whether the block holds memory that cannot be handed out.
+// Live reports whether the block is in use or pending free, so that the allocator
+// cannot hand its memory out.
 func (s BlockState) Live() bool { return s == Allocated || s == PendingFree }
 
 // Given says which optional fields of a segment or block its writer gave.
@@ -51,14 +52,15 @@ type Block struct {
 	Requested int64 // bytes the program asked for; stale on inactive blocks
 	Stack     StackID
 	Note      NoteID
-	StateText StringID // as written, where State does not say it
+	StateText StringID // as written, if State cannot say it
 	State     BlockState
 	Given     Given
 	History   []Tenant // PyTorch 1.13 and 2.0 only; the first is the latest
 }
 
-// LiveRequested returns the requested bytes of a live block: the writer's
-// word, or the history's, or else its size; 0 for one that is not live.
+// LiveRequested returns the requested bytes of a live block: as the writer gave
+// them, else as the block's history has them, else the block's size. It returns 0
+// if the block is not live.
 func (b *Block) LiveRequested() int64 {
 	switch {
 	case !b.State.Live():
@@ -80,7 +82,8 @@ func (b *Block) LiveStack() StackID {
 	return b.Stack
 }
 
-// Tenant is one entry of an old block's history: who had this address.
+// Tenant is one entry of a block's history in old files: an allocation that had
+// this address.
 type Tenant struct {
 	Addr      uint64
 	Requested int64
@@ -107,8 +110,8 @@ type Segment struct {
 // End returns the address after the segment's last byte.
 func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
 
-// State is the allocator's memory at one moment: its segments in ascending
-// order of address.
+// State is the allocator's memory at one moment: its segments in ascending order
+// of their addresses.
 type State struct {
 	Segments []Segment
 }

@@ -1,8 +1,8 @@
 package trace
 
-// Step is what a program reported of a training step when the step ended. Its
-// slices are shared between steps and must not be changed. The names for JSON,
-// here and below, are those of the probe's protocol.
+// Step is a program's report of a training step, made when the step ended. Steps
+// share their slices, which must not be changed. The JSON names, here and below,
+// are those of the probe's protocol.
 type Step struct {
 	Number   int64   `json:"step"`        // counted from 1
 	Time     int64   `json:"time_us"`     // of its end, microseconds since the epoch
@@ -13,29 +13,30 @@ type Step struct {
 	Skipped  bool    `json:"skipped"`     // gradients overflowed, and nothing was changed
 	Device   int     `json:"device"`      // whose memory the following is about
 	// Bytes of blocks handed out and of segments, right after the step, and the
-	// most at any moment within it.
+	// highest values at any moment within it.
 	Allocated     int64 `json:"allocated_bytes"`
 	Reserved      int64 `json:"reserved_bytes"`
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	PeakReserved  int64 `json:"peak_reserved_bytes"`
-	// Categories is what was requested for each purpose right after the step,
-	// AtPeak the same when most was allocated.
+	// Categories has the requested bytes of each category right after the step.
+	// AtPeak has them at the moment when most was allocated.
 	Categories []Amount `json:"categories"`
 	AtPeak     []Amount `json:"categories_at_peak"`
-	// Host is what was requested of the host's memory for each purpose, when that
-	// was most: what the program keeps there instead of on the device.
+	// Host has the requested bytes of host memory for each category, at the
+	// moment when their sum was largest. The program keeps this data in host
+	// memory instead of on the device.
 	Host     []Amount `json:"host_bytes,omitempty"`
 	Settings []Value  `json:"settings"`         // that the step used, ordered by key
-	Layers   []Layer  `json:"layers,omitempty"` // in the order they ran; nil where they were not measured
+	Layers   []Layer  `json:"layers,omitempty"` // in the order they ran; nil if they were not measured
 	// ProbeNS is what reporting cost the program in this step, in nanoseconds.
 	ProbeNS int64 `json:"probe_ns"`
 }
 
-// Measured reports whether the program looked at its memory in this step. One that
-// looks at some steps only says of the others that they were.
+// Measured reports whether the program measured its memory in this step. A
+// program that measures only some steps reports the others without memory.
 func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
 
-// LastStep returns the last step of a device, nil when there is none.
+// LastStep returns the last step of a device, nil if there is none.
 func (t *Trace) LastStep(device int) *Step {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		if s := &t.Steps[i]; s.Device == device {
@@ -45,8 +46,8 @@ func (t *Trace) LastStep(device int) *Step {
 	return nil
 }
 
-// LastMeasured returns the last step of a device whose memory was measured, nil when
-// there is none.
+// LastMeasured returns the last step of a device in which the program measured
+// its memory, nil if there is none.
 func (t *Trace) LastMeasured(device int) *Step {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		if s := &t.Steps[i]; s.Device == device && s.Measured() {
@@ -68,8 +69,8 @@ type Value struct {
 	Value string `json:"value"`
 }
 
-// Layer is what one layer of a model did in one step. Bytes are requested
-// bytes.
+// Layer has the memory and the times of one layer of a model in one step. Bytes
+// are requested bytes.
 type Layer struct {
 	Name           string `json:"name"`                      // path from the model; "" is the model itself
 	Class          string `json:"class"`                     // such as "Linear"
@@ -77,10 +78,11 @@ type Layer struct {
 	DType          string `json:"dtype"`                     // such as "bf16"
 	ParameterBytes int64  `json:"parameter_bytes,omitempty"` // its own, not its children's
 	OutputBytes    int64  `json:"output_bytes"`
-	// SavedBytes were kept for the backward pass by the layer's own operations,
-	// its children's not counted: all layers' add up to the activations.
+	// SavedBytes are the bytes that the layer's own operations kept for the
+	// backward pass. Those of its children are not counted, so the sum over all
+	// layers is the activations.
 	SavedBytes         int64 `json:"saved_bytes,omitempty"`
-	TransientPeakBytes int64 `json:"transient_peak_bytes,omitempty"` // how far memory rose above what was left when it was done
+	TransientPeakBytes int64 `json:"transient_peak_bytes,omitempty"` // by how much memory at the layer's peak exceeded memory when the layer ended
 	// Times are of all calls, children included.
 	ForwardNS    int64 `json:"forward_ns"`
 	BackwardNS   int64 `json:"backward_ns"`

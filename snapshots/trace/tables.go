@@ -20,8 +20,8 @@ type StackID uint32
 // NoteID numbers a note; 0 notes nothing.
 type NoteID uint32
 
-// StreamID numbers a stream; 0 is the default stream, which also stands for those
-// beyond the largest number.
+// StreamID numbers a stream; 0 is the default stream. If there are more streams
+// than numbers, 0 stands for the others too.
 type StreamID uint16
 
 // PoolID numbers a memory pool; 0 is absent.
@@ -92,9 +92,10 @@ func (t *Tables) Stack(id StackID) []FrameID {
 // Stream returns the stream's handle as its writer knew it.
 func (t *Tables) Stream(id StreamID) uint64 { return t.Streams[id] }
 
-// longestName is how much of a frame's file and function is shown, in bytes: as
-// much as a path may have. A snapshot has a name once and a report has it with
-// every stack, so one of a kilobyte, packed, could become hundreds of megabytes.
+// longestName is how many bytes of a frame's file and function are shown: as many
+// as a path may have. A snapshot has a name once, but a report repeats it with
+// every stack. So without the limit, a packed file of a kilobyte could become a
+// report of hundreds of megabytes.
 const longestName = 4096
 
 // FrameText returns "file:line function", the form used in reports, printable
@@ -103,13 +104,13 @@ func (t *Tables) FrameText(id FrameID) string {
 	return Printable(t.FrameFile(id)) + ":" + strconv.Itoa(int(t.Frames[id].Line)) + " " + Printable(t.FrameName(id))
 }
 
-// FrameFile returns a frame's file, not too long, but as it was written. The end
-// of a path tells more than its beginning.
+// FrameFile returns a frame's file as it was written, but not too long: it keeps
+// the end of a long path, which tells more than the beginning.
 func (t *Tables) FrameFile(id FrameID) string {
 	return ShortenPath(t.Strings[t.Frames[id].File], longestName)
 }
 
-// FrameName returns a frame's function, likewise.
+// FrameName returns a frame's function as it was written, but not too long.
 func (t *Tables) FrameName(id FrameID) string {
 	return Shorten(t.Strings[t.Frames[id].Name], longestName)
 }
@@ -157,8 +158,8 @@ func NewInterner() *Interner {
 
 // View returns the tables as they are now. The view never changes.
 //
-// The last chunk of the arena still grows, and with it its slice header, so a
-// view has headers of its own.
+// The last chunk of the arena still grows, and its slice header changes. So a
+// view has its own headers.
 func (in *Interner) View() Tables {
 	view := in.Tables
 	view.arena = slices.Clone(in.arena)
@@ -234,7 +235,7 @@ func (in *Interner) Note(n Note) NoteID {
 		return id
 	}
 	if !in.room.take(noteBytes) {
-		n = Note{Category: n.Category, Pool: n.Pool} // what sums and segments depend on
+		n = Note{Category: n.Category, Pool: n.Pool} // sums and segments depend on these
 		if id, ok := in.notes[n]; ok || in.room.spare == 0 {
 			return id
 		}
@@ -298,13 +299,13 @@ func (in *Interner) Stack(frames []FrameID) StackID {
 	return id
 }
 
-// store copies frames to the arena, whose chunks are never moved so that views
+// store copies frames to the arena. The arena never moves its chunks, so views
 // stay valid.
 func (in *Interner) store(frames []FrameID) stackSpan {
 	const chunk = 1 << 14
 	last := len(in.arena) - 1
 	if last < 0 || cap(in.arena[last])-len(in.arena[last]) < len(frames) {
-		if last >= 0 { // what is left of the chunk before is not used
+		if last >= 0 { // the rest of the chunk before stays unused
 			in.room.taken += int64(cap(in.arena[last])-len(in.arena[last])) * frameIDBytes
 		}
 		in.arena = append(in.arena, make([]FrameID, 0, max(chunk, len(frames))))

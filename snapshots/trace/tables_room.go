@@ -2,16 +2,18 @@ package trace
 
 import "math"
 
-// # How much is interned
+// # Limits of the tables
 //
-// Names may come without end: a program that makes itself new code has stacks
-// that never come again, and shapes may differ in every step. Whoever interns for
-// long gives the tables a bound. Beyond it what is known stays known, and what is
-// new gets the number of one entry that says that it is not kept; of a note the
-// category and the pool stay, which sums and segments depend on.
+// New names may come without end: a program that generates code has stacks that
+// never come again, and shapes may differ in every step. So the owner of a
+// long-lived interner sets a bound for its tables. Beyond the bound, known
+// entries stay, and every new entry gets the number of one entry that says "not
+// kept". A new note still keeps its category and its pool, because sums and
+// segments depend on them.
 
-// What an entry takes in memory at most, beside its text and its frames: in a table
-// that was just moved to a longer array, and in a map that was just split.
+// The most memory that an entry takes beside its text and its frames. It takes
+// that much right after its table was moved to a longer array and its map was
+// split.
 const (
 	stringBytes  = 128
 	frameBytes   = 80
@@ -22,14 +24,15 @@ const (
 	frameIDBytes = 4
 )
 
-// spareNotes is how many notes of a category and a pool there may be beyond the
-// bound.
+// spareNotes is how many notes that have only a category and a pool there may be
+// beyond the bound.
 const spareNotes = 1 << 10
 
-// NotKept is the text that stands for the names that are not kept.
+// NotKept is the text that stands for names that the tables do not keep.
 const NotKept = "(not kept: too many different names)"
 
-// room is how much more may be interned, and what stands for the rest.
+// room is how much more the tables may intern, and which entries stand for the
+// rest.
 type room struct {
 	left  int64 // bytes
 	taken int64 // bytes
@@ -38,7 +41,7 @@ type room struct {
 	rest  Rest  // zero before it is needed
 }
 
-// take takes room, and reports whether there is any.
+// take takes that many bytes of room, and reports whether there was enough.
 func (r *room) take(bytes int64) bool {
 	if r.left < bytes {
 		r.full = true
@@ -49,31 +52,32 @@ func (r *room) take(bytes int64) bool {
 	return true
 }
 
-// Memory returns about how many bytes the tables take, the maps that entries are
-// found by, and what owners keep beside them.
+// Memory returns about how many bytes the tables take, with the maps that find
+// the entries and the data that owners keep beside them.
 func (in *Interner) Memory() int64 { return in.room.taken }
 
-// Bound lets the tables grow by about so many bytes from now on, counted with
-// what is found out about the entries.
+// Bound lets the tables grow by about that many bytes from now on. The bytes that
+// owners count with Take are included.
 func (in *Interner) Bound(bytes int64) {
 	in.room.left, in.room.spare = bytes, spareNotes
 }
 
-// Extend lets the tables grow by so many bytes more.
+// Extend lets the tables grow by that many more bytes.
 func (in *Interner) Extend(bytes int64) { in.room.left += bytes }
 
-// Take counts what an owner keeps beside the tables for their entries, and
-// reports whether there is still room for it.
+// Take counts bytes of data that an owner keeps beside the tables for their
+// entries, and reports whether there is still room for them.
 func (in *Interner) Take(bytes int64) bool { return in.room.take(bytes) }
 
-// Rest is what stands for the names, frames and stacks that there is no room for.
+// Rest has the entries that stand for the names, frames and stacks for which the
+// tables have no room.
 type Rest struct {
 	Text  StringID
 	Frame FrameID
 	Stack StackID
 }
 
-// Rest returns what stands for what there is no room for.
+// Rest returns the entries that stand for those for which there is no room.
 func (in *Interner) Rest() Rest {
 	r := &in.room
 	if r.rest.Text == 0 {
@@ -87,7 +91,8 @@ func (in *Interner) Rest() Rest {
 	return r.rest
 }
 
-// Refused reports whether there was no room for something since it was asked last.
+// Refused reports whether there was no room for an entry since the last call of
+// Refused.
 func (in *Interner) Refused() bool {
 	full := in.room.full
 	in.room.full = false
@@ -115,5 +120,5 @@ func (t *Tables) Reader(texts []StringID) *Interner {
 	return in
 }
 
-// Full reports whether there was no room for something.
+// Full reports what Refused reports, and does not reset it.
 func (in *Interner) Full() bool { return in.room.full }

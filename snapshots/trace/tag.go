@@ -1,13 +1,13 @@
 package trace
 
-// Tag says what the live memory at an address is for.
+// Tag says what the live memory at an address is used for.
 type Tag struct {
 	Addr uint64
 	Note NoteID
 }
 
-// Tag tells what live memory of a device is for, as of now: a retag for each block
-// of which something else is known.
+// Tag sets the purpose of live memory of a device, as of now. It appends a retag
+// event for each block whose known purpose is different.
 func (f *Follower) Tag(device int, tags []Tag) {
 	d := f.device(device)
 	if d == nil {
@@ -25,7 +25,7 @@ func (f *Follower) Tag(device int, tags []Tag) {
 	}
 }
 
-// tagState tells what memory of a state is for that lives until the window's end.
+// tagState tags the blocks of a state that live until the window's end.
 func (w *opened) tagState(s *State, tags []Tag) {
 	of := w.tagged(tags)
 	for i := range w.events {
@@ -40,8 +40,8 @@ func (w *opened) tagState(s *State, tags []Tag) {
 	})
 }
 
-// tagEvents tells what memory is for with the new events that made it, if it lives
-// until the window's end. They have not been seen yet.
+// tagEvents tags the new events whose allocations live until the window's end.
+// The device has not had these events yet.
 func (w *opened) tagEvents(tags []Tag) {
 	of := w.tagged(tags)
 	for i := len(w.events) - 1; i >= 0 && len(of) > 0; i-- {
@@ -65,8 +65,8 @@ func (w *opened) tagged(tags []Tag) map[uint64]NoteID {
 	return of
 }
 
-// retagged returns a note that says of memory what another one does, and of its event
-// what it says itself.
+// retagged returns a note that has from tag what it says of the memory, and from
+// note what it says of the event.
 func (in *Interner) retagged(note, tag NoteID) NoteID {
 	n, t := in.Notes[note], &in.Notes[tag]
 	n.Category, n.Layer, n.Role, n.Shape, n.DType = t.Category, t.Layer, t.Role, t.Shape, t.DType

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Trace is everything known about one process's memory. It is an immutable
-// value and safe for concurrent use; a growing source hands out a new one.
+// Trace holds everything that memtop knows about the memory of one process. It is
+// an immutable value and safe for concurrent use. A growing source returns a new
+// trace when more has come.
 type Trace struct {
 	Info        Info
 	Tables      *Tables
 	Devices     []Device // ascending; those with a segment or an event
 	Annotations []Annotation
 	Settings    []Setting // the allocator's, in file order
-	Notices     []string  // what a reader should know before trusting the rest
-	Steps       []Step    // ascending; what the program reported of its steps
+	Notices     []string  // a reader should know these before trusting the rest
+	Steps       []Step    // ascending; as the program reported them
 	Live        *Live     // of a running program and of recordings of one; nil for snapshots
 }
 
@@ -22,38 +23,40 @@ type Trace struct {
 type Device struct {
 	ID     int
 	Events Events
-	// First is the number of the first event here in the program's own count:
-	// how many came before that are not kept. 0 in snapshots, which do not say.
+	// First is the number of the first event in the program's own count. So it is
+	// also how many earlier events are not kept. It is 0 in snapshots, because
+	// they do not have that count.
 	First int64
-	// Base is the state before the first event, where the writer gave it: nil in
-	// PyTorch's files, whose base follows from undoing the events. With it what was
-	// held from before is known by its own stack and note however it ends.
+	// Base is the state before the first event, if the writer gave it. It is nil
+	// in PyTorch's files: there, undoing the events gives the base. With a base,
+	// every allocation held from before has its own stack and note, even after it
+	// is freed.
 	Base *State
 	// Final is the state after the last event, as its writer gave it.
 	Final State
-	// Replay has the lifetimes of Events, if who read them has replayed them; nil
-	// is right, too.
+	// Replay has the lifetimes of Events, if the reader of the file has replayed
+	// them. It may be nil.
 	Replay *Replay
 	// Overflowed says that the writer's ring buffer lost earlier events.
 	Overflowed bool
-	// MaxEvents is the capacity of that ring buffer, 0 when not known.
+	// MaxEvents is the capacity of that ring buffer, 0 if not known.
 	MaxEvents int64
 }
 
-// Info says what a trace was read from.
+// Info describes the source of a trace.
 type Info struct {
 	Path           string
 	Kind           string // "snapshot", "recording" or "live"
 	Container      string // "pickle", "gzip", "zstd", "html", "json", "mtr"
 	PickleProtocol int    // -1 when there is no pickle
 	Bytes          int64  // size of the file as stored
-	Writer         string // what wrote it, for example "PyTorch 2.10–2.11"
+	Writer         string // the program that wrote it, for example "PyTorch 2.10–2.11"
 	List           bool   // the file is a bare list of segments
 	NoTraces       bool   // the file has no list of device traces at all
 	TraceLists     int    // how many device traces the file has, empty ones included
 	Growing        bool   // more may come
 	Control        bool   // the process accepts settings
-	Truncated      bool   // the file ends early; what was readable is here
+	Truncated      bool   // the file ends early; the trace has its readable part
 }
 
 // Annotation is one end of a named range that the program marked.
@@ -71,37 +74,37 @@ type Setting struct {
 	Value any
 }
 
-// Source is something that a trace can be read from, a file or a process.
+// Source is a source of a trace: a file or a process.
 type Source interface {
-	// Trace returns what is known now.
+	// Trace returns a trace of all that is known now.
 	Trace() *Trace
 	// Close releases what the source holds. Traces already handed out stay valid.
 	Close() error
 }
 
-// Growing is a source of which more may come.
+// Growing is a source whose trace may grow.
 type Growing interface {
 	Source
-	// Changed returns a channel with room for one that receives when Trace
-	// returns something newer than it did, and is closed when nothing more will
-	// come. All calls return the same channel.
+	// Changed returns a channel with room for one value. It receives a value when
+	// Trace has a newer trace to return, and is closed when no more will come.
+	// All calls return the same channel.
 	Changed() <-chan struct{}
 }
 
 // Controller is a source whose program takes settings for its next step.
 type Controller interface {
 	// Set asks for another value and returns the change as the program noted it,
-	// usually pending; what becomes of it shows in Trace.Live.Changes. An error
-	// says in one line why nothing was changed.
+	// usually pending. Trace.Live.Changes shows later whether the program applied
+	// or refused it. An error says in one line why nothing was changed.
 	Set(ctx context.Context, key, value string) (Change, error)
 }
 
-// Progress receives how far a load has come: bytes read of bytes in all, which
-// is 0 when not known. It is called from the loading goroutine, often, and
-// must return at once.
+// Progress receives the progress of a load: the bytes read, and the total bytes,
+// 0 if not known. The loading goroutine calls it often, so it must return at
+// once.
 type Progress func(read, total int64)
 
-// Device returns the device with that id, or nil.
+// Device returns the device with that id, or nil if there is none.
 func (t *Trace) Device(id int) *Device {
 	for i := range t.Devices {
 		if t.Devices[i].ID == id {
@@ -111,7 +114,7 @@ func (t *Trace) Device(id int) *Device {
 	return nil
 }
 
-// When returns the moment of an event, or the zero time when it has none.
+// When returns the time of an event, or the zero time if it has none.
 func (e *Event) When() time.Time {
 	if e.Absent&NoTime != 0 {
 		return time.Time{}

@@ -7,16 +7,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// size is what is held of one size, never freed, and without a stack.
+// size has the held blocks of one size that are never freed and have no stack.
 type size struct {
 	bytes int64
 	held  []int // indices of Lifetimes.Held
 	born  int   // gradients of that size that one backward pass makes
 }
 
-// judgeCopies judges blocks of which nothing is known but their sizes. The sizes of
-// weights occur in equal numbers of copies: weights, gradients where backward adds to
-// what is there, and what the optimizer keeps.
+// judgeCopies judges blocks of which only the sizes are known. The sizes of
+// weights occur in equal numbers of copies: the weights, the gradients if
+// backward adds to existing ones, and the optimizer's state.
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
@@ -44,8 +44,9 @@ func (j *Judge) judgeCopies(held []int) {
 // most is how many copies there are at most: weights, gradients and two of Adam's.
 const most = 4
 
-// commonCopies returns how many copies most bytes have of the sizes that backward
-// makes gradients of, 1 where they do not agree: the pass is not whole.
+// commonCopies looks at the sizes of which backward makes gradients, and returns
+// the number of copies that most of their bytes have. It returns 1 if the sizes
+// do not agree, because then the backward pass is not whole.
 func commonCopies(sizes []size) int {
 	var bytes [most + 1]int64
 	all := int64(0)

@@ -1,10 +1,11 @@
-// Package category says what memory is for where the program does not: a
-// category for every allocation, and the rule that gave it.
+// Package category infers the purpose of memory if the program does not say it:
+// it gives every allocation a category, and names the rule that gave it.
 //
-// Evidence is weighed in this order. What the writer noted is exact. Then the
-// stack of the allocation names its maker. Backward, forward and the optimizer's
-// step are told apart by what becomes of what they make: who frees it, and
-// whether it outlives the pass. Memory from before recording is judged by the
-// stack that frees it, and what is never freed by counting copies of each size.
-// docs/answers.md has the rules and what misleads.
+// The package weighs evidence in this order. A category that the writer noted is
+// exact. Next, the stack of the allocation names the code that made it. For
+// memory that backward, forward and the optimizer's step make, the life of the
+// allocation decides: which code frees it, and whether it outlives the pass.
+// Memory from before recording is judged by the stack that frees it. If it is
+// never freed, it is judged by the number of blocks of its size. docs/answers.md
+// has the rules and the cases in which they err.
 package category

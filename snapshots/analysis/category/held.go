@@ -6,8 +6,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// judgeHeld judges what was held from before recording: by its own stack where that
-// is known, by the stack that frees it, and what is never freed by its size.
+// judgeHeld judges allocations from before recording: by their own stack if it is
+// known, else by the stack that frees them, and by their size if they are never
+// freed.
 func (j *Judge) judgeHeld() {
 	before := j.held
 	j.held = make([]Rule, len(j.life.Held))

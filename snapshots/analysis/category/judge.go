@@ -2,8 +2,8 @@ package category
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Judge has a verdict on every allocation of one device. It is owned by one
-// goroutine while it advances; in between any number may ask it.
+// Judge gives every allocation of one device a category. It is owned by one
+// goroutine while it advances; in between, any number of goroutines may ask it.
 type Judge struct {
 	tables *trace.Tables
 	events trace.Events
@@ -37,19 +37,21 @@ const (
 	small = 1 << 15
 )
 
-// NewJudge returns a judge of no trace yet.
+// NewJudge returns a judge that has read no events.
 func NewJudge() *Judge { return &Judge{flats: make(map[trace.StringID]int32)} }
 
-// Advance takes a longer trace of the same device. What becomes of an allocation
-// may change the verdict on others, so all are judged again, but not more often
-// than their number allows: in between, new ones are judged by their stacks alone.
+// Advance takes a longer trace of the same device. The end of an allocation may
+// change the verdict on others, so the judge then judges all allocations again.
+// To bound the cost it does so only when the trace has grown by a fraction. In
+// between, it judges new allocations by their stacks alone.
 func (j *Judge) Advance(tables *trace.Tables, events trace.Events, life *trace.Lifetimes) {
 	j.Begin(tables, events, life, life.Held)()
 }
 
-// Begin is the part of Advance that needs of life only when events end, and of what was
-// held before the trace only what some event ends, which is among held. It returns the rest
-// of Advance, which needs what it does and all of life.
+// Begin is the first part of Advance. Of life it needs only which event ends each
+// allocation. Of the allocations from before the trace it needs only those that
+// an event ends, which held must include. It returns the rest of Advance, which
+// needs the results of Begin and all of life.
 func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, held []trace.Held) (rest func()) {
 	j.tables, j.events, j.life, j.ended = tables, events, life, held
 	j.readNotes(tables)
@@ -72,7 +74,7 @@ func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lif
 	}
 }
 
-// Generation grows when verdicts change that were given before.
+// Generation grows when earlier verdicts change.
 func (j *Judge) Generation() int { return j.generation }
 
 // readNotes judges the notes that are new.
@@ -144,8 +146,8 @@ func (j *Judge) AnyNoted() bool {
 	return false
 }
 
-// Of returns the category of an allocation and the rule that gives it. Its note may
-// be another than when it was made.
+// Of returns the category of an allocation and the rule that gives it. The note
+// may differ from the one that the allocation was made with.
 func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Rule) {
 	if j.noted[note] {
 		return j.notes[note], noted
@@ -156,8 +158,8 @@ func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Ru
 	return table[j.rules[id]].category, j.rules[id]
 }
 
-// Frame returns the frame of a stack that decides what it makes, 0 when none does.
+// Frame returns the frame that decides the category of a stack, 0 if none does.
 func (j *Judge) Frame(id trace.StackID) trace.FrameID { return j.stacks[id].frame }
 
-// Stack returns the category that a stack alone speaks for.
+// Stack returns the category that follows from a stack alone.
 func (j *Judge) Stack(id trace.StackID) trace.Category { return table[j.first(id)].category }

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// phase is what a program does between two allocations.
+// phase is the part of a training step that the program is in.
 type phase uint8
 
 const (
@@ -18,7 +18,8 @@ const (
 	stepping
 )
 
-// span is a run of allocations of one phase; of forward, of one call of the model.
+// span is a run of allocations of one phase. In the forward phase, a span is one
+// call of the model.
 type span struct {
 	first, last int32 // events of its first and last allocation
 	phase       phase
@@ -102,7 +103,7 @@ func (j *Judge) makerOf(id trace.StackID) maker {
 	return m
 }
 
-// freedBy says who freed what the event made.
+// freedBy returns the kind of code that freed the event's allocation.
 func (j *Judge) freedBy(i int) freer {
 	at := j.life.Closed(i)
 	if at == trace.Never {
@@ -276,8 +277,8 @@ func (c *cut) eachIn(from, to int, visit visitor) {
 // freer returns what count found.
 func (c *cut) freer(i int) freer { return freer(c.rules[i]) }
 
-// freedIn says who freed what the event made; where the stack of the free does not,
-// by the phase that it fell into.
+// freedIn returns the kind of code that freed the event's allocation. If the
+// stack of the free does not say it, the phase of the free does.
 func (c *cut) freedIn(i int) freer {
 	by, end := c.freedBy(i), c.life.Closed(i)
 	if by != unknownFreer || end == trace.Never {
@@ -299,8 +300,8 @@ func (c *cut) freedIn(i int) freer {
 	}
 }
 
-// longestBackward returns the first and last event of the longest backward pass, of one
-// that something follows where there is one.
+// longestBackward returns the first and last event of the longest backward pass.
+// It prefers passes that other events follow, because they are whole.
 func (c *cut) longestBackward() [2]int {
 	found, whole := [2]int{0, -1}, false
 	for k := range c.spans {

@@ -2,14 +2,14 @@ package category
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Strength says what kind of evidence a rule goes by.
+// Strength is the kind of evidence that a rule uses.
 type Strength uint8
 
 // The strengths, weakest first.
 const (
 	Unknown Strength = iota // nothing applies
 	Counted                 // sizes, and how many there are of each
-	Lived                   // a stack, and when and by whom it was freed
+	Lived                   // a stack, with the time and the stack of the free
 	Stacked                 // the stack names the maker
 	Exact                   // the writer noted it
 )
@@ -111,11 +111,12 @@ var table = [ruleCount]rule{
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
 }
 
-// String says in words what the rule goes by.
+// String describes the rule's evidence in words.
 func (r Rule) String() string { return table[r].name }
 
-// Unplaced reports whether neither a stack nor a size says what an allocation is for.
+// Unplaced reports whether neither a stack nor a size says what the allocation is
+// for.
 func (r Rule) Unplaced() bool { return r == heldUnknown || r == noStack }
 
-// Strength says what kind of evidence the rule goes by.
+// Strength returns the kind of evidence that the rule uses.
 func (r Rule) Strength() Strength { return table[r].strength }

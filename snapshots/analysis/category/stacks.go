@@ -5,7 +5,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// maker is what a stack says of what it allocates.
+// maker is the kind of code that allocates, as the stack shows it.
 type maker uint8
 
 // The makers.
@@ -34,7 +34,7 @@ const (
 // builds reports whether it makes parameters.
 func (m maker) builds() bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
 
-// freer is who frees memory, as the stack of the free says.
+// freer is the kind of code that frees memory, as the stack of the free shows it.
 type freer uint8
 
 // The freers.

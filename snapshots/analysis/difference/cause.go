@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// CauseKind says what made a difference; see "Causes" of the package.
+// CauseKind is a kind of cause; see "Causes" in the package comment.
 type CauseKind uint8
 
 // The kinds of causes.
@@ -26,8 +26,8 @@ func (k CauseKind) String() string {
 	return [...]string{"scaled", "cast", "moved", "recomputed", "other-moment", "appeared", "vanished"}[k]
 }
 
-// Cause is what made a part of a difference. Its Row counts the allocations, before and
-// after; those of Moved do not differ.
+// Cause is the cause of a part of a difference. Its Row counts the allocations
+// before and after. The counts of Moved are equal.
 type Cause struct {
 	Kind     CauseKind
 	Factor   Factor         // of Scaled
@@ -39,8 +39,9 @@ type Cause struct {
 	types    [2]map[trace.StringID]int64 // bytes by element type, where it was noted
 }
 
-// Causes divides the allocations of both sides into causes, the largest change first;
-// those that did not change have none. The changes sum to the difference.
+// Causes divides the allocations of both sides into causes, the largest change
+// first. Allocations that did not change have no cause. The sum of the changes is
+// the difference.
 func (d *Difference) Causes() []Cause {
 	c := causes{d: d, piles: make(map[place]*pile), found: make(map[causeKey]*Cause)}
 	c.divide()

@@ -6,14 +6,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Side is what an index holds right after an event; −1 is before the first.
+// Side is one side of a comparison: an index and the moment right after an event;
+// −1 is before the first event.
 type Side struct {
 	Index *analysis.Index
 	At    int
 }
 
-// Difference is what is held at two moments, side by side. It is immutable: any
-// number of goroutines may read it.
+// Difference has the live memory at two moments, side by side. It is immutable:
+// any number of goroutines may read it.
 type Difference struct {
 	Sides  [2]Side // before, after
 	Merged *Merged
@@ -30,7 +31,8 @@ type block struct {
 	open     int          // the event that made it, −1 when held from before
 }
 
-// Of compares two moments. The indexes may be the same one; merged is of their tables.
+// Of compares two moments. Both sides may have the same index. The argument
+// merged is of the indexes' tables.
 func Of(merged *Merged, before, after Side) *Difference {
 	d := &Difference{Sides: [2]Side{before, after}, Merged: merged}
 	for side, s := range d.Sides {
@@ -63,7 +65,7 @@ func (d *Difference) Bytes() [2]int64 {
 	return sums
 }
 
-// Row is what something holds on both sides.
+// Row has the bytes and counts of one category, place or phase on both sides.
 type Row struct {
 	Name  string
 	Frame trace.FrameID // of the common tables: of a line, or of one in a module; else 0
@@ -94,8 +96,9 @@ func (d *Difference) Categories() []Row {
 	return rows
 }
 
-// Lines returns what is from each line, function, file or module on both sides, the
-// largest change first. Memory counts once, for where it is from.
+// Lines returns the memory of each line, function, file or module on both sides,
+// the largest change first. All memory counts once, for the place that it is
+// from.
 func (d *Difference) Lines(by lines.By) []Row {
 	before, after := d.Merged.code.Pair(d.holdings(0), d.holdings(1), by, false)
 	rows := make([]Row, 0, len(before.Rows))

@@ -1,12 +1,13 @@
-// Package difference says what changed between two moments: of two traces, or of
-// one. It adds up the memory of both by category, by line, by module and by when it
-// was allocated, and names what made the difference where that can be counted.
+// Package difference compares the memory of two moments, of two traces or of one.
+// It adds up the memory of both by category, by line, by module and by the time
+// of the allocation, and names the causes of the difference if they can be
+// counted.
 //
 // # Same lines
 //
-// Stacks of two traces are compared by their frames' file, line and function. A file
-// that only one of them has is taken for the other's where both end alike: the same
-// program may lie in another folder.
+// Stacks of two traces are compared by their frames' file, line and function. If
+// only one trace has a file, and the other has a file whose path ends alike, the
+// two count as the same file: the program may lie in another folder.
 //
 // # Causes
 //

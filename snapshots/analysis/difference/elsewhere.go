@@ -9,9 +9,9 @@ type spot struct {
 	recomputed bool // in a part of the program that checkpointing runs again
 }
 
-// findElsewhere takes what the other side allocates in the step of its moment, at the
-// same place and of the same size or scaled by a factor that was found, and does not
-// hold at that moment.
+// findElsewhere finds allocations that the other side also makes in the step of
+// its moment but does not hold at that moment. It looks at the same place, for
+// the same size or a size scaled by a factor that was found.
 func (c *causes) findElsewhere() {
 	for side := range c.d.Sides {
 		elsewhere := c.d.elsewhere(1 - side)

@@ -2,10 +2,11 @@ package difference
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Explained is how much of a difference has a name. The difference is taken apart by
-// category and line; what one of them grew by and another shrank by both count, so
-// Bytes is at least as large as the net difference. A part is explained where its
-// category is not the other one, or where it is from a line of the program's own code.
+// Explained says how much of a difference has a known category or line. The
+// difference is split by category and line. Growth of one part and shrinkage of
+// another both count, so Bytes is at least as large as the net difference. A part
+// is explained if its category is not OtherCategory, or if it is from a line of
+// the program's own code.
 type Explained struct {
 	Bytes    int64 `json:"changed_bytes"`     // of all parts, grown or shrunk
 	Category int64 `json:"by_category_bytes"` // of those in a named category
@@ -13,7 +14,7 @@ type Explained struct {
 	Either   int64 `json:"explained_bytes"`   // of those explained
 }
 
-// Explained returns how much of the difference has a name.
+// Explained returns how much of the difference has a known category or line.
 func (d *Difference) Explained() Explained {
 	type cell struct {
 		line     trace.FrameID

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Factor is by how much sizes grew: Times over Over, in lowest terms. The zero value is
-// none.
+// Factor is the factor by which sizes grew: Times divided by Over, in lowest
+// terms. The zero value is no factor.
 type Factor struct{ Times, Over int64 }
 
 // String returns the factor as people write it.

@@ -78,14 +78,14 @@ func (m *Merged) note(t *trace.Tables, n trace.Note) trace.Note {
 	return n
 }
 
-// same reports whether an event of each side says the same.
+// same reports whether two events, one of each side, are equal.
 func (m *Merged) same(a, b *trace.Event) bool {
 	return a.Kind == b.Kind && a.Addr == b.Addr && a.Size == b.Size && a.Time == b.Time && a.Absent == b.Absent &&
 		m.stacks[0][a.Stack] == m.stacks[1][b.Stack] && m.notes[0][a.Note] == m.notes[1][b.Note] &&
 		m.tables[0].Stream(a.Stream) == m.tables[1].Stream(b.Stream)
 }
 
-// FirstDifference returns the first event that differs, −1 when none does.
+// FirstDifference returns the first event that differs, −1 if none does.
 func (m *Merged) FirstDifference(a, b trace.Events) int {
 	n := min(a.Len(), b.Len())
 	for i := range n {

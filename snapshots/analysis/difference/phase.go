@@ -9,9 +9,10 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Phases returns what is held on both sides by when it was allocated, seen from the
-// moment itself: in its step, before it, or before recording, and within which range
-// that the program named. The largest change comes first.
+// Phases returns the live memory of both sides by the time of its allocation,
+// relative to the moment: in the moment's step, before that step, or before
+// recording, and within a range that the program named. The largest change comes
+// first.
 func (d *Difference) Phases() []Row {
 	at := make(map[string]int)
 	var rows []Row
@@ -99,8 +100,8 @@ func (p *phases) within(event int) string {
 	return ""
 }
 
-// When says what a side's moment is: its event, its step and the innermost range that
-// it is in.
+// When describes a side's moment: its event, its step, and the innermost named
+// range.
 func (s Side) When() string {
 	if s.At < 0 {
 		return "before the first event"

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Name says a cause in a few words.
+// Name describes a cause in a few words.
 func (c *Cause) Name() string {
 	switch c.Kind {
 	case Scaled:
@@ -32,7 +32,7 @@ func (c *Cause) Name() string {
 	}
 }
 
-// Text says a cause in a sentence or two.
+// Text describes a cause in a sentence or two.
 func (d *Difference) Text(c *Cause) string {
 	var text string
 	switch c.Kind {

@@ -11,17 +11,18 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Tree is the stacks of both sides joined: a node's Bytes and Count are those of both
-// together, and Of has them apart.
+// Tree joins the stacks of both sides. A node's Bytes and Count are the sums of
+// both sides, and Of has the numbers of each side.
 type Tree struct {
 	Root *analysis.Node
 	Of   map[*analysis.Node]*Row
 }
 
-// Tree joins the stacks of both sides by function, as another version of a program has
-// its lines elsewhere. Of a stack it has the program's own frames, those of Go, and
-// what was called there, or all that tell anything. Children are sorted by what both sides hold together,
-// the most first.
+// Tree joins the stacks of both sides by function, because another version of a
+// program has different line numbers. From each stack it takes the program's own
+// frames, frames of Go, and the operation that was called there or, if all is
+// true, every frame that is not hidden. Children are sorted by the bytes of both
+// sides together, the largest first.
 func (d *Difference) Tree(innermostFirst, all bool) *Tree {
 	t := &Tree{Root: &analysis.Node{Label: "all"}, Of: make(map[*analysis.Node]*Row)}
 	scripts := d.Merged.scripts()

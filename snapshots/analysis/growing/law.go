@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Point is what a program took with a value, in bytes.
+// Point is the memory that a program took with one value, in bytes.
 type Point struct {
 	Value int64
 	Bytes int64
 }
 
-// Kind is how something grows.
+// Kind is the kind of a law of growth.
 type Kind int
 
 // The kinds of laws.
@@ -25,13 +25,13 @@ const (
 // String returns the name, as JSON has it.
 func (k Kind) String() string { return [...]string{"other", "constant", "linear", "square"}[k] }
 
-// Law is bytes as a polynomial of the value. The zero value is Other.
+// Law gives the bytes as a polynomial of the value. The zero value is Other.
 type Law struct {
 	Kind                      Kind
 	Fixed, PerUnit, PerSquare float64 // bytes
 }
 
-// At returns what the law says of a value, in bytes.
+// At returns the bytes that the law gives for a value.
 func (l Law) At(value int64) int64 {
 	v := float64(value)
 	return int64(math.Round(l.Fixed + l.PerUnit*v + l.PerSquare*v*v))
@@ -41,9 +41,9 @@ func (l Law) At(value int64) int64 {
 // so nothing grows to the byte as its formula.
 const tolerance = 0.005
 
-// Fit returns the simplest law that holds at all points, Other if none does. A constant
-// needs one point to hold, a line two and a square three; what only so many points show is
-// no evidence, so each kind but the last wants one more.
+// Fit returns the simplest law that holds at all points, Other if none does. One
+// point determines a constant, two a line and three a square. Only one more point
+// is evidence for a law, so each kind except the last needs one more.
 func Fit(points []Point) Law {
 	points = slices.Clone(points)
 	slices.SortFunc(points, func(a, b Point) int { return int(a.Value - b.Value) })

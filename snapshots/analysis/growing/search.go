@@ -5,15 +5,17 @@ import (
 	"slices"
 )
 
-// Search looks for the largest of some values with which a program fits, where it fits
-// with all smaller ones if it does with one. That is proved by runs with it and with the next.
+// Search looks for the largest of some values with which a program fits. It
+// assumes that a program that fits with one value also fits with all smaller
+// values. Runs with the largest value and with the next one prove the result.
 type Search struct {
 	values []int64
 	fits   int // how many of the values are known to fit: the first so many
 	fails  int // the place of the first that is known to fail
 }
 
-// NewSearch returns a search among values in ascending order, of which none is known.
+// NewSearch returns a search among values in ascending order. No result is known
+// yet.
 func NewSearch(values []int64) *Search { return &Search{values: values, fails: len(values)} }
 
 // Done reports whether the largest value is known, and returns it; found is false if
@@ -36,13 +38,13 @@ func (s *Search) Say(value int64, fits bool) {
 	s.fails = max(s.fails, s.fits) // a program that fits with more than it failed with has no largest
 }
 
-// MostRuns returns how many runs a search among so many values takes at most, the first
-// and the last value among them, as long as the law is right.
+// MostRuns returns how many runs a search among a number of values takes at most,
+// if the law is right. The runs with the first and the last value are included.
 func MostRuns(values int) int { return bits.Len(uint(values-1)) + 3 } //nolint:gosec // there is one at least
 
-// Next returns the value to try, where a law says that at least low of the values fit and
-// at most high: one that halves what is open of that, and once nothing is, one that halves
-// all that is open. It returns none once the largest is known.
+// Next returns the value to try next. A law says that at least low and at most
+// high of the values fit. Next halves the open values in that range and, if none
+// is open there, all open values. It returns no value when the largest is known.
 func (s *Search) Next(low, high int) (value int64, more bool) {
 	if s.fits == s.fails {
 		return 0, false

@@ -1,5 +1,5 @@
-// Package iteration finds the iterations of a program that marks none, from what its
-// stacks say of each event. In order of strength:
+// Package iteration infers the iterations of a program that does not mark them
+// from the stacks of its events. The evidence, strongest first:
 //
 //   - calls of an optimizer's step, from the same line, with a forward or backward
 //     pass between them: a step ends with each;
@@ -8,5 +8,5 @@
 //   - backward passes with a forward pass between them;
 //   - visits of one line of a loop around the model, which are alike.
 //
-// What is found is a guess, and whoever shows it says so.
+// The result is a guess, and code that shows it says so.
 package iteration

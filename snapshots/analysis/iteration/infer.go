@@ -5,7 +5,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Evidence is what steps were inferred from.
+// Evidence is the kind of events from which steps were inferred.
 type Evidence uint8
 
 // The kinds of evidence.
@@ -17,20 +17,20 @@ const (
 	Period
 )
 
-// String returns what steps were inferred from.
+// String names the evidence.
 func (e Evidence) String() string {
 	return [...]string{"nothing", "optimizer steps", "zero_grad", "backward passes", "a repeating line"}[e]
 }
 
-// Span is the events [From, To) of one step.
+// Span has the events [From, To) of one step.
 type Span struct{ From, To int }
 
-// Trace is what steps are inferred from.
+// Trace is the data from which steps are inferred.
 type Trace struct {
 	Events trace.Events
 	Tables *trace.Tables
 	Code   *lines.Code
-	// Freed reports whether what an event allocated was freed within the trace.
+	// Freed reports whether an event's allocation was freed within the trace.
 	Freed func(event int) bool
 }
 

@@ -8,13 +8,13 @@ import (
 
 // # What stays after a step
 //
-// In the middle of a step memory is full of what the step needs; right after it
-// only what was meant to stay is left, and what was forgotten. So sites are
-// compared at the ends of steps. One walk over the events counts what each site
-// holds and notes, at the end of each step, the sites that hold something else
-// than at the end of the step before: in a program in a steady state there are
-// none, so that the notes are few however long it runs. The first notes are of
-// the moment before the first step.
+// In the middle of a step, memory is full of data that the step needs. Right
+// after the step, only data that was meant to stay is left, and forgotten data.
+// So memtop compares sites at the ends of steps. One walk over the events counts
+// the memory of each site. At the end of each step it notes the sites that hold
+// more or less than at the end of the step before. A program in a steady state
+// has no such sites, so the notes stay few however long it runs. The first notes
+// are of the moment before the first step.
 
 // holds is what a site holds from the end of a step on.
 type holds struct {
@@ -30,20 +30,20 @@ type moment struct {
 	turnover int64 // bytes that were allocated since the moment before
 }
 
-// Steps is what is known of a program's steps.
+// Steps has the known steps of a program.
 type Steps struct {
 	Begins, Ends []StepEvent
 	Changes      []int32 // events that tell of a changed setting
 }
 
-// StepEvent is an event that a step begins or ends with.
+// StepEvent is the event at which a step begins or ends.
 type StepEvent struct {
 	Event  int32
 	Number int64 // of the step
 }
 
-// History is what sites held at the end of each step. It is owned by one goroutine
-// while it advances; in between any number may read it.
+// History has the memory of each site at the end of each step. It is owned by one
+// goroutine while it advances; in between, any number of goroutines may read it.
 type History struct {
 	life    *trace.Lifetimes
 	known   *Sites
@@ -62,8 +62,8 @@ type History struct {
 	passed  int64 // bytes allocated since the last moment
 }
 
-// Advance reads the events and sites that came since, of the same trace. Of other
-// memory from before the events it begins anew.
+// Advance reads the events and sites that came since, of the same trace. If the
+// allocations from before the events have changed, it begins anew.
 func (h *History) Advance(life *trace.Lifetimes, sites *Sites, steps Steps) {
 	if h.heldN != len(life.Held) {
 		*h = History{}

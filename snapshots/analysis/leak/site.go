@@ -2,19 +2,19 @@ package leak
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// SiteID numbers a creation site: a stack's number, or minus that of a note with
-// the site's tag; 0 is memory of which nothing is known. Numbers stay as long as
-// those of the trace's tables do.
+// SiteID numbers a creation site. It is the number of a stack, or minus the
+// number of a note with the site's tag. 0 is memory of which nothing is known.
+// The ids stay valid as long as the numbers of the trace's tables do.
 type SiteID int32
 
-// Stack returns the stack of the site's allocations, 0 when the site is known by tag
-// only.
+// Stack returns the stack of the site's allocations, 0 if the site is known only
+// by its tag.
 func (id SiteID) Stack() trace.StackID { return trace.StackID(max(0, id)) }
 
-// Note returns a note with the site's tag, 0 when the site is known by its stack.
+// Note returns a note with the site's tag, 0 if the site is known by its stack.
 func (id SiteID) Note() trace.NoteID { return trace.NoteID(max(0, -id)) }
 
-// Trend says what becomes of the memory of a site from step to step.
+// Trend says how the memory of a site develops from step to step.
 type Trend uint8
 
 // The trends, the more worrying the later.
@@ -38,8 +38,9 @@ func (t Trend) String() string {
 // Alarming reports whether the trend is something to act on.
 func (t Trend) Alarming() bool { return t >= Growing }
 
-// Site is where memory is created, and what is held of it: the allocations of
-// one stack, or where no stacks are known those of one tag.
+// Site is a place that creates memory, with the memory of it that is still held.
+// A site has the allocations of one stack or, if no stacks are known, those of
+// one tag.
 type Site struct {
 	ID       SiteID
 	Name     string         // printable
@@ -52,28 +53,30 @@ type Site struct {
 	AtLeast  bool    // it was made before the events
 
 	Verdict
-	// StepsToOOM is after how many more steps growth at this rate, and nothing
-	// else, fills the device; −1 when it never does or the device's size is not known.
+	// StepsToOOM is the number of steps after which this growth alone fills the
+	// device. It is −1 if the site does not grow or the device's size is not
+	// known.
 	StepsToOOM int64
-	// LostBytes and LostCount are what the program lost its last reference to.
+	// LostBytes and LostCount are the allocations whose last reference the
+	// program lost.
 	LostBytes int64
 	LostCount int
 }
 
-// Verdict is a trend and how it is known.
+// Verdict is a trend and the reason for it.
 type Verdict struct {
 	Trend  Trend
 	Reason string // in a sentence
 	Steps  int    // that it rests on
-	// GrowthPerStep is by how many bytes the site grows in a step, on average
-	// over those steps; 0 when it is not growing.
+	// GrowthPerStep is the average growth of the site per step, in bytes, over
+	// those steps; 0 if it does not grow.
 	GrowthPerStep int64
 }
 
-// HistorySteps is over how many steps the history of a site reaches back.
+// HistorySteps is how many steps the history of a site covers at most.
 const HistorySteps = 64
 
-// Level is what a site holds right after a step.
+// Level is the memory of a site right after a step.
 type Level struct {
 	Step  int64 // its number
 	Event int   // its last

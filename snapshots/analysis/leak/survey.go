@@ -6,8 +6,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Survey judges sites by what they held at the ends of the last steps before one
-// moment. It belongs to one goroutine.
+// Survey judges sites by their memory at the ends of the last steps before one
+// moment. It is owned by one goroutine.
 type Survey struct {
 	past     *History
 	from, to int      // the moments that are looked at

@@ -11,10 +11,10 @@ import (
 
 // # Telling a leak from what looks like one
 //
-// What a site has lost for good is what it never gives back: the least that it
-// holds at any later moment. That level, the low water, rises with a leak, and
-// does not rise with what comes and goes, however wildly. Levels that moved while
-// a setting changed, or across a gap in the events, are left out.
+// The memory that a site never gives back is the least that it holds at any later
+// moment. This level is the low water. It rises with a leak, and does not rise
+// with memory that comes and goes, however wildly. Changes of level while a
+// setting changed, or across a gap in the events, are left out.
 //
 //   - A site whose low water never rises is steady, or driven by shapes when the
 //     same number of tensors has other sizes.

@@ -17,8 +17,9 @@ const (
 	own                   // Python or Go of the program itself
 )
 
-// Code knows whose code each frame of a trace is. It is owned by one goroutine
-// while it reads; in between any number may ask it.
+// Code knows for each frame of a trace whether it is the program's own code, a
+// library's, or neither. It is owned by one goroutine while it reads; in between,
+// any number of goroutines may ask it.
 type Code struct {
 	tables  *trace.Tables
 	kinds   []kind // by frame
@@ -110,9 +111,10 @@ func (c *Code) Line(stack trace.StackID) trace.FrameID {
 	return frames[0]
 }
 
-// Operation returns the frame that names what allocated: the innermost line of
-// Python, else the backward node, else the outermost operator, whose inner ones
-// are how it is made. It is 0 where all frames are hidden.
+// Operation returns the frame that names the operation that allocated: the
+// innermost line of Python, else the backward node, else the outermost operator,
+// because inner operators are only its implementation. It is 0 if all frames are
+// hidden.
 func (c *Code) Operation(stack trace.StackID) trace.FrameID {
 	var operator, first trace.FrameID
 	for _, id := range c.tables.Stack(stack) {
@@ -136,7 +138,7 @@ func (c *Code) Operation(stack trace.StackID) trace.FrameID {
 }
 
 // Operator returns the frame of the operator that was called from the innermost
-// line of Python, 0 where none was recorded.
+// line of Python, 0 if none was recorded.
 func (c *Code) Operator(stack trace.StackID) trace.FrameID {
 	var operator trace.FrameID
 	for _, id := range c.tables.Stack(stack) {

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// By says what a row of a table stands for.
+// By is the unit of a table's rows: line, function, file or module.
 type By uint8
 
 // What memory is added up by.
@@ -37,7 +37,7 @@ func (b *By) Set(text string) error {
 // Type names the flag's type in help.
 func (b *By) Type() string { return "WAY" }
 
-// Holding is what the allocations of one stack hold. Stack 0 is memory from
+// Holding is the memory of the allocations of one stack. Stack 0 is memory from
 // before recording whose origin is not known.
 type Holding struct {
 	Stack trace.StackID
@@ -45,12 +45,13 @@ type Holding struct {
 	Count int // allocations
 }
 
-// Row is what the memory of one line, function, file or module holds.
+// Row has the memory of one line, function, file or module.
 type Row struct {
 	Name  string
 	Frame trace.FrameID // of that line, or of one in that function, file or module; 0 for memory without a stack
 	Own   bool          // the program's own
-	// Of what is from there itself, and of what passes through there too.
+	// Bytes of memory that is from this place, and of memory whose stack passes
+	// through it.
 	Self, Total           int64
 	SelfCount, TotalCount int
 }
@@ -76,8 +77,8 @@ func (c *Code) Table(holdings []Holding, by By, libraries bool) *Table {
 	return b.table
 }
 
-// Pair makes a table of each of two lists of holdings. Both tables have the same rows,
-// in the same order, which is none.
+// Pair makes a table of each of two lists of holdings. Both tables have the same
+// rows in the same order, which is arbitrary.
 func (c *Code) Pair(before, after []Holding, by By, libraries bool) (first, second *Table) {
 	b := c.builder(by, libraries)
 	for _, h := range before {
@@ -112,8 +113,8 @@ func (b *builder) clear() {
 	}
 }
 
-// Passing returns which stacks a row of a table counts: those whose memory is
-// from its line or passes through it.
+// Passing returns a function that reports whether a row of a table counts a
+// stack: the stack's memory is from the row's line or passes through it.
 func (c *Code) Passing(row trace.FrameID, by By, libraries bool) func(trace.StackID) bool {
 	b := builder{code: c, by: by, libraries: libraries}
 	want := b.place(row)

@@ -31,10 +31,10 @@ func join(v trace.Value, choice string) trace.Value {
 	return v
 }
 
-// Candidates are the single changes that a program's settings offer: every other
-// choice of each, and half of the samples that run at a time. What memory does not
-// depend on is no candidate, nor is an action, whose value is none of its choices: it
-// holds for no step.
+// Candidates returns the single changes that a program's settings offer: every
+// other choice of each setting, and half of the samples that run at a time. A
+// setting that does not change memory is no candidate. Neither is an action,
+// because it holds for no step; its value is none of its choices.
 func Candidates(settings []trace.Option) []trace.Value {
 	var all []trace.Value
 	for i := range settings {

@@ -1,10 +1,9 @@
-// Package proposals says which settings of a running program would make its memory
-// less, by how much, and at what cost in time. It makes no prediction of its own: the
-// program rehearses what it is asked. The package chooses the questions, puts the
-// answers into an order, and searches for several settings that fit together.
-// How far such predictions were off so far it takes from what was measured after
-// past ones.
+// Package proposals finds the settings of a running program that would reduce its
+// memory, by how much, and at what cost in time. It makes no prediction of its
+// own: the program rehearses the settings that the package asks about. The
+// package chooses the questions, sorts the answers, and searches for several
+// settings that fit together. The error of such predictions comes from
+// measurements after past changes.
 //
-// What could be less in the file of a program that cannot be asked is package
-// savings' business.
+// Package savings does the same for the file of a program that cannot be asked.
 package proposals

@@ -11,14 +11,14 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Kind is what predictions are alike of: programs of one writer, such as our agent for PyTorch, and
-// models of one class.
+// Kind groups programs whose predictions are alike: programs of one writer, such
+// as our agent for PyTorch, and models of one class.
 type Kind struct {
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"`
 }
 
-// KindOf returns what a running program is.
+// KindOf returns the kind of a running program.
 func KindOf(t *trace.Trace, device int) Kind {
 	k := Kind{Program: t.Info.Writer}
 	if i := strings.IndexAny(k.Program, "0123456789"); i > 0 {
@@ -33,23 +33,24 @@ func KindOf(t *trace.Trace, device int) Kind {
 	return k
 }
 
-// Entry is a prediction that was compared with what was measured.
+// Entry is a prediction that was compared with a measurement.
 type Entry struct {
 	Kind
-	// Change says which change of which process it was: whoever measured it.
+	// Change identifies the change and its process, so that several memtops that
+	// measured it count it once.
 	Change string `json:"change,omitempty"`
 	Key    string `json:"key"` // of the setting that was changed
 	Value  string `json:"value,omitempty"`
-	// Peak and StepTime are by how much the prediction was wrong, in parts of the
-	// level before; nil where it was not compared.
+	// Peak and StepTime are the errors of the prediction, as fractions of the
+	// level before; nil if not compared.
 	Peak     *float64 `json:"peak,omitempty"`
 	StepTime *float64 `json:"step_time,omitempty"`
 }
 
-// Ledger is what became of past predictions.
+// Ledger has the errors of past predictions.
 type Ledger []Entry
 
-// LedgerOf returns the entries of the experiments whose measuring is done.
+// LedgerOf returns the entries of the experiments whose measurement has ended.
 func LedgerOf(all []analysis.Experiment) Ledger {
 	var l Ledger
 	for i := range all {
@@ -60,7 +61,7 @@ func LedgerOf(all []analysis.Experiment) Ledger {
 	return l
 }
 
-// Measured returns the entries of what a running program's changes were measured to do.
+// Measured returns the entries of a running program's changes that were measured.
 func Measured(t *trace.Trace, device int) Ledger {
 	l := LedgerOf(analysis.Experiments(t, device))
 	kind := KindOf(t, device)
@@ -91,7 +92,8 @@ func (l Ledger) With(more Ledger) (all Ledger, added bool) {
 	return all[max(0, len(all)-mostEntries):], added
 }
 
-// About returns the entries of programs of a kind: of its model if there are any.
+// About returns the entries of programs of a kind. If there are entries of its
+// model, it returns only those.
 func (l Ledger) About(k Kind) Ledger {
 	var same, program Ledger
 	for _, entry := range l {
@@ -108,7 +110,8 @@ func (l Ledger) About(k Kind) Ledger {
 	return program
 }
 
-// EntryOf returns the entry of an experiment, and whether it is one.
+// EntryOf returns the entry of an experiment, and whether the experiment gives
+// one.
 func EntryOf(e *analysis.Experiment) (Entry, bool) {
 	entry := Entry{Change: strconv.FormatInt(e.ID, 10), Key: e.Key, Value: e.To}
 	if e.State != trace.Applied || !e.Done() {
@@ -123,8 +126,8 @@ func EntryOf(e *analysis.Experiment) (Entry, bool) {
 	return entry, entry.Peak != nil
 }
 
-// Error is how far past predictions were off: the mean of the absolute errors, in
-// parts of the level before the change.
+// Error is the error of past predictions: the mean of the absolute errors, as a
+// fraction of the level before the change.
 type Error struct {
 	Predictions int // of the peak
 	Peak        float64
@@ -132,8 +135,8 @@ type Error struct {
 	StepTime    float64
 }
 
-// Of returns the error of the predictions for a setting or, where there was none,
-// for all settings; nil while there is none at all.
+// Of returns the error of the predictions for a setting or, if there were none,
+// for all settings. It returns nil if there were no predictions at all.
 func (l Ledger) Of(key string) *Error {
 	if e := l.sum(func(entry *Entry) bool { return entry.Key == key }); e != nil {
 		return e

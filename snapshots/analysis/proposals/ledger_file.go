@@ -12,10 +12,10 @@ import (
 
 // # The file of the ledger
 //
-// What became of predictions is kept for each user, beside what programs leave that ran
-// out of memory, so that the error of the next ones is known before a run has made any.
-// Several memtops add to it one after another, and each change is counted once, however
-// many watched it.
+// memtop keeps the errors of predictions for each user, in the folder in which
+// programs that ran out of memory leave their files. So the error of predictions
+// is known before a run has made any. Several memtops add to the file one after
+// another. It counts each change once, however many memtops watched it.
 
 // ledgerSchema names the version of the file.
 const ledgerSchema = "memtop.ledger/1"
@@ -25,7 +25,7 @@ type ledgerFile struct {
 	Entries Ledger `json:"entries"`
 }
 
-// LedgerFile is where the ledger of a user is kept.
+// LedgerFile is the file that keeps a user's ledger.
 type LedgerFile struct {
 	Path string // "" for nowhere
 	// Exclusive calls a function while no other program does so for the path.
@@ -34,8 +34,8 @@ type LedgerFile struct {
 	Replace func(path string, write func(io.Writer) error) error
 }
 
-// Add adds entries to the file and returns all of it. After an error these are what was
-// given, and what was there is still there.
+// Add adds entries to the file and returns all of its entries. After an error it
+// returns only the given entries, and the file is unchanged.
 func (f *LedgerFile) Add(more Ledger) (Ledger, error) {
 	path := f.Path
 	known, err := readLedger(path)

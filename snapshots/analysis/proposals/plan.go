@@ -16,30 +16,30 @@ import (
 // no sum. That a run of it fits is rehearsed once more, on a memory of that size,
 // since a peak can be below a limit and its blocks in too many pieces.
 
-// Program is what can be asked about a running program. Both return nil where the
-// program cannot say.
+// Program answers questions about a running program. Both methods return nil if
+// the program cannot answer.
 type Program interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
-	// Headroom says how many samples at a time fit into so many bytes, 0 for all
-	// that the device has.
+	// Headroom says how many samples at a time fit into a number of bytes; 0
+	// means the whole memory of the device.
 	Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error)
 }
 
-// Plan is what brings the peak below a target.
+// Plan is a set of changes that brings the peak below a target.
 type Plan struct {
 	Proposal       // all changes together; none when it fits as it is
 	Target   int64 // bytes
 	Peak     int64 // bytes, as predicted
-	// Fits says that a step with the changes needs no more than the target. Without
-	// it the changes are those that save most.
+	// Fits says that a step with the changes needs no more than the target. If it
+	// is false, the changes are those that save most.
 	Fits bool
 	// Rehearsed says that a run was rehearsed on a memory of the target's size;
 	// otherwise the peak alone is compared.
 	Rehearsed bool
 }
 
-// Search looks for changes that bring a peak of so many bytes below a target, the
-// proposals that were found first.
+// Search looks for changes that bring a peak below a target, both in bytes. It
+// tries the proposals of the answer in their order.
 func Search(ctx context.Context, p Program, a *Answer, peak, target int64, past Ledger) (*Plan, error) {
 	s := searching{program: p, peak: peak, target: target}
 	best, err := s.try(ctx, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Proposal is a change of settings, and what it should do.
+// Proposal is a change of settings with its expected effect.
 type Proposal struct {
 	Change    []trace.Value
 	Predicted trace.Prediction
@@ -25,25 +25,26 @@ func (o *Proposal) Name() string {
 	return strings.Join(words, " ")
 }
 
-// Saved is by how many bytes the proposal lowers the peak, below 0 when it raises it.
+// Saved is by how many bytes the proposal lowers the peak. It is negative if the
+// proposal raises the peak.
 func (o *Proposal) Saved() int64 { return -o.Predicted.PeakAllocated }
 
-// Timed reports whether it is known what the proposal does to the time of a step,
+// Timed reports whether the effect of the proposal on the step time is known,
 // measured or estimated.
 func (o *Proposal) Timed() bool { return o.Predicted.Timed() }
 
-// Answer is what the program says of its settings.
+// Answer has the program's predictions for its settings.
 type Answer struct {
 	Proposals []Proposal // the best first; those that save nothing are last
-	// Unknown are the changes of which the program cannot say what they do.
+	// Unknown are the changes whose effect the program cannot predict.
 	Unknown []string
-	// Headroom is how many samples fit as it is, nil where that is not known.
+	// Headroom says how many samples fit without a change, nil if not known.
 	Headroom *trace.Headroom
 	Error    *Error // of all past predictions, nil while there is none
 }
 
-// Find asks the program about every single change that its settings offer. A program
-// may refuse to say what one of them does; it fails when none is answered.
+// Find asks the program about every single change that its settings offer. The
+// program may refuse to predict some of them. Find fails if it predicts none.
 func Find(ctx context.Context, program Program, settings []trace.Option, past Ledger) (*Answer, error) {
 	a := &Answer{Error: past.sum(func(*Entry) bool { return true })}
 	var failed error

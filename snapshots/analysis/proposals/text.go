@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Why says what a prediction rests on.
+// Why names the basis of a prediction.
 func (o *Proposal) Why() string {
 	text := "rehearsed by the program: the peak"
 	if a := -o.Predicted.Activation; a > 0 {
@@ -24,8 +24,8 @@ func (o *Proposal) Why() string {
 	return text + "; what it does to the step time is not known"
 }
 
-// TimeText says by how much a step takes longer, as a part of how long it takes, after
-// ≈ where that is estimated; "" where it is not known.
+// TimeText says how much longer a step takes, as a part of its time. It begins
+// with ≈ if that is estimated, and is "" if it is not known.
 func (o *Proposal) TimeText(step int64) string {
 	if !o.Timed() {
 		return ""
@@ -43,8 +43,8 @@ func (o *Proposal) TimeText(step int64) string {
 	return text
 }
 
-// ShareText is a part of a whole in per cent, with its sign; "" of nothing, and where
-// the whole is not known.
+// ShareText writes a part of a whole in per cent, with its sign. It returns "" if
+// the part is 0 or the whole is not known.
 func ShareText(part, whole int64) string {
 	if whole <= 0 || part == 0 {
 		return ""
@@ -52,8 +52,8 @@ func ShareText(part, whole int64) string {
 	return fmt.Sprintf("%+.0f%%", 100*float64(part)/float64(whole))
 }
 
-// ErrorText says how far past predictions of the peak were off and, where the proposal
-// has one, of the step time.
+// ErrorText gives the error of past predictions of the peak and, if the proposal
+// predicts a time, of the step time.
 func (o *Proposal) ErrorText() string {
 	if o.Error == nil {
 		return ""
@@ -65,7 +65,7 @@ func (o *Proposal) ErrorText() string {
 	return text
 }
 
-// RoomText says how many samples fit, as exactly as past predictions were.
+// RoomText says how many samples fit, only as exactly as past predictions were.
 func RoomText(h *trace.Headroom, e *Error) string {
 	text := quantity.Plural(h.Most, "sample")
 	if h.Parts > 1 {
@@ -84,7 +84,7 @@ func RoomText(h *trace.Headroom, e *Error) string {
 		quantity.Bytes(h.Fixed), quantity.Bytes(h.PerSample), h.Samples)
 }
 
-// Text says what brings the peak below the target.
+// Text describes the changes that bring the peak below the target.
 func (p *Plan) Text() string {
 	rehearsed := ""
 	if p.Rehearsed {

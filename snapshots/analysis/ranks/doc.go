@@ -1,7 +1,8 @@
-// Package ranks puts the programs of one job side by side: what each rank holds, how
-// the ranks differ, and why. It knows rows of numbers and not where they come from,
-// so that running programs and files of ended ones are compared in the same way.
+// Package ranks compares the programs of one job: how much memory each rank
+// holds, how the ranks differ, and why. It works on rows of numbers and does not
+// know their source, so it compares running programs and the files of ended
+// programs in the same way.
 //
-// What one rank's memory is for is not its question: that is for the packages about
-// one trace.
+// It does not say what the memory of one rank is for: the packages about one
+// trace do.
 package ranks

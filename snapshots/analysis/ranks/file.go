@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// File is a rank of a job as a file, or as a process whose snapshot is looked at.
+// File is the file of one rank of a job, or a process that gives its snapshot.
 type File struct {
 	Path  string // or a process, as the command line names it
 	Place trace.Rank
@@ -15,8 +15,9 @@ type File struct {
 	PID   int
 }
 
-// Files returns files as the ranks that they say they are, as recorded tells of a path, or
-// else their names, in the order of ranks; nil for files that are none.
+// Files returns files as the ranks of a job, in the order of ranks. The function
+// recorded gives the rank that a file itself has; else the names of the files
+// give it. Files returns nil if the files are not the ranks of one job.
 func Files(paths []string, recorded func(path string) *trace.Rank) []File {
 	files := recordedFiles(paths, recorded)
 	if numbers, ok := byName(paths); ok && files == nil {
@@ -28,8 +29,9 @@ func Files(paths []string, recorded func(path string) *trace.Rank) []File {
 	return files
 }
 
-// recordedFiles returns recordings as the ranks of the one job that they say they are of;
-// nil for files of which one says no such thing, or two the same.
+// recordedFiles returns recordings as the ranks of one job, by the ranks that
+// they have. It returns nil if one of them has no rank, if two have the same, or
+// if they are of several jobs.
 func recordedFiles(paths []string, recorded func(path string) *trace.Rank) []File {
 	var files []File
 	for _, path := range paths {
@@ -47,7 +49,8 @@ func recordedFiles(paths []string, recorded func(path string) *trace.Rank) []Fil
 	return files
 }
 
-// Row returns the row of a rank that was read. A recording says itself which rank it is.
+// Row returns the row of a rank whose file was read. A recording has its own
+// rank.
 func (f *File) Row(x *analysis.Index) Row {
 	r := Of(x)
 	if r.World == 0 {
@@ -57,13 +60,15 @@ func (f *File) Row(x *analysis.Index) Row {
 	return r
 }
 
-// Without returns the row of a rank that cannot be read, or has not been.
+// Without returns the row of a rank whose file cannot be read, or has not been
+// read yet.
 func (f *File) Without(problem string) Row {
 	return Row{Rank: f.Place, Name: f.Path, Host: f.Host, PID: f.PID, Problem: problem, Capacity: -1, Others: -1}
 }
 
-// Fullest returns the index of the device that matters most: that ran out of memory, or
-// else had the highest peak. There may be none.
+// Fullest returns the index of the device that matters most: the device that ran
+// out of memory, else the device with the highest peak. It returns nil if there
+// are no devices.
 func Fullest(indexes []*analysis.Index) *analysis.Index {
 	var most *analysis.Index
 	for _, x := range indexes {

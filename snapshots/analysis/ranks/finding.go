@@ -9,30 +9,32 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 )
 
-// Finding is something about one rank or several that the others are not, or that only
-// shows where ranks are side by side.
+// Finding is a difference between one or several ranks and the others, or a fact
+// that shows only in a comparison of ranks.
 type Finding struct {
 	analysis.Finding
-	Ranks []int // the ranks that it is about, the first the one to look at
+	Ranks []int // the ranks that it is about; look at the first one
 }
 
 // # Thresholds
 //
-// Ranks of one program do the same to memory, to a block's rounding, so what differs
-// by more than that has a reason. What is worth a line is what moves the limit of the
-// whole job, which the rank that holds most sets: a twentieth of its memory, as one
-// sample in twenty would. Below a mebibyte it is noise whatever the share.
+// The ranks of one program use memory in the same way, up to the rounding of
+// blocks, so any larger difference has a reason. A difference is worth a line if
+// it moves the limit of the whole job, which the rank with the most memory sets.
+// The threshold is a twentieth of that rank's memory, as one sample in twenty
+// would need. Below a mebibyte, any difference is noise.
 const (
 	leastShare = 20      // one part of so many
 	leastBytes = 1 << 20 // and at least this
 	// leastGrowth is what a step may add without meaning anything, as for one trace.
 	leastGrowth = 1 << 12
-	// leastBehind is by how many nanoseconds a rank is behind that has not just been
-	// asked a moment before the others: as long as programs have to answer.
+	// leastBehind is how many nanoseconds a rank must lag so that it is really
+	// behind, and was not only asked a moment before the others: the time in
+	// which programs must answer.
 	leastBehind = 3_000_000_000
 )
 
-// The kinds of findings. docs/answers.md is made of their texts.
+// The kinds of findings. docs/answers.md is generated from their texts.
 var (
 	FailedFinding = &analysis.FindingKind{
 		Name: "rank_out_of_memory", Speaks: "some ranks ran out of memory and others did not, or one did first; the bytes are the peak of the one that was first",
@@ -66,15 +68,15 @@ var (
 	}
 )
 
-// FindingKinds are all kinds, those first whose findings come first.
+// FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*analysis.FindingKind {
 	return []*analysis.FindingKind{
 		FailedFinding, LostFinding, TightFinding, GrowingFinding, UnevenFinding, SettingsFinding, SlowFinding, MissingFinding,
 	}
 }
 
-// Findings returns what differs between the ranks of one job, the most severe first.
-// Of ranks that are alike there is nothing to say.
+// Findings returns the differences between the ranks of one job, the most severe
+// first. Ranks that are alike have none.
 func Findings(rows []Row) []Finding {
 	c := compare(rows)
 	for _, find := range []func(){c.failed, c.lost, c.tight, c.growing, c.uneven, c.settings, c.slow, c.missing} {
@@ -113,8 +115,9 @@ func (c *comparison) add(f analysis.Finding, about ...*Row) {
 	c.found = append(c.found, Finding{f, numbers})
 }
 
-// median returns the middle of a number over ranks, of two the lower one, so that of
-// two ranks the larger is held against the smaller.
+// median returns the median of a number over ranks. Of two middle values it
+// returns the lower one, so that of two ranks the larger is compared with the
+// smaller.
 func median(rows []*Row, of func(*Row) int64) int64 {
 	if len(rows) == 0 {
 		return 0
@@ -127,7 +130,7 @@ func median(rows []*Row, of func(*Row) int64) int64 {
 	return all[(len(all)-1)/2]
 }
 
-// where returns the rows for which something holds.
+// where returns the rows for which holds is true.
 func where(rows []*Row, holds func(*Row) bool) []*Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return !holds(r) })
 }

@@ -2,9 +2,9 @@ package ranks
 
 import "slices"
 
-// Headroom is how much of the device's memory the rank's last step and other programs
-// left, in bytes: capacity less what others hold less the most that was reserved. It is
-// not known, and ok is false, where the capacity is not.
+// Headroom returns how many bytes of the device's memory were never used: the
+// capacity minus the memory of other programs minus the peak of reserved memory
+// in the rank's last step. If the capacity is not known, ok is false.
 func (r *Row) Headroom() (bytes int64, ok bool) {
 	if r.Capacity <= 0 {
 		return 0, false
@@ -12,8 +12,8 @@ func (r *Row) Headroom() (bytes int64, ok bool) {
 	return r.Capacity - max(r.Others, 0) - max(r.PeakReserved, r.Reserved), true
 }
 
-// MedianPeak returns the median of what the ranks allocated at most in their last steps,
-// in bytes, the lower of two; 0 where no rank made a step.
+// MedianPeak returns the median of the ranks' allocated peaks in their last
+// steps, in bytes, the lower of two middle values; 0 if no rank made a step.
 func MedianPeak(rows []Row) int64 {
 	var peaks []int64
 	for i := range rows {

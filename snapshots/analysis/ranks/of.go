@@ -5,8 +5,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Of returns what an index says of its rank, at the end of the trace. The rank itself
-// is what the program said; of a file that says nothing it is for the caller to set.
+// Of returns the row of an index, at the end of the trace. The rank is the one
+// that the program reported. If a file has none, the caller must set it.
 func Of(x *analysis.Index) Row {
 	t, at := x.Trace(), x.End()
 	now := x.SegmentsAt(at)
@@ -29,10 +29,11 @@ func Of(x *analysis.Index) Row {
 	return r
 }
 
-// addSteps adds what the program said of its last step, and measured in the last one
-// whose memory it looked at. Of a file without such a step the peaks are those of the
-// trace; of a program that has just been attached to they are not known: its first
-// moments are not the same ones of a step as those of another rank.
+// addSteps adds the program's report of its last step, and the numbers of the
+// last step in which it measured its memory. If a file has no such step, the
+// peaks are those of the trace. If memtop has just attached to a program, the
+// peaks are not known, because its first moments do not match the same moments of
+// a step on other ranks.
 func (r *Row) addSteps(x *analysis.Index) {
 	if last := x.Trace().LastStep(r.Device); last != nil {
 		r.Step, r.StepDuration = last.Number, last.Duration
@@ -66,7 +67,8 @@ func (r *Row) setSettings(s *trace.Step) {
 	}
 }
 
-// Categories adds up amounts by the category that each is named by.
+// Categories adds up amounts by category. The name of each amount is that of a
+// category.
 func Categories(amounts []trace.Amount) (sums [trace.CategoryCount]int64) {
 	for _, a := range amounts {
 		c, _ := trace.NamedCategory(a.Name)

@@ -6,42 +6,44 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Row is what is known of one rank at a moment. Sizes are bytes; what is not known is
-// 0 unless it says otherwise.
+// Row has the known numbers of one rank at a moment. Sizes are bytes. An unknown
+// number is 0 unless its comment says otherwise.
 type Row struct {
 	trace.Rank
 	Host    string // the machine, "" for this one
 	PID     int    // 0 for a file
 	Name    string // the command, or the file's name
 	Device  int
-	Problem string // why there is nothing newer, "" when there is; the rest is what was last known
+	Problem string // why there are no newer numbers, "" for none; the other fields are the last known ones
 
 	Step         int64 // the last that ended, 0 before the first
 	StepDuration int64 // of it, nanoseconds
 	Allocated    int64 // now
 	Reserved     int64 // now
-	// PeakAllocated and PeakReserved are of the last step; of a file, of all of it.
+	// PeakAllocated and PeakReserved are of the last step or, for a file, of the
+	// whole trace.
 	PeakAllocated int64
 	PeakReserved  int64
-	// Capacity is what the device has, Others what other programs hold of it, -1
-	// when it is not known.
+	// Capacity is the device's memory, and Others the part that other programs
+	// hold; -1 if not known.
 	Capacity, Others int64
-	// AtPeak is what was requested when the last step's memory was highest.
+	// AtPeak has the requested bytes at the peak of the last step.
 	AtPeak [trace.CategoryCount]int64
-	// Settings are those in force, nil when the program says none.
+	// Settings are the current settings, nil if the program reports none.
 	Settings map[string]string
 	// Growth is by how many bytes the memory at the ends of steps grows with each
 	// step, over the steps that were seen.
 	Growth int64
-	// OutOfMemory is how many requests failed, FailedAt when the first of them did, in
-	// microseconds since the epoch.
+	// OutOfMemory is how many requests failed. FailedAt is the time of the first
+	// one, in microseconds since the epoch.
 	OutOfMemory, FailedAt int64
-	// Recent is what was allocated at the last looks, the newest last. It never changes;
-	// later rows have other slices.
+	// Recent has the allocated bytes at the last looks at the rank, the newest
+	// last. The slice never changes; later rows have other slices.
 	Recent []int64
 }
 
-// Unranked is the number of a program whose rank is not known: it does not answer.
+// Unranked is the rank of a program that does not answer, so that its rank is not
+// known.
 const Unranked = -1
 
 // NotRead is the problem of a file that will be read.

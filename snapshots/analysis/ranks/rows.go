@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// Rows are the rows of files while they are read, for a screen. Safe for concurrent use.
+// Rows has the rows of files while these are being read, for a screen. It is safe
+// for concurrent use.
 type Rows struct {
 	mu      sync.Mutex
 	rows    []Row
 	changed chan struct{} // never closed
 }
 
-// NewRows returns the rows of files of which none was read.
+// NewRows returns the rows of files that have not been read.
 func NewRows(files []File) *Rows {
 	r := &Rows{rows: make([]Row, len(files)), changed: make(chan struct{}, 1)}
 	for i := range files {
@@ -21,7 +22,7 @@ func NewRows(files []File) *Rows {
 	return r
 }
 
-// Set takes the row of a file that was read.
+// Set replaces a row, after its file was read.
 func (r *Rows) Set(at int, row Row) {
 	r.mu.Lock()
 	r.rows = slices.Clone(r.rows) // what was handed out stays
@@ -33,12 +34,12 @@ func (r *Rows) Set(at int, row Row) {
 	}
 }
 
-// Rows returns what is known of each file.
+// Rows returns the current row of each file.
 func (r *Rows) Rows() []Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rows
 }
 
-// Changed receives when a file was read.
+// Changed returns a channel that receives a value when a file was read.
 func (r *Rows) Changed() <-chan struct{} { return r.changed }

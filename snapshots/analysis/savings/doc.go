@@ -1,8 +1,10 @@
-// Package savings says what of the memory that a device holds at one moment could
-// be less, by what means, and by how much.
+// Package savings finds memory that a program could save: which part of the
+// memory that a device holds at one moment could be smaller, by what means, and
+// by how much.
 //
-// It looks at a [Scene]: what is alive, of which category, from which stacks. Each
-// [Kind] knows one thing that programs do and when a saving by it would be none: what
-// is on already is not recommended. Where bytes lie and what went wrong, such as
-// leaks and requests that failed, is not its business.
+// It looks at a [Scene]: the live memory with its categories and stacks. Each
+// [Kind] knows one habit of programs that costs memory, and the cases in which
+// changing it saves nothing; it does not recommend a setting that is already on.
+// The package does not look at addresses, or at faults such as leaks and failed
+// requests.
 package savings

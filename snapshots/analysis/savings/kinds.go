@@ -1,7 +1,7 @@
 package savings
 
-// Kind is one thing that may be found. Its texts are the documentation:
-// docs/answers.md is made of them.
+// Kind is one kind of saving. Its texts are also the documentation:
+// docs/answers.md is generated from them.
 type Kind struct {
 	Name   string // in JSON
 	Change string // what to do, in a few words

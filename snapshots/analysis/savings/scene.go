@@ -15,10 +15,10 @@ type Part struct {
 	Old      int // of Count, made before the step under way
 }
 
-// Bytes is what all of the part takes.
+// Bytes returns the bytes of the whole part.
 func (p *Part) Bytes() int64 { return p.Size * int64(p.Count) }
 
-// Scene is what is alive at one moment, and what is known of the program.
+// Scene has the live memory at one moment, and what is known of the program.
 type Scene struct {
 	Tables *trace.Tables
 	Code   *lines.Code
@@ -29,7 +29,7 @@ type Scene struct {
 	Checkpointing, Autocast bool
 }
 
-// Saving is what could be less.
+// Saving is memory that the program could save.
 type Saving struct {
 	Kind     *Kind
 	Bytes    int64         // that it is about
@@ -39,7 +39,7 @@ type Saving struct {
 	Remedy   string        // a clause
 }
 
-// Find returns the savings of all kinds that are found, in the order of [Kinds].
+// Find returns the savings that it finds, in the order of [Kinds].
 func (s *Scene) Find() []Saving {
 	var found []Saving
 	for k := range Kinds {

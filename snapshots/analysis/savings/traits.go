@@ -22,8 +22,8 @@ const (
 	flat     // a buffer for many gradients
 )
 
-// Words knows what the names of a trace's frames and roles say. It is owned by one
-// goroutine while it reads; in between any number of scenes may ask it.
+// Words knows the meaning of the names of a trace's frames and roles. It is owned
+// by one goroutine while it reads; in between, any number of scenes may ask it.
 type Words struct {
 	frames, notes []trait // by frame, by note
 	all           trait   // of all frames

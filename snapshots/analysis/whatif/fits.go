@@ -8,21 +8,23 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Change is another setting under which a request that failed is met.
+// Change is another setting under which the allocator would serve a failed
+// request.
 type Change struct {
 	Settings string `json:"change"`
-	// Saving is how many bytes less the process has reserved with the request met
-	// than it would have needed under the recorded settings; 0 where more memory than
-	// it had is what met it.
+	// Saving is how many bytes less the process reserves, with the request
+	// served, than it would have needed under the recorded settings. It is 0 if
+	// only more memory than the process had serves the request.
 	Saving int64 `json:"saving_bytes"`
-	// Certain says that it is the settings' doing: under the recorded ones the
-	// request fails again when what was held before recording is asked for anew. If
-	// not, what was cached or cut into pieces before recording has a part in it.
+	// Certain says that the settings alone make the difference: under the
+	// recorded settings, the request fails again in a replay that requests anew
+	// the memory held before recording. If false, memory that was cached or split
+	// before recording plays a part.
 	Certain bool `json:"certain"`
 }
 
-// Changes returns the settings of the answer that would have met the request that
-// ran out of memory, those that save most first.
+// Changes returns the settings of the answer that would have served the failed
+// request, the largest saving first.
 func (a *Answer) Changes() []Change {
 	var list []Change
 	failed := a.Recorded.OOM
@@ -35,9 +37,9 @@ func (a *Answer) Changes() []Change {
 	return list
 }
 
-// WouldFit returns which of the useful settings would have met the request of an
-// out-of-memory event, those that save most first, and the answer that this follows
-// from: it says how far the replay can be trusted.
+// WouldFit returns the useful settings that would have served the request of an
+// out-of-memory event, the largest saving first. It also returns the answer that
+// they come from, which says how far the replay can be trusted.
 func (ask Ask) WouldFit(ctx context.Context, t *trace.Trace, d *trace.Device, event int) ([]Change, *Answer, error) {
 	a, err := ask(ctx, Question{Trace: t, Device: d, Event: event})
 	if err != nil {

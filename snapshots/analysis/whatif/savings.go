@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Saving is other settings under which the same requests reserve less.
+// Saving is a text of settings under which the same requests reserve less.
 type Saving struct {
 	Settings string
 	Saved    int64 // bytes of the reserved peak under the recorded settings, begun anew
@@ -14,8 +14,9 @@ type Saving struct {
 }
 
 // Savings returns the settings of the answer under which the program would have
-// reserved less at its peak, those that save most first. It is none where the replay
-// under the recorded settings is not what was recorded, and none that run out of memory.
+// reserved less at its peak, the largest saving first. It returns none if the
+// replay under the recorded settings differs from the recording, and leaves out
+// settings that run out of memory.
 func (a *Answer) Savings() []Saving {
 	if a.Again == nil || a.Recorded.WhyNot != "" {
 		return nil

@@ -12,8 +12,9 @@ import (
 // the versions of PyTorch have for it.
 var textKeys = []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"}
 
-// SettingsOf returns the settings of a recording as a text: the writer's, or one made
-// of the values that it wrote, or of what the events show. "" is the defaults.
+// SettingsOf returns the settings of a recording as a text: the writer's text,
+// else a text made from the values that it wrote, else from what the events show.
+// "" means the defaults.
 func SettingsOf(t *trace.Trace, d *trace.Device) string {
 	var parts []string
 	for _, s := range t.Settings {

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Sentences says in words how far the answer can be trusted, and what the request
-// that failed lacked.
+// Sentences says how far the answer can be trusted, and how much memory the
+// failed request lacked.
 func (a *Answer) Sentences() []string {
 	r := &a.Recorded
 	if a.Again == nil {
@@ -36,7 +36,7 @@ func (a *Answer) Sentences() []string {
 	return list
 }
 
-// Row is what is said of one run.
+// Row is the row of one run in a table.
 type Row struct {
 	Name          string
 	PeakReserved  int64
@@ -48,15 +48,15 @@ type Row struct {
 	settings      string
 }
 
-// Fits is the outcome of a run that met the request which failed.
+// Fits is the outcome of a run that served the failed request.
 const Fits = "fits"
 
-// Variable returns the settings as they are set in the environment.
+// Variable returns the settings as an environment variable.
 func (r *Row) Variable() string {
 	return "PYTORCH_CUDA_ALLOC_CONF=" + trace.Shorten(r.settings, longest)
 }
 
-// Columns says what the numbers of a row are.
+// Columns explains the numbers of a row.
 const Columns = "Overhead is which part of the reserved peak was never in blocks at once."
 
 // Allocated returns the peak of allocated bytes as text.
@@ -67,7 +67,7 @@ func (r *Row) Allocated() string {
 	return quantity.Bytes(r.PeakAllocated)
 }
 
-// Overhead returns which part of the reserved peak was never needed at once.
+// Overhead returns the part of the reserved peak that was never needed at once.
 func (r *Row) Overhead() string {
 	if r.PeakAllocated <= 0 || r.PeakReserved <= 0 {
 		return "?"
@@ -75,7 +75,8 @@ func (r *Row) Overhead() string {
 	return fmt.Sprintf("%.0f %%", 100*float64(r.PeakReserved-r.PeakAllocated)/float64(r.PeakReserved))
 }
 
-// Change returns by how much the reserved peak differs, "" where that says nothing.
+// Change returns by how much the reserved peak differs, "" if the runs cannot be
+// compared.
 func (r *Row) Change() string {
 	switch {
 	case !r.Compared:
@@ -87,7 +88,8 @@ func (r *Row) Change() string {
 	}
 }
 
-// Rows returns the recording, the same begun anew where that differs, and the runs.
+// Rows returns rows for the recording, for the run under the recorded settings if
+// that differs, and for the other runs.
 func (a *Answer) Rows() []Row {
 	rec := &a.Recorded
 	rows := []Row{{Name: "recorded: " + settingsName(rec.Settings), PeakReserved: rec.PeakReserved, PeakAllocated: rec.PeakAllocated, settings: rec.Settings}}

@@ -15,9 +15,9 @@ var useful = []string{
 // collecting takes a device whose memory is known.
 const collecting = "garbage_collection_threshold:0.8,per_process_memory_fraction:0.95"
 
-// Useful returns settings that are worth trying on a program that had some: those with
-// a change, and the defaults where they are others. memory is what the device has, 0
-// when that is not known.
+// Useful returns settings that are worth trying on a program, given its recorded
+// settings: those with one change each, and the defaults if they differ. memory
+// is the device's memory in bytes, 0 if not known.
 func Useful(recorded string, memory int64) []string {
 	var list []string
 	if recorded != "" {
