@@ -55,8 +55,9 @@ func exchange(w *writer, r string, strip int) {
 	}
 }
 
-// spread writes func name(dst, src *float32, pieces, step int): pieces of so many
-// numbers, which follow each other in src, come to lie step numbers apart.
+// spread writes func name(dst, src *float32, pieces, step int), which copies
+// consecutive pieces of width numbers from src to places that are step numbers
+// apart.
 func spread(w *writer, width int) {
 	name := fmt.Sprintf("spread%dAVX", width)
 	w.function(fmt.Sprintf("%s moves pieces of %d numbers apart.", name, width), name, 32)
