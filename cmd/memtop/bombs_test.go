@@ -117,7 +117,7 @@ func embedded(content []byte) []byte {
 	return fmt.Appendf(nil, `<script>files = [{"name": "n", "base64": "%s"}]</script>`, base64.StdEncoding.EncodeToString(content))
 }
 
-// recorded returns a recording that has a frame so many times.
+// recorded returns a recording that repeats a frame a number of times.
 func recorded(t wire.Type, payload []byte, times int) []byte {
 	var b bytes.Buffer
 	e := wire.NewEncoder(&b)
@@ -149,7 +149,8 @@ func numberedTexts() []byte {
 	return b
 }
 
-// recordedBases returns a recording of devices with so many segments each.
+// recordedBases returns a recording of devices with the given number of segments
+// each.
 func recordedBases(segments, devices int) []byte {
 	var b bytes.Buffer
 	e := wire.NewEncoder(&b)

@@ -112,7 +112,7 @@ func recordOf(t *testing.T, pid int, path string) *exec.Cmd {
 	}
 }
 
-// TestADemoIsChangedRecordedAndOpenedAgain is what a newcomer does: start the
+// TestADemoIsChangedRecordedAndOpenedAgain does what a new user does: start the
 // demo, watch it, press C, see the difference, and look at a recording of it
 // later.
 func TestADemoIsChangedRecordedAndOpenedAgain(t *testing.T) {

@@ -69,7 +69,7 @@ func next() tea.Msg {
 	return nextMsg{}
 }
 
-// View asks for all that the screens of memtop do.
+// View requests everything that the screens of memtop request.
 func (s *faultyScreen) View() tea.View {
 	s.drawn++
 	text := "a screen"

@@ -28,7 +28,7 @@ func torchPython(t *testing.T) string {
 	return path
 }
 
-// lossesOf returns what the example prints of so many steps.
+// lossesOf returns the losses that the example prints for a number of steps.
 func lossesOf(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var errors bytes.Buffer

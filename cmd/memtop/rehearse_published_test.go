@@ -15,7 +15,8 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
-// publishedFolder has the published measurements and the scripts that do what was measured.
+// publishedFolder holds the published measurements and the scripts that repeat
+// them.
 const publishedFolder = "../../engine/device/cuda/imitation/testdata/published"
 
 // figure is a published measurement, a row of figures.tsv.
@@ -37,7 +38,8 @@ const publishedTolerance = 0.03
 // publishedUnits are the units of publications, in bytes.
 var publishedUnits = map[string]float64{"MB": 1e6, "GB": 1e9, "GiB": 1 << 30}
 
-// differsBy returns by which part of what was published so many bytes differ from it.
+// differsBy returns the difference between a number of bytes and the published
+// number, as a fraction of the latter.
 func (f *figure) differsBy(measured int64) float64 {
 	return float64(measured)/publishedUnits[f.unit]/f.published - 1
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// BenchmarkOverhead is what one operation on one number costs, forward and
+// BenchmarkOverhead measures the cost of one operation on one number, forward and
 // backward: the engine's share of every operation, without the device's work.
 func BenchmarkOverhead(b *testing.B) {
 	d := tensortest.Device(b)

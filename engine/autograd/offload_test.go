@@ -67,8 +67,8 @@ func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, lef
 	return grads, d.Live()
 }
 
-// TestWhatIsSavedWaitsOnTheHost looks at both memories between the passes, at a
-// tensor that two operations save, of which one sees a part.
+// TestWhatIsSavedWaitsOnTheHost looks at both memories between the passes. Two
+// operations save the same tensor, and one of them uses only a part of it.
 func TestWhatIsSavedWaitsOnTheHost(t *testing.T) {
 	d := tensortest.Device(t)
 	v := autograd.NewVariable("v", tensor.Full(d, tensor.Shape{1024}, device.Float32, 3, tensor.Tag{Category: trace.Parameter}))

@@ -12,7 +12,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// BenchmarkCheckpointing is what checkpoints save and cost on a GPT of 12
+// BenchmarkCheckpointing measures what checkpoints save and cost on a GPT of 12
 // layers, width 256 and 256 tokens: bytes saved after the forward pass, and the
 // time of both passes.
 func BenchmarkCheckpointing(b *testing.B) {

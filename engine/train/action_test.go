@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestAnActionGivesBackWhatWasPredicted leaves memory behind by a change of settings, as
-// a reader does who then wants it back.
+// TestAnActionGivesBackWhatWasPredicted changes settings so that unused memory
+// stays reserved, and then gives it back with an action, as a user would.
 func TestAnActionGivesBackWhatWasPredicted(t *testing.T) {
 	for _, action := range []string{"empty-cache", "aggressive-clear"} {
 		t.Run(action, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestAnActionGivesBackWhatWasPredicted(t *testing.T) {
 	}
 }
 
-// checkGivenBack wants an action's mark within a step, after it segments of so many bytes
-// that go back, and nothing else before the step's end.
+// checkGivenBack checks that a step has an action's mark, followed by the return
+// of segments of the given bytes, and nothing else before the step's end.
 func checkGivenBack(t *testing.T, snapshot *trace.Trace, step int64, action string, bytes int64) {
 	t.Helper()
 	events, freed, at := snapshot.Devices[0].Events, int64(0), -1

@@ -16,7 +16,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// halting is a group whose member is held up before one of its operations.
+// halting is a group with a member that stalls before one of its operations.
 type halting struct {
 	collective.Group
 	called int            // operations
@@ -42,7 +42,7 @@ func (h *halting) Broadcast(a device.Array, root int) collective.Pending {
 	return h.Group.Broadcast(a, root)
 }
 
-// trio are three processes, each on its part of batches of 9.
+// trio holds three processes, each with its part of batches of 9.
 type trio struct {
 	groups   [3]*halting
 	trainers [3]*Trainer
@@ -73,13 +73,13 @@ func newTrio(t *testing.T, g nn.GPTConfig, change func(rank int, c *Config)) *tr
 	return r
 }
 
-// step has all take a step, and returns what came of it.
+// step makes all take a step, and returns the results.
 func (r *trio) step(t *testing.T) ([]Event, []error) {
 	t.Helper()
 	return stepped(t, r.trainers[:])
 }
 
-// stepped has trainers take a step together, and returns what came of it.
+// stepped makes trainers take a step together, and returns the results.
 func stepped(t *testing.T, trainers []*Trainer) ([]Event, []error) {
 	t.Helper()
 	events, failures := make([]Event, len(trainers)), make([]error, len(trainers))
@@ -91,7 +91,7 @@ func stepped(t *testing.T, trainers []*Trainer) ([]Event, []error) {
 	return events, failures
 }
 
-// steps has all take n steps, and returns their checkpoints by rank.
+// steps makes all take n steps, and returns their checkpoints by rank.
 func (r *trio) steps(t *testing.T, n int) (checkpoints [3][]string) {
 	t.Helper()
 	for range n {
@@ -120,7 +120,8 @@ const (
 	training             // the first of the step
 )
 
-// TestAChangeHoldsOnAllRanksOrOnNone has one stall, or die, between what a change takes.
+// TestAChangeHoldsOnAllRanksOrOnNone makes one rank stall, or die, between the
+// operations of a change.
 func TestAChangeHoldsOnAllRanksOrOnNone(t *testing.T) {
 	for name, halts := range map[string]int{"before it hears it": asking, "before it answers": answering, "before it trains with it": training} {
 		for _, dies := range []bool{false, true} {
@@ -166,8 +167,8 @@ func TestAChangeHoldsOnAllRanksOrOnNone(t *testing.T) {
 	}
 }
 
-// TestAChangeThatOneRankCannotUseIsRefusedOnAll has a rank that does not know how its
-// model was made, and so can make no plan, and one with less memory.
+// TestAChangeThatOneRankCannotUseIsRefusedOnAll tries a rank without
+// Config.Build, which can make no plan, and a rank with less memory.
 func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 	tests := map[string]struct {
 		lacks            func(*Config)
@@ -241,8 +242,8 @@ func TestAnActionIsDoneOnAllRanksAfterTheSameStep(t *testing.T) {
 	}
 }
 
-// TestRanksKeepWithinABudgetByTheSamePlan divides parameters, too: ranks that computed
-// other layers again would gather them in another order, and wait for ever.
+// TestRanksKeepWithinABudgetByTheSamePlan also divides parameters: ranks with
+// different plans would gather layers in different orders, and wait for ever.
 func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
 	for _, shard := range []Shard{ShardNothing, ShardParameters} {
 		t.Run("shard="+shard.String(), func(t *testing.T) {

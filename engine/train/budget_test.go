@@ -17,7 +17,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// budgeted is a model of which 20 sizes of memory make a difference.
+// budgeted is a model for which 20 sizes of memory give different results.
 func budgeted() nn.GPTConfig {
 	g := tiny()
 	g.Layers, g.Dim, g.Context = 3, 64, 128
@@ -126,8 +126,8 @@ func TestABudgetBelowTheLeastNamesTheLeast(t *testing.T) {
 	}
 }
 
-// TestABudgetHoldsWhenSettingsAreChangedFromOutside changes a run to what does
-// not fit, and back.
+// TestABudgetHoldsWhenSettingsAreChangedFromOutside changes a run to settings
+// that do not fit, and back.
 func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
@@ -173,8 +173,8 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 	t.Logf("changed at steps %v: %+v", steps, told)
 }
 
-// TestAPlanOfCheckpointsIsKeptToWithinABudget asks for a plan that only smaller
-// parts than the run began with can keep to.
+// TestAPlanOfCheckpointsIsKeptToWithinABudget requests a plan that needs smaller
+// parts than those with which the run began.
 func TestAPlanOfCheckpointsIsKeptToWithinABudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")

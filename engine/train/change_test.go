@@ -75,7 +75,7 @@ func separately(t *testing.T, setting string) Memory {
 	return steps(t, trainer, 3)[2].Memory
 }
 
-// checkPlace wants the change to be the first thing that happens in a step.
+// checkPlace checks that the change is the first event of a step.
 func checkPlace(t *testing.T, snapshot *trace.Trace, step int64, change string) {
 	t.Helper()
 	events, found := snapshot.Devices[0].Events, false
@@ -132,8 +132,8 @@ func TestChangesOfOneSettingLeaveTheOthers(t *testing.T) {
 	}
 }
 
-// TestAChangeKeepsAnotherMadeAtTheSameTime has a second change made after the
-// first has read the settings and before it has written them.
+// TestAChangeKeepsAnotherMadeAtTheSameTime makes a second change after the first
+// has read the settings and before it has written them.
 func TestAChangeKeepsAnotherMadeAtTheSameTime(t *testing.T) {
 	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
 	keys := settingKeys

@@ -147,9 +147,10 @@ func TestAPlanIsTheCheapestThatStaysWithinItsLimit(t *testing.T) {
 	}
 }
 
-// TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext has a model whose blocks need more
-// beside each other than the profile says: a limit below what any choice needs is
-// refused after one rehearsal, and not after one of each choice that is a little less.
+// TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext uses a model with blocks
+// that need more next to each other than the profile says. A limit that no choice
+// can keep must be refused after one rehearsal, and not after a rehearsal of each
+// slightly smaller choice.
 func TestWhatAPlanTakesTooMuchIsTakenOffTheLimitOfTheNext(t *testing.T) {
 	p := plans(t)["conv"]
 	p.Settings.AMP, p.Settings.MicroBatch = amp.BF16, 2

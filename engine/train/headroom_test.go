@@ -13,8 +13,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestTheHeadroomIsWhatFits compares what a small run says of a memory with runs on
-// memories of that size, found by doubling and bisection.
+// TestTheHeadroomIsWhatFits compares a small run's headroom for a memory with the
+// result of trying runs on memories of that size, by doubling and bisection.
 func TestTheHeadroomIsWhatFits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")

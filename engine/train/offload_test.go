@@ -118,7 +118,7 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 }
 
 // TestWhatDoesNotFitOnTheDeviceComesBackLater trains a model that is larger than
-// the device, asks for all of it there, and goes on without.
+// the device, requests all of it on the device, and goes on without.
 func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	g := tiny()
 	g.Dim, g.Layers = 256, 8 // 25 MiB of parameters

@@ -15,8 +15,9 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// together trains in so many ranks of one process, each on its part of batches of 8,
-// and returns the events by rank. after, which may be nil, is called between steps.
+// together trains in a number of ranks within one process, each on its part of
+// batches of 8, and returns the events by rank. after, which may be nil, is
+// called between steps.
 func together(t *testing.T, ranks, n int, s Settings, g nn.GPTConfig, after func(rank int, of *Trainer, e Event)) [][]Event {
 	t.Helper()
 	members := []collective.Group{nil}
@@ -152,8 +153,8 @@ func TestAllRanksHearThatOneIsToEnd(t *testing.T) {
 	}
 }
 
-// TestRanksTakeTheMemoryThatWasPredicted holds every stage to its rehearsal, to the
-// byte, and to the share that it is named for.
+// TestRanksTakeTheMemoryThatWasPredicted compares every stage with its rehearsal,
+// to the byte, and with the share that the stage promises.
 func TestRanksTakeTheMemoryThatWasPredicted(t *testing.T) {
 	const ranks = 4
 	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}

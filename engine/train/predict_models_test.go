@@ -51,8 +51,8 @@ func samples() map[string]sample {
 	}
 }
 
-// singles are the settings that are predicted of each model, pairs those of which two
-// are changed together.
+// singles are the settings that are predicted for each model; pairs are settings
+// that are changed together.
 var (
 	singles = []string{
 		"checkpoint=block", "checkpoint=sqrt", "checkpoint=selective", "checkpoint=every=2", "amp=bf16", "amp=fp16",
@@ -70,9 +70,9 @@ var (
 	}
 )
 
-// outcome is by how much a prediction was wrong: of the peak in parts of the peak
-// that was measured, of the step time in parts of the time before. Times are the
-// shortest of several steps, as other programs take from the rest.
+// outcome is the error of a prediction: for the peak as a fraction of the
+// measured peak, for the step time as a fraction of the time before. Times are
+// the shortest of several steps, because other programs slow down the rest.
 type outcome struct{ peak, time float64 }
 
 // TestPredictionsOfManyModels predicts and measures changes of one setting and of two,

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestEverySettingThatWasChosenIsNamed changes each setting of the table by itself, to
-// its first other choice where it has some.
+// TestEverySettingThatWasChosenIsNamed changes each setting of the table by
+// itself, to its first other choice if it has choices.
 func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
 	if list := DefaultSettings().Chosen(); len(list) > 0 {
 		t.Errorf("by default: got %v", list)

@@ -109,8 +109,8 @@ func TestPartsAreConvertedBeforeTheyAreGathered(t *testing.T) {
 	}
 }
 
-// TestWhatIsGatheredIsGivenUp looks at layers that share a table, which is fetched in
-// each: what was fetched ahead of its use must be used.
+// TestWhatIsGatheredIsGivenUp looks at layers that share a table and fetch it in
+// each layer: a table that was fetched ahead must be used.
 func TestWhatIsGatheredIsGivenUp(t *testing.T) {
 	gathered := func(layers int) int64 {
 		plan := parted(t)

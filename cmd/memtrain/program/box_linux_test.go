@@ -10,7 +10,8 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// TestARunWhoseBlackBoxIsCutShortGoesOn cuts the file as a user might who clears up.
+// TestARunWhoseBlackBoxIsCutShortGoesOn cuts the file, as a user who frees disk
+// space might.
 func TestARunWhoseBlackBoxIsCutShortGoesOn(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Chmod(folder, 0o700); err != nil {

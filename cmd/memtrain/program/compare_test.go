@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAComparisonIsItsRunsByThemselves holds rows to what memtrain prints of the same
-// run: with the last step's peak where no other is higher.
+// TestAComparisonIsItsRunsByThemselves compares rows with memtrain's output for
+// the same run, with the last step's peak if no other is higher.
 func TestAComparisonIsItsRunsByThemselves(t *testing.T) {
 	small := []string{"--model", "llama", "--layers", "2", "--dim", "32", "--seq", "32", "--batch", "4"}
 	var stdout, stderr bytes.Buffer

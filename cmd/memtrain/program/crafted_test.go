@@ -12,8 +12,8 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 )
 
-// TestARunThatWasNeverSavedIsRefused changes what a saved run says of itself, and its
-// checksum with it.
+// TestARunThatWasNeverSavedIsRefused changes the description of a saved run
+// together with its checksum.
 func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 	t.Setenv("MEMTOP_BLACK_BOX", "off")
 	path := filepath.Join(t.TempDir(), "run.mem")
@@ -72,7 +72,7 @@ func runs(t *testing.T, args ...string) (code int, line string) {
 	return command.ExitOK, ""
 }
 
-// craft returns a saved run that says something else, with the checksum that it needs.
+// craft returns a saved run with a changed description and the right checksum.
 func craft(t *testing.T, whole []byte, old, other string) []byte {
 	t.Helper()
 	const header = 16

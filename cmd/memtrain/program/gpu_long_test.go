@@ -11,8 +11,8 @@ import (
 	"github.com/memtop/memtop/engine/amp"
 )
 
-// TestAGPUTrainsAsTheProcessorDoesForFiftySteps holds the losses of the kernels'
-// host build to those of cpu:0, and the memory to the byte.
+// TestAGPUTrainsAsTheProcessorDoesForFiftySteps compares the losses of the
+// kernels' host build with those of cpu:0, and the memory to the byte.
 func TestAGPUTrainsAsTheProcessorDoesForFiftySteps(t *testing.T) {
 	if os.Getenv("MEMTOP_LONG") == "" {
 		t.Skip("it takes minutes; set MEMTOP_LONG=1")

@@ -28,8 +28,8 @@ import (
 	"github.com/memtop/memtop/engine/train"
 )
 
-// What a process of the tests is told: the file of the host's kernels, and the folder
-// in which the first process leaves the id for the others.
+// The variables of a test's process: the file of the host's kernels, and the
+// folder in which the first process leaves the id for the others.
 const (
 	kernelsVariable = "MEMTOP_TEST_KERNELS"
 	meetingVariable = "MEMTOP_TEST_MEETING"
@@ -88,8 +88,8 @@ type gpuRank struct {
 	stdout, stderr bytes.Buffer
 }
 
-// gpuRanks returns memtrain in so many processes with a GPU each, as torchrun starts
-// them.
+// gpuRanks returns memtrain in a number of processes with a GPU each, as torchrun
+// starts them.
 func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
 	t.Helper()
 	built(t)
@@ -113,7 +113,8 @@ func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
 	return list
 }
 
-// steppedOnGPUs runs memtrain in so many processes and returns what the first printed.
+// steppedOnGPUs runs memtrain in a number of processes and returns the output of
+// the first.
 func steppedOnGPUs(t *testing.T, n int, args ...string) []ranked {
 	t.Helper()
 	list := gpuRanks(t, n, args...)

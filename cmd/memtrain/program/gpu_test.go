@@ -74,7 +74,7 @@ func gpusOf(t *testing.T, o cudatest.Options) GPUs {
 // small is a model that a GPU of the tests trains in a few seconds.
 var small = []string{"--layers", "2", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2"}
 
-// stepLine is what is compared of a step.
+// stepLine holds the parts of a step that tests compare.
 type stepLine struct {
 	Step                       int64
 	Loss                       float64
@@ -153,8 +153,8 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 	}
 }
 
-// TestAGPUPadsAnOddVocabulary unless it is told not to; a processor pads where it is
-// asked.
+// TestAGPUPadsAnOddVocabulary checks that a GPU pads unless a flag forbids it,
+// and that a processor pads only if a flag requests it.
 func TestAGPUPadsAnOddVocabulary(t *testing.T) {
 	g := gpus(t)
 	workspace := func(args ...string) int64 {
@@ -207,8 +207,8 @@ func TestAGPUAsksItsAllocatorForTheSame(t *testing.T) {
 	}
 }
 
-// TestARunFromTheHostAsksItsAllocatorForTheSameAgain has the parameters of a
-// module come from the host, and their copies go, in one order.
+// TestARunFromTheHostAsksItsAllocatorForTheSameAgain checks that the parameters
+// of a module come from the host, and their copies go, in one order.
 func TestARunFromTheHostAsksItsAllocatorForTheSameAgain(t *testing.T) {
 	var of [2][]memoryEvent
 	for i := range of {
@@ -257,8 +257,8 @@ func memoryEvents(t *testing.T, path string) []memoryEvent {
 	return list
 }
 
-// TestWhatMultipliesIsSaid trains where that is known only once a kernel was
-// tried.
+// TestWhatMultipliesIsSaid trains on a device where the multiplying code is known
+// only after the first kernel.
 func TestWhatMultipliesIsSaid(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := slices.Concat([]string{"--probe", "off", "--device", "cuda:0", "--steps", "1", "--amp", "bf16"}, small)

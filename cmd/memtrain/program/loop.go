@@ -68,7 +68,7 @@ func (s *session) queued(q *train.Queued) *queued {
 	return w
 }
 
-// told waits for a step, if there is one, and reports it.
+// told waits for a queued step, if there is one, and reports it.
 func (s *session) told(r *reporter, w *queued) error {
 	if w == nil {
 		return nil

@@ -39,8 +39,8 @@ func (c cleaning) Run() int {
 	return c.M.Run()
 }
 
-// testReach is what memtrain reaches as a process of its own: with a build of the
-// kernels for the host, a GPU.
+// testReach is the Reach of memtrain as a process of its own. With a build of the
+// kernels for the host it includes a GPU.
 func testReach() Reach {
 	if kernels := os.Getenv(kernelsVariable); kernels != "" {
 		return gpuReach(kernels)
@@ -74,7 +74,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestHostileNamesAreNotPrinted fails with a file's name and with a flag.
+// TestHostileNamesAreNotPrinted makes memtrain fail with a hostile file name and
+// with a hostile flag.
 func TestHostileNamesAreNotPrinted(t *testing.T) {
 	const hostile = "a\x1b]0;x\x07\u009b31m\u202e\u200b\U000e0041"
 	for _, args := range [][]string{{"--data", hostile}, {"--resume", hostile}, {"--init", hostile}, {"--snapshot", hostile + "/x"}, {"--model", hostile}, {"--" + hostile}, {hostile}} {

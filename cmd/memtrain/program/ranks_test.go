@@ -35,8 +35,8 @@ type ranked struct {
 // longestRun ends processes that wait for each other for ever.
 const longestRun = 3 * time.Minute
 
-// mpirun returns memtrain in so many processes, started by Open MPI. Without it the test
-// is skipped.
+// mpirun returns memtrain in a number of processes, started by Open MPI. Without
+// it the test is skipped.
 func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
 	t.Helper()
 	launcher, err := exec.LookPath("mpirun.openmpi")
@@ -57,7 +57,8 @@ func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
 	return c
 }
 
-// steppedBy runs memtrain in so many processes and returns what the first printed.
+// steppedBy runs memtrain in a number of processes and returns the output of the
+// first.
 func steppedBy(t *testing.T, processes int, args ...string) []ranked {
 	t.Helper()
 	c := mpirun(t, processes, args...)

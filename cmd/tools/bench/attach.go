@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// attached measures what a probe, and a viewer attached to it, cost a training run.
+// attached measures the cost of a probe, and of a viewer attached to it, for a
+// training run.
 //
-// It trains the model of memtop demo in this process and switches between two ways of
-// running it every few steps, in the order A B B A, so that whatever else the machine
-// does falls on both alike. Each pair of stretches gives one difference; the answer is
-// the mean of the differences without the tenth that is largest and the tenth that is
-// smallest, with the interval that the same mean of resampled differences falls into 95
-// times in 100. Both the time that steps took and the processor time of the whole process
-// are compared: the second notices what goes on beside the steps, and not what other
-// programs do.
+// It trains the model of memtop demo in this process and switches between two
+// ways of running it every few steps, in the order A B B A, so that other load on
+// the machine affects both equally. Each pair of stretches gives one difference.
+// The result is the trimmed mean of the differences, without the largest tenth
+// and the smallest tenth, with a 95 % interval from resampling. It compares both
+// the time of steps and the processor time of the whole process. The processor
+// time includes work beside the steps, and excludes other programs.
 //
-// What a probe and a black box add is measured on a device that computes nothing: it is
-// much of what those steps take, so it is known well even where other programs run.
+// The cost of a probe and of a black box is measured on a device that computes
+// nothing. There it is a large part of a step, so the result is exact even if
+// other programs run.
 func attached(ctx context.Context, o *options) error {
 	j, err := newJob(ctx, false, 0)
 	if err != nil {
@@ -51,8 +52,9 @@ func attached(ctx context.Context, o *options) error {
 	return nil
 }
 
-// eventsCost measures what a probe without a viewer adds to the steps of a job that
-// computes nothing, which is what it adds to any that allocates as often.
+// eventsCost measures the time that a probe without a viewer adds to the steps of
+// a job that computes nothing. It adds the same time to any job that allocates as
+// often.
 func eventsCost(ctx context.Context, o *options, t *table, step time.Duration) error {
 	j, err := newJob(ctx, true, 0)
 	if err != nil {
@@ -70,10 +72,11 @@ func eventsCost(ctx context.Context, o *options, t *table, step time.Duration) e
 	return err
 }
 
-// boxCost measures what a black box adds to the steps of a job that computes nothing, in
-// processor time: the stores of the events, and the states that the box's goroutine
-// writes when half of a ring is full. What it writes ten times a second is little of so
-// quick steps; BenchmarkBoxUpdate of package probe has it.
+// boxCost measures the processor time that a black box adds to the steps of a job
+// that computes nothing: for storing the events, and for the states that the
+// box's goroutine writes when half of a ring is full. The box's writes ten times
+// a second are a small part of such quick steps; BenchmarkBoxUpdate of package
+// probe measures them.
 func boxCost(ctx context.Context, o *options, t *table, step time.Duration) error {
 	boxed, err := newJob(ctx, true, 0)
 	if err != nil {
@@ -98,8 +101,8 @@ func boxCost(ctx context.Context, o *options, t *table, step time.Duration) erro
 	return err
 }
 
-// askViewer compares a job that a viewer looks at ten times a second with one that has
-// none.
+// askViewer compares a job that a viewer reads ten times a second with a job
+// without a viewer.
 func (j *job) askViewer(ctx context.Context, o *options, t *table) error {
 	j.observe(true)
 	look, end := commandViewer(o.with, j.probe.Path())
@@ -115,7 +118,7 @@ func (j *job) askViewer(ctx context.Context, o *options, t *table) error {
 	return errors.Join(err, failed)
 }
 
-// ask adds rows of by how much the two ways differ.
+// ask adds rows with the differences between the two ways.
 func (j *job) ask(ctx context.Context, o *options, t *table, name string, limit float64, set func(on bool)) error {
 	with, without, err := alternate(o, func(on bool) (stretch, error) {
 		set(on)
@@ -152,8 +155,8 @@ func alternate(o *options, take func(on bool) (stretch, error)) (with, without [
 	return with, without, nil
 }
 
-// cost adds rows of what one way adds to a step, and of what part of a step that
-// computes that is.
+// cost adds rows with the cost that one way adds to a step, and its fraction of a
+// step that computes.
 func (t *table) cost(o *options, name string, step time.Duration, limit float64, with, without []stretch, of func(stretch) float64) {
 	var added, part []float64
 	for i := range with {
@@ -166,7 +169,8 @@ func (t *table) cost(o *options, name string, step time.Duration, limit float64,
 	}
 }
 
-// estimated adds a row of differences, and of whether they are as little as is wanted.
+// estimated adds a row with the mean of differences, and says whether it is
+// within the goal.
 func (t *table) estimated(name, unit string, differences []float64, limit float64) {
 	mean, low, high := estimate(differences)
 	verdict := ""

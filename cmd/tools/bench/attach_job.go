@@ -37,9 +37,9 @@ type job struct {
 	closers []func()
 }
 
-// newJob makes a job on cpu:0, or on a device that computes nothing: its steps
-// are made of what surrounds the computations, and so of what a probe adds to. box is
-// the size of its black box, as probe.Options have it.
+// newJob makes a job on cpu:0, or on a device that computes nothing. There a step
+// consists only of the work around the computations, which is the work that a
+// probe adds to. box is the size of the black box, as in probe.Options.
 func newJob(ctx context.Context, idle bool, box int) (_ *job, err error) {
 	j := &job{}
 	defer func() {
@@ -117,7 +117,8 @@ func (j *job) close() {
 	}
 }
 
-// observe makes the run as memtrain's with a probe, or without.
+// observe switches the run between memtrain with a probe and memtrain without
+// one.
 func (j *job) observe(on bool) {
 	if j.tells = on; on {
 		j.memory.Observe(j.probe)
@@ -151,10 +152,10 @@ func (j *job) warm(ctx context.Context) (time.Duration, error) {
 	return quickest, nil
 }
 
-// stretch is what some steps took, in seconds.
+// stretch is the time of some steps, in seconds.
 type stretch struct{ wall, processor float64 }
 
-// stretch takes steps. What was thrown away before it is collected before it.
+// stretch takes steps. It first collects the garbage of earlier steps.
 func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
 	for range o.settle {
 		err = errors.Join(err, j.step(ctx))
@@ -167,7 +168,8 @@ func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
 	return stretch{time.Since(began).Seconds(), (processorTime(os.Getpid()) - used).Seconds()}, err
 }
 
-// memoryFolder is where folders in memory are made, "" for where all others are.
+// memoryFolder returns the parent of folders in memory, "" for the default
+// parent.
 func memoryFolder() string {
 	const folder = "/dev/shm"
 	if _, err := os.Stat(folder); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 )
 
-// interval is how often a viewer is told, 10 times a second.
+// interval is the viewer's update interval: 10 times a second.
 const interval = 100 * time.Millisecond
 
-// ownViewer starts a viewer and returns what has it look at the job, or not, and what
-// ends it.
+// ownViewer starts a viewer. It returns a function that makes it follow the job
+// or stop, and a function that ends it.
 func ownViewer(ctx context.Context, socket string) (look func(on bool) error, end func(), err error) {
 	r, err := start(ctx, "viewer", socket)
 	if err != nil {
@@ -38,9 +38,9 @@ func ownViewer(ctx context.Context, socket string) (look func(on bool) error, en
 	}, r.end, nil
 }
 
-// commandViewer does so with a command line of the caller's, such as memtop itself in a
-// terminal. It is started and killed; the steps that are not counted are its time to
-// attach.
+// commandViewer is ownViewer for a command line of the caller's, such as memtop
+// itself in a terminal. It starts the command and kills it; the command attaches
+// during the steps that are not counted.
 func commandViewer(line, socket string) (look func(on bool) error, end func()) {
 	var running *exec.Cmd
 	end = func() {
@@ -63,9 +63,9 @@ func commandViewer(line, socket string) (look func(on bool) error, end func()) {
 	}, end
 }
 
-// viewer is the viewer: at each line of its input it begins or ends to follow the stream,
-// and answers with a line. It makes a trace of what is new, as memtop does, but draws
-// nothing.
+// viewer runs the viewer. At each line of its input it starts or stops following
+// the stream, and answers with a line. It makes a trace of new events, as memtop
+// does, but draws nothing.
 func viewer(ctx context.Context, o *options) error {
 	priority.GiveWay() // as memtop does
 	fmt.Println("ready")

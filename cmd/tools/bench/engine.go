@@ -21,13 +21,14 @@ import (
 
 const vocab = 50_257
 
-// uncounted is how many steps come before those that are timed.
+// uncounted is the number of steps before the timed ones.
 const uncounted = 2
 
-// engine measures training steps of a GPT in the shape of GPT-2 124M, beside the matrix
-// product that they are mostly made of. A step is counted as 6 · parameters · tokens
-// operations: two for each parameter and token forward, and twice that backward.
-// Attention and everything else come on top and are not counted.
+// engine measures training steps of a GPT in the shape of GPT-2 124M, and the
+// matrix products that take most of their time. A step is counted as 6 ·
+// parameters · tokens operations: two for each parameter and token forward, and
+// twice that backward. Attention and everything else come on top and are not
+// counted.
 func engine(ctx context.Context, o *options) error {
 	settings, err := o.settings(o.onGPU())
 	if err != nil {
@@ -75,7 +76,7 @@ func (o *options) settings(onGPU bool) (train.Settings, error) {
 	return s.With("checkpoint", o.checkpoint)
 }
 
-// trainSteps takes steps and returns rows of what they took.
+// trainSteps takes steps and returns rows with their times.
 func trainSteps(ctx context.Context, d *tensor.Device, o *options, settings train.Settings) ([][]string, error) {
 	t, free, err := newTrainer(d, o, settings)
 	if err != nil {
@@ -105,7 +106,7 @@ func trainSteps(ctx context.Context, d *tensor.Device, o *options, settings trai
 		parameters, tokens, float64(last.Memory.PeakAllocated)/(1<<30), last.Loss)}), nil
 }
 
-// newTrainer returns a trainer of a new model, and what frees both.
+// newTrainer returns a trainer of a new model, and a function that frees both.
 func newTrainer(d *tensor.Device, o *options, settings train.Settings) (*train.Trainer, func(), error) {
 	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT {
 		return nn.NewGPT(b, nn.GPTConfig{Layers: o.layers, Dim: 768, Heads: 12, Context: o.tokens, Vocab: vocab, Bias: true})
@@ -125,8 +126,9 @@ func newTrainer(d *tensor.Device, o *options, settings train.Settings) (*train.T
 	return t, func() { t.Close(); nn.Close(model) }, nil
 }
 
-// timeSteps takes steps, each queued while the one before it runs where the device
-// allows that, and returns how long those that count took, and the last.
+// timeSteps takes steps. It queues each step while the previous one runs, if the
+// device allows that. It returns how long the counted steps took, and the last
+// event.
 func timeSteps(ctx context.Context, t *train.Trainer, steps int) (times []time.Duration, last train.Event, err error) {
 	wait := func(q *train.Queued) error {
 		if q == nil {

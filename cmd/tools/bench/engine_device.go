@@ -25,8 +25,8 @@ type machine interface {
 	Close() error
 }
 
-// openDevice opens the device. about says what it is and what multiplies on it, which
-// is known once something was multiplied.
+// openDevice opens the device. about returns the name of the device and of the
+// code that multiplies on it; the latter is known after the first product.
 func openDevice(o *options) (m machine, about func() string, err error) {
 	number, isGPU := strings.CutPrefix(o.device, "cuda:")
 	if !isGPU {
@@ -54,7 +54,7 @@ func openDevice(o *options) (m machine, about func() string, err error) {
 	}, nil
 }
 
-// gpu says what a GPU is and which means multiply on it.
+// gpu prints the name of a GPU and the code that multiplies on it.
 func gpu(_ context.Context, o *options) error {
 	m, about, err := openDevice(o)
 	if err != nil {
@@ -65,8 +65,8 @@ func gpu(_ context.Context, o *options) error {
 	return nil
 }
 
-// checkProducts fails if the library is wanted and does not multiply, so that it
-// is not our kernels that are taken for it.
+// checkProducts fails if the library is requested but does not multiply, so that
+// the times of our kernels are not taken for the library's.
 func (o *options) checkProducts(d interface{ Library() (string, error) }) error {
 	if !o.library {
 		return nil
@@ -75,7 +75,7 @@ func (o *options) checkProducts(d interface{ Library() (string, error) }) error 
 	return err
 }
 
-// products returns rows of the sizes that training meets, in the types that it uses.
+// products returns rows for the sizes and types of products in training.
 func products(d *tensor.Device) (rows [][]string) {
 	types := []device.DType{device.Float32}
 	sizes := []int{1024, 2048}
@@ -120,7 +120,7 @@ func noise(d *tensor.Device, n int, t device.DType) *tensor.Tensor {
 	return m
 }
 
-// timed returns how long the device works on what f queues.
+// timed returns how long the device works on the operations that f queues.
 func timed(d *tensor.Device, f func()) time.Duration {
 	_ = d.Backend().Synchronize() // the next step returns a failure
 	start := time.Now()
@@ -129,8 +129,7 @@ func timed(d *tensor.Device, f func()) time.Duration {
 	return time.Since(start)
 }
 
-// smallOperation returns a row of the host's time to queue an operation that does next to
-// nothing.
+// smallOperation returns a row with the host's time to queue a minimal operation.
 func smallOperation(d *tensor.Device) []string {
 	const n = 20_000
 	x := tensor.Full(d, tensor.Shape{1}, device.Float32, 1, tensor.Tag{})

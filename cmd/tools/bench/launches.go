@@ -18,9 +18,9 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// counted is a GPU that is not there: its operations become the launches that they
-// are on a real one, and those are counted instead of run. A product is a launch of
-// our kernels, where a GPU with cuBLASLt has a call of the library.
+// counted imitates a GPU: its operations become the same launches as on a real
+// GPU, but it counts the launches and does not run them. A product is a launch of
+// our kernels, while a GPU with cuBLASLt calls the library.
 type counted struct {
 	device.Transfers
 	*kernels.Compute
@@ -28,7 +28,7 @@ type counted struct {
 	list  map[kernels.Kernel]*launched
 }
 
-// launched is what the launches of one kernel do.
+// launched sums up the launches of one kernel.
 type launched struct {
 	kernel kernels.Kernel
 	times  int
@@ -46,8 +46,8 @@ func (c *counted) Enqueue(l *kernels.Launch) {
 	of.moved += moved(c.meter.Take())
 }
 
-// MatMul implements device.MatMuls. The sums of a product's operand that its kernel
-// does not make by the way are a reduction like any other.
+// MatMul implements device.MatMuls. If a product's kernel does not also make the
+// sums of its operand, the sums are a separate reduction.
 func (c *counted) MatMul(m device.MatMulPlan) {
 	before := c.times(kernels.ReduceColumns)
 	c.Compute.MatMul(m)
@@ -64,11 +64,13 @@ func (c *counted) times(k kernels.Kernel) int {
 	return 0
 }
 
-// moved returns the bytes that are read or written outside products and attention.
+// moved returns the bytes that operations read or write, without products and
+// attention.
 func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
 
-// launches counts what one step of the model that engine trains launches on a GPU, and
-// what that reads and writes beside products and attention. No GPU is needed.
+// launches counts the launches of one step of engine's model on a GPU, and the
+// bytes that they read and write, without products and attention. It needs no
+// GPU.
 func launches(ctx context.Context, o *options) error {
 	_, err := countLaunches(ctx, o, os.Stdout)
 	return err
@@ -106,7 +108,7 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 // architectures are the GPUs that launch different kernels.
 var architectures = []string{"ampere", "hopper"}
 
-// as makes the launches those of an architecture; every GPU from Ampere on that is not
+// as selects the launches of an architecture. Every GPU from Ampere on except
 // Hopper has Ampere's.
 func (c *counted) as(architecture string) error {
 	if !slices.Contains(architectures, architecture) {

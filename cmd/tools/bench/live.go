@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// live measures what memtop promises of a live screen. It lets memtop attach to its own
-// demo, page by page, following and frozen; then it is a program of its own, whose
-// allocations it awaits on the screen; then memtop follows programs that make steps.
+// live measures memtop's promises for a live screen. First memtop attaches to its
+// own demo, page by page, following and frozen. Then this process is the program,
+// and waits for its allocations to appear on the screen. Then memtop follows
+// programs that take steps.
 func live(ctx context.Context, o *options) (err error) {
 	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -95,8 +96,8 @@ func demo(ctx context.Context, o *options, s size) (err error) {
 	return m.shares(ctx, o, t, "", "page 1 frozen")
 }
 
-// latency measures how long an allocation takes to the screen, at moments that have
-// nothing to do with the screen's.
+// latency measures how long an allocation takes to appear on the screen, at
+// moments that do not depend on the screen's updates.
 func latency(ctx context.Context, o *options, folder string, _ []size) (err error) {
 	if o.samples == 0 {
 		return nil
@@ -143,9 +144,9 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-// paces are a program of small steps, each with as many events as a step of the smallest
-// model that memtrain has, and one as the demo is on two cores of its own: what it sends
-// to the screen does not depend on what else the machine does.
+// paces are the paces of two programs. One has small steps, each with as many
+// events as a step of memtrain's smallest model. The other resembles the demo on
+// two cores of its own. Their events do not depend on other load on the machine.
 var paces = []struct{ rate, blocks int }{{3000, 17}, {9, 200}}
 
 // steps measures a screen that follows programs which make steps, each a process of its
@@ -168,8 +169,8 @@ func steps(ctx context.Context, o *options, folder string, sizes []size) error {
 	return nil
 }
 
-// stepsAt measures one size of the screen, and what the viewer costs the program
-// meanwhile by the program's own account.
+// stepsAt measures one size of the screen, and the viewer's cost for the program
+// as the program itself reports it.
 func stepsAt(ctx context.Context, o *options, s size, rate int, socket string) (err error) {
 	shown := func(text string) bool { return strings.Contains(text, "peak allocated") }
 	m, err := o.show(ctx, s, shown, "attach", socket, "--interval", "100ms")
@@ -190,7 +191,7 @@ func stepsAt(ctx context.Context, o *options, s size, rate int, socket string) (
 	return nil
 }
 
-// account is what a program says of itself in /v1/info.
+// account is a program's report on itself in /v1/info.
 type account struct {
 	Step      int64 `json:"step"`
 	ProbeNS   int64 `json:"probe_ns"`

@@ -1,10 +1,12 @@
-// Command bench measures what docs/performance.md promises, with the real programs. The
-// Makefile's bench targets, count-launches and soak run it, and so does the GPU kit:
+// Command bench measures the figures that docs/performance.md promises, with the
+// real programs. The Makefile's targets for benchmarks, count-launches and soak
+// run it, and so does the GPU kit:
 //
 //	bench open|live|soak|attach|engine|gpu|launches|parallel [FLAGS]
 //
-// One machine gives other figures than the next, and another at night: what is compared
-// is measured in one run and in turns, so that a busy machine slows all of it.
+// Figures differ between machines, and between day and night on one machine. So
+// bench measures all things that it compares in one run and in turns, so that a
+// busy machine slows all of them.
 package main
 
 import (
@@ -26,7 +28,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
-// bench is what can be measured, by its name on the command line.
+// bench is a benchmark, with its name on the command line.
 type bench struct {
 	name     string
 	run      func(context.Context, *options) error
@@ -42,12 +44,13 @@ var benches = []bench{
 	{"gpu", gpu, options{device: "cuda:0"}},
 	{"launches", launches, options{}},
 	{"parallel", parallel, options{runs: 5, steps: 10}},
-	// Roles that the runner starts itself in.
+	// Roles in which the runner starts itself as another process.
 	{"program", program, options{}},
 	{"viewer", viewer, options{}},
 }
 
-// options are the flags of all; those that a bench does not read change nothing.
+// options are the flags of all benchmarks; a benchmark ignores flags that it does
+// not read.
 type options struct {
 	memtop, memtrain string
 	runs, steps      int
@@ -106,7 +109,7 @@ func (o *options) register(f *flag.FlagSet) {
 // wants reports whether a part is to be measured.
 func (o *options) wants(part string) bool { return slices.Contains(strings.Split(o.only, ","), part) }
 
-// noGPU is the exit code where there is none to measure.
+// noGPU is the exit code if there is no GPU to measure.
 const noGPU = 77
 
 func main() {
@@ -139,7 +142,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.New("want bench open, live, soak, attach, engine, gpu, launches or parallel, and its flags")
 }
 
-// table prints rows as they become known, below headings that the columns are as wide as.
+// table prints rows as they become known, in columns as wide as their headings.
 type table struct {
 	out    io.Writer
 	widths []int

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// size is that of a screen.
+// size is the size of a screen.
 type size struct{ w, h int }
 
 // screen is a memtop in a pseudo-terminal.
@@ -27,7 +27,8 @@ type screen struct {
 	pid int
 }
 
-// show starts memtop on a screen and waits until that shows what is awaited.
+// show starts memtop on a screen and waits until the screen shows the awaited
+// text.
 func (o *options) show(ctx context.Context, s size, awaited func(text string) bool, args ...string) (*screen, error) {
 	command := exec.CommandContext(ctx, o.memtop, args...)
 	t, err := terminal.Start(command, s.w, s.h)
@@ -49,8 +50,8 @@ func (s *screen) ended(ctx context.Context) error {
 	return err
 }
 
-// shares adds a row of what is shown after some keys, once it has settled: the bytes that
-// go to the terminal, and what memtop takes of a core.
+// shares adds a row for the page that some keys open, once it has settled: the
+// bytes sent to the terminal, and memtop's share of a core.
 func (s *screen) shares(ctx context.Context, o *options, t *table, keys, name string) error {
 	if err := errors.Join(s.Press(keys), pause(ctx, time.Second)); err != nil {
 		return err
@@ -69,14 +70,14 @@ func newSharesTable(title string) *table {
 	return newTable(os.Stdout, title, "bytes/s", "memtop's share of a core")
 }
 
-// role is this runner itself, started as another process of what is measured.
+// role is this runner, started as another process of a measurement.
 type role struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
 }
 
-// start starts a role and waits for the line that it begins with.
+// start starts a role and waits for its first line.
 func start(ctx context.Context, args ...string) (*role, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -117,8 +118,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// processorTime returns how long a process has run on any core, and not its children. It
-// reads the process's own clock, as clock_getcpuclockid(3) numbers it.
+// processorTime returns how long a process, without its children, has run on all
+// cores. It reads the process's own clock, as clock_getcpuclockid(3) numbers it.
 func processorTime(pid int) time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(int32(^pid<<3|2), &t) != nil {
@@ -127,7 +128,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// memoryOf returns what a process has resident now and had at most, in bytes.
+// memoryOf returns the resident memory of a process, now and at most, in bytes.
 func memoryOf(pid int) (resident, peak int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -142,7 +143,7 @@ func median[T cmp.Ordered](list []T) T {
 	return slices.Sorted(slices.Values(list))[len(list)/2]
 }
 
-// each returns what is measured by each sample.
+// each returns one measurement of each sample.
 func each[S, T any](samples []S, of func(S) T) []T {
 	values := make([]T, len(samples))
 	for i, s := range samples {

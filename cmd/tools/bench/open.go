@@ -17,19 +17,20 @@ import (
 	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
-// opening is what one turn measured.
+// opening holds the measurements of one turn.
 type opening struct {
 	load, report, reportBest    time.Duration // CPython's pickle.load; memtop report --json: the median of a turn, and the shortest
 	frame, usable               time.Duration // memtop open, from the start to the first frame, and to the overview
 	loadPeak, reportPeak, usage int64         // bytes that each had resident at most
 }
 
-// errSkip says that this machine lacks something that is measured.
+// errSkip says that this machine lacks something that the benchmark needs.
 var errSkip = errors.New("skipped")
 
-// open measures what memtop promises about large files, side by side with CPython's
-// pickle.load. It grows a real snapshot to a large one and lets Python load it, memtop
-// report it, and memtop open it on a screen, in turn. Ratios are of medians.
+// open measures memtop's promises for large files, side by side with CPython's
+// pickle.load. It grows a real snapshot to a large one. Then, in turn, Python
+// loads it, memtop reports on it, and memtop opens it on a screen. Ratios are of
+// medians.
 func open(ctx context.Context, o *options) error {
 	folder := o.keep
 	if folder == "" {
@@ -58,7 +59,7 @@ func open(ctx context.Context, o *options) error {
 	return nil
 }
 
-// grow makes a file of so many copies of a real snapshot.
+// grow makes a file of a number of copies of a real snapshot.
 func grow(ctx context.Context, o *options, folder, copies string) (string, error) {
 	path := filepath.Join(folder, "training_medium_512."+copies+".pickle")
 	if _, err := os.Stat(path); err == nil {
@@ -109,7 +110,7 @@ func measureFile(ctx context.Context, o *options, path, copies string) error {
 	return nil
 }
 
-// loadScript prints how long pickle.load takes, without starting Python.
+// loadScript prints how long pickle.load takes, without Python's start.
 const loadScript = `import pickle, sys, time
 with open(sys.argv[1], "rb") as f:
     start = time.perf_counter()
@@ -129,8 +130,8 @@ func (t *opening) python(ctx context.Context, _, path string) error {
 	return err
 }
 
-// repetitions is how often what takes a moment only is done in a turn: chance has a larger
-// part in it than in the seconds of pickle.load.
+// repetitions is how often a turn repeats a short measurement, because chance
+// affects it more than the seconds of pickle.load.
 const repetitions = 11
 
 func (t *opening) reports(ctx context.Context, memtop, path string) error {
@@ -150,8 +151,7 @@ func (t *opening) reports(ctx context.Context, memtop, path string) error {
 	return nil
 }
 
-// overviewMark stands on the overview, whatever it is of, and on nothing that is shown
-// before it.
+// overviewMark is a text that every overview shows, and no screen before it.
 const overviewMark = "Now, and at most"
 
 func (t *opening) screen(ctx context.Context, memtop, path string) error {
@@ -171,7 +171,7 @@ func (t *opening) screen(ctx context.Context, memtop, path string) error {
 	return errors.Join(err, ended)
 }
 
-// summarize prints medians and what they are compared with.
+// summarize prints medians and the goals for them.
 func summarize(all []opening, copies string, size int64) {
 	middle := func(of func(opening) time.Duration) time.Duration { return median(each(all, of)) }
 	most := func(of func(opening) int64) int64 { return slices.Max(each(all, of)) }

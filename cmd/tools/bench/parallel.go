@@ -13,10 +13,10 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// trained is what parallel trains.
+// trained is the model that parallel trains.
 const trained = "--layers 6 --dim 256 --heads 4 --seq 128 --batch 16"
 
-// ways are the ways to run it.
+// ways are the ways to train it.
 var ways = []struct{ name, command string }{
 	{"one process", "memtrain"},
 	{"two", "mpirun --bind-to core -n 2 memtrain"},
@@ -28,7 +28,7 @@ var ways = []struct{ name, command string }{
 // settling is how many steps are not counted.
 const settling = 3
 
-// printed is what memtrain prints of a step.
+// printed is a step as memtrain prints it.
 type printed struct {
 	Loss         float64       `json:"loss"`
 	Took         time.Duration `json:"step_time_ns"`
@@ -37,8 +37,9 @@ type printed struct {
 	Waited       time.Duration `json:"communication_waited_ns"`
 }
 
-// parallel measures training in two processes of one core each beside one process on two
-// cores: the time of a step, and how much of the communication goes on beside other work.
+// parallel compares training in two processes of one core each with one process
+// on two cores: the time of a step, and how much of the communication runs beside
+// other work.
 func parallel(ctx context.Context, o *options) error {
 	all := make([][]printed, len(ways))
 	for range o.runs {
@@ -65,7 +66,7 @@ func parallel(ctx context.Context, o *options) error {
 	return nil
 }
 
-// trainOnce returns the steps of a run that count.
+// trainOnce returns the counted steps of a run.
 func trainOnce(ctx context.Context, command string, steps int) ([]printed, error) {
 	words := strings.Fields(fmt.Sprintf("%s --device cpu:0 --probe off --json --steps %d %s", command, settling+steps, trained))
 	c := exec.CommandContext(ctx, words[0], words[1:]...)

@@ -15,7 +15,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// What made programs are like.
+// The properties of made programs.
 const (
 	settingCount = 18  // as many as memtrain has
 	markEvery    = 50  // steps between two changes of a setting
@@ -23,8 +23,8 @@ const (
 	stackDepth   = 24  // of a stack that is new
 )
 
-// made is a program that trains nothing: what a real allocator does in steps of so many
-// blocks, without a pause.
+// made is a program that trains nothing: a real allocator runs through steps of a
+// number of blocks, without a pause.
 type made struct {
 	*options
 	memory   *alloc.Allocator
@@ -36,8 +36,8 @@ type made struct {
 	settings []trace.Value // amp and checkpoint first, which viewers may change
 }
 
-// newMade makes a program that can be attached to until ctx is done. It has a socket at
-// o.rest, or where viewers look.
+// newMade makes a program that viewers can attach to until ctx is done. Its
+// socket is at o.rest, or in the folder that viewers search.
 func newMade(ctx context.Context, o *options) (*made, error) {
 	p := &made{options: o, settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}}}
 	for i := len(p.settings); i < settingCount; i++ {
@@ -66,7 +66,8 @@ func newMade(ctx context.Context, o *options) (*made, error) {
 
 func layer(i int) string { return fmt.Sprintf("blocks.%d.mlp", i) }
 
-// program is such a program by itself: it does what is due, evenly over each step.
+// program runs a made program as a process of its own. It spreads the work evenly
+// over each step.
 func program(ctx context.Context, o *options) error {
 	p, err := newMade(ctx, o)
 	if err != nil {
@@ -83,9 +84,9 @@ func program(ctx context.Context, o *options) error {
 	return nil
 }
 
-// part does a part of a step: it begins, takes blocks one after the other, gives them
-// back from the last to the first, and ends. A step of many layers marks besides what a
-// training run marks.
+// part does a part of a step: it begins the step, takes blocks one after the
+// other, gives them back from the last to the first, and ends the step. In a step
+// of many layers it also sets the marks of a training run.
 func (p *made) part(number int64, at int) {
 	many := p.layers > 1
 	switch {
@@ -129,8 +130,8 @@ func (p *made) take(size int64, tag alloc.Tag) alloc.Allocation {
 	return b
 }
 
-// left and right call each other by the bits of path, so that every path has a
-// stack of its own.
+// left and right call each other according to the bits of path, so that every
+// path has a stack of its own.
 //
 //go:noinline
 func left(p *made, path uint64, more int, size int64, tag alloc.Tag) alloc.Allocation {
@@ -153,7 +154,7 @@ func turn(p *made, path uint64, more int, size int64, tag alloc.Tag) alloc.Alloc
 	}
 }
 
-// report is what the program says of a step.
+// report returns the program's report on a step.
 func (p *made) report(number int64) trace.Step {
 	m := p.memory.Stats()
 	s := trace.Step{
@@ -182,7 +183,7 @@ func (p *made) now() []trace.Value {
 	return p.settings
 }
 
-// Options are what a viewer may change. Whatever is chosen, nothing is another.
+// Options returns the settings that a viewer may change. They have no effect.
 func (p *made) Options() []trace.Option {
 	now := p.now()
 	return []trace.Option{
@@ -204,7 +205,7 @@ func (p *made) Set(key, value string) error {
 	return nil
 }
 
-// Predict says nothing.
+// Predict predicts nothing.
 func (p *made) Predict(context.Context, []trace.Value) (*trace.Prediction, error) {
 	return &trace.Prediction{}, nil
 }

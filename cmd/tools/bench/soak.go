@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// watch is a memtop that looks at a program, and what it took.
+// watch is a memtop that follows a program, with its measured memory.
 type watch struct {
 	*screen
 	name     string
@@ -20,21 +20,21 @@ type watch struct {
 	peak     int64   // the most ever, as the kernel counts it
 }
 
-// keys go through all pages, each with what a reader would press there: moving, opening,
-// going back in time for a while and to the end again, freezing until all that is shown
-// was let go.
+// keys go through all pages, each with the keys that a user would press there:
+// moving, opening, going back in time for a while and to the end again, and
+// freezing until the program has freed everything on the screen.
 var keys = [...]string{
 	"1", "2", "jj", "\r", "\x1b", "3", "j\r", "\x1b", "\x1b", "4", "hhh", "+", "-", "\r", "\x1b", "$", "5", "jj", "6", "j\r", "e", "w", "\x1b",
 	"7", "G", "k", "$", "8", "C", "y", "A", "y", "1", "^", "4", "5", "7", "$", "p", "", "", "", "$", "6", " ", "", "", "", "", "", "", "", "", "", "", "", "", "3", "", " ",
 }
 
-// soak looks at running programs for a long time and measures the memory that memtop
-// takes: at memtop's own demo; at one that makes 50,000 events a second, with steps,
-// layers and settings that change; and at one that makes as many and new stacks and
-// labels without end. It fails when a memtop ever had more than the limit resident, files
-// mapped included, or when what it had still grew: when the median of the last third of
-// the time, measured every second, is more than a twentieth above that of the middle
-// third.
+// soak follows three running programs for a long time and measures the memory
+// that memtop takes. The first is memtop's own demo. The second makes 50,000
+// events a second, with steps, layers and settings that change. The third makes
+// as many events, and also new stacks and labels without end. soak fails if a
+// memtop ever had more than the limit resident, mapped files included, or if its
+// memory still grew: if the median of the last third of the time, measured every
+// second, is more than a twentieth above that of the middle third.
 func soak(ctx context.Context, o *options) (err error) {
 	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -109,7 +109,7 @@ func (w *watch) second() error {
 	return err
 }
 
-// judge ends the memtops and says whether their memory was bounded.
+// judge ends the memtops and reports whether their memory was bounded.
 func judge(o *options, watched []*watch) (err error) {
 	t := newTable(os.Stdout, "median of a third of the time", "middle", "last", "most ever")
 	for _, w := range watched {

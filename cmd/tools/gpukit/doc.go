@@ -1,5 +1,6 @@
-// Package gpukit is what proves the CUDA device on a machine that has nothing but
-// an NVIDIA driver: `make gpu-kit` packs programs and tests beside its script,
-// run.sh, which runs them there, in parts of limited time, and prints one table; what
-// the parts do is in parts.sh. The package has no code of its own.
+// Package gpukit tests the CUDA device on a machine that has only an NVIDIA
+// driver. `make gpu-kit` packs programs and tests together with the script
+// run.sh. The script runs them on that machine, in parts of limited time, and
+// prints one table; parts.sh defines the parts. The package has no Go code of its
+// own.
 package gpukit

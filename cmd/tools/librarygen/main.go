@@ -1,6 +1,6 @@
-// Command librarygen builds the imitated GPU's library for every architecture, and writes
-// the archives and the manifest that package imitation has in it. MEMTOP_ZIG names the
-// compiler, which comes with the C library of each target.
+// Command librarygen builds the imitated GPU's library for every architecture. It
+// writes the archives and the manifest that package imitation embeds. MEMTOP_ZIG
+// names the compiler, which comes with the C library of each target.
 package main
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// targets are the architectures as Go and as zig names them. The C library is one that
-// every system has on which PyTorch runs.
+// targets are the architectures as Go and as zig names them. Every system on
+// which PyTorch runs has this version of the C library or a later one.
 var targets = map[string]string{"amd64": "x86_64-linux-gnu.2.17", "arm64": "aarch64-linux-gnu.2.17"}
 
-// flags make a library without a trace of where it was built. It has no versions of
-// symbols: so it satisfies references to any.
+// flags make a library without a trace of the place where it was built. Its
+// symbols have no versions, so it satisfies references to any version.
 var flags = []string{
 	"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-shared", "-s", "-Wall", "-Wextra", "-Werror",
 	"-Wl,-soname,libmemtop-imitation.so", "-Wl,--build-id=none",
@@ -41,7 +41,8 @@ func main() {
 	}
 }
 
-// generate builds the sources of a folder and writes what is made of them into another.
+// generate builds the sources of a folder and writes the results into another
+// folder.
 func generate(compiler, sources, built string) error {
 	version, err := exec.Command(compiler, "version").Output() //nolint:noctx // a build
 	if err != nil {
@@ -82,8 +83,8 @@ func line(contents []byte, name string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(contents), name)
 }
 
-// build returns the library for a target. It is built in the sources' folder, so that no
-// path is in it.
+// build returns the library for a target. The compiler runs in the sources'
+// folder, so that the library contains no path.
 func build(compiler, sources, target string) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "librarygen-*")
 	if err != nil {

@@ -14,11 +14,11 @@ type file struct {
 	content []byte
 }
 
-// window is what the compressor looks back on: machine code of other machines is
-// alike.
+// window is how far the compressor looks back: the machine code for different
+// GPUs is similar.
 const window = 8 << 20
 
-// pack returns an archive, of which equal files give equal bytes.
+// pack returns an archive. Equal files give equal bytes.
 func pack(files []file) ([]byte, error) {
 	var packed bytes.Buffer
 	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression),

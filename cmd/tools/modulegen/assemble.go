@@ -17,15 +17,16 @@ import (
 // release is the version of ptxas that makes the machine code.
 const release = "12.9.86"
 
-// mostSpilled is how many bytes a thread may keep in memory for want of
-// registers. A few, which are read seldom, do not matter.
+// mostSpilled is how many bytes a thread may keep in memory for lack of
+// registers. A few bytes that are rarely read do not matter.
 const mostSpilled = 64
 
 // assembler makes machine code of PTX. Safe for concurrent use; a nil assembler
 // makes none.
 type assembler struct{ ptxas string }
 
-// defaultAssembler is the ptxas that MEMTOP_PTXAS names, else the path's.
+// defaultAssembler returns the ptxas that MEMTOP_PTXAS names, else the one in
+// PATH.
 func defaultAssembler() string {
 	if name := os.Getenv("MEMTOP_PTXAS"); name != "" {
 		return name
@@ -33,7 +34,7 @@ func defaultAssembler() string {
 	return "ptxas"
 }
 
-// newAssembler returns an assembler; none for the empty command.
+// newAssembler returns an assembler, or nil for the empty command.
 func newAssembler(ctx context.Context, ptxas string) (*assembler, error) {
 	if ptxas == "" {
 		return nil, nil //nolint:nilnil // as the function says
@@ -48,7 +49,7 @@ func newAssembler(ctx context.Context, ptxas string) (*assembler, error) {
 	return &assembler{ptxas}, nil
 }
 
-// line is the assembler's line of MANIFEST.
+// line returns the assembler's line of MANIFEST.
 func (a *assembler) line() string {
 	if a == nil {
 		return "no assembler\n"
@@ -56,7 +57,7 @@ func (a *assembler) line() string {
 	return "assembler ptxas " + release + "\n"
 }
 
-// machines are those that a module gets machine code for.
+// machines returns the GPUs for which a module gets machine code.
 func (a *assembler) machines(m source.Module) []string {
 	if a == nil {
 		return nil
@@ -64,8 +65,8 @@ func (a *assembler) machines(m source.Module) []string {
 	return m.Machines()
 }
 
-// assemble returns a module's machine code, of all machines. The error is of all
-// that failed.
+// assemble returns a module's machine code for all machines. The error joins all
+// failures.
 func (a *assembler) assemble(ctx context.Context, m source.Module, ptx []byte) ([]file, error) {
 	machines := a.machines(m)
 	files, errs := make([]file, len(machines)), make([]error, len(machines))
@@ -103,8 +104,8 @@ func (a *assembler) image(ctx context.Context, machine string, ptx []byte) ([]by
 
 var properties = regexp.MustCompile(`Function properties for (\w+)\s+\d+ bytes stack frame, (\d+) bytes spill stores`)
 
-// spills returns an error that names the kernels for which registers do not
-// suffice, by what ptxas -v said of them.
+// spills returns an error that names the kernels that need more registers than
+// there are, according to the output of ptxas -v.
 func spills(said []byte) error {
 	var errs []error
 	for _, kernel := range properties.FindAllSubmatch(said, -1) {

@@ -30,7 +30,7 @@ type compiler struct {
 	sources string // the sources' lines
 }
 
-// newCompiler returns a compiler, to be closed.
+// newCompiler returns a compiler. The caller closes it.
 func newCompiler(ctx context.Context, clang string) (*compiler, error) {
 	version, _, err := output(ctx, "", "", clang, "--version")
 	if err != nil {
@@ -90,7 +90,7 @@ func strip(ptx []byte) []byte {
 	return b.Bytes()
 }
 
-// processes has room for as many as there are processors.
+// processes has room for one entry per processor.
 var processes = make(chan struct{}, runtime.NumCPU())
 
 // output runs a command, when there is room for it, and returns its standard

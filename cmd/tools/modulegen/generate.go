@@ -86,8 +86,8 @@ func line(name string, content []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name)
 }
 
-// write writes a file that everyone who has the project may read, unless it is
-// the same already.
+// write writes a file that every user of the project may read, unless its content
+// is the same already.
 func write(name string, content []byte) error {
 	if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
 		return nil

@@ -1,15 +1,17 @@
-// Command modulegen makes the modules of the CUDA kernels: clang 19 compiles the
-// sources to PTX, which needs no CUDA SDK, and NVIDIA's ptxas the PTX to machine
-// code. `go generate` of package kernels runs it. Equal sources and compilers
-// give equal bytes. Modules whose PTX did not change are left alone.
+// Command modulegen makes the modules of the CUDA kernels. clang 19 compiles the
+// sources to PTX, which needs no CUDA SDK, and NVIDIA's ptxas compiles the PTX to
+// machine code. `go generate` of package kernels runs modulegen. Equal sources
+// and compilers give equal bytes. modulegen does not change modules whose PTX has
+// not changed.
 //
-// Each module is one compressed archive, so that its machine code is always of
+// Each module is one compressed archive, so that its machine code always matches
 // its PTX. MANIFEST has the hashes of all sources and results.
 //
-// ptxas must be of one version, which MANIFEST names: in Python's package
-// nvidia-cuda-nvcc-cu12, among others. Its machine code for 9.0 and before loads
-// with every driver of CUDA 12.0 and later, that for 10.0 and 12.0 with those of
-// CUDA 12.8, which are the first for these GPUs.
+// ptxas must have the version that MANIFEST names. The Python package
+// nvidia-cuda-nvcc-cu12, among others, contains it. Its machine code for 9.0 and
+// before loads with every driver of CUDA 12.0 and later. Its machine code for
+// 10.0 and 12.0 loads with drivers of CUDA 12.8 and later, which are the first
+// for these GPUs.
 package main
 
 import (

@@ -1,10 +1,10 @@
-// Picture runs memtop on a screen, types keys, and writes what the screen then
-// shows as an SVG file. The pictures in docs are made by it:
+// Picture runs memtop on a screen, types keys, and writes the screen's content as
+// an SVG file. It makes the pictures in docs:
 //
 //	go run ./cmd/tools/picture -memtop bin/memtop -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
 //
 // With -script it records a session instead, and with -cast it turns a recording
-// into an SVG file that moves: make demo-recording and make demo-picture.
+// into an animated SVG file: make demo-recording and make demo-picture.
 package main
 
 import (

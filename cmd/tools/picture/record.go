@@ -72,7 +72,7 @@ func record(ctx context.Context, script, memtop, file, output string, width, hei
 	return errors.Join(r.Cast().Write(f), f.Close())
 }
 
-// play plays a script and then has the shell leave, unseen.
+// play plays a script and then ends the shell, without recording that.
 func play(ctx context.Context, script string, screen *terminal.Terminal, r *terminal.Recorder) error {
 	f, err := os.Open(script)
 	if err != nil {
@@ -125,7 +125,7 @@ func step(ctx context.Context, verb, rest string, screen *terminal.Terminal, r *
 	}
 }
 
-// live shows the screen for so many seconds of the machine's time.
+// live records the screen for a number of real seconds.
 func live(ctx context.Context, seconds float64, r *terminal.Recorder) error {
 	look := time.NewTicker(time.Duration(sample * float64(time.Second)))
 	defer look.Stop()
@@ -140,7 +140,7 @@ func live(ctx context.Context, seconds float64, r *terminal.Recorder) error {
 	return nil
 }
 
-// animate turns a recording into a picture that moves.
+// animate turns a recording into an animated picture.
 func animate(cast, output string) error {
 	in, err := os.Open(cast)
 	if err != nil {

@@ -21,7 +21,7 @@ type image struct {
 	created       time.Time
 }
 
-// user is whom memtop runs as: nobody that a system has, and not root.
+// user is the user as which memtop runs: not root, and no user that a system has.
 const user = "65532:65532"
 
 // descriptor names a blob of the image.
@@ -38,9 +38,9 @@ type platform struct {
 	OS           string `json:"os"`
 }
 
-// writeImage writes an archive in the layout of the Open Container Initiative that
-// docker load reads too, as docker save has written them since version 25: the
-// same blobs, which manifest.json names a second time.
+// writeImage writes an archive in the layout of the Open Container Initiative.
+// docker load reads it too, because manifest.json names the same blobs a second
+// time, as in the archives of docker save since version 25.
 func writeImage(w io.Writer, program string, i image) error {
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -92,8 +92,8 @@ func (i image) config(layer string) map[string]any {
 	}
 }
 
-// layer returns the files of the container: memtop, and the folder for temporary
-// files that it needs to unpack to.
+// layer returns the files of the container: memtop, and a folder for temporary
+// files, to which memtop unpacks files.
 func (i image) layer(program []byte) ([]byte, error) {
 	var all bytes.Buffer
 	out := tar.NewWriter(&all)

@@ -1,13 +1,14 @@
-// Release makes what of a release goreleaser has no way of its own for, or none
-// that gives the same bytes twice: the list of a program's parts, the image of a
-// container, and the formula for Homebrew. .goreleaser.yaml and make release call it:
+// Release makes the parts of a release that goreleaser cannot make, or cannot
+// make reproducibly: the list of a program's components, the container image, the
+// formula for Homebrew and the changelog. .goreleaser.yaml and make release call
+// it:
 //
 //	release sbom PROGRAM FILE
 //	release image -arch amd64 -version v1.2.3 -created 2026-11-23T07:13:45Z PROGRAM FILE
 //	release formula -version v1.2.3 CHECKSUMS FILE
 //	release changelog -version v1.2.3 -created 2026-11-23T07:13:45Z -maintainer "NAME <ADDRESS>" FILE
 //
-// What it writes depends on its input alone: on no clock, host or user.
+// Its output depends only on its input, not on the clock, the host or the user.
 package main
 
 import (
@@ -64,7 +65,7 @@ func run(args []string) error {
 	})
 }
 
-// write writes a file when all of it is known.
+// write writes a file after all of its content is known.
 func write(path string, content func(io.Writer) error) error {
 	var all bytes.Buffer
 	if err := content(&all); err != nil {

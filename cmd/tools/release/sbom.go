@@ -10,8 +10,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeParts writes what a program is made of: the modules that the linker put
-// into it, with their sums as go.sum has them, and Go itself.
+// writeParts writes the components of a program: the modules that the linker put
+// into it, with their sums as in go.sum, and Go itself.
 func writeParts(w io.Writer, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -48,8 +48,8 @@ func partOf(kind cdx.ComponentType, m *debug.Module) cdx.Component {
 	return c
 }
 
-// settingsOf returns how the program was built, but for the linker's flags, which
-// only name release and commit.
+// settingsOf returns the build settings of the program, without the linker's
+// flags, which only name release and commit.
 func settingsOf(info *debug.BuildInfo) *[]cdx.Property {
 	var all []cdx.Property
 	for _, s := range info.Settings {

@@ -1,6 +1,6 @@
-// Command gen writes the assembly of package simd to the file named by its
-// argument. It is run by go generate; a test compares what it writes with what
-// is committed.
+// Command simdgen writes the assembly of package simd to the file that its
+// argument names. go generate runs it; a test compares its output with the
+// committed file.
 package main
 
 import (
@@ -32,7 +32,7 @@ func (w *writer) op(format string, arguments ...any) {
 	fmt.Fprintf(w, "\t"+format+"\n", arguments...)
 }
 
-// label returns a name that no other label has.
+// label returns a unique name for a label.
 func (w *writer) label(name string) string {
 	w.labels++
 	return fmt.Sprintf("%s%d", name, w.labels)
@@ -47,8 +47,8 @@ func (w *writer) function(comment, name string, arguments int) {
 	fmt.Fprintf(w, "\n// %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", comment, name, arguments)
 }
 
-// finish ends a function that used wide registers: leaving their upper halves
-// dirty slows down the code that follows.
+// finish ends a function that used wide registers. It clears their upper halves,
+// because dirty ones slow down the code that follows.
 func (w *writer) finish() {
 	w.op("VZEROUPPER")
 	w.op("RET")

@@ -55,8 +55,9 @@ func exchange(w *writer, r string, strip int) {
 	}
 }
 
-// spread writes func name(dst, src *float32, pieces, step int): pieces of so many
-// numbers, which follow each other in src, come to lie step numbers apart.
+// spread writes func name(dst, src *float32, pieces, step int), which copies
+// consecutive pieces of width numbers from src to places that are step numbers
+// apart.
 func spread(w *writer, width int) {
 	name := fmt.Sprintf("spread%dAVX", width)
 	w.function(fmt.Sprintf("%s moves pieces of %d numbers apart.", name, width), name, 32)
@@ -129,8 +130,8 @@ func fold(w *writer) {
 	})
 }
 
-// grid writes a function that goes through the rows of a Grid: at DX what is made, at
-// BX of what. begin finds what says how in AX.
+// grid writes a function that goes through the rows of a Grid: DX points to the
+// output and BX to the input. begin finds the description of the work in AX.
 func grid(w *writer, comment, name string, begin, row func()) {
 	w.function(comment, name, 32)
 	for i, register := range []string{"DI", "SI", "AX", "BX"} {
@@ -180,8 +181,9 @@ func conversions(w *writer) {
 	cast(w, "narrowBFloat16AVX", 32, 16, func() { narrowBFloat16(w) })
 }
 
-// pairUp writes func pairAVX(dst *float32, low, high *uint16, n int): the words of
-// which low has the lower halves and high the upper ones, n a multiple of eight.
+// pairUp writes func pairAVX(dst *float32, low, high *uint16, n int), which joins
+// words from their lower halves in low and their upper halves in high, n a
+// multiple of eight.
 func pairUp(w *writer) {
 	w.function("pairAVX joins n halves of each, eight at a time.", "pairAVX", 32)
 	for i, register := range []string{"DI", "SI", "DX", "CX"} {

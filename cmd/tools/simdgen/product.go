@@ -120,7 +120,7 @@ func pairs(w *writer, b, a, sum int) {
 }
 
 // peak writes func name(n int): n rounds of independent multiply-adds in
-// registers, what the processor could do at most.
+// registers, the highest rate of the processor.
 func peak(w *writer, t tile) {
 	name := strings.Replace(t.name, "product", "peak", 1)
 	w.function(name+" runs n rounds of multiply-adds on registers alone.", name, 8)

@@ -1,7 +1,7 @@
 package main
 
-// sums writes the loops that make one number of many, in eight strands: element
-// i goes to strand i mod 8. They are added up by the caller.
+// sums writes the loops that reduce many numbers to one, in eight strands:
+// element i goes to strand i mod 8. The caller adds up the strands.
 //
 //	func sumAVX(strands *[8]float64, x *float32, n int)
 //	func dotAVX(strands *[8]float64, x, y *float32, n int)
@@ -86,7 +86,8 @@ func strands(w *writer, name string, arguments int, operands []string, body func
 	w.finish()
 }
 
-// largest leaves eight maxima, and behind them eight masks of where a NaN was.
+// largest leaves eight maxima, followed by eight masks that mark lanes with a
+// NaN.
 func largest(w *writer) {
 	w.function("maxAVX finds the largest of every eighth number.", "maxAVX", 24)
 	w.op("MOVQ lanes+0(FP), DI")

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// constants is the table of numbers that the loops use, by place. Each is there as
-// often as a register takes it.
+// constants is the table of numbers that the loops use, by place. Each number is
+// repeated to fill a register.
 var constants []float32
 
 const lanes = 8
 
-// constant returns an operand that is x in every lane, wherever it stands in the table.
+// constant returns an operand with x in every lane, from the table of constants.
 func constant(x float32) string {
 	for i, c := range constants {
 		if math.Float32bits(c) == math.Float32bits(x) {
@@ -38,11 +38,11 @@ func (w *writer) with(operation string, x float32, from, to int) {
 	w.op("%s %s, Y%d, Y%d", operation, constant(x), from, to)
 }
 
-// vectors writes the loops over single numbers:
-// func name(dst, a, b *float32, alpha, beta float32, n int), n a multiple of
-// eight. Y0 is a, Y1 is b, Y14 alpha and Y15 beta; the result is in Y0. The
-// arithmetic is that of the plain Go loops, operation by operation, so that the
-// rest of a run, which those do, fits.
+// vectors writes the loops over single numbers: func name(dst, a, b *float32,
+// alpha, beta float32, n int), n a multiple of eight. Y0 is a, Y1 is b, Y14 alpha
+// and Y15 beta; the result is in Y0. The arithmetic is that of the plain Go
+// loops, operation by operation, so that it agrees with those loops, which
+// compute the rest of a run.
 func vectors(w *writer) {
 	loop(w, "addAVX", true, func() { w.op("VADDPS Y1, Y0, Y0") })
 	loop(w, "mulAVX", true, func() { w.op("VMULPS Y1, Y0, Y0") })
@@ -219,8 +219,8 @@ func geluSlope(w *writer) {
 	w.op("VMULPS Y0, Y1, Y0")
 }
 
-// positive sets Y0 to a register, or 0 where Y0 compares to 0 as it says: 1 is
-// below, 2 not above. A NaN does neither.
+// positive sets Y0 to a register, or to 0 in lanes where the comparison of Y0
+// with 0 holds: 1 means below, 2 means not above. Neither holds for a NaN.
 func positive(w *writer, compares, register int) {
 	w.op("VXORPS Y2, Y2, Y2")
 	w.op("VCMPPS $%d, Y2, Y0, Y3", compares)

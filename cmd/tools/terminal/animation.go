@@ -8,16 +8,17 @@ import (
 	"io"
 )
 
-// frame is a screen that is shown for a time: which of all rows it has, from top to
-// bottom.
+// frame is a screen that is shown for a time: the indexes of its rows among all
+// rows, from top to bottom.
 type frame struct {
 	at   float64
 	rows []int
 }
 
-// SVG draws the recording as a picture that moves, without a script: all screens
-// stand side by side on a strip that jumps from one to the next. A row that many of
-// them have is drawn once. Who wants no motion sees the last screen.
+// SVG draws the recording as an animated picture without a script: all screens
+// are side by side on a strip that jumps from one to the next. A row that several
+// screens share is drawn once. Readers whose browser asks for reduced motion see
+// the last screen.
 func (c *Cast) SVG(w io.Writer) error {
 	frames, rows := c.play()
 	if len(frames) == 0 {

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// Cast is what a terminal showed and when, as asciinema records it. It is owned by
-// one goroutine.
+// Cast is a recording of a terminal's output with its times, as asciinema records
+// it. One goroutine owns it.
 type Cast struct {
 	Width, Height int // of the screen, in cells
 	Events        []CastEvent
@@ -29,11 +29,11 @@ type castHeader struct {
 	Height  int `json:"height"`
 }
 
-// most bounds the cells of a side of a screen that a file may ask for.
+// most is the most cells on a side of a screen in a file.
 const most = 1000
 
-// Write writes the file, of version 2. It has no date: the same recording is the
-// same bytes.
+// Write writes the file in version 2. The file has no date, so that the same
+// recording gives the same bytes.
 func (c *Cast) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
@@ -49,8 +49,8 @@ func (c *Cast) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// ReadCast reads a file of version 2. What a user typed, and other events that are
-// not output, are left out.
+// ReadCast reads a file of version 2. It leaves out a user's input and other
+// events that are not output.
 func ReadCast(r io.Reader) (*Cast, error) {
 	in := json.NewDecoder(r)
 	var header castHeader

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Recorder makes a [Cast] of a terminal that is used by keys. The times of the
-// recording are those that its user names, not those that the machine took: a
-// recording made anew on a slower one is as long. It is given to StartWatched as
-// what watches. Write may be called while its other methods are; those are called
-// by one goroutine.
+// Recorder makes a [Cast] of a terminal that is used by keys. The caller sets the
+// times of the recording, so that a recording made on a slower machine is as
+// long. The caller passes the Recorder to StartWatched as watch. Write may be
+// called at the same time as the other methods; one goroutine at a time calls the
+// others.
 type Recorder struct {
 	mu      sync.Mutex
 	pending []byte
@@ -25,7 +25,7 @@ type Recorder struct {
 // NewRecorder returns a recorder of a screen of w×h cells.
 func NewRecorder(w, h int) *Recorder { return &Recorder{cast: Cast{Width: w, Height: h}} }
 
-// Write keeps what the program wrote.
+// Write keeps the program's output.
 func (r *Recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,8 +34,8 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// quiet is how long nothing must come for a screen to be complete, and patience how
-// long that is waited for: a live screen is never quiet for long.
+// quiet is how long a screen must have no output to be complete. patience is the
+// longest wait for that, because a live screen is never quiet for long.
 const (
 	quiet    = 120 * time.Millisecond
 	patience = 400 * time.Millisecond
@@ -60,8 +60,8 @@ func (r *Recorder) Settle(ctx context.Context) error {
 	}
 }
 
-// Show puts what the program has written since into the recording, to be seen for so
-// many seconds.
+// Show adds the program's new output to the recording, and shows it for the given
+// seconds.
 func (r *Recorder) Show(seconds float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *Recorder) Cast() *Cast {
 	return &all
 }
 
-// wholeCharacters returns how many bytes of b are not the beginning of a
-// character that is still to come.
+// wholeCharacters returns how many bytes of b come before an incomplete character
+// at its end.
 func wholeCharacters(b []byte) int {
 	for at := len(b) - 1; at >= 0 && at >= len(b)-utf8.UTFMax; at-- {
 		if utf8.RuneStart(b[at]) {

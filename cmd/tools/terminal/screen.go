@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// screen is what a terminal shows. What a program asks of its terminal is answered by
-// a goroutine, which close ends. Safe for concurrent use.
+// screen is the content of a terminal. A goroutine answers the program's queries
+// to the terminal; close ends it. Safe for concurrent use.
 type screen struct {
 	*vt.SafeEmulator
 	answered chan struct{} // closed when there are no more answers
@@ -22,7 +22,8 @@ func newScreen(w, h int, program io.Writer) *screen {
 	return s
 }
 
-// answer takes the answers from the emulator, which waits for that.
+// answer passes the emulator's answers to the program; the emulator blocks until
+// they are read.
 func (s *screen) answer(program io.Writer) {
 	defer close(s.answered)
 	buf := make([]byte, 1<<10)

@@ -34,7 +34,7 @@ func (t *Terminal) SVG(w io.Writer) error {
 	return out.Flush()
 }
 
-// begin draws what is below the text and begins the group of all text.
+// begin draws the background and begins the group of all text.
 func begin(out io.Writer, columns, rows int) {
 	width, height := pixels(columns, rows)
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %[1]g %[2]g">`+"\n", width, height)
@@ -46,7 +46,7 @@ func pixels(columns, rows int) (width, height float64) {
 	return float64(columns)*cellWidth + 2*margin, float64(rows)*cellHeight + 2*margin
 }
 
-// drawRow draws a row of a screen so many pixels below the upper edge.
+// drawRow draws a row of a screen, top pixels below the upper edge.
 func drawRow(out io.Writer, screen *screen, y int, top float64) {
 	for x := 0; x < screen.Width(); {
 		x += drawRun(out, screen, x, y, top)

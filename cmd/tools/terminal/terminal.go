@@ -1,6 +1,6 @@
-// Package terminal runs a program in a pseudo-terminal and reads its screen, as
-// a person would. The end-to-end test and the benchmark of memtop use it; the
-// program itself does not.
+// Package terminal runs a program in a pseudo-terminal and reads its screen, as a
+// person would. The end-to-end test and the benchmark of memtop use it; memtop
+// itself does not.
 package terminal
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// Terminal is a program on a screen. Its methods may be called by one goroutine
-// at a time.
+// Terminal is a program that runs on a screen. Only one goroutine at a time may
+// call its methods.
 type Terminal struct {
 	cmd    *exec.Cmd
 	pty    *os.File
@@ -35,8 +35,8 @@ type Terminal struct {
 // caller must call Wait.
 func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) { return StartWatched(cmd, w, h, io.Discard) }
 
-// StartWatched does so and gives watch what the program writes, byte for byte,
-// before it is drawn. When Wait has returned, no more comes.
+// StartWatched is Start, and also passes the program's output to watch, byte for
+// byte, before it is drawn. After Wait has returned, watch gets no more output.
 func StartWatched(cmd *exec.Cmd, w, h int, watch io.Writer) (*Terminal, error) {
 	if cmd.Env == nil {
 		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor")
@@ -56,7 +56,7 @@ func StartWatched(cmd *exec.Cmd, w, h int, watch io.Writer) (*Terminal, error) {
 	return t, nil
 }
 
-// follow draws the program's output until it ends. It is waited for by Wait.
+// follow draws the program's output until it ends. Wait waits for follow.
 func (t *Terminal) follow(watch io.Writer) {
 	defer close(t.done)
 	buf := make([]byte, 64<<10)
@@ -146,5 +146,5 @@ func PeakMemory(state *os.ProcessState) int64 {
 	return usage.Maxrss << 10
 }
 
-// Kill ends the program at once. Wait is still to be called.
+// Kill ends the program at once. The caller must still call Wait.
 func (t *Terminal) Kill() error { return t.cmd.Process.Kill() }

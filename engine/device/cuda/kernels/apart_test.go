@@ -38,7 +38,8 @@ func (*apart) Fall(bool) {}
 // Err implements machine.
 func (a *apart) Err() error { return errors.Join(a.err, a.Synchronize()) }
 
-// Place implements machine. What was where the array is now is given back.
+// Place implements machine. It gives back the memory that was at the array's
+// place before.
 func (a *apart) Place(array device.Array, within bool) {
 	added := placed{array: array, within: within}
 	from, _ := slices.BinarySearchFunc(a.arrays, array.Addr, func(p placed, addr uint64) int {

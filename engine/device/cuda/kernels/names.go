@@ -3,7 +3,7 @@ package kernels
 // Kernel is the number of a kernel.
 type Kernel uint8
 
-// The kernels. Their names in the PTX are what String returns.
+// The kernels. String returns their names in the PTX.
 const (
 	Fill Kernel = iota
 	Cast
