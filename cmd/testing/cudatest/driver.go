@@ -92,8 +92,8 @@ func New(o Options) *Driver {
 	}
 }
 
-// Fail makes a call of an entry point fail, after so many calls that succeed.
-// The context ends where the result does that.
+// Fail makes a call of an entry point fail, after a number of calls that succeed.
+// If the result is one that ends the context, the context ends.
 func (d *Driver) Fail(entry string, after int, r cuda.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,8 +107,8 @@ func (d *Driver) Calls(entry string) int {
 	return d.calls[entry]
 }
 
-// Loads returns what was loaded with cuModuleLoadDataEx, in order: the machine of
-// machine code, such as "sm_90a", or "PTX".
+// Loads returns the modules loaded with cuModuleLoadDataEx, in order: for machine
+// code its architecture, such as "sm_90a", else "PTX".
 func (d *Driver) Loads() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Process is a running program: a source that grows when a test says so, and
-// that takes settings. It is safe for concurrent use.
+// Process imitates a running program: a source that grows when a test makes it
+// grow, and that takes settings. It is safe for concurrent use.
 type Process struct {
 	mu      sync.Mutex
 	run     *liveRun
