@@ -1,11 +1,11 @@
-// Package cudatest is a GPU driver for tests. It implements the entry points that
-// package cuda calls, inside the test's process and over host memory.
+// Package cudatest imitates a GPU driver for tests. It implements the entry
+// points that package cuda calls, inside the test's process and in host memory.
 //
-// It keeps the driver's contract where a caller could get it wrong. Work queued
-// on a stream runs only when a caller waits for it, so a result that is read too
-// early, or a buffer that is reused too early, shows as a wrong value. Memory is
-// counted and limited; a range that is not mapped cannot be used. Any call can be
-// made to fail.
+// It keeps the rules of the driver that a caller could break by mistake. Work
+// queued on a stream runs only when a caller waits for it. So if a caller reads a
+// result or reuses a buffer too early, it gets a wrong value. Memory is counted
+// and limited; a range that is not mapped cannot be used. Any call can be made to
+// fail.
 //
 // It is not fast. It panics on arguments that a caller must not pass.
 package cudatest
