@@ -10,10 +10,10 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/collective/nccl"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/cmd/testing/cudatest"
 )
 
 // Library is the imitated NCCL of one process. It is safe for concurrent use.
