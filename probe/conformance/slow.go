@@ -12,15 +12,15 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// slow is the begin of a request that never ends, or nonsense; the connection must
-// end nevertheless.
+// slow has beginnings of requests that never end, and text that is no request.
+// The program must end the connection nevertheless.
 var slow = []string{
 	"GET /v1/info HTTP/1.1\r\nHost: x\r\nX-Slow:",
 	"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
 	"GET /v1/info HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<17) + "\r\n\r\n",
 }
 
-// examineSlow sends requests that do not end, and others that are none.
+// examineSlow sends requests that do not end, and text that is no request.
 func (e *examination) examineSlow(ctx context.Context) {
 	for _, text := range slow {
 		said, err := e.raw(ctx, text)
@@ -35,8 +35,8 @@ func (e *examination) examineSlow(ctx context.Context) {
 	e.check("http.408", err == nil && strings.HasPrefix(said, "HTTP/1.1 408"), "status 408 for a body that does not come", "%.60s %v", said, errorOr(err, ""))
 }
 
-// raw sends bytes and returns how the answer begins, when the other side is done. The
-// error says that it is not.
+// raw sends bytes and returns the beginning of the answer after the program has
+// ended the connection. It returns an error if the program does not end it.
 func (e *examination) raw(ctx context.Context, text string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, slowWithin)
 	defer cancel()
@@ -54,12 +54,13 @@ func (e *examination) raw(ctx context.Context, text string) (string, error) {
 	return string(said), err
 }
 
-// idleFor is how long a viewer does not read that must be cut off: the page gives it
-// five seconds.
+// idleFor is how long the idle viewer does not read. The program must cut it off:
+// the page gives a viewer five seconds.
 const idleFor = 8 * time.Second
 
-// examineIdler opens a stream and does not read it for a while. What is in it then
-// says whether the program was held up: it has counters at least every second.
+// examineIdler opens a stream and does not read it for a while. The contents of
+// the stream then show whether the viewer delayed the program: a stream has
+// counters at least every second.
 func (e *examination) examineIdler(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, idleFor+answerWithin)
 	defer cancel()

@@ -18,7 +18,7 @@ const (
 	contentNDJSON = "application/x-ndjson"
 )
 
-// asking is what a stream is asked for.
+// asking has the parameters of a request for a stream.
 type asking struct {
 	interval time.Duration
 	past     bool
@@ -81,8 +81,8 @@ func newWatcher(l *ledger, asked asking) *watcher {
 	}
 }
 
-// watch reads a stream for so long from its first batch on, which must come within
-// answerWithin. It calls begun at that batch.
+// watch reads a stream for the given time from its first batch on, and calls
+// begun at that batch. The batch must come within answerWithin.
 func (e *examination) watch(ctx context.Context, asked asking, long time.Duration, begun func(*watcher)) *watcher {
 	w := newWatcher(e.ledger, asked)
 	ctx, start, end := window(ctx, e.within(answerWithin), long)
@@ -103,8 +103,8 @@ func (e *examination) watch(ctx context.Context, asked asking, long time.Duratio
 	return w
 }
 
-// window returns a context that ends so long after begun was called, or within a time
-// from now when that is not.
+// window returns a context that ends the time long after begun was called or, if
+// begun is not called, the time within from now.
 func window(ctx context.Context, within, long time.Duration) (_ context.Context, begun, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	limit := time.AfterFunc(within, cancel)
@@ -130,11 +130,11 @@ func (w *watcher) read(ctx context.Context, from io.Reader) {
 	}
 }
 
-// tooBusy is for how long this machine may not come to read before it can judge
-// what a program does in time.
+// tooBusy is how long this machine may be too busy to read. After a longer delay
+// it cannot judge whether a program acts in time.
 const tooBusy = 2 * time.Second
 
-// ended notes how a stream ended that was not given up.
+// ended notes how a stream ended, unless the examination closed it.
 func (w *watcher) ended(err error) {
 	var corrupt *wire.CorruptError
 	switch {
@@ -142,8 +142,8 @@ func (w *watcher) ended(err error) {
 		w.version = err
 	case w.bye && errors.Is(err, io.EOF):
 		w.passed("stream.bye")
-	case w.reading.most > tooBusy && err != nil && !errors.As(err, &corrupt): // it may have been cut off, as it should
-	case errors.As(err, &corrupt) && corrupt.Rule == "": // the look at the frame has said it
+	case w.reading.most > tooBusy && err != nil && !errors.As(err, &corrupt): // the program may have cut this viewer off, as it should
+	case errors.As(err, &corrupt) && corrupt.Rule == "": // the check of the frame has reported it
 	case errors.As(err, &corrupt):
 		w.broken(labelled(corrupt.Rule), "a stream as the page describes it", "%v", corrupt)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -153,7 +153,7 @@ func (w *watcher) ended(err error) {
 	}
 }
 
-// look is called with each frame.
+// look checks a frame. The stream calls it with each frame.
 func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 	if w.frames++; w.frames == 1 {
 		w.first(f)
@@ -191,11 +191,11 @@ func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 		w.device("parts.tags", f.Device)
 	case wire.ByeFrame:
 		w.bye = true
-	default: // tables, which are looked at with what refers to them
+	default: // tables, which are checked together with the frames that refer to them
 	}
 }
 
-// first looks at how a stream begins.
+// first checks how a stream begins.
 func (w *watcher) first(f *wire.Frame) {
 	w.passed("stream.header")
 	w.check("stream.hello-first", f.Type == wire.HelloFrame, "hello", "%v first", f.Type)

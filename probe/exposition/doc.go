@@ -1,4 +1,4 @@
-// Package exposition writes metrics as collectors read them: as OpenMetrics 1.0
-// text, or in the text format 0.0.4 that Prometheus had before. What is written
-// is chosen by the Accept header of the request.
+// Package exposition writes metrics in the formats that collectors read:
+// OpenMetrics 1.0 text, or the older text format 0.0.4 of Prometheus. The Accept
+// header of the request chooses the format.
 package exposition

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Format is how metrics are written.
+// Format is a text format of metrics.
 type Format int
 
 // The formats, the preferred one first.
@@ -15,7 +15,7 @@ const (
 	Text
 )
 
-// mediaType is what a format is called in HTTP.
+// mediaType is the name of a format in HTTP.
 type mediaType struct{ major, minor, version string }
 
 var mediaTypes = [...]mediaType{
@@ -23,18 +23,19 @@ var mediaTypes = [...]mediaType{
 	Text:        {"text", "plain", "0.0.4"},
 }
 
-// ContentType returns what the format is called in a Content-Type header.
+// ContentType returns the name of the format in a Content-Type header.
 func (f Format) ContentType() string {
 	m := mediaTypes[f]
 	return m.major + "/" + m.minor + "; version=" + m.version + "; charset=utf-8"
 }
 
-// ContentTypes names all formats in a line, for who asked for another.
+// ContentTypes names all formats in a line, for the answer to a request for
+// another format.
 func ContentTypes() string { return OpenMetrics.ContentType() + " or " + Text.ContentType() }
 
 // Negotiate returns the format that an Accept header, given as its values,
-// likes best; OpenMetrics where it likes both equally or says nothing. It
-// reports false when the header takes neither.
+// prefers. It returns OpenMetrics if the header prefers none or is absent, and
+// reports false if the header accepts neither format.
 func Negotiate(accept []string) (Format, bool) {
 	header := strings.Join(accept, ",")
 	if strings.TrimSpace(header) == "" {
@@ -49,14 +50,14 @@ func Negotiate(accept []string) (Format, bool) {
 	return best, quality > 0
 }
 
-// quality returns how much a header likes m, from 0 for not at all to 1. Of the
-// ranges that m is in, the one that says most about it counts.
+// quality returns the quality value that a header gives to m, from 0 for not
+// acceptable to 1. If m is in several ranges, the most specific range counts.
 func (m mediaType) quality(header string) float64 {
 	most, quality := 0, 0.0
 	for element := range strings.SplitSeq(header, ",") {
 		kind, parameters, err := mime.ParseMediaType(element)
 		if err != nil {
-			continue // what cannot be read asks for nothing
+			continue // a range that cannot be read counts for nothing
 		}
 		q, err := strconv.ParseFloat(parameters["q"], 64)
 		if _, given := parameters["q"]; !given {
@@ -72,8 +73,8 @@ func (m mediaType) quality(header string) float64 {
 	return quality
 }
 
-// matches returns how much a range of media types says about m, 0 when m is not
-// in it.
+// matches returns how specific a range of media types is for m, 0 if m is not in
+// it.
 func (m mediaType) matches(kind, version string) int {
 	switch {
 	case kind == m.major+"/"+m.minor && version == m.version:

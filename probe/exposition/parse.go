@@ -10,9 +10,10 @@ import (
 )
 
 // Parse returns the samples of a text, by name and labels in the order of their
-// names: name{a="1",b="2"}, the values without escapes. What OpenMetrics 1.0 or
-// the text format 0.0.4 forbids is an error, and so is what promtool frowns on:
-// a family without help, or a counter whose name does not end in _total.
+// names: name{a="1",b="2"}, the values without escapes. It returns an error for
+// text that OpenMetrics 1.0 or the text format 0.0.4 forbids, and also for text
+// that promtool warns of: a family without help, or a counter whose name does not
+// end in _total.
 func Parse(f Format, text string) (map[string]float64, error) {
 	p := &parser{format: f, samples: make(map[string]float64), families: make(map[string]bool)}
 	if f == OpenMetrics {
@@ -49,7 +50,8 @@ var (
 	metricLabel = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
 )
 
-// suffixes are what may stand in a TYPE line, with what ends the samples' names.
+// suffixes has the types that a TYPE line may have, and for each the suffix of
+// the samples' names.
 var suffixes = map[Format]map[string]string{
 	OpenMetrics: {"gauge": "", "counter": "_total", "info": "_info"},
 	Text:        {"gauge": "", "counter": ""},
@@ -125,7 +127,7 @@ func (p *parser) begin(name string) error {
 	return nil
 }
 
-// end reports what the family that ends here lacks.
+// end returns an error if the family that ends here lacks a part.
 func (p *parser) end() error {
 	if p.family != "" && (!p.sampled || !slices.Contains(p.metadata, "HELP")) {
 		return fmt.Errorf("family %q has no help or no samples", p.family)

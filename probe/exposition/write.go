@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Kind is what the values of a family mean.
+// Kind is the meaning of a family's values.
 type Kind int
 
 // The kinds that are in use.
@@ -19,7 +19,8 @@ const (
 	Info                // 1: what it says is in its labels
 )
 
-// kinds are, by kind, its name in each format and what ends its samples' names.
+// kinds has, for each kind, its name in each format and the suffix of its
+// samples' names.
 var kinds = [...]struct {
 	names  [2]string
 	suffix string

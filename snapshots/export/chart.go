@@ -38,7 +38,7 @@ type chartLine struct {
 	Event       int
 }
 
-// bandClass is the style of a category's band; the one after the categories is
+// bandClass is the style of a category's band. The band after the categories is
 // memory from before recording.
 func bandClass(band int) string { return "c" + strconv.Itoa(band) }
 

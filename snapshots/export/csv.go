@@ -47,7 +47,7 @@ type csvWriter struct {
 	stacks *foldedNames
 }
 
-// A file may have a text once that many rows repeat, so both are bounded.
+// A trace may have a text once while many rows repeat it, so both are bounded.
 const (
 	mostCell  = 32760    // bytes in a cell, about: spreadsheets take 32,767 characters
 	mostCells = 16 << 20 // bytes that are remembered

@@ -15,9 +15,9 @@ type slice struct {
 	start, end int64
 }
 
-// marks writes what the program annotated, and the steps that our own engine
-// counts. Slices of one thread must lie within each other or apart, so one that
-// overlaps another's end goes to the next thread.
+// marks writes the program's annotations, and the steps that our own engine
+// counts. Slices of one thread must lie within each other or apart, so a slice
+// that overlaps another's end goes to the next thread.
 func (p *perfetto) marks() {
 	all := p.slices()
 	var threads [][]int64 // the ends of the slices that are open
@@ -43,8 +43,8 @@ func (p *perfetto) marks() {
 	}
 }
 
-// fits closes what ends before s begins, and reports whether s lies within what
-// is then open.
+// fits closes the slices that end before s begins, and reports whether s lies
+// within the slices that are still open.
 func fits(open *[]int64, s slice) bool {
 	ends := *open
 	for len(ends) > 0 && ends[len(ends)-1] <= s.start {
@@ -86,7 +86,7 @@ func (p *perfetto) slices() []slice {
 	return all
 }
 
-// cutName shortens a name: one stands at every slice.
+// cutName shortens a name, because every slice repeats its name.
 func cutName(name string) string { return trace.Shorten(name, 200) }
 
 // engineSteps are the steps that are events and not annotations.

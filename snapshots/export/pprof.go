@@ -12,9 +12,9 @@ import (
 
 // Pprof
 //
-// The profile of `go tool pprof`, compressed: what is in use at a moment, in
-// objects and bytes like a heap profile of Go, with the labels device, category
-// and, where our own engine notes them, layer and role.
+// The profile of `go tool pprof`, compressed: the memory in use at a moment, in
+// objects and bytes like a heap profile of Go. The labels are device, category
+// and, if our own engine noted them, layer and role.
 
 func writePprof(w io.Writer, t *trace.Trace, o Options) error {
 	snapshots, err := o.snapshots(o.indexes(t))
@@ -86,8 +86,8 @@ func (b *profileBuilder) add(s snapshot, of *sample, all bool) {
 	})
 }
 
-// labels say what a sample's memory is for. pprof's -tagfocus and -tagroot take
-// them.
+// labels returns the labels that say what a sample's memory is for. pprof's
+// -tagfocus and -tagroot select by them.
 func (b *profileBuilder) labels(s snapshot, of *sample) map[string][]string {
 	labels := map[string][]string{
 		"category": {of.category.String()}, "device": {strconv.Itoa(s.index.Device().ID)},
@@ -126,8 +126,9 @@ func (b *profileBuilder) namedLocation(name string) *profile.Location {
 	return l
 }
 
-// function adds a function. Pprof shortens one whose two names are the same, see
-// "Names in pprof", so a name that is its own is given once.
+// function adds a function. If own, the system's name, equals name, the profile
+// has the name only once, because pprof would shorten it otherwise, see "Names in
+// pprof".
 func (b *profileBuilder) function(name, own, file string) *profile.Function {
 	if own == name {
 		own = ""

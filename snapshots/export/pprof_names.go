@@ -9,11 +9,11 @@ import (
 
 // # Names in pprof
 //
-// A profile has two names for a function, the system's and the one to show. Where
-// both are the same pprof shows a shorter one, without all that stands in
-// parentheses and angle brackets: nothing is left of <module>, and the anonymous
-// namespaces of C++ are lost. So C++ is made shorter here, with its anonymous
-// namespaces, and the system's name stays whole for -symbolize=demangle=full.
+// A profile has two names for a function: the system's name and the name to show.
+// If both are the same, pprof shows the name without the text in parentheses and
+// angle brackets: nothing is left of <module>, and the anonymous namespaces of
+// C++ are lost. So memtop shortens C++ names itself and keeps their anonymous
+// namespaces. The system's name stays whole for -symbolize=demangle=full.
 
 // anonymous is how demangled C++ calls a namespace without a name.
 const anonymous = "(anonymous namespace)"

@@ -17,7 +17,7 @@ func writeJSON(w io.Writer, t *trace.Trace, o Options) error {
 	return encoder.Encode(report.Of(t, o.indexes(t)))
 }
 
-// sourceName is the name of what a trace was read from, without the folders.
+// sourceName is the name of the trace's source, without the folders.
 func sourceName(t *trace.Trace) string {
 	switch t.Info.Path {
 	case "":

@@ -25,7 +25,7 @@ type kind struct {
 	unknown     bool           // from before recording; its stack is not known
 }
 
-// samples groups what is alive at a moment, the largest first.
+// samples groups the live memory at a moment, the largest sample first.
 func (s snapshot) samples() []sample {
 	at := make(map[kind]int)
 	notes := s.index.Trace().Tables.Notes
@@ -59,7 +59,7 @@ func (s snapshot) samples() []sample {
 }
 
 // framesOf returns a stack as the options want it, innermost first. It is empty
-// where nothing is known; [sample.named] then says what stands for it.
+// if no frame is known; [sample.named] then returns a name instead.
 func framesOf(x *analysis.Index, stack trace.StackID, all bool) []trace.FrameID {
 	switch {
 	case stack <= trace.EmptyStack:

@@ -1,6 +1,7 @@
-// Package browsertest opens pages in a headless Chromium, for tests of what
-// browsers make of our files. The pages come from the test: nothing is fetched,
-// and no port is opened. Each request for anything else is a problem of the page.
+// Package browsertest opens pages in a headless Chromium, to test how browsers
+// show our files. The test gives the browser all files: the browser fetches
+// nothing from the network, and no port is opened. If a page requests any other
+// file, that is a problem of the page.
 package browsertest
 
 import (
@@ -15,21 +16,21 @@ import (
 // race detector and a busy machine are slow.
 const deadline = time.Minute
 
-// File is one that the browser can ask for.
+// File is a file that the browser can request.
 type File struct{ Type, Content string }
 
-// Browser is one that runs. It has one page open at a time, and is owned by the
-// test's goroutine.
+// Browser is a running browser. It has one page open at a time, and is owned by
+// the test's goroutine.
 type Browser struct{ pipe *pipe }
 
-// Start starts a browser, which ends with the test. The test is skipped where there
-// is no Chromium.
+// Start starts a browser, which ends with the test. It skips the test if there is
+// no Chromium.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	return &Browser{start(t)}
 }
 
-// Page is a page that is open, until the browser opens the next.
+// Page is an open page. It stays open until the browser opens the next page.
 type Page struct {
 	t        testing.TB
 	pipe     *pipe
@@ -38,9 +39,9 @@ type Page struct {
 	loaded   bool
 }
 
-// Open opens the file with that address and waits until it has been loaded. Files
-// are by address, and all that the page can have. What goes wrong with the page
-// ends the test t.
+// Open opens the file with that address and waits until it has been loaded. The
+// argument files has all files that the page can request, by address. If the
+// browser fails to open the page, Open ends the test t.
 func (b *Browser) Open(t testing.TB, url string, files map[string]File) *Page {
 	t.Helper()
 	p := &Page{t: t, pipe: b.pipe, files: files}
@@ -61,12 +62,12 @@ func (b *Browser) Open(t testing.TB, url string, files map[string]File) *Page {
 	return p
 }
 
-// Problems returns what went wrong on the page so far: exceptions, errors on its
-// console, what its policy refused, and requests for what is not there.
+// Problems returns the problems of the page so far: exceptions, errors on its
+// console, actions that its policy refused, and requests for missing files.
 func (p *Page) Problems() []string { return p.problems }
 
-// Evaluate has the page work out an expression, which may be a promise, and
-// stores what it gives, unless into is nil.
+// Evaluate evaluates an expression in the page and stores its value in into,
+// unless that is nil. The expression may be a promise.
 func (p *Page) Evaluate(expression string, into any) {
 	p.t.Helper()
 	var answer struct {
@@ -87,9 +88,9 @@ func (p *Page) Evaluate(expression string, into any) {
 	}
 }
 
-// Mouse does something with the mouse at a place of the window: kind is
-// "mouseMoved", "mousePressed", "mouseReleased" or "mouseWheel", turned by so many
-// pixels, upwards when they are negative.
+// Mouse sends a mouse event at a place of the window. kind is "mouseMoved",
+// "mousePressed", "mouseReleased" or "mouseWheel". turned is how many pixels the
+// wheel turns, negative for upwards.
 func (p *Page) Mouse(kind string, x, y, turned float64) {
 	p.t.Helper()
 	event := map[string]any{"type": kind, "x": x, "y": y, "deltaX": 0, "deltaY": turned}
@@ -107,7 +108,7 @@ func (p *Page) Key(name string) {
 	}
 }
 
-// Screenshot returns what the window shows as a PNG.
+// Screenshot returns a picture of the window as a PNG.
 func (p *Page) Screenshot() []byte {
 	p.t.Helper()
 	var shot struct{ Data string }

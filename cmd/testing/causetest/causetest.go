@@ -1,5 +1,5 @@
-// Package causetest finds words in a message that only a programmer understands.
-// Only tests use it.
+// Package causetest finds words of Go's own errors in a message, which only a
+// programmer understands. Only tests use it.
 package causetest
 
 import "strings"

@@ -1,5 +1,5 @@
-// Package collectivetest has groups whose members are goroutines of one process,
-// for tests of code that uses a group.
+// Package collectivetest makes groups whose members are goroutines of one
+// process, for tests of code that uses a group.
 package collectivetest
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// Meeting is where the members meet. Safe for concurrent use.
+// Meeting is the state that the members of a group share. It is safe for
+// concurrent use.
 type Meeting struct {
 	size  int
 	mu    sync.Mutex
@@ -46,7 +47,8 @@ type member struct {
 // operands are the arrays of one member.
 type operands struct{ dst, src device.Array }
 
-// meet has the last of the members run f on what all have given.
+// meet waits for all members. The last one to come runs f on the arguments of
+// all.
 func (m *member) meet(given any, f func(all []any)) collective.Pending {
 	p := m.meeting
 	p.mu.Lock()
@@ -78,8 +80,8 @@ func (p *pending) Wait() error {
 	return p.err
 }
 
-// Leave has a member go as a process does that dies: what waits for it fails, and all
-// that comes later.
+// Leave makes a member leave like a process that dies: operations that wait for
+// it fail, and so do all later operations.
 func Leave(g collective.Group) {
 	m := g.(*member)
 	p := m.meeting

@@ -1,11 +1,11 @@
-// Package cudatest is a GPU driver for tests. It implements the entry points that
-// package cuda calls, inside the test's process and over host memory.
+// Package cudatest imitates a GPU driver for tests. It implements the entry
+// points that package cuda calls, inside the test's process and in host memory.
 //
-// It keeps the driver's contract where a caller could get it wrong. Work queued
-// on a stream runs only when a caller waits for it, so a result that is read too
-// early, or a buffer that is reused too early, shows as a wrong value. Memory is
-// counted and limited; a range that is not mapped cannot be used. Any call can be
-// made to fail.
+// It keeps the rules of the driver that a caller could break by mistake. Work
+// queued on a stream runs only when a caller waits for it. So if a caller reads a
+// result or reuses a buffer too early, it gets a wrong value. Memory is counted
+// and limited; a range that is not mapped cannot be used. Any call can be made to
+// fail.
 //
 // It is not fast. It panics on arguments that a caller must not pass.
 package cudatest
@@ -92,8 +92,8 @@ func New(o Options) *Driver {
 	}
 }
 
-// Fail makes a call of an entry point fail, after so many calls that succeed.
-// The context ends where the result does that.
+// Fail makes a call of an entry point fail, after a number of calls that succeed.
+// If the result is one that ends the context, the context ends.
 func (d *Driver) Fail(entry string, after int, r cuda.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,8 +107,8 @@ func (d *Driver) Calls(entry string) int {
 	return d.calls[entry]
 }
 
-// Loads returns what was loaded with cuModuleLoadDataEx, in order: the machine of
-// machine code, such as "sm_90a", or "PTX".
+// Loads returns the modules loaded with cuModuleLoadDataEx, in order: for machine
+// code its architecture, such as "sm_90a", else "PTX".
 func (d *Driver) Loads() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 // ErrNoCompiler is returned on a machine without a C++ compiler.
 var ErrNoCompiler = errors.New("hostbuild: no C++ compiler: neither c++, g++ nor clang++ is in the path")
 
-// File is the name of what Build makes.
+// File is the name of the file that Build makes.
 const File = "kernels.so"
 
 // Library is a loaded build of the kernels. Enqueue runs a kernel before it

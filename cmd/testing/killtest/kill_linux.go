@@ -1,5 +1,5 @@
-// Package killtest kills programs while they write files, for tests that nothing
-// is lost and nothing is left behind.
+// Package killtest kills programs while they write files, to test that no data is
+// lost and no temporary file is left behind.
 package killtest
 
 import (
@@ -44,8 +44,8 @@ func (m Moments) String() string {
 		m.Writing+m.Named, m.Named, m.Left, m.Idle)
 }
 
-// Strike kills a process at a random moment of the next so long, and counts what
-// it was writing to a folder. The caller waits for the process.
+// Strike kills a process at a random moment within a time from now, and counts
+// the file that it was writing in a folder. The caller waits for the process.
 func (m *Moments) Strike(t *testing.T, process *os.Process, folder string, within time.Duration) {
 	t.Helper()
 	<-time.After(rand.N(within))
@@ -99,8 +99,8 @@ func writing(pid int, folder string) string {
 // Leftovers are the files that a killed program left beside its output.
 type Leftovers []string
 
-// Look returns what is in a folder beside the named files, once the program is
-// dead, and counts it.
+// Look returns the files in a folder beside the named files, and counts them. The
+// program must be dead.
 func (m *Moments) Look(t *testing.T, folder string, named ...string) Leftovers {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -119,7 +119,7 @@ func (m *Moments) Look(t *testing.T, folder string, named ...string) Leftovers {
 	return left
 }
 
-// WantGone checks that the next write has removed them.
+// WantGone checks that the next write has removed the leftovers.
 func (l Leftovers) WantGone(t *testing.T) {
 	t.Helper()
 	for _, path := range l {

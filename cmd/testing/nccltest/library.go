@@ -1,8 +1,8 @@
-// Package nccltest is an NCCL for tests. It sums over processes and goroutines,
-// each with a GPU of package cudatest. The work of an operation is queued on the
-// stream that it is given, and runs when the stream does, by sockets of this
-// machine. A peer that is gone leaves the others waiting until they abort, as on
-// the GPUs of a machine.
+// Package nccltest imitates NCCL for tests. It sums over processes and
+// goroutines, each with a GPU of package cudatest. An operation is queued on the
+// stream that the caller gives, and runs when the stream does, over sockets of
+// this machine. If a peer is gone, the others wait until they abort, as on real
+// GPUs.
 package nccltest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
-// Library is the library of one process. Safe for concurrent use.
+// Library is the imitated NCCL of one process. It is safe for concurrent use.
 type Library struct {
 	driver *cudatest.Driver
 	mu     sync.Mutex
@@ -38,21 +38,23 @@ func (l *Library) Fail(function string, r nccl.Result) {
 	l.fails[function] = r
 }
 
-// Report has the library report a failure from now on that no call has returned.
+// Report makes the library report, from now on, a failure that no call has
+// returned.
 func (l *Library) Report(r nccl.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.late = r
 }
 
-// Calls returns the functions that were called, in order, but those that only look.
+// Calls returns the functions that were called, in order, without those that only
+// query.
 func (l *Library) Calls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.calls)
 }
 
-// enter notes a call and returns the result that was asked for.
+// enter notes a call and returns the result that Fail has set for it.
 func (l *Library) enter(function string) nccl.Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 )
 
-// sum adds what the processes have given, in the order of their ranks. Each sum of two
-// is rounded.
+// sum adds the values of the processes, in the order of their ranks. It rounds
+// after each addition.
 func sum(kind device.DType, all [][]byte) []byte {
 	total := append([]byte(nil), all[0]...)
 	size := int(kind.Size())

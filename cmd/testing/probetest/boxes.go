@@ -2,9 +2,10 @@ package probetest
 
 import "os"
 
-// WithoutBoxes turns off black boxes for the programs of a package's tests:
-// killed programs, and those that run out of memory, would leave them among the
-// user's own. A test that wants a box names its folder. TestMain calls it.
+// WithoutBoxes turns off black boxes for the programs of a package's tests.
+// Programs that are killed or run out of memory would otherwise leave boxes among
+// the user's own. A test that wants a box names its folder. TestMain calls
+// WithoutBoxes.
 func WithoutBoxes() {
 	const variable = "MEMTOP_BLACK_BOX" // of package protocol, which tests with this one too
 	if os.Getenv(variable) == "" {

@@ -1,4 +1,4 @@
-// Package probetest has an artificial program for tests of probes and of viewers.
+// Package probetest imitates a program, for tests of probes and of viewers.
 package probetest
 
 import (
@@ -89,12 +89,12 @@ func (p *Program) state() trace.State {
 // Address returns the address of a slot.
 func Address(slot int) uint64 { return base + uint64(slot)*Block }
 
-// Settings returns the allocator's.
+// Settings returns the allocator's settings.
 func (p *Program) Settings() []trace.Setting {
 	return []trace.Setting{{Key: "expandable_segments", Value: false}}
 }
 
-// Observe makes r record all events from now on; nil ends that.
+// Observe makes r record all events from now on. If r is nil, recording ends.
 func (p *Program) Observe(r trace.Recorder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

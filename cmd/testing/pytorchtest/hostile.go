@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Hostile returns harmful and malformed pickles, by what they do. Every one must
-// be refused, at once and in little memory. A pickle that would run code runs
-// print in pickle.load.
+// Hostile returns harmful and malformed pickles, by a name that says what they
+// do. A decoder must refuse each, at once and in little memory. If a pickle is
+// made to run code, pickle.load would call print.
 func Hostile() map[string][]byte {
 	all := map[string][]byte{}
 	for _, group := range []map[string]string{codeRunning(), declaredLengths(), brokenMemos(), brokenStacks(), otherData()} {

@@ -2,8 +2,8 @@ package pytorchtest
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Layout is the contents of the snapshots of one version of PyTorch. Version 210
-// is 2.10.
+// Layout says which fields the snapshots of one version of PyTorch have. Version
+// 210 is 2.10.
 type Layout struct {
 	Name    string
 	Version int
@@ -11,7 +11,8 @@ type Layout struct {
 	NoPool, NoTime bool
 }
 
-// Layouts are those that differ, oldest first, then those of other devices.
+// Layouts are all different layouts, the oldest first, then those of other
+// devices.
 var Layouts = []Layout{
 	{Name: "1.13", Version: 113},
 	{Name: "2.0", Version: 200},
@@ -28,8 +29,8 @@ var Layouts = []Layout{
 	{Name: "npu", Version: 201, NoPool: true, NoTime: true},
 }
 
-// Strip returns t with only what the layout's writer writes. In 1.13 and 2.0 the
-// rest of a block is in its history.
+// Strip returns t with only the fields that the layout's writer writes. In 1.13
+// and 2.0, the other fields of a block are in its history.
 func (l Layout) Strip(t *trace.Trace) *trace.Trace {
 	out := *t
 	tables := *t.Tables

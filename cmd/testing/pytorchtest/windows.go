@@ -2,8 +2,8 @@ package pytorchtest
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Ring is what an allocator that keeps so many events would have told of a device
-// of a trace, again and again.
+// Ring imitates an allocator with a ring buffer of limited size: it makes the
+// snapshots that such an allocator would have given of a device of a trace.
 type Ring struct {
 	Trace  *trace.Trace
 	Device *trace.Device
@@ -12,8 +12,8 @@ type Ring struct {
 	Change func(window int, e *trace.Event)
 }
 
-// Windows returns the snapshots that would have been taken after so many events
-// each, ascending.
+// Windows returns snapshots as if taken after the numbers of events in ends,
+// which ascend.
 func (r *Ring) Windows(ends []int) []*trace.Trace {
 	in := trace.NewInterner()
 	adopt, f := in.Adopt(r.Trace.Tables), trace.NewFollower(in, 0)
@@ -38,7 +38,7 @@ func (r *Ring) Windows(ends []int) []*trace.Trace {
 	return all
 }
 
-// kept returns what the ring holds of some events.
+// kept returns the part of some events that the ring still holds.
 func (r *Ring) kept(window int, events []trace.Event) trace.Events {
 	var log trace.EventLog
 	for _, e := range events[max(0, len(events)-r.Size):] {

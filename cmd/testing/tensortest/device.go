@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// Device opens cpu:0 with 256 MiB, in poison mode unless it is for a benchmark,
-// and after the test fails it when memory was left allocated.
+// Device opens cpu:0 with 256 MiB, in poison mode unless it is for a benchmark.
+// The test fails if memory is still allocated at its end.
 func Device(t testing.TB) *tensor.Device {
 	t.Helper()
 	return DeviceOf(t, 256<<20)
@@ -29,8 +29,8 @@ func DeviceOf(t testing.TB, capacity int64) *tensor.Device {
 	return d
 }
 
-// FailingDevice is Device for a test that makes the device itself fail, after
-// which it reports its failure for ever.
+// FailingDevice is Device for a test that makes the device itself fail. Such a
+// device reports its failure for ever.
 func FailingDevice(t testing.TB) *tensor.Device {
 	t.Helper()
 	d, machine := open(t, 256<<20)

@@ -7,14 +7,14 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Check restates what must hold in every whole trace of a caching allocator
-// and lists what does not: the sums and the layout of the final state, the
-// order of time, and a replay of the events in both directions. It shares no
-// code with [Lifetimes] and [Rewind], which it is there to judge, and is made
-// to be plain rather than fast.
+// Check checks the rules that every whole trace of a caching allocator keeps, and
+// lists the broken ones: the sums and the layout of the final state, the order of
+// times, and a replay of the events in both directions. It shares no code with
+// [trace.Lifetimes] and [trace.Rewind], because it judges these. It is plain
+// rather than fast.
 //
-// A trace that began in the middle is whole; one from which events were taken
-// out, or whose writer was told to skip some, is not.
+// A trace that begins in the middle is whole. A trace is not whole if events were
+// removed from it, or if its writer skipped some events.
 func Check(t *trace.Trace) trace.Problems {
 	c := &checker{trace: t}
 	for i := range t.Devices {

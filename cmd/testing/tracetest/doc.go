@@ -1,4 +1,4 @@
-// Package tracetest has what tests need of traces: a text form that people can
+// Package tracetest helps tests with traces. It has a text form that people can
 // read and change, and [Check], which judges a whole trace without the code that
 // memtop replays traces with. It is for tests only.
 package tracetest

@@ -11,8 +11,9 @@ import (
 )
 
 // ParseText reads a trace in the text form, for which see "The text form" in
-// text.go. What is wrong with the text is a *[TextError]; a failing reader is
-// returned as it is. Memory is a small multiple of the text.
+// text.go. If the text is wrong, the error is a *[TextError]. An error of the
+// reader is returned unchanged. ParseText takes a small multiple of the text in
+// memory.
 func ParseText(r io.Reader) (*trace.Trace, error) {
 	p := &textReader{
 		in: trace.NewInterner(), frames: map[string]trace.FrameID{}, stacks: map[string]trace.StackID{}, notes: map[string]trace.NoteID{},

@@ -1,6 +1,6 @@
-// Package traintest makes traces of short training runs whose memory is known to
-// behave in a certain way: runs with a mistake in them, and runs that look as if
-// they had one. It is for tests of what finds mistakes; no program imports it.
+// Package traintest makes traces of short training runs with a known use of
+// memory: runs with a mistake, and runs that only look as if they had one. It is
+// for tests of code that finds mistakes; no program imports it.
 package traintest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Run is a training run, and what is true of it.
+// Run is a training run, with known facts about it.
 type Run struct {
 	// About says in a few words what happens in it.
 	About string
@@ -62,7 +62,7 @@ type running struct {
 	lost    lostTensors
 }
 
-// Trace trains and returns the trace as a viewer has it that was there from the
+// Trace trains, and returns the trace that a viewer has if it watched from the
 // first step on.
 func (r Run) Trace(t testing.TB) *trace.Trace {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Job is the ranks of a job, as rows that change when a test says so.
+// Job imitates the ranks of a job: rows that change when a test changes them.
 type Job struct {
 	Processes []*Process // of the ranks, for Set and Predict
 	Refusal   error      // of every change

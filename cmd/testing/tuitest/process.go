@@ -9,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Process is a running program: a source that grows when a test says so, and
-// that takes settings. It is safe for concurrent use.
+// Process imitates a running program: a source that grows when a test makes it
+// grow, and that takes settings. It is safe for concurrent use.
 type Process struct {
 	mu      sync.Mutex
 	run     *liveRun
@@ -23,7 +23,7 @@ type Process struct {
 	trouble
 }
 
-// NewProcess returns a program that has trained so many steps.
+// NewProcess returns a program that has trained a number of steps.
 func NewProcess(steps int) *Process {
 	p := &Process{run: newLiveRun(), changed: make(chan struct{}, 1), refuse: make(map[string]string)}
 	for range steps {
@@ -33,8 +33,8 @@ func NewProcess(steps int) *Process {
 	return p
 }
 
-// Live returns what is known of a running program after so many steps. The
-// events of Live(n) are the beginning of those of Live(n+1).
+// Live returns the trace of a running program after a number of steps. The events
+// of Live(n) are the beginning of those of Live(n+1).
 func Live(steps int) *trace.Trace { return NewProcess(steps).Trace() }
 
 // Recording returns a recording of a run in which settings were changed: one
@@ -74,8 +74,8 @@ func (p *Process) Close() error { return nil }
 // Changed returns the channel that receives when there is something newer.
 func (p *Process) Changed() <-chan struct{} { return p.changed }
 
-// Train trains so many more steps and reports them at once; with none it only
-// tells.
+// Train trains more steps and reports them at once. With 0 steps it only signals
+// a change.
 func (p *Process) Train(steps int) {
 	p.update(func() {
 		for range steps {

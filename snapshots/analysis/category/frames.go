@@ -6,7 +6,8 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 )
 
-// trait is what a frame says of what happens below it. A frame may have several.
+// trait is what a frame says about the work of the frames that it calls. A frame
+// may have several traits.
 type trait uint32
 
 // The traits, in the order in which they are tried on one frame.
@@ -26,7 +27,7 @@ const (
 	builds                        // a module is built or loaded
 	compiles                      // generated code is called, forward's or backward's
 	calls                         // a module is called
-	// What decides only where nothing above does.
+	// These traits decide only if none above does.
 	copies     // data goes to the device
 	computes   // an operation
 	foreach    // an operation on many tensors at once, as optimizers do
@@ -93,7 +94,7 @@ func isOptimizerFile(file, base string) bool {
 
 func isSeparator(r rune) bool { return r == '_' || r == '-' || r == '.' }
 
-// isBeginning knows functions of an optimizer that make its state.
+// isBeginning recognises functions of an optimizer that make its state.
 func isBeginning(name string) bool {
 	return name == "__init__" || name == "init_group" ||
 		strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
@@ -133,7 +134,7 @@ func isBuilding(file, base, name string) bool {
 		hasAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
 }
 
-// isGather knows where sharded weights are put together for a layer.
+// isGather recognises functions that gather the sharded weights of a layer.
 func isGather(file, name string) bool {
 	if !hasAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") {
 		return false
@@ -141,7 +142,8 @@ func isGather(file, name string) bool {
 	return hasAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded")
 }
 
-// isCache knows caches of keys and values, but not caches of code, files or types.
+// isCache recognises caches of keys and values, but not caches of code, files or
+// types.
 func isCache(base, name string) bool {
 	if hasAny(name, "kv_cache", "kvcache", "KVCache", "past_key_value", "key_value_cache", "init_cache", "allocate_cache") {
 		return true

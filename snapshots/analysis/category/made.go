@@ -6,7 +6,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// byMaker is the verdict on what a maker makes, where its end is not known.
+// byMaker has the rule for the allocations of each maker, if their end is not
+// known.
 var byMaker = [...]Rule{
 	noMaker: noStack, workspaceMaker: libraryWorkspace, gradientMaker: accumulated, bufferMaker: gradientBuffer,
 	gatherMaker: weightsGathered, cacheMaker: cacheMade, stateMaker: optimizerState, stepMaker: outlivesStep,
@@ -27,8 +28,8 @@ func (j *Judge) judgeAll() {
 	})
 }
 
-// echoes reports whether the stack of a free is that of its allocation, as it is
-// where PyTorch recorded the context of allocations only.
+// echoes reports whether the stack of a free is that of its allocation. It is if
+// PyTorch recorded the context of allocations only.
 func (j *Judge) echoes() bool {
 	const enough = 4096
 	same, looked := 0, 0
@@ -51,7 +52,7 @@ type panel struct {
 	replaces []bool // by stack of the optimizer's step: it makes parameters
 }
 
-// made judges what event i made, in span at.
+// made judges the allocation of event i, in span at.
 func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	s := &p.spans[at]
 	if p.isWorkspace(i, e, at) {
@@ -90,7 +91,8 @@ func (p *panel) forward(i int, s *span) Rule {
 	}
 }
 
-// backward tells gradients of parameters from what is gone when the pass ends.
+// backward separates gradients of parameters from memory that is freed before the
+// pass ends.
 func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
 	switch p.freer(i) {
@@ -108,7 +110,7 @@ func (p *panel) backward(i, at int) Rule {
 	}
 }
 
-// step tells state and parameters from what the update needs on its way.
+// step separates state and parameters from temporary memory of the update.
 func (p *panel) step(i int, e *trace.Event, at int) Rule {
 	end := p.life.Closed(i)
 	if at+1 < len(p.spans) && end < int(p.spans[at+1].first) || end != trace.Never && at+1 == len(p.spans) {
@@ -120,8 +122,8 @@ func (p *panel) step(i int, e *trace.Event, at int) Rule {
 	return outlivesStep
 }
 
-// unknown judges what no frame speaks for, by when it lives: within a forward pass,
-// or across one, as a batch does.
+// unknown judges an allocation that no frame explains, by its life: within a
+// forward pass, or across one, as a batch lives.
 func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
 	s, next := &p.spans[at], len(p.spans) > at+1
 	switch {
@@ -148,8 +150,8 @@ const (
 	smallWorkspace  = 1 << 20
 )
 
-// isWorkspace knows a library's scratch by its size: it is made at the first product
-// of a thread, and stays.
+// isWorkspace recognises a library's workspace by its size: a thread makes it at
+// its first matrix product, and it stays.
 func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	if e.Size != blasWorkspace && e.Size != hopperWorkspace && e.Size != smallWorkspace || p.life.Closed(i) != trace.Never {
 		return false
@@ -169,7 +171,8 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	}
 }
 
-// beside reports whether something of a size was made around event i, for good.
+// beside reports whether an allocation of a size that is never freed was made
+// around event i.
 func (p *panel) beside(i int, size int64) bool {
 	const reach = 8
 	for k := max(0, i-reach); k < min(i+reach, p.events.Len()); k++ {
@@ -181,8 +184,8 @@ func (p *panel) beside(i int, size int64) bool {
 }
 
 // findReplacements finds the stacks of the optimizer's step that make parameters:
-// where a parameter is freed in the step, the allocation of its size right before
-// is its successor.
+// if a parameter is freed in the step, the allocation of its size right before is
+// its successor.
 func (p *panel) findReplacements() {
 	p.replaces = make([]bool, len(p.stacks))
 	for k := range p.ended {
@@ -202,7 +205,8 @@ func (p *panel) findReplacements() {
 	}
 }
 
-// eachClosed calls visit with what was made and freed within the trace.
+// eachClosed calls visit with each allocation that was made and freed within the
+// trace.
 func (p *panel) eachClosed(visit func(i int, e *trace.Event)) {
 	for i := 0; i < p.events.Len(); {
 		part := p.events.Span(i)

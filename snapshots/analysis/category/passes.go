@@ -112,8 +112,9 @@ func (j *Judge) freedBy(i int) freer {
 	return j.freerAt(j.events.At(at), j.events.At(i).Stack)
 }
 
-// freerAt says who frees, by the event that closes an allocation of a stack. Files
-// that keep the stack of the allocation there do not say.
+// freerAt returns the kind of code that frees, by the event that closes an
+// allocation with the stack made. It is not known if the file repeats the stack
+// of the allocation there.
 func (j *Judge) freerAt(e *trace.Event, made trace.StackID) freer {
 	if !e.Kind.Closes() || e.Stack == made && made > trace.EmptyStack && j.echoed {
 		return unknownFreer
@@ -154,8 +155,9 @@ func (c *cut) findGraphs() {
 // manyBorn is how many allocations of a call say something about it.
 const manyBorn = 8
 
-// inherit finds the graphs of spans that show none themselves: a loss belongs to
-// the model's call before it, and the last call may end with the trace.
+// inherit finds the graphs of spans that do not show one themselves: a loss
+// belongs to the model's call before it, and the trace may end within the last
+// call.
 func (c *cut) inherit(roots map[trace.FrameID]bool) {
 	graph := false
 	c.leadToBackward()
@@ -184,9 +186,10 @@ func (c *cut) leadToBackward() {
 	}
 }
 
-// count counts what each call made, what of it backward frees, what outlives the
-// call, and from how many places that comes. It leaves who frees each allocation
-// in the place of its rule: events far apart are looked up once.
+// count counts, for each call, its allocations, those that backward frees, those
+// that outlive the call, and the stacks of the latter. It stores the freer of
+// each allocation in the place of its rule, so that events far apart are looked
+// up only once.
 func (c *cut) count() {
 	c.shared(func() visitor {
 		seen := make([]int32, len(c.stacks))
@@ -214,8 +217,8 @@ func (c *cut) count() {
 	})
 }
 
-// after returns the first event that a span has no part in: of the last, where
-// memory ran out or the trace ends.
+// after returns the first event after a span. For the last span, it is the event
+// at which memory ran out, or the end of the trace.
 func (c *cut) after(at int) int {
 	if at+1 < len(c.spans) {
 		return int(c.spans[at+1].first)
@@ -226,8 +229,9 @@ func (c *cut) after(at int) int {
 // visitor is called with allocations and their spans.
 type visitor func(i int, e *trace.Event, at int)
 
-// shared visits every allocation, on several goroutines, each with a visitor of its own. One
-// may write what is of its allocation alone, or of its span's counts: a span has one visitor.
+// shared visits every allocation, on several goroutines. Each goroutine has its
+// own visitor, and each span has one visitor. So a visitor may write only data of
+// its allocation and the counts of its span.
 func (c *cut) shared(newVisitor func() visitor) {
 	bounds := c.bounds()
 	var all sync.WaitGroup

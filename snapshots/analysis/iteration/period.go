@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// fewest is how often a line is visited that counts as a loop's.
+// fewest is how often a line must be visited to count as a loop.
 const fewest = 2
 
 // deepest is how many calls a loop may be inside of: each costs a look at all
@@ -15,11 +15,12 @@ const fewest = 2
 const deepest = 100
 
 // period finds the loop around the model in a trace with no sign of training. It
-// goes from the outermost frame in: of the lines at a depth it takes the one below
-// which most memory is allocated and freed again. Where the program comes back to
-// that line from others, each visit is an iteration; else the loop is further in.
-// The forward function of the outermost module is looked at last: loops inside of
-// it are over layers. A loop that runs no module is over parameters or files.
+// goes inwards from the outermost frame. At each depth it takes the line below
+// which most memory is allocated and freed again. If the program comes back to
+// that line from other lines, each visit is an iteration; else the loop is
+// further in. It looks at the forward function of the outermost module last,
+// because loops inside of it are over layers. A loop that runs no module is over
+// parameters or files.
 func period(t Trace) []Span {
 	p := newTrunks(t)
 	active := make([]bool, len(p.trunks))

@@ -9,12 +9,15 @@ import (
 
 // # The search
 //
-// Of more than a few settings not every combination can be rehearsed. The search
-// takes the useful proposals in their order and adds each that lowers the peak further,
-// until the whole fits, and halves the samples that run at a time again; then it leaves out again what is not needed, the first first.
-// Every step is a rehearsal of the combination itself, so that what the plan says is
-// no sum. That a run of it fits is rehearsed once more, on a memory of that size,
-// since a peak can be below a limit and its blocks in too many pieces.
+// If a program has more than a few settings, it cannot rehearse every
+// combination. The search takes the useful proposals in their order, and adds
+// each that lowers the peak further, until the plan fits. If needed, it also
+// halves the samples that run at a time again. Then it removes the changes that
+// are not needed, starting with the first. In every step the program rehearses
+// the whole combination, so the plan's numbers are not sums of single
+// predictions. At last the program rehearses the plan on a memory of the target's
+// size, because a peak may be below the limit while its blocks are in too many
+// pieces.
 
 // Program answers questions about a running program. Both methods return nil if
 // the program cannot answer.
@@ -76,7 +79,8 @@ type searching struct {
 	peak, target int64
 }
 
-// try rehearses changes together; nil where the program cannot say.
+// try rehearses changes together. It returns nil if the program cannot predict
+// them.
 func (s *searching) try(ctx context.Context, changes []trace.Value) (*Plan, error) {
 	plan := &Plan{Proposal: Proposal{Change: changes}, Target: s.target, Peak: s.peak}
 	if len(changes) > 0 {
@@ -96,7 +100,8 @@ func (s *searching) try(ctx context.Context, changes []trace.Value) (*Plan, erro
 	return plan, ctx.Err() // a program that does not know the question is compared by its peak
 }
 
-// halve runs ever fewer samples at a time, where a plan with half of them does not fit.
+// halve runs fewer and fewer samples at a time, if a plan with half of them does
+// not fit.
 func (s *searching) halve(ctx context.Context, plan *Plan) (*Plan, error) {
 	for !plan.Fits {
 		i := slices.IndexFunc(plan.Change, func(v trace.Value) bool { return v.Key == halved })
@@ -137,8 +142,8 @@ func (s *searching) prune(ctx context.Context, plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// with returns changes with others, which replace those of the same settings or hold
-// beside them.
+// with adds more changes to changes. A new change replaces the change of the same
+// setting, or holds beside it.
 func with(changes, more []trace.Value) []trace.Value {
 	all := slices.Clone(changes)
 	for _, v := range more {
@@ -151,8 +156,8 @@ func with(changes, more []trace.Value) []trace.Value {
 	return all
 }
 
-// worst is the largest error of predictions for the changed settings, nil where there
-// is none.
+// worst is the largest error of predictions for the changed settings, nil if
+// there is none.
 func (l Ledger) worst(changes []trace.Value) (worst *Error) {
 	for _, v := range changes {
 		if e := l.Of(v.Key); worst == nil || e != nil && e.Peak > worst.Peak {

@@ -10,11 +10,11 @@ import (
 
 // # Ranks by name
 //
-// Programs put the rank into the name of the file that a rank writes, or of its folder:
-// rank3.pickle, snapshot_rank_3.pickle, rank3_memory_snapshot.pickle, r3.mtr,
-// rank3/snapshot.pickle. A number that is called nothing, as in snapshot_3.pickle, may
-// as well be a step: it is a rank where the names are the same but for it and the
-// numbers are 0, 1, 2 and so on.
+// Programs put the rank into the name of the file that a rank writes, or of its
+// folder: rank3.pickle, snapshot_rank_3.pickle, rank3_memory_snapshot.pickle,
+// r3.mtr, rank3/snapshot.pickle. A number without the word rank, as in
+// snapshot_3.pickle, may also be a step. It counts as a rank if the names differ
+// only in that number and the numbers are 0, 1, 2 and so on.
 
 var (
 	named    = regexp.MustCompile(`(?i)(?:^|[^a-z])rank[-_. =]?(\d{1,7})(?:\D|$)`)
@@ -22,9 +22,8 @@ var (
 	ending   = regexp.MustCompile(`^(.*[-_.])(\d{1,7})((?:\.[a-zA-Z]\w*)*)$`)
 )
 
-// byName returns the rank of each file by its name. It is not known, and ok is false,
-// where there is one file only, or the names do not say it of all of them, or say the same
-// of two.
+// byName returns the rank of each file by its name. ok is false if there is only
+// one file, if a name has no rank, or if two names have the same rank.
 func byName(paths []string) (numbers []int, ok bool) {
 	if len(paths) < 2 {
 		return nil, false
