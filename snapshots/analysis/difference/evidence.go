@@ -34,10 +34,11 @@ func (m *Merged) has(stack trace.StackID, is func(file, name string) bool) bool 
 	return false
 }
 
-// means are what a program does that changes its memory, as far as its stacks show it.
+// means are the techniques of a program that change its memory, as far as its
+// stacks show them.
 type means struct{ autocast, checkpoint, backward bool }
 
-// meansOf looks at the stacks of all that a side allocates.
+// meansOf looks at the stacks of all allocations of a side.
 func (d *Difference) meansOf(side int) means {
 	var found means
 	events := d.Sides[side].Index.Device().Events
@@ -69,7 +70,7 @@ func isCast(_, name string) bool { return strings.Contains(name, "autocast::cach
 
 func isAutocast(_, name string) bool { return strings.Contains(name, "at::autocast::") }
 
-// isBackward knows the engine that runs a graph backward.
+// isBackward recognises the engine that runs a graph backward.
 func isBackward(_, name string) bool { return strings.Contains(name, "autograd::Engine::") }
 
 // isCheckpoint knows what runs a part of the program without keeping what it makes, and
@@ -78,7 +79,8 @@ func isCheckpoint(file, name string) bool {
 	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py") || strings.Contains(name, "autograd.(*checkpoint).")
 }
 
-// lineName names the line that memory is from, 0 where it was not recorded.
+// lineName names the line that memory is from. The line is 0 if it was not
+// recorded.
 func (m *Merged) lineName(line trace.FrameID, held bool) string {
 	switch {
 	case held:

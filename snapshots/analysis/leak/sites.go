@@ -2,8 +2,8 @@ package leak
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// site is what makes two allocations be of one site: the stack they were made
-// by, or where none is known what they are for.
+// site is the properties that the allocations of one site share: the stack that
+// made them or, if none is known, their tag.
 type site struct {
 	stack       trace.StackID
 	layer, role trace.StringID
@@ -59,8 +59,8 @@ func (s *Sites) Read(t *trace.Tables) {
 	}
 }
 
-// place returns where in the list the site of a stack and a note is. The stack
-// of a free says nothing of where something was made.
+// place returns the place in the list of the site of a stack and a note. The
+// stack of a free does not count, because it does not say where memory was made.
 func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) int32 {
 	if at := s.stacks[stack]; at > 0 && !freeStack {
 		return at

@@ -46,7 +46,8 @@ type sample struct {
 	madeBytes int64
 }
 
-// excused reports whether a change of level there is not the site's doing.
+// excused reports whether something other than the site may have changed the
+// level there.
 func (s *sample) excused() bool { return s.Bridged || s.Changed }
 
 // evidence is what a trend is judged by. It may be used again, for another site.
@@ -67,7 +68,7 @@ type evidence struct {
 	steps    int     // compared with the one before, and not excused
 }
 
-// judge decides. It keeps what it computes in e.
+// judge returns the verdict. It keeps its intermediate results in e.
 func (e *evidence) judge() Verdict {
 	e.lowWater()
 	j := Verdict{Steps: max(0, len(e.samples)-1)}
@@ -87,7 +88,7 @@ func (e *evidence) judge() Verdict {
 	return j
 }
 
-// lowWater finds what is never given back again.
+// lowWater computes the low water at each sample.
 func (e *evidence) lowWater() {
 	n := len(e.samples)
 	if len(e.low) != n {
@@ -180,7 +181,7 @@ func sizesReason(count int, low, high int64, steps int) string {
 		quantity.Plural(count, "tensor"), quantity.Bytes(low), quantity.Bytes(high), quantity.Plural(steps, "step"))
 }
 
-// steadyReason says when a site that does not grow last moved.
+// steadyReason says when the level of a site that does not grow last changed.
 func (e *evidence) steadyReason() string {
 	for i := len(e.samples) - 1; i > 0; i-- {
 		if s := &e.samples[i]; s.Count != e.samples[i-1].Count {
@@ -315,7 +316,7 @@ func (e *evidence) slowing() bool {
 	return (later+1)*before*10 <= 6*earlier*after
 }
 
-// leaking tells whether a site has been growing for long enough.
+// leaking decides whether a site has grown for long enough to be a leak.
 func (e *evidence) leaking(j *Verdict) {
 	n := len(e.samples)
 	need, why := leakOther, "longer than caches take"
@@ -401,8 +402,8 @@ func (e *evidence) evenly(need int) bool {
 		later >= earlier-math.Sqrt(earlier+later)/2
 }
 
-// madeOfManySizes judges a site of which nothing is left after steps, but which
-// makes the same number of tensors in all of them, of different sizes.
+// madeOfManySizes judges a site that holds no memory after steps, but makes the
+// same number of tensors of different sizes in every step.
 func (e *evidence) madeOfManySizes(j *Verdict) bool {
 	count, low, high := 0, int64(0), int64(0)
 	for i := 1; i < len(e.samples); i++ {

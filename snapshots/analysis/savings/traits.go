@@ -7,7 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// trait is what the name of a frame or a role says of what it does.
+// trait is a property that the name of a frame or a role shows.
 type trait uint16
 
 const (
