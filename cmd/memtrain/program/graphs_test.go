@@ -20,7 +20,7 @@ func TestGraphsChangeNeitherLossesNorMemory(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	tests := map[string][]string{
-		"fp32": {"--steps", "20"},
+		"fp32": {"--steps", "8"},
 		"fp16, checkpointed, in two parts, with dropout": {"--steps", "3", "--amp", "fp16", "--checkpoint", "block", "--accumulate", "2", "--dropout", "0.1"},
 		"all on the host, from pinned batches":           {"--steps", "3", "--offload", everything, "--pinned"},
 		"with expandable segments":                       {"--steps", "3", "--alloc-conf", "expandable_segments:True", "--amp", "bf16"},
