@@ -52,5 +52,5 @@ def test_the_end_of_a_storage_is_not_that_of_another_at_its_address(registry: Re
     tensor = torch.ones(100)
     holding = registry.see(tensor, "activation")
     assert holding is not None
-    registry._ends.append(by_callback(torch.ones(1).untyped_storage(), holding.address, deque()))
+    registry._ended.append(by_callback(torch.ones(1).untyped_storage(), holding.address, deque()))
     assert registry.holdings() == [holding]
