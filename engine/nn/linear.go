@@ -41,8 +41,9 @@ func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 
-// undone is Forward, but it leaves the product to be computed with an activation.
-func (l *Linear) undone(c *Ctx, in []*autograd.Value) (*autograd.Value, *autograd.Undone) {
+// forward is Forward, but it leaves the product to be computed with an activation. Its
+// name is what users read in stacks of the results.
+func (l *Linear) forward(c *Ctx, in []*autograd.Value) (*autograd.Value, *autograd.Undone) {
 	l.padCasts(c)
 	return c.LinearUndone(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }

@@ -83,7 +83,7 @@ func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
 func (c *Ctx) activated(l *Linear, a activation, in []*autograd.Value, last bool) *autograd.Value {
 	var product *autograd.Undone
 	h := c.callBy(l, func(c *Ctx, in ...*autograd.Value) (h *autograd.Value) {
-		h, product = l.undone(c, in)
+		h, product = l.forward(c, in)
 		return h
 	}, in)
 	defer product.Release()
