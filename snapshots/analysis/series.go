@@ -59,7 +59,11 @@ func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 	if leaves != trace.NoAllocation {
 		s.move(x, now, leaves, i-1, -1)
 	}
-	if joins != trace.NoAllocation {
+	switch {
+	case joins == trace.NoAllocation:
+	case joins == trace.AllocationID(i): // e made it: no lookup, which costs a fifth of the walk
+		now[s.band(i, e, e.Note)] += e.Size
+	default:
 		s.move(x, now, joins, i, 1)
 	}
 }
