@@ -193,7 +193,7 @@ func findOptimizer(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: t.bytes, Saved: t.bytes / 4 * 3, Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "stored in 8 bits it takes a quarter; in the host's memory it takes none of the GPU's",
+		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}, true
 }
 
