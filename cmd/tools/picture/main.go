@@ -1,7 +1,7 @@
 // Picture runs memtop on a screen, types keys, and writes the screen's content as
 // an SVG file. It makes the pictures in docs:
 //
-//	go run ./cmd/tools/picture -memtop bin/memtop -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
+//	go run ./cmd/tools/picture -memtop bin/memtop -ready 'Who held the rest' -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
 //
 // With -script it records a session instead, and with -cast it turns a recording
 // into an animated SVG file: make demo-recording and make demo-picture.
