@@ -138,6 +138,7 @@ var picture = map[string][]string{
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
 	"cmd/tools/gpukit":     {}, // a script and its tests
+	"cmd/tools/imitate":    {"engine/device/cuda/imitation"},
 	"cmd/tools/librarygen": {"github.com/klauspost/compress/..."},
 	"cmd/tools/modulegen":  {"github.com/klauspost/compress/zstd", "engine/device/cuda/kernels/source"},
 	"cmd/tools/picture":    {"cmd/tools/terminal"},

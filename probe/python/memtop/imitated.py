@@ -1,7 +1,7 @@
 """Tell the imitated GPU which library versions PyTorch was built for, before PyTorch is imported.
 
-This is for programs that `memtop rehearse` starts. The file uses nothing of the package:
-sitecustomize runs it alone.
+This is for programs on the imitated GPU, most of which `memtop rehearse` starts. The file uses nothing
+of the package: sitecustomize runs it alone.
 """
 
 from __future__ import annotations
@@ -48,15 +48,18 @@ class _Versions:
 
 def tell(torch: str) -> None:
     """Set the variable that the imitation reads, from the folder of a PyTorch installation. If PyTorch has no CUDA, end
-    the program: there is nothing to rehearse."""
+    a rehearsal: there is nothing to rehearse."""
     with open(os.path.join(torch, "version.py"), encoding="utf-8") as file:
         text = file.read()
     release = re.search(r"^__version__ = '([^']*)'", text, re.M)
     cuda = re.search(rf"^cuda[^=]*= '{_NUMBER}", text, re.M)
-    note("torch", pytorch=release[1] if release else "", cuda=f"{cuda[1]}.{cuda[2]}" if cuda else "")
+    if rehearsed():
+        note("torch", pytorch=release[1] if release else "", cuda=f"{cuda[1]}.{cuda[2]}" if cuda else "")
     if cuda is None:
-        sys.stdout.flush()
-        os._exit(1)
+        if rehearsed():
+            sys.stdout.flush()
+            os._exit(1)
+        return
     versions = {"cuda": 1000 * int(cuda[1]) + 10 * int(cuda[2])}
     for entry in os.listdir(os.path.dirname(torch)):
         found = re.match(rf"nvidia_(cudnn|nccl)_cu\d+-{_NUMBER}\.(\d+).*\.dist-info", entry)
@@ -75,9 +78,11 @@ def note(kind: str, **data: object) -> None:
 
 
 def watch() -> None:
-    """Arrange that `tell` runs when the program imports PyTorch, and that an exception that ends it is reported."""
+    """Arrange that `tell` runs when the program imports PyTorch, and that an exception that ends a rehearsal is
+    reported."""
     sys.meta_path.insert(0, _Versions())
-    atexit.register(_tell_failure)
+    if rehearsed():
+        atexit.register(_tell_failure)
 
 
 def _tell_failure() -> None:

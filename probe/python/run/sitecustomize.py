@@ -33,7 +33,7 @@ def _begin():
 _here = os.path.dirname(os.path.abspath(__file__))
 _root = os.path.dirname(_here)
 try:
-    if "MEMTOP_REHEARSAL" in os.environ:
+    if "MEMTOP_IMITATED_GPU" in os.environ:
         _run("imitated")["watch"]()
     _run("importing")["when_imported"]("torch", _begin)
 except Exception:
