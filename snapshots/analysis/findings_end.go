@@ -28,7 +28,7 @@ func (f *finder) ended() []Finding {
 	}
 	for i := range live.Ended.Devices {
 		if last := &live.Ended.Devices[i]; last.Device == f.index.device.ID {
-			found.Bytes = last.Requested
+			found.Bytes = max(0, last.Requested)
 			found.Evidence += ". " + f.lastEvent(last)
 		}
 	}
@@ -45,9 +45,17 @@ func (f *finder) lastEvent(last *trace.LastEvent) string {
 			text += fmt.Sprintf(", %s after step %s", spanText(since), quantity.Count(int(step.Number)))
 		}
 	}
+	if last.Requested == trace.Unknown {
+		return text + ". How much was in use is not known"
+	}
 	text += fmt.Sprintf(", with %s in use and %s reserved", quantity.Bytes(last.Requested), quantity.Bytes(last.Reserved))
-	if last.Lost > 0 {
+	switch {
+	case last.Lost > 0:
 		text += fmt.Sprintf(". The last %s came too quickly for the box: memory is shown as it was before them", quantity.Plural(int(last.Lost), "event"))
+	case last.Looked == trace.Unknown:
+		text += ". What held it is not known: nobody looked"
+	case last.Looked > 0:
+		text += fmt.Sprintf(". What held it was looked at %s before, and is shown as it was then", spanText(time.Duration(last.Time-last.Looked)*time.Microsecond))
 	}
 	return text
 }

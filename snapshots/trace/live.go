@@ -38,18 +38,26 @@ type Ending struct {
 }
 
 // LastEvent is the last event of a device, with the program's own sums of its
-// memory right after it.
+// memory right after it; [Unknown] if it did not say.
 type LastEvent struct {
 	Device    int
 	Events    int64 // how many there were since the program was watched
-	Time      int64 // of the last, microseconds since the epoch; 0 for none
+	Time      int64 // of the last event or step, microseconds since the epoch; 0 for none
 	Requested int64 // bytes in use, as the program asked for them
 	Reserved  int64
+	// Looked is when the program last looked at what held its memory, if it went on
+	// for some time after that: microseconds since the epoch. The final state is of
+	// that time. It is [Unknown] if the program never looked: the final state is then
+	// empty and says nothing. It is 0 if the final state is of the last event.
+	Looked int64
 	// Lost is how many events the trace lacks between its final state and the
 	// program's last event, because the program wrote faster than its box could
 	// keep.
 	Lost int64
 }
+
+// Unknown stands for a number of a [LastEvent] that is not known.
+const Unknown = -1
 
 // Option is a setting that may be changed while the program runs.
 type Option struct {

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from .history import History
-from .journal import Journal, Tags
+from .history import History, recording, wants_history
+from .journal import Journal, Pickled, Tags, now_us
 from .program import Json, Memory
 from .registry import Holding, Registry
 from .snapshots import Snapshots, snapshot
@@ -23,6 +23,7 @@ _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC
 
 
 NATIVE = "native"  # PyTorch's name for its own allocator
+COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
 
 def allocator() -> str:
@@ -49,6 +50,7 @@ class CudaMemory:
     stacks = False  # the allocator records them
 
     def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._notes = Notes(journal)
         self._history = History()
         self._snapshots = Snapshots(journal, self._tags, self._activity)
@@ -56,6 +58,7 @@ class CudaMemory:
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
         self._peaks: dict[int, int] = {}  # by device, the allocator's peak when the step began
+        self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -95,6 +98,40 @@ class CudaMemory:
     def begin_step(self) -> None:
         """Note the highest peak so far, to know whether this step makes a higher one."""
         self._peaks = {device: amount(stats, "allocated_bytes", "peak") for device, stats in used().items()}
+
+    def look(self, registry: Registry) -> None:
+        """Write a snapshot and the tags of what the registry knows into the journal. If the program keeps a history of
+        its own, a snapshot may take seconds, and there is none."""
+        if recording() and not wants_history():
+            return
+        self._registry = registry
+        tags = self._tags()
+        self._journal.add(Pickled(now_us(), snapshot()))
+        for entry in tags:
+            self._journal.add(entry)
+
+    def passing(self, now_ns: int) -> Json:
+        """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
+        since the last call."""
+        counted_ns, devices = self._used
+        if not devices or now_ns - counted_ns > COUNTING_NS:
+            devices = list(used())
+            self._used = now_ns, devices
+        most: Json = {}
+        for device in devices:
+            stats = torch._C._cuda_memoryStats(device)
+            allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+            if not most or allocated > most["allocated_bytes"]:
+                most = {
+                    "device": device,
+                    "allocated_bytes": allocated,
+                    "reserved_bytes": amount(stats, "reserved_bytes"),
+                }
+                if peak > self._peaks.get(device, 0):
+                    most["peak_allocated_bytes"] = peak
+                    most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+            self._peaks[device] = peak
+        return most
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's message, in bytes. The peak is among them only if the step made the

@@ -9,6 +9,7 @@ switches the history. It puts them back when it stops recording.
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 from typing import Any, Callable
 
@@ -87,6 +88,11 @@ class History:
             return result
 
         return pass_through
+
+
+def wants_history() -> bool:
+    """Report whether the user wants the history to be on while no viewer watches."""
+    return os.environ.get("MEMTOP_HISTORY", "") not in ("", "0")
 
 
 def recording() -> bool:

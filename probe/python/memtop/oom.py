@@ -17,7 +17,7 @@ from typing import Any, Callable
 import torch
 
 from . import cuda, dead, process
-from .history import History
+from .history import History, wants_history
 from .imitated import rehearsed
 from .mention import Mention
 from .shortage import Request, account, frames_of, write_notes, write_request
@@ -64,7 +64,7 @@ class OutOfMemory:
             _attached = True
             attach(_observe)
         self._mention.on()
-        if os.environ.get("MEMTOP_HISTORY", "") not in ("", "0"):
+        if wants_history():
             self._history.on()
 
     def answer(self, request: Request) -> None:

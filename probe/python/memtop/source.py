@@ -33,6 +33,9 @@ class Source(Sink, Protocol):
     def begin_step(self) -> None:
         """Begin to measure the step's peak."""
 
+    def look(self, registry: Registry) -> None:
+        """Write into the journal what the registry does not, after a scan while no viewer watches."""
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
 
