@@ -108,21 +108,18 @@ class BlackBox:
         """Write a message, unless viewers watch or the server's thread is writing."""
         self._write(lambda box: self._note(box, kind, data), wait=False)
 
-    def look(self, after: Callable[[], None]) -> bool:
-        """Write the journal's state, and then what `after` adds to the journal. Report whether it was written: it is
-        not while viewers watch."""
-        written = False
+    def look(self, after: Callable[[], None]) -> None:
+        """Write the journal's state, and then what `after` adds to the journal, unless viewers watch or the server's
+        thread is writing."""
+        self._write(lambda box: self._take(box, after), wait=False)
 
-        def take(box: Box) -> None:
-            nonlocal written
-            if not self._watched and (session := self._begin(box, Shared(0))):
-                after()
-                _add(box, session.catch_up())
-                box.publish()
-                self._state_bytes, written = box.written, True
-
-        self._write(take, wait=False)
-        return written
+    def _take(self, box: Box, after: Callable[[], None]) -> None:
+        session = None if self._watched else self._begin(box, Shared(0))
+        if session is not None:
+            after()
+            _add(box, session.catch_up())
+            box.publish()
+            self._state_bytes = box.written
 
     def due(self) -> float | None:
         """Return when to call `tend`, None for never."""

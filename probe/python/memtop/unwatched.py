@@ -39,7 +39,8 @@ class Unwatched:
         self._look = look
         self._memory: Source | None = None
         self._noted = 0  # when a step was last noted
-        self._gauged = 0
+        self._gauged = 0  # when the machine's memory was last measured
+        self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1)
         self._pressure = Pressure()
 
@@ -65,7 +66,7 @@ class Unwatched:
             data.update(memory.passing(now))
         if self.box is None or not self.box.on:
             self._journal.message(STEP, data)
-        elif self._presses(self.box, memory, now) or self._purse.next(since):
+        elif self._presses(self.box, data, memory, now) or self._purse.next(since):
             self._take(self.box, data, memory)
         else:
             self._count(data, memory)
@@ -79,16 +80,20 @@ class Unwatched:
         if memory.host and counted.known_us and self.box is not None and not self.box.knows:
             data.update(allocated_bytes=counted.allocated, reserved_bytes=counted.reserved)
 
-    def _presses(self, box: BlackBox, memory: Source, now: int) -> bool:
-        """Note how much memory the machine has, and report whether to look because little is left."""
-        if now - self._gauged < (PASSING_NS if self._pressure.close else GAUGE_NS):
-            return False
-        self._gauged = now
-        gauge = host_gauge(0 if memory.host else HOST)
-        if gauge is None:
-            return False
-        box.note(GAUGES, [gauge])
-        return self._pressure.rises(*left_of(gauge)) and memory.host
+    def _presses(self, box: BlackBox, data: Json, memory: Source, now: int) -> bool:
+        """Note how much memory the machine has, and report whether the last look is out of date. On a processor the
+        memory of the whole process counts."""
+        held = data.get("allocated_bytes", 0)
+        if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
+            self._gauged = now
+            gauge = host_gauge(0 if memory.host else HOST)
+            if gauge is not None:
+                box.note(GAUGES, [gauge])
+                self._held = gauge["process_bytes"] if memory.host else held
+                if self._pressure.runs_out(*left_of(gauge)) and memory.host:
+                    return True
+        self._held = self._held if memory.host else held
+        return self._pressure.grows(self._held)
 
     @touches
     def _take(self, box: BlackBox, data: Json, memory: Source) -> None:
@@ -104,8 +109,8 @@ class Unwatched:
             memory.look(self._registry)
             data.update(memory.measures()[0] if memory.host else {})
             self._journal.message(STEP, data)
-            if not box.look(lambda: self._journal.event(STEP_END, 0, data["step"])):
-                self.renew()
+            box.look(lambda: self._journal.event(STEP_END, 0, data["step"]))
             self._registry.clear(memory)
             memory.clear()
+        self._pressure.looked(self._held)
         self._purse.pay(time.perf_counter_ns() - start)
