@@ -38,8 +38,8 @@ func TestProgramsThatEndedHaveATime(t *testing.T) {
 	}
 	got := written(t, []exposition.Family{ended()})
 	want := map[string]float64{
-		`memtop_ended_timestamp_seconds{pid="41",ended="killed"}`: float64(now.Unix()),
-		`memtop_ended_timestamp_seconds{pid="42",ended="killed"}`: float64(now.Add(-time.Hour).Unix()),
+		`memtop_ended_timestamp_seconds{ended="killed",pid="41"}`: float64(now.Unix()),
+		`memtop_ended_timestamp_seconds{ended="killed",pid="42"}`: float64(now.Add(-time.Hour).Unix()),
 	}
 	if len(got) != len(want) {
 		t.Errorf("got %v", got)
