@@ -30,8 +30,14 @@ class Source(Sink, Protocol):
     def end(self) -> None:
         """Stop watching, and leave nothing behind in the program."""
 
+    def stepped(self) -> None:
+        """Note that a step has ended, whether it was measured or not."""
+
     def begin_step(self) -> None:
-        """Begin to measure the step's peak."""
+        """Begin to measure a step."""
+
+    def end_step(self) -> None:
+        """End the measurement of a step."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
