@@ -7,21 +7,24 @@ Nothing here initialises a device, waits for one, or resets a counter.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from .history import History, recording, wants_history
+from .history import History
 from .journal import Journal, Pickled, Tags, now_us
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .snapshots import Snapshots, snapshot
+from .snapshots import Snapshots, pickled, snapshot
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
-
+LOOK, REST = "a look", "a program at rest"  # what needs the history
+PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
+UNIT = 512  # bytes; the allocator rounds requests to a multiple
 NATIVE = "native"  # PyTorch's name for its own allocator
 COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
@@ -49,16 +52,19 @@ class CudaMemory:
     host = False
     stacks = False  # the allocator records them
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, history: History) -> None:
         self._journal = journal
         self._notes = Notes(journal)
-        self._history = History()
-        self._snapshots = Snapshots(journal, self._tags, self._activity)
+        self._history = history
+        self._snapshots = Snapshots(journal, self._tags, self._activity, self._rest)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
-        self._peaks: dict[int, int] = {}  # by device, the allocator's peak when the step began
+        self._begun: Mapping[int, Mapping[str, Any]] = {}  # by device, the allocator's counters when the step began
+        self._peaks: dict[int, int] = {}  # by device, the most bytes that the measured step had
+        self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
+        self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -84,29 +90,54 @@ class CudaMemory:
         self._categories.clear()
 
     def begin(self, registry: Registry) -> None:
-        """Make the allocator record its history, and begin to take snapshots. The first is taken before this
-        returns."""
+        """Begin to take snapshots. The first is taken before this returns."""
         self._registry = registry
-        self._history.on()
+        self._rest()
         self._snapshots.begin()
 
     def end(self) -> None:
-        """Stop taking snapshots, and let the allocator record only what the program wants."""
+        """Stop taking snapshots and recording."""
         self._snapshots.end()
-        self._history.off()
+        self._history.off(LOOK)
+        self._history.off(REST)
+
+    def stepped(self) -> None:
+        """Note that a step has ended."""
+        self._stepped = time.monotonic()
+        self._history.off(REST)
 
     def begin_step(self) -> None:
-        """Note the highest peak so far, to know whether this step makes a higher one."""
-        self._peaks = {device: amount(stats, "allocated_bytes", "peak") for device, stats in used().items()}
+        """Record the allocator's history of the step that begins."""
+        self._history.on(LOOK, fresh=True)
+        self._begun, self._peaks = used(), {}
+
+    def end_step(self) -> None:
+        """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
+        contents = self._snapshots.take()
+        self._history.off(LOOK)
+        traces = contents["device_traces"] if contents is not None else []
+        for device, stats in used().items():
+            if device < len(traces):
+                peak = peak_of(traces[device], self._begun.get(device, {}), stats)
+                if peak is not None:
+                    self._peaks[device] = peak
+
+    def _rest(self) -> bool:
+        """Report whether a snapshot is due though no look ends: the program has made no step for a while. Its history
+        is recorded until the next step."""
+        if time.monotonic() - self._stepped < PATIENCE:
+            return False
+        self._history.on(REST)
+        return True
 
     def look(self, registry: Registry) -> None:
         """Write a snapshot and the tags of what the registry knows into the journal. If the program keeps a history of
         its own, a snapshot may take seconds, and there is none."""
-        if recording() and not wants_history():
+        if self._history.foreign:
             return
         self._registry = registry
         tags = self._tags()
-        self._journal.add(Pickled(now_us(), snapshot()))
+        self._journal.add(Pickled(now_us(), pickled(snapshot())))
         for entry in tags:
             self._journal.add(entry)
 
@@ -127,15 +158,15 @@ class CudaMemory:
                     "allocated_bytes": allocated,
                     "reserved_bytes": amount(stats, "reserved_bytes"),
                 }
-                if peak > self._peaks.get(device, 0):
+                if peak > self._passed.get(device, 0):
                     most["peak_allocated_bytes"] = peak
                     most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
-            self._peaks[device] = peak
+            self._passed[device] = peak
         return most
 
     def measures(self) -> Sequence[Json]:
-        """Return the memory fields of a step's message, in bytes. The peak is among them only if the step made the
-        highest peak so far: the agent must not reset PyTorch's counter. Other peaks are in the allocator's events."""
+        """Return the memory fields of a step's message, in bytes. The peak comes from the history of the step: the
+        agent must not reset PyTorch's counter. If the step made the highest peak so far, that counter has it."""
         return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
 
     def devices(self) -> Sequence[Memory]:
@@ -153,7 +184,7 @@ class CudaMemory:
 
     def snapshot(self) -> bytes:
         """Return a snapshot made by PyTorch."""
-        return snapshot()
+        return pickled(snapshot())
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
@@ -165,9 +196,11 @@ class CudaMemory:
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
             "categories": amounts(categories),
         }  # fmt: skip
-        if peak > self._peaks.get(device, 0):
-            measure["peak_allocated_bytes"] = peak
-            measure["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+        highest = peak > amount(self._begun.get(device, {}), "allocated_bytes", "peak")
+        of_step = peak if highest else self._peaks.get(device)
+        if of_step is not None:
+            measure["peak_allocated_bytes"] = max(of_step, allocated)
+            measure["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak" if highest else "current")
         return measure
 
     def _add(self, holding: Holding, category: str, size: int) -> None:
@@ -188,6 +221,26 @@ class CudaMemory:
     def _activity(self) -> object:
         counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
         return self._changes, counts
+
+
+def peak_of(trace: Sequence[Mapping[str, Any]], before: Mapping[str, Any], after: Mapping[str, Any]) -> int | None:
+    """Return the most bytes that were allocated between two readings of a device's counters, None if the history does
+    not reach back to the first. Requests are rounded as the allocator rounds them; the rest of a block that is too
+    small to be split off is not counted, at most 1 MiB of each block above 1 MiB."""
+    made = amount(after, "allocation", "allocated") - amount(before, "allocation", "allocated")
+    ended = amount(after, "allocation", "freed") - amount(before, "allocation", "freed")
+    now = peak = amount(after, "allocated_bytes")
+    for event in reversed(trace):
+        if made <= 0 and ended <= 0:
+            break
+        if event["action"] == "alloc":
+            made -= 1
+            now -= -(-event["size"] // UNIT) * UNIT
+        elif event["action"] == "free_completed":
+            ended -= 1
+            now += -(-event["size"] // UNIT) * UNIT
+            peak = max(peak, now)
+    return peak if made <= 0 and ended <= 0 else None
 
 
 def used() -> dict[int, Mapping[str, Any]]:

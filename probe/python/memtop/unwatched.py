@@ -25,6 +25,7 @@ from .threads import touches
 
 PASSING_NS = 100_000_000  # at least, from one noted step to the next
 GAUGE_NS = 1_000_000_000
+COSTLY_NS = 100_000_000  # a look that costs so much is made again only when the budget has paid for it
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
@@ -41,6 +42,7 @@ class Unwatched:
         self._noted = 0  # when a step was last noted
         self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
+        self._cost = 0  # of the last look
         self._purse = Sampling(share=LOOKING, credit_ns=1)
         self._pressure = Pressure()
 
@@ -93,7 +95,7 @@ class Unwatched:
                 if self._pressure.runs_out(*left_of(gauge)) and memory.host:
                     return True
         self._held = self._held if memory.host else held
-        return self._pressure.grows(self._held)
+        return self._cost < COSTLY_NS and self._pressure.grows(self._held)
 
     @touches
     def _take(self, box: BlackBox, data: Json, memory: Source) -> None:
@@ -113,4 +115,5 @@ class Unwatched:
             self._registry.clear(memory)
             memory.clear()
         self._pressure.looked(self._held)
-        self._purse.pay(time.perf_counter_ns() - start)
+        self._cost = time.perf_counter_ns() - start
+        self._purse.pay(self._cost)

@@ -20,6 +20,7 @@ from typing import Any
 
 from . import cuda
 from .calls import Calls
+from .caution import Caution
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -29,6 +30,7 @@ from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
+from .history import History
 from .host import HostMemory
 from .imitated import rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
@@ -59,6 +61,8 @@ class Watch:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.guard = Guard()
+        self.history = History()
+        self.caution = Caution(self.history)
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
@@ -144,7 +148,7 @@ class Watch:
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
-        self.memory = CudaMemory(self.journal)
+        self.memory = CudaMemory(self.journal, self.history)
         return True
 
     def _move_to_device(self) -> None:
@@ -213,6 +217,8 @@ class Watch:
         duration, self._began = now - self._began, now
         self.step += 1
         self._thread = threading.get_ident()
+        self.memory.stepped()
+        self.caution.stepped()
         if self._closing:
             self._leave()
             return
@@ -324,6 +330,7 @@ class Watch:
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
+            self.memory.end_step()
             data.update(self.memory.measures()[0])
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
