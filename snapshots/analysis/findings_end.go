@@ -32,7 +32,28 @@ func (f *finder) ended() []Finding {
 			found.Evidence += ". " + f.lastEvent(last)
 		}
 	}
+	found.Evidence += f.hostAtEnd()
 	return []Finding{found}
+}
+
+// hostAtEnd says how much memory the process had and how much the machine had left,
+// or the process's control group if that was nearer to its limit. It is "" when the
+// program did not say.
+func (f *finder) hostAtEnd() string {
+	device := trace.HostDevice
+	if trace.NewRounding(f.index.trace.Settings).Uncached {
+		device = f.index.device.ID
+	}
+	g := lastGauge(f.index.trace, device)
+	if g == nil || g.Process < 0 || g.Total <= 0 || g.Used < 0 {
+		return ""
+	}
+	left, all, whose := g.Total-g.Used, g.Total, "the machine"
+	if g.Limit > 0 && g.Limit-g.LimitUsed < left {
+		left, all, whose = max(0, g.Limit-g.LimitUsed), g.Limit, "its control group"
+	}
+	return fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
+		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(left), quantity.Bytes(all), whose)
 }
 
 // lastEvent says when the last event came and how much memory was held then.

@@ -175,7 +175,17 @@ type Gauge struct {
 	Utilisation int64 `json:"utilisation_percent"` // of time that kernels ran
 	Temperature int64 `json:"temperature_celsius"`
 	Power       int64 `json:"power_milliwatts"`
+	// Limit is what the control group of the program may have at most, LimitUsed what
+	// it has, its files' pages left out; 0 without a limit below Total.
+	Limit     int64 `json:"limit_bytes,omitempty"`
+	LimitUsed int64 `json:"limit_used_bytes,omitempty"`
+	// Kills is how many processes of the group the kernel has killed for lack of memory.
+	Kills int64 `json:"oom_kills,omitempty"`
 }
+
+// HostDevice is the device of a gauge of the machine's memory, in the black box of a
+// program that computes on other devices.
+const HostDevice = -1
 
 // Gap is a place in the trace where events are missing. The events [From, To)
 // were made up to lead from the state before the gap to the state after it. They

@@ -69,7 +69,7 @@ class Unwatched:
         if self.box is None or not self.box.on:
             self._journal.message(STEP, data)
         elif self._presses(self.box, data, memory, now) or self._purse.next(since):
-            self._take(self.box, data, memory)
+            self._take(self.box, optimizer, data, memory)
         else:
             self._count(data, memory)
             self._journal.message(STEP, data)
@@ -98,15 +98,17 @@ class Unwatched:
         return self._cost < COSTLY_NS and self._pressure.grows(self._held)
 
     @touches
-    def _take(self, box: BlackBox, data: Json, memory: Source) -> None:
+    def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
         """Look at what holds the memory, and put it into the box together with the step."""
         start = time.perf_counter_ns()
         with self._registry.lock:
             self._registry.clear(memory)
             memory.clear()
             self._journal.forget()
+            self._look.gathering.model()
+            self._look.gathering.optimizer(optimizer, anew=True)
+            self._look.names.show(sys._getframe(1))  # before the scan, which finds no names
             self._look.gathering.scan()
-            self._look.names.show(sys._getframe(1))
             self._registry.settle()
             memory.look(self._registry)
             data.update(memory.measures()[0] if memory.host else {})
