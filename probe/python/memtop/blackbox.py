@@ -27,7 +27,7 @@ from .process import Process
 from .sampling import Sampling
 from .session import Session
 from .shared import Shared
-from .snapshots import fitted
+from .shortening import fitted
 from .wire import Frames
 
 ENCODING = "crc32"  # the checksum that Python makes fast, and that most viewers ask for

@@ -17,7 +17,8 @@ from .history import History
 from .journal import Journal, Pickled, Tags, now_us
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .snapshots import Snapshots, pickled, snapshot
+from .shortening import pickled
+from .snapshots import Snapshots, snapshot
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")

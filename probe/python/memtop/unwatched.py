@@ -1,7 +1,8 @@
 """What the agent does at the end of a step while no viewer watches: it notes the step, and looks from time to time.
 
-A step is noted ten times a second at most, and less often if that costs too much. Looks at what holds the memory are for the black box, and are
-paid from a budget, except the first one and those when the machine's memory is about to run out.
+A step is noted ten times a second at most, and less often if that costs too much. Looks at what holds the memory are
+for the black box. They are paid from a budget, except the first one and those when memory has grown or is about to run
+out.
 """
 
 from __future__ import annotations
