@@ -14,6 +14,7 @@ import torch
 
 from .history import History
 from .journal import Journal, Tags
+from .peaks import Peak, Peaks
 from .program import Json, Memory
 from .registry import Holding, Registry
 from .snapshots import Snapshots, snapshot
@@ -55,7 +56,7 @@ class CudaMemory:
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
-        self._peaks: dict[int, int] = {}  # by device, the allocator's peak when the step began
+        self._peaks = Peaks()
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -93,13 +94,23 @@ class CudaMemory:
         self._history.off()
 
     def begin_step(self) -> None:
-        """Note the highest peak so far, to know whether this step makes a higher one."""
-        self._peaks = {device: amount(stats, "allocated_bytes", "peak") for device, stats in used().items()}
+        """Begin to measure the step's peak."""
+        self._peaks.begin(used())
+
+    def pulse(self) -> None:
+        """Read the step's events so far before the allocator drops them, if there are many."""
+        self._peaks.pulse(used())
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
+        return self._peaks.why
 
     def measures(self) -> Sequence[Json]:
-        """Return the memory fields of a step's message, in bytes. The peak is among them only if the step made the
-        highest peak so far: the agent must not reset PyTorch's counter. Other peaks are in the allocator's events."""
-        return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
+        """Return the memory fields of a step's message, in bytes. A peak that is not known is not among them."""
+        stats = used()
+        peaks = self._peaks.end(stats)
+        return sorted((self._measure(d, s, peaks.get(d)) for d, s in stats.items()), key=_known, reverse=True)
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices on which the program has memory."""
@@ -118,8 +129,8 @@ class CudaMemory:
         """Return a snapshot made by PyTorch."""
         return snapshot()
 
-    def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
-        allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+    def _measure(self, device: int, stats: Mapping[str, Any], peak: Peak | None) -> Json:
+        allocated = amount(stats, "allocated_bytes")
         categories = dict(self._categories.get(device, {}))
         unknown = allocated - sum(categories.values())
         if unknown > 0:
@@ -128,9 +139,9 @@ class CudaMemory:
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
             "categories": amounts(categories),
         }  # fmt: skip
-        if peak > self._peaks.get(device, 0):
-            measure["peak_allocated_bytes"] = peak
-            measure["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+        if peak is not None:
+            measure["peak_allocated_bytes"] = peak.allocated
+            measure["peak_reserved_bytes"] = peak.reserved
         return measure
 
     def _add(self, holding: Holding, category: str, size: int) -> None:

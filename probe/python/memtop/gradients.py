@@ -16,8 +16,9 @@ PAUSE = 0.002  # seconds, at least, before storages are checked again, in versio
 class Gradients:
     """Shows the registry each gradient. `on` and `off` belong to the training thread."""
 
-    def __init__(self, models: Models, registry: Registry, guard: Guard) -> None:
+    def __init__(self, models: Models, registry: Registry, guard: Guard, pulse: Callable[[], None]) -> None:
         self._guard = guard
+        self._pulse = pulse  # is called now and then while the step runs
         self._models = models
         self._registry = registry
         self._handles: list[Any] = []
@@ -56,6 +57,7 @@ class Gradients:
                 self._registry.see(parameter.grad, "gradient", layer, role, 0)
             self._registry.settle(self._pause)
             self._pause = PAUSE
+            self._pulse()
             self.spent_ns += time.perf_counter_ns() - start
 
         return ready

@@ -16,6 +16,7 @@ class HostMemory:
     """Writes the storages' events into the journal, and adds up their sizes. The registry's lock guards it."""
 
     host = True
+    why_no_peak = ""
     stacks = True  # only the agent knows the line that made a storage
 
     def __init__(self, journal: Journal) -> None:
@@ -63,6 +64,9 @@ class HostMemory:
     def begin_step(self) -> None:
         """Begin to measure the step's peak."""
         self.peak, self.categories_at_peak = self.allocated, dict(self.categories)
+
+    def pulse(self) -> None:
+        """Do nothing: every storage is counted at once."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's message, in bytes."""

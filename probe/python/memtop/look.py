@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import Any, Callable
 
 from .compiled import compiles
 from .control.course import Course
@@ -25,6 +25,12 @@ from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
 
+_PULSE = 32  # hooks from one pulse to the next
+
+
+def _nothing() -> None:
+    pass
+
 
 class Look:
     """Measures one step after another while it is told to, and shows the registry what it finds."""
@@ -35,12 +41,14 @@ class Look:
         self.layers = Layers(models, registry, self._new_model, guard)
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
-        self.gradients = Gradients(models, registry, guard)
+        self.gradients = Gradients(models, registry, guard, self._pulse)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks)
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
         self.news = False  # the settings that a viewer may change may have changed
         self.on = False
+        self.pulse: Callable[[], None] = _nothing  # is called now and then while a measured step runs
+        self._pulses = 0
         self._models = models
         self._registry = registry
         self._course = course
@@ -115,6 +123,11 @@ class Look:
         self.gradients.off()
         self.gradients.on()
 
+    def _pulse(self) -> None:
+        self._pulses += 1
+        if self._pulses % _PULSE == 0:
+            self.pulse()
+
     @touches
     def _saved(self, tensor: Any) -> None:
         start = time.perf_counter_ns()
@@ -128,4 +141,5 @@ class Look:
             holding.saved_in = self._step
             self.layers.saved(holding.size)
         self._registry.settle(PAUSE)
+        self._pulse()
         self._spent += time.perf_counter_ns() - start

@@ -33,6 +33,13 @@ class Source(Sink, Protocol):
     def begin_step(self) -> None:
         """Begin to measure the step's peak."""
 
+    def pulse(self) -> None:
+        """Note what the step has done so far, if the source might lose it before the step ends."""
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -167,21 +167,62 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
 
 
 @needs_recorded
-def test_a_step_says_what_its_memory_is_for_and_its_peak_only_where_it_is_its_own(
-    allocator: Allocator, watched: Watched
-) -> None:
+def test_a_step_says_what_its_memory_is_for(allocator: Allocator, watched: Watched) -> None:
     tensor = Tensor(4096, 1000)
     watched.registry.see(tensor, "parameter", stack=0)
     watched.memory.begin_step()
     allocator.advance(3000)
     [step] = watched.memory.measures()
-    stats = used()[0]
-    assert step["peak_allocated_bytes"] == stats["allocated_bytes"]["all"]["peak"]
     assert {c["name"]: c["bytes"] for c in step["categories"]}["parameter"] == 1000
     assert sum(c["bytes"] for c in step["categories"]) == step["allocated_bytes"]
+
+
+def without_news(allocator: Allocator) -> Callable[[int], dict[str, Any]]:
+    """Return a function that gives the counters of a program whose highest peak was long ago."""
+    peaks = {name: {"peak": 1 << 60} for name in ("allocated_bytes", "reserved_bytes")}
+
+    def stats(device: int) -> dict[str, Any]:
+        return {n: {"all": {**v["all"], **peaks[n]}} if n in peaks else v for n, v in allocator.stats(device).items()}
+
+    return stats
+
+
+@needs_recorded
+@pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
+def test_the_peak_of_every_step_is_the_allocators_own_to_the_byte_though_no_counter_is_reset(
+    allocator: Allocator, watched: Watched, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, measured = [], []
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
+    happened = 1
+    while happened:
+        allocator.reset()
+        watched.memory.begin_step()
+        happened = allocator.advance(2000)
+        watched.memory.pulse()
+        happened += allocator.advance(10_000)
+        own = allocator.stats(0)
+        truth.append([own[name]["all"]["peak"] for name in ("allocated_bytes", "reserved_bytes")])
+        step = next(m for m in watched.memory.measures() if m["device"] == 0)
+        measured.append([step["peak_allocated_bytes"], step["peak_reserved_bytes"]])
+    assert measured == truth
+    assert watched.memory.why_no_peak == ""
+
+
+@needs_recorded
+def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
+    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allocator.advance(1000)
+    allocator.most = 100
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
     watched.memory.begin_step()
+    assert allocator.advance(500) == 500
     [step] = watched.memory.measures()
     assert "peak_allocated_bytes" not in step
+    assert "does not reach back" in watched.memory.why_no_peak
+    watched.memory.begin_step()
+    assert watched.memory.why_no_peak == "", "each step begins anew"
 
 
 @needs_recorded
