@@ -127,7 +127,7 @@ class Names:
 
         if not self._graphs.follow(node, show, self._until):
             self.unfollowed += 1
-        return found or tensor is not None and WITH_GRAPH in tensor.keeper
+        return found or (tensor is not None and WITH_GRAPH in tensor.keeper)
 
     def _keeper(self, way: Way, frame: FrameType, graph: bool) -> str:
         """Return what keeps a value, and where, in words; "" for a plain variable."""

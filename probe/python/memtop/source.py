@@ -39,6 +39,10 @@ class Source(Sink, Protocol):
     def end_step(self) -> None:
         """End the measurement of a step."""
 
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
 

@@ -237,7 +237,7 @@ class Watch:
         loss = loss_of(self.look.layers.losses)
         if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
-        data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
+        data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
         self._pay(data["probe_ns"])
         self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
         if self.look.news:
@@ -326,13 +326,15 @@ class Watch:
             self._looked_us = now_us()
             self._scanning.pay(time.perf_counter_ns() - now)
 
-    def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
+    def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
             self.memory.end_step()
             data.update(self.memory.measures()[0])
+        if self.memory.why_no_peak:
+            used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
@@ -342,5 +344,7 @@ class Watch:
         self.registry.step = self.step + 1
         if look:
             self._looked_us = now_us()
+            start = time.perf_counter_ns()
             with self.registry.lock:
                 self.memory.begin_step()
+            self.sampling.pay(time.perf_counter_ns() - start)
