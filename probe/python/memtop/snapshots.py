@@ -67,9 +67,9 @@ class Snapshots:
         activity = self._activity()
         if activity == self._seen:
             return
-        self._seen, start = activity, time.thread_time_ns()
+        self._seen, start, taken = activity, time.thread_time_ns(), now_us()
         tags, data = self._tags(), snapshot()  # the tags just before the snapshot
-        self._journal.add(Pickled(now_us(), data))
+        self._journal.add(Pickled(taken, data))
         for entry in tags:
             self._journal.add(entry)
         cost = time.thread_time_ns() - start
