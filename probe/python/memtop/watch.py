@@ -84,6 +84,7 @@ class Watch:
         self._noted = 0  # when a step without viewers was last noted
         self._account = Account()
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
+        self._whole_us = 0  # when the first whole step or call since then had been measured, 0 for not yet
         self._calls = Calls(self.guard, self._called)
         self._called_at = self._began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
@@ -120,6 +121,14 @@ class Watch:
     def looked(self) -> bool:
         """Whether memory has been measured since the viewer came. A device's allocator is always up to date."""
         return self._looked_us > 0 or not self.memory.host
+
+    @property
+    def looking(self) -> bool:
+        """Whether no whole step or call has been measured yet since the viewer came. On a device, it also takes a
+        snapshot of the time after: it has the stacks, and the tags beside it say what the memory is for."""
+        if not self._wanted or not self._whole_us:
+            return True
+        return not self.memory.host and self.journal.pickled_us <= self._whole_us
 
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
@@ -169,7 +178,7 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self._looked_us = 0
+            self._looked_us = self._whole_us = 0
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -238,12 +247,15 @@ class Watch:
         if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
         data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
+        whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
         self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
         if self.look.news:
             self.look.news = False
             self.settings.renew()
         self._tell(data, used, changed)
+        if whole:
+            self._whole_us = self._whole_us or now_us()
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
@@ -324,6 +336,8 @@ class Watch:
             self.look.names.show(sys._getframe(1))
             self.registry.settle()
             self._looked_us = now_us()
+            if not self.step:  # otherwise a whole step is to be seen
+                self._whole_us = self._looked_us
             self._scanning.pay(time.perf_counter_ns() - now)
 
     def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
