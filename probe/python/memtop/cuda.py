@@ -155,7 +155,8 @@ class CudaMemory:
             categories["other"] = categories.get("other", 0) + unknown
         measure: Json = {
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
-            "highest_allocated_bytes": peak, "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
+            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
             "categories": amounts(categories),
         }  # fmt: skip
         if peak := self._found.get(device):
