@@ -50,21 +50,21 @@ class Job:
         self._said: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._orders: list[int] = []
         self.pids: dict[int, int] = {}  # by rank
-
-    def begin(self) -> Job:
-        """Start it, and wait until every rank says its pid; with an agent, until `memtop ls` lists them all."""
         for rank in range(self.ranks):
             os.mkfifo(self._pipe(rank))
             # Also open for reading, so that opening waits for nobody. The ranks see its end when this process ends.
             self._orders.append(os.open(self._pipe(rank), os.O_RDWR))
-        self._errors = open(self.folder / "errors", "wb")  # noqa: SIM115 # as long as the job runs
+        self._errors = open(folder / "errors", "wb")  # noqa: SIM115 # as long as the job runs
         self._process = subprocess.Popen(
             self._command, env=self._environment, stdout=subprocess.PIPE, stderr=self._errors, stdin=subprocess.DEVNULL
         )
         threading.Thread(target=self._listen, daemon=True).start()
+
+    def begin(self) -> Job:
+        """Wait until every rank says its pid; with an agent, until `memtop ls` lists them all."""
         self.pids = {rank: said["pid"] for rank, said in self.each("begin").items()}
         until = time.monotonic() + PATIENCE
-        while self.watched and len(self.listed()) < self.ranks:
+        while self.watched and len({row["pid"] for row in self.listed()}) < self.ranks:
             if time.monotonic() > until or self._process.poll() is not None:
                 raise Ended(f"memtop ls does not list it: {self.errors()}")
         return self

@@ -1,7 +1,7 @@
 """How a job under test says where it is, and does what the test orders.
 
-The orders are lines: "stand" and wait for more, "go" on, make "steps N" and stand again, "end". When the test is gone,
-the job ends.
+The orders are lines: "stand" and wait for more, "go" on, make "steps N" and stand again, "exhaust" a device's memory,
+"end". When the test is gone, the job ends.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ def order(wait: bool) -> str:
     return line.decode()
 
 
+def halt(moment: str) -> None:
+    """Stand still, in the midst of something, until the test orders to go on."""
+    say(moment, **allocator())
+    order(wait=True)
+
+
 def steps(*counts: Any) -> Iterator[int]:
     """Yield the numbers of steps until the test orders the end. At each halt, say what the functions in `counts`
     return."""
@@ -57,6 +63,8 @@ def steps(*counts: Any) -> Iterator[int]:
         while now == "stand":
             say("stands", **numbers())
             now = order(wait=True)
+        if now == "exhaust":
+            exhaust()
         if now == "end":
             break
         if now.startswith("steps "):
@@ -64,6 +72,16 @@ def steps(*counts: Any) -> Iterator[int]:
         step += 1
         yield step
     say("ends", **numbers())
+
+
+def exhaust() -> None:
+    """Ask for more memory than a device has, and go on without it."""
+    before = allocator()
+    asked = torch.cuda.get_device_properties(0).total_memory + (2 << 20)
+    try:
+        torch.empty(asked, dtype=torch.uint8, device="cuda:0")
+    except torch.cuda.OutOfMemoryError as error:
+        say("exhausted", asked=asked, text=str(error), **before)
 
 
 def allocator() -> dict[str, Any]:
@@ -109,6 +127,7 @@ def held(model: Any, optimizer: Any) -> Any:
 
 
 def size(tensors: Iterable[Any]) -> int:
-    """Return the bytes of the storages on devices, each counted once."""
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t.is_cuda}
+    """Return the bytes of the storages on devices, each counted once; of sharded tensors, of this rank's part."""
+    local = [tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in tensors]
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in local if t.is_cuda}
     return sum(storages.values())
