@@ -24,7 +24,7 @@ with torch.cuda.graph(graph):
     loss = model(given)
     pace.halt("captures")
     loss.backward()
-for _ in pace.steps(pace.held(model, optimizer), lambda: {"loss": loss.item()}):
+for _ in pace.steps(pace.held(model, optimizer), lambda: {"losses": [loss.item()]}):
     given.copy_(torch.randn(BATCH, 16, WIDTH, device="cuda"))
     graph.replay()
     optimizer.step()

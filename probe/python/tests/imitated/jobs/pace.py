@@ -46,10 +46,9 @@ def halt(moment: str) -> None:
 
 
 def steps(*counts: Any) -> Iterator[int]:
-    """Yield the numbers of steps until the test orders the end. At each halt, say what the functions in `counts`
-    return."""
-    say("begin")
-    step, left = 0, 0
+    """Yield the numbers of steps until the test orders the end; the first comes when the test orders it. At each halt,
+    say what the functions in `counts` return."""
+    step, left, now = 0, 0, order(wait=True)
 
     def numbers() -> dict[str, Any]:
         found: dict[str, Any] = {"step": step, **allocator()}
@@ -57,29 +56,28 @@ def steps(*counts: Any) -> Iterator[int]:
             found.update(count())
         return found
 
-    while True:
-        left -= 1
-        now = "stand" if left == 0 else order(wait=False)
-        while now == "stand":
-            say("stands", **numbers())
-            now = order(wait=True)
-        if now == "exhaust":
-            exhaust()
-        if now == "end":
-            break
+    while now != "end":
         if now.startswith("steps "):
-            left = int(now.split()[1]) + 1
+            left = int(now.split()[1])
         step += 1
         yield step
+        left -= 1
+        now = "stand" if left == 0 else order(wait=False)
+        while now in ("stand", "exhaust"):
+            if now == "exhaust":
+                exhaust()
+            else:
+                say("stands", **numbers())
+            now = order(wait=True)
     say("ends", **numbers())
 
 
 def exhaust() -> None:
-    """Ask for more memory than a device has, and go on without it."""
+    """Ask for more memory than the device has, and stand still without it."""
     before = allocator()
-    asked = torch.cuda.get_device_properties(0).total_memory + (2 << 20)
+    asked = torch.cuda.get_device_properties("cuda").total_memory + (2 << 20)
     try:
-        torch.empty(asked, dtype=torch.uint8, device="cuda:0")
+        torch.empty(asked, dtype=torch.uint8, device="cuda")
     except torch.cuda.OutOfMemoryError as error:
         say("exhausted", asked=asked, text=str(error), **before)
 
@@ -92,7 +90,7 @@ def allocator() -> dict[str, Any]:
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
         if stats.get("reserved_bytes.all.peak", 0):
-            devices[device] = {
+            devices[str(device)] = {
                 "allocated_bytes": torch.cuda.memory_allocated(device),
                 "reserved_bytes": torch.cuda.memory_reserved(device),
                 "active_bytes": stats["active_bytes.all.current"],

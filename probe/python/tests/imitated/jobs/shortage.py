@@ -12,6 +12,7 @@ torch.manual_seed(1)
 model = Blocks().cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 batch = 1 << 22
+pace.say("begin")
 for _ in pace.steps(pace.held(model, optimizer), lambda: {"batch": batch}):
     optimizer.zero_grad()
     try:
