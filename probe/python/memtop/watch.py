@@ -25,6 +25,7 @@ from .caution import Caution
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
+from .control.looking import Looking
 from .control.precision import Precision
 from .control.settings import Settings
 from .control.transfer import Transfer
@@ -41,7 +42,7 @@ from .losses import loss_of
 from .models import Models
 from .program import Memory
 from .registry import Holding, Registry
-from .sampling import CREDIT_NS, Sampling
+from .sampling import CREDIT_NS, SHARE, Sampling
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
@@ -52,6 +53,7 @@ PASSING_NS = 100_000_000  # at least, from one noted step to the next while no v
 GAUGE_NS = 1_000_000_000
 PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
 SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
+LOOKING = SHARE * 7 / 12  # what is left for hooks, beside the budgets of `look`
 MEASURED = 10  # steps to measure after a change: two that settle, eight that are compared
 
 
@@ -71,10 +73,11 @@ class Watch:
         self.registry = Registry(self.course, self.stacks)
         self.steppers = Steppers()
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
-        self.sampling = Sampling()
+        self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
-        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), Actions()))
+        looking = Looking((self.sampling, self.look.keeping))
+        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), looking, Actions()))
         self.step = 0  # number of ended steps
         self._wanted = False
         self._thread = 0  # the training thread
@@ -246,10 +249,14 @@ class Watch:
         loss = loss_of(self.look.layers.losses)
         if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
+        self.look.kept_ns = 0
         data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
         whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
-        self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
+        look = self._wanted and self.sampling.next(duration)
+        if (self.look.keeping.next(duration) or look) and not self.look.on and self._wanted:
+            data["probe_ns"] = self._keep(duration)
+        self._begin_step(optimizer, look)
         if self.look.news:
             self.look.news = False
             self.settings.renew()
@@ -262,7 +269,7 @@ class Watch:
         self._began = time.perf_counter_ns()
 
     def _pay(self, spent: int) -> None:
-        paid = spent - self.look.scan_ns
+        paid = spent if self.look.keeping.empty else spent - self.look.kept_ns
         self.sampling.pay(
             min(paid, CREDIT_NS // 2) if self.look.first else paid
         )  # part of the cost of a first look occurs only once
@@ -352,6 +359,17 @@ class Watch:
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
+
+    def _keep(self, duration: int) -> int:
+        """Find all that is kept beyond a step that had no hooks. Return the cost."""
+        start = time.perf_counter_ns()
+        self.journal.event(STEP_BEGIN, 0, self.step)
+        self.look.keep(sys._getframe(1), duration)
+        with self.registry.lock:
+            self.registry.settle()
+        self._looked_us = now_us()
+        self.journal.event(STEP_END, 0, self.step)
+        return time.perf_counter_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:
         self.look.turn(self.step + 1, optimizer, look)
