@@ -21,6 +21,7 @@ from typing import Any
 from . import cuda
 from .account import Account
 from .calls import Calls
+from .caution import Caution
 from .compiled import has_compiled
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
@@ -31,6 +32,7 @@ from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
+from .history import History
 from .host import HostMemory
 from .imitated import rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
@@ -62,6 +64,8 @@ class Watch:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.guard = Guard()
+        self.history = History()
+        self.caution = Caution(self.history)
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
@@ -149,7 +153,7 @@ class Watch:
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
-        self.memory = CudaMemory(self.journal)
+        self.memory = CudaMemory(self.journal, self.history)
         return True
 
     def _move_to_device(self) -> None:
@@ -220,6 +224,8 @@ class Watch:
         duration, self._began = now - self._began, now
         self.step += 1
         self._thread = threading.get_ident()
+        self.memory.stepped()
+        self.caution.stepped()
         if self._closing:
             self._leave()
             return
@@ -236,7 +242,7 @@ class Watch:
         loss = loss_of(self.look.layers.losses)
         if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
-        data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
+        data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
         self._pay(data["probe_ns"])
         self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
         if self.look.news:
@@ -374,6 +380,8 @@ class Watch:
     def _close_call(self, model: Any, output: Any) -> None:
         now = time.perf_counter_ns()
         self.step += 1
+        self.memory.stepped()
+        self.caution.stepped()
         data = {
             "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
         }  # fmt: skip
@@ -381,7 +389,7 @@ class Watch:
         if self.look.on:
             self.look.layers.end_call(model, output)
             data["duration_ns"] -= self.look.spent_ns
-            data["probe_ns"] = self._finish(None, data, now)
+            data["probe_ns"] = self._finish(None, data, used, now)
             self.look.leave()
             self.look.on = False
         self._pay(data["probe_ns"])
@@ -396,12 +404,15 @@ class Watch:
             self._serving.leave()
             self._leave()
 
-    def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
+    def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
+            self.memory.end_step()
             data.update(self.memory.measures()[0])
+        if self.memory.why_no_peak:
+            used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
@@ -411,5 +422,7 @@ class Watch:
         self.registry.step = self.step + 1
         if look:
             self._looked_us = now_us()
+            start = time.perf_counter_ns()
             with self.registry.lock:
                 self.memory.begin_step()
+            self.sampling.pay(time.perf_counter_ns() - start)
