@@ -136,14 +136,29 @@ class Layers:
         if not self._handles:
             yield
             return
-        self._before(module, ())
+        self._enter(module, (), None)
         try:
             yield
         finally:
             self._after(module, (), None)
 
     @touches
+    def begin_call(self, model: Any, inputs: Any, named: Any) -> None:
+        """Register the hooks within the call of a model that has just begun, with its arguments."""
+        self.on()
+        self._enter(model, inputs, named)
+
+    @touches
+    def end_call(self, model: Any, output: Any) -> None:
+        """Note the end of the model's call."""
+        self._after(model, (), output)
+
+    @touches
     def _before(self, module: Any, inputs: Any) -> None:
+        self._enter(module, inputs, None)
+
+    @touches
+    def _enter(self, module: Any, inputs: Any, named: Any) -> None:
         if threading.get_ident() != self._thread:
             return
         start = time.perf_counter_ns()
@@ -152,7 +167,7 @@ class Layers:
                 self._new_model()
             self._registry.settle()
             self.forwards += 1
-            given = (*inputs, named_arguments())
+            given = (*inputs, named_arguments() if named is None else named)
             self._see_caches("", given)
             for tensor in tensors_in(given):
                 if tensor.grad_fn is None:

@@ -22,6 +22,7 @@ from . import cuda
 from .account import Account
 from .calls import Calls
 from .caution import Caution
+from .compiled import has_compiled
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -43,6 +44,7 @@ from .models import Models
 from .program import Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, SHARE, Sampling
+from .serving import Serving
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
@@ -89,6 +91,7 @@ class Watch:
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole_us = 0  # when the first whole step or call since then had been measured, 0 for not yet
         self._calls = Calls(self.guard, self._called)
+        self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self._began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
         self._leader = Leader()
@@ -201,6 +204,7 @@ class Watch:
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
+        self._serving.leave()
         ignore(self._after_step)
 
     @touches
@@ -219,6 +223,7 @@ class Watch:
 
     def _step(self, optimizer: Any) -> None:
         self.steppers.note(optimizer)
+        self._serving.trains = True
         if self._taking.acquire(blocking=False):
             try:
                 if self._leader.leads(optimizer, self.models.lead):
@@ -309,17 +314,18 @@ class Watch:
         found. Without a viewer, it is the memory of the optimizer's parameters, gradients and state, or of the models
         if the program makes no steps."""
         source = self.source()
+        self._await_call(max(self._began, self._called_at))
         if not source.host:
             return source.devices()
-        self._await_call(max(self._began, self._called_at))
         if not self._looked_us:
             return [self._account.memory]
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 
     def _await_call(self, last: int) -> None:
         """Measure the program when it next calls a model, if it has not been measured for a while. Any thread may
-        ask."""
-        if self.memory.host and time.perf_counter_ns() - last > PATIENCE_NS:
+        ask. A device's memory needs it only to find the models whose calls are steps."""
+        needed = self.memory.host or (self._wanted and not self._serving.trains)
+        if needed and time.perf_counter_ns() - last > PATIENCE_NS:
             self._calls.await_one()
 
     def _called(self, model: Any) -> None:
@@ -346,6 +352,79 @@ class Watch:
             if not self.step:  # otherwise a whole step is to be seen
                 self._whole_us = self._looked_us
             self._scanning.pay(time.perf_counter_ns() - now)
+        if self._wanted and not self.look.gathering.optimizers:
+            self._serving.follow(model)
+
+    @called_by_pytorch
+    def _begin_call(self, model: Any, arguments: Any, named: Any) -> bool:
+        """Begin a step with the call of a model. Report whether it is one. Its end lets other steps and calls in."""
+        if self.guard.error or not self._taking.acquire(blocking=False):
+            return False
+        try:
+            if self._is_step(model):
+                self._open_call(model, arguments, named)
+                return True
+        except Exception as error:
+            self._fail(error)
+        self._taking.release()
+        return False
+
+    def _is_step(self, model: Any) -> bool:
+        serves = not self._serving.trains and not self.look.gathering.optimizers
+        if self._wanted and serves and not has_compiled():
+            return self._serving.is_step(model)
+        self._serving.leave()
+        self._calls.leave()
+        return False
+
+    @touches
+    def _open_call(self, model: Any, arguments: Any, named: Any) -> None:
+        now = time.perf_counter_ns()
+        self._move_to_device()
+        self._begin_step(None, self.sampling.next(now - self._began))
+        if self.look.on:
+            self.look.layers.begin_call(model, arguments, named)
+            self.journal.event(STEP_BEGIN, 0, self.step + 1)
+        self._began = time.perf_counter_ns()
+
+    @called_by_pytorch
+    def _end_call(self, model: Any, output: Any) -> None:
+        """End the step of a call."""
+        try:
+            self._close_call(model, output)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._taking.release()
+
+    @touches
+    def _close_call(self, model: Any, output: Any) -> None:
+        now = time.perf_counter_ns()
+        self.step += 1
+        self.memory.stepped()
+        self.caution.stepped()
+        data = {
+            "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
+        }  # fmt: skip
+        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        if self.look.on:
+            self.look.layers.end_call(model, output)
+            data["duration_ns"] -= self.look.spent_ns
+            data["probe_ns"] = self._finish(None, data, used, now)
+            self._whole_us = self._whole_us or now_us()
+            self.look.leave()
+            self.look.on = False
+        self._pay(data["probe_ns"])
+        used.append(("steps", f"calls of {type(model).__name__}"))
+        self._tell(data, used, changed)
+        self._gauge(now)
+        self._began = time.perf_counter_ns()
+
+    def _fail(self, error: Exception) -> None:
+        self.guard.fail(error)
+        with contextlib.suppress(Exception):  # remove as much as possible
+            self._serving.leave()
+            self._leave()
 
     def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
