@@ -16,7 +16,8 @@ from .history import History
 from .journal import Journal, Tags
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .snapshots import Snapshots, snapshot
+from .shortage import write_notes
+from .snapshots import Snapshots, pickled
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -91,6 +92,7 @@ class CudaMemory:
         """Stop taking snapshots, and let the allocator record only what the program wants."""
         self._snapshots.end()
         self._history.off()
+        self._registry = None
 
     def begin_step(self) -> None:
         """Note the highest peak so far, to know whether this step makes a higher one."""
@@ -115,8 +117,13 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch."""
-        return snapshot()
+        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
+        registry = self._registry
+        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
+        contents = torch.cuda.memory._snapshot()
+        if holdings:
+            write_notes(contents, holdings)
+        return pickled(contents)
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
