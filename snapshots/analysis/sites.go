@@ -34,6 +34,9 @@ func (x *Index) SiteName(id leak.SiteID) string {
 		return x.StackName(id.Stack())
 	case id < 0:
 		n := &x.tables.Notes[id.Note()]
+		if keeper := leak.Keeper(x.tables.String(n.Role)); keeper != "" {
+			return trace.Printable(keeper)
+		}
 		return tagName(x.tables, n.Layer, n.Role)
 	default:
 		return HeldBefore
@@ -129,9 +132,11 @@ func (g *siteGatherer) sites() []leak.Site {
 }
 
 // name joins the tensors made at a site, if all its allocations have the same
-// tag, and the site's place in the code.
+// tag, and the site's place in the code. What keeps a site's memory names it alone.
 func (g *siteGatherer) name(s *gathered) {
-	s.Name = g.index.SiteName(s.ID)
+	if s.Name = g.index.SiteName(s.ID); s.ID < 0 {
+		return
+	}
 	if what := g.describe.noted(s.tag); !s.mixed && what != "" && what != s.Name {
 		s.Name = what + ", " + s.Name
 	}

@@ -37,7 +37,7 @@ class Look:
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
         self.survey = Survey(models, registry, course)
-        self.names = Names(registry, stacks)
+        self.names = Names(registry, stacks, models)
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
         self.news = False  # the settings that a viewer may change may have changed
         self.on = False

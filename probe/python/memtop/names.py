@@ -1,150 +1,150 @@
-"""Tensors in the program's own variables: names for tensors that no layer made, and the lines that keep them.
+"""Tensors in the program's own variables: names for tensors that no layer made, and what keeps them.
 
-From the running frames of the program, this follows local and global variables, containers and
-attributes to tensors. A tensor's name is the first path that leads to it, with "[…]" for any place
-in a container, so that everything that one list keeps has one name. If the origin of a tensor is not
-known, its line is the one that adds to that container, such as `history.append(x)`.
+From the running frames of the program, this follows local and global variables, containers, attributes and the
+tracebacks of exceptions to tensors, and from tensors with a graph to what the graph keeps. A tensor's name is the
+first path that leads to it. What lies in a container or hangs on a graph has a keeper: the path of the container or
+of the graph's tensor, with the line of code that adds to it, such as `history.append(x)`. All that one keeper keeps
+has one name, whatever step made it.
 """
 
 from __future__ import annotations
 
-import dis
 import inspect
-import types
+import sys
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from .registry import OTHER, Registry
+from .graphs import Graphs
+from .models import Models
+from .registry import OTHER, Holding, Registry
 from .stacks import Stacks, place_of, variables_of
 from .threads import touches
+from .ways import DEEPEST, Way, adding_line, codes_of, inside, setting_line
 
-DEEPEST = 4  # steps from a variable to a tensor
 MOST = 20_000  # the most values that are visited each time
-PLAIN: Any = object.__getattribute__  # classes with this attribute run no code of their own when an attribute is read
-LOADING = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
-ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault", "appendleft"))
-
-
-class Way(NamedTuple):
-    """A value, and the path that led to it."""
-
-    value: Any
-    path: str
-    name: str  # of the last variable or attribute on the path
-    owner: Any  # the function or class that has this variable or attribute
-    left: int  # how many steps it may still go
+GRAPHS_NS = 50_000_000  # the longest time for following graphs, each time
+WITH_GRAPH = " with its graph"
 
 
 class Names:
     """Names tensors. It belongs to the training thread, and keeps no value of the program."""
 
-    def __init__(self, registry: Registry, stacks: Stacks) -> None:
+    def __init__(self, registry: Registry, stacks: Stacks, models: Models) -> None:
         self._registry = registry
         self._stacks = stacks
-        self._lines: dict[tuple[int, str], tuple[CodeType, int]] = {}
+        self._models = models
+        self._graphs = Graphs()
+        self._lines: dict[tuple[int, str, bool], tuple[CodeType, int]] = {}
+        self._named: set[int] = set()  # addresses that have got their name this time
+        self._until = 0  # when following graphs ends
+        self._follows = False
+        self.unfollowed = 0  # graphs that were not followed to their end this time
 
     @touches
     def show(self, frame: FrameType | None) -> None:
         """Show the registry what the program's frames hold, from `frame` outwards."""
+        self._named.clear()
+        self.unfollowed = 0
+        self._follows = self._graphs.may_follow()
+        self._until = time.perf_counter_ns() + GRAPHS_NS
         left = MOST
         frame = place_of(frame)
-        while frame is not None and left > 0:
-            outer = place_of(frame.f_back)
-            local = frame.f_code.co_flags & inspect.CO_OPTIMIZED
-            left = self._walk(frame, variables_of(frame), left, frame.f_code if local else frame.f_globals)
-            if outer is None and local:
-                left = self._walk(frame, frame.f_globals, left, frame.f_globals)
-            frame = outer
+        with torch._C.DisableTorchFunctionSubclass():  # so that no code of a tensor's class runs
+            while frame is not None and left > 0:
+                outer = place_of(frame.f_back)
+                local = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+                left = self._walk(frame, variables_of(frame).items(), left, frame.f_code if local else frame.f_globals)
+                if outer is None and local:
+                    left = self._walk(frame, frame.f_globals.items(), left, frame.f_globals)
+                if outer is None:
+                    left = self._walk(frame, self._elsewhere(), left, frame.f_globals)
+                frame = outer
 
     @touches
-    def _walk(self, frame: FrameType, variables: Any, left: int, owner: Any) -> int:
+    def _elsewhere(self) -> list[tuple[str, Any]]:
+        """Return what neither a variable nor an attribute of one leads to: the models' own attributes, and the last
+        exception that nobody caught."""
+        modules = [(self._models.name(m) or "model", m) for model in self._models for m in model.modules()]
+        return modules + [("sys.last_value", getattr(sys, "last_value", None))]
+
+    @touches
+    def _walk(self, frame: FrameType, variables: Iterable[tuple[str, Any]], left: int, owner: Any) -> int:
         """Follow variables to tensors, the nearest first. Return how many values may still be visited."""
-        own = [(name, value) for name, value in list(variables.items()) if not name.startswith("__")]
+        own = [(name, value) for name, value in list(variables) if not name.startswith("__")]
         todo = deque(Way(value, name, name, owner, DEEPEST) for name, value in own)
         seen: set[int] = set()
         while todo and left > 0:
             way = todo.popleft()
             left -= 1
+            node = self._graphs.root(way.value)
             if isinstance(way.value, torch.Tensor):
-                self._name(way, frame)
+                self._name(way, frame, node)
+            elif node is not None:
+                self._follow(way, frame, node)
             elif way.left and id(way.value) not in seen:
                 seen.add(id(way.value))
                 todo.extend(inside(way))
         return left
 
     @touches
-    def _name(self, way: Way, frame: FrameType) -> None:
-        if self._registry.find(way.value) is None:
-            code, line = self._line([frame.f_code, *codes_of(way.owner)], way.name) or (frame.f_code, frame.f_lineno)
-            category = OTHER if way.value.is_leaf else "activation"
-            self._registry.see(way.value, category, role=way.path, stack=self._stacks.of_line(code, line))
+    def _name(self, way: Way, frame: FrameType, node: Any) -> None:
+        holding = self._registry.find(way.value)
+        if holding is not None and holding.address in self._named:
+            return
+        graph = node is not None and self._follow(way, frame, node, holding)
+        keeper = self._keeper(way, frame, graph)
+        if holding is None or keeper not in ("", holding.keeper):
+            code, line = self._line(way, frame) or (frame.f_code, frame.f_lineno)
+            category = OTHER if node is None and way.value.is_leaf else "activation"
+            role = "" if keeper else way.path
+            stack = self._stacks.of_line(code, line)
+            holding = self._registry.see(way.value, category, role=role, stack=stack, keeper=keeper)
+        if holding is not None:
+            self._named.add(holding.address)
 
-    def _line(self, codes: list[CodeType], name: str) -> tuple[CodeType, int] | None:
-        """Return the line in one of these functions that adds to a variable or attribute of this name."""
-        for code in codes:
-            key = (id(code), name)
+    @touches
+    def _follow(self, way: Way, frame: FrameType, node: Any, tensor: Holding | None = None) -> bool:
+        """Show what a graph keeps. Report whether it keeps anything."""
+        if not self._follows:
+            return False
+        keeper = self._keeper(way, frame, True)
+        code, line = self._line(way, frame) or (frame.f_code, frame.f_lineno)
+        stack = self._stacks.of_line(code, line)
+        found = False
+
+        def show(saved: Any, what: str) -> None:
+            nonlocal found
+            category = "parameter" if saved.requires_grad and saved.is_leaf else "activation"
+            known = self._registry.see(saved, category, role=what, stack=stack, keeper=keeper)
+            if known is not None and known.keeper:
+                self._named.add(known.address)
+                found = True
+
+        if not self._graphs.follow(node, show, self._until):
+            self.unfollowed += 1
+        return found or (tensor is not None and WITH_GRAPH in tensor.keeper)
+
+    def _keeper(self, way: Way, frame: FrameType, graph: bool) -> str:
+        """Return what keeps a value, and where, in words; "" for a plain variable."""
+        what = (way.keeper or way.path) + WITH_GRAPH if graph else way.keeper
+        found = self._line(way, frame) if what else None
+        if found is None:
+            return what
+        code, line = found
+        return f"{what}, {code.co_filename.rpartition('/')[2]}:{line}"
+
+    def _line(self, way: Way, frame: FrameType) -> tuple[CodeType, int] | None:
+        """Return the line that adds to a way's container or, if it has none, gives its variable a value."""
+        find = adding_line if way.keeper else setting_line
+        for code in [*codes_of(frame.f_code), *codes_of(way.owner)]:
+            key = (id(code), way.name, bool(way.keeper))
             if key not in self._lines:
-                self._lines[key] = (code, adding_line(code, name))
+                self._lines[key] = (code, find(code, way.name))
             if self._lines[key][1]:
                 return self._lines[key]
         return None
-
-
-def codes_of(owner: Any) -> list[CodeType]:
-    """Return the code that may add to a name's value: a function, or the functions of a class or a module."""
-    if isinstance(owner, CodeType):
-        return [owner]
-    names = list((owner if isinstance(owner, dict) else vars(owner)).values())
-    codes = [f.__code__ for f in names if isinstance(f, types.FunctionType)]
-    if isinstance(owner, dict):
-        own = [kind for kind in names if isinstance(kind, type) and kind.__module__ == owner.get("__name__")]
-        codes += [code for kind in own for code in codes_of(kind)]
-    return codes
-
-
-def inside(way: Way) -> Iterator[Way]:
-    """Yield the values that a value holds, without calling the program's code."""
-    value, kind = way.value, type(way.value)
-    if kind in (list, tuple, set, deque, frozenset):
-        items = list(value)[-MOST:]
-    elif isinstance(value, dict):
-        items = list(value.values())[-MOST:]
-    elif isinstance(value, types.FunctionType):
-        kept = way.path.endswith("[…]")  # the container that keeps the function also keeps its variables
-        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            by, owner = (way.name, way.owner) if kept else (name, value.__code__)
-            if cell != types.CellType():  # the cell has a value
-                yield Way(cell.cell_contents, f"{way.path}.{name}", by, owner, way.left - 1)
-        return
-    else:
-        opaque = (type, types.ModuleType, torch.nn.Module, torch.optim.Optimizer)
-        plain = not isinstance(value, opaque) and getattr(kind, "__getattribute__", None) is PLAIN
-        fields = getattr(value, "__dict__", None) if plain else None
-        for name, item in list(fields.items()) if isinstance(fields, dict) else []:
-            yield Way(item, f"{way.path}.{name}", name, kind, way.left - 1)
-        return
-    for item in items:
-        yield Way(item, way.path + "[…]", way.name, way.owner, way.left - 1)
-
-
-def adding_line(code: CodeType, name: str) -> int:
-    """Return the line of a function that adds to a variable or attribute of this name, 0 if there is none."""
-    lines = dict(dis.findlinestarts(code))
-    line, loaded, loaded_at = 0, False, -1
-    for step in dis.get_instructions(code):
-        line = lines.get(step.offset) or line
-        if step.opname.startswith(LOADING):
-            loaded = name in (step.argval if isinstance(step.argval, tuple) else (step.argval,))
-            loaded_at = line if loaded else loaded_at
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            if loaded and step.argval in ADDING:
-                return line
-            loaded = step.argval == name
-            loaded_at = line if loaded else loaded_at
-        elif step.opname == "STORE_SUBSCR" and line == loaded_at:
-            return line
-    return 0

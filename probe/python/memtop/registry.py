@@ -26,6 +26,7 @@ WEAK_REFERENCES_SINCE = (2, 5)  # the oldest version tried in which weak referen
 
 # A storage keeps its strongest category: one further left replaces one further right.
 STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)
+KEEPABLE = frozenset(("input", "activation", "inference", OTHER))  # what is not meant to stay
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
 
 
@@ -53,6 +54,7 @@ class Holding:
         "counted",
         "device",
         "dtype",
+        "keeper",
         "layer",
         "reference",
         "role",
@@ -70,6 +72,7 @@ class Holding:
         self.counted = OTHER  # the category under which the sink counts it
         self.layer = ""
         self.role = ""
+        self.keeper = ""  # what keeps it beyond its step, and the line that does, see names.py
         self.shape = ""
         self.dtype = ""
         self.stack = 0
@@ -114,10 +117,16 @@ class Registry:
 
     @touches
     def see(
-        self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None
+        self,
+        tensor: Any,
+        category: str,
+        layer: str = "",
+        role: str = "",
+        stack: int | None = None,
+        keeper: str = "",
     ) -> Holding | None:
         """Add a tensor's storage, or what is newly known about it; None if it is not on a watched device. If `stack` is
-        None, the stack of a new storage is captured."""
+        None, the stack of a new storage is captured. The last keeper counts."""
         storage, address = storage_of(tensor)
         if address == 0 or not self._sink.wanted(tensor.device):
             return None
@@ -128,8 +137,8 @@ class Registry:
                 self._forget(holding)
                 holding = None
             if holding is None:
-                return self._add(tensor, storage, address, category, layer, role, stack)
-            self._update(holding, tensor, category, layer, role)
+                return self._add(tensor, storage, address, category, layer, role, stack, keeper)
+            self._update(holding, tensor, category, layer, role, keeper)
             return holding
 
     @touches
@@ -152,10 +161,19 @@ class Registry:
 
     @touches
     def _add(
-        self, tensor: Any, storage: Any, address: int, category: str, layer: str, role: str, stack: int | None
+        self,
+        tensor: Any,
+        storage: Any,
+        address: int,
+        category: str,
+        layer: str,
+        role: str,
+        stack: int | None,
+        keeper: str,
     ) -> Holding:
         holding = Holding(address, storage.nbytes(), tensor.device)
         holding.category, holding.layer, holding.role = category, layer, role
+        holding.keeper = keeper if category in KEEPABLE else ""
         holding.shape, holding.dtype = shape_of(tensor), dtype_of(tensor)
         holding.stack = stack or 0
         if stack is None and self._sink.stacks:
@@ -167,7 +185,7 @@ class Registry:
         return holding
 
     @touches
-    def _update(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
+    def _update(self, holding: Holding, tensor: Any, category: str, layer: str, role: str, keeper: str) -> None:
         """Add what is newly known about a storage."""
         changed = False
         if STRENGTH[category] > STRENGTH[holding.category]:
@@ -177,6 +195,10 @@ class Registry:
             changed = True
         elif category == holding.category and (layer or role) and not holding.layer and not holding.role:
             holding.layer, holding.role, changed = layer, role, True
+        if holding.category not in KEEPABLE:
+            holding.keeper = ""
+        elif keeper not in ("", holding.keeper):
+            holding.keeper, changed = keeper, True
         if changed:
             self._sink.changed(holding)
 

@@ -138,6 +138,16 @@ class _Moved:
 
 
 @touches
+def tensor_of(packed: Any) -> Any:
+    """Return the tensor in what a saved tensor has, without unpacking it; None if only the program's hooks can say."""
+    if isinstance(packed, (_Saved, _Moved)):
+        return packed.tensor
+    if isinstance(packed, torch.Tensor):
+        return packed
+    return next((each for each in packed if isinstance(each, torch.Tensor)), None) if type(packed) is tuple else None
+
+
+@touches
 def is_movable(tensor: Any) -> bool:
     """Report whether copying a saved tensor to host memory would free it: it is on a device, and is no parameter."""
     base = tensor._base if tensor._is_view() else tensor

@@ -30,8 +30,18 @@ class Source(Sink, Protocol):
     def end(self) -> None:
         """Stop watching, and leave nothing behind in the program."""
 
+    def stepped(self) -> None:
+        """Note that a step has ended, whether it was measured or not."""
+
     def begin_step(self) -> None:
-        """Begin to measure the step's peak."""
+        """Begin to measure a step."""
+
+    def end_step(self) -> None:
+        """End the measurement of a step."""
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
@@ -53,12 +63,21 @@ class Notes:
 
     def of(self, holding: Holding) -> int:
         """Return the number of the note about a storage."""
-        key = (holding.category, holding.layer, holding.role, holding.shape, holding.dtype)
+        key = (holding.category, holding.layer, _role(holding), holding.shape, holding.dtype)
         number = self._numbers.get(key)
         if number is None:
             with self._journal.lock:
                 number = self._numbers[key] = self._journal.tables.note(*key)
         return number
+
+
+KEPT_BY = "kept by "  # begins the part of a role that says what keeps the memory, see docs/protocol.md
+
+
+def _role(holding: Holding) -> str:
+    if not holding.keeper:
+        return holding.role
+    return f"{holding.role}, {KEPT_BY}{holding.keeper}" if holding.role else KEPT_BY + holding.keeper
 
 
 def amounts(categories: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from typing import Any
 from . import cuda
 from .account import Account
 from .calls import Calls
+from .caution import Caution
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -30,6 +31,7 @@ from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
+from .history import History
 from .host import HostMemory
 from .imitated import rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
@@ -60,6 +62,8 @@ class Watch:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.guard = Guard()
+        self.history = History()
+        self.caution = Caution(self.history)
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
@@ -80,7 +84,7 @@ class Watch:
         self._noted = 0  # when a step without viewers was last noted
         self._account = Account()
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
-        self._whole_us = 0  # when the first whole step or call since then had been measured, 0 for not yet
+        self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
         self._called_at = self._began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
@@ -120,11 +124,8 @@ class Watch:
 
     @property
     def looking(self) -> bool:
-        """Whether no whole step or call has been measured yet since the viewer came. On a device, it also takes a
-        snapshot of the time after: it has the stacks, and the tags beside it say what the memory is for."""
-        if not self._wanted or not self._whole_us:
-            return True
-        return not self.memory.host and self.journal.pickled_us <= self._whole_us
+        """Whether no whole step or call has been measured yet since the viewer came."""
+        return not (self._wanted and self._whole)
 
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
@@ -155,7 +156,7 @@ class Watch:
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
-        self.memory = CudaMemory(self.journal)
+        self.memory = CudaMemory(self.journal, self.history)
         return True
 
     def _move_to_device(self) -> None:
@@ -174,7 +175,7 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self._looked_us = self._whole_us = 0
+            self._looked_us, self._whole = 0, False
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -224,6 +225,8 @@ class Watch:
         duration, self._began = now - self._began, now
         self.step += 1
         self._thread = threading.get_ident()
+        self.memory.stepped()
+        self.caution.stepped()
         if self._closing:
             self._leave()
             return
@@ -240,7 +243,7 @@ class Watch:
         loss = loss_of(self.look.layers.losses)
         if loss is not None and not rehearsed():  # a rehearsal computes no loss
             data["loss"] = loss
-        data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
+        data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
         whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
         self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
@@ -248,8 +251,7 @@ class Watch:
             self.look.news = False
             self.settings.renew()
         self._tell(data, used, changed)
-        if whole:
-            self._whole_us = self._whole_us or now_us()
+        self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
@@ -331,15 +333,18 @@ class Watch:
             self.registry.settle()
             self._looked_us = now_us()
             if not self.step:  # otherwise a whole step is to be seen
-                self._whole_us = self._looked_us
+                self._whole = True
             self._scanning.pay(time.perf_counter_ns() - now)
 
-    def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
+    def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
+            self.memory.end_step()
             data.update(self.memory.measures()[0])
+        if self.memory.why_no_peak:
+            used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
@@ -349,5 +354,7 @@ class Watch:
         self.registry.step = self.step + 1
         if look:
             self._looked_us = now_us()
+            start = time.perf_counter_ns()
             with self.registry.lock:
                 self.memory.begin_step()
+            self.sampling.pay(time.perf_counter_ns() - start)

@@ -146,6 +146,9 @@ func (j *Judge) AnyNoted() bool {
 	return false
 }
 
+// AllNoted reports whether every allocation within the trace has an exact category.
+func (j *Judge) AllNoted() bool { return j.AnyNoted() && !j.blank }
+
 // Of returns the category of an allocation and the rule that gives it. The note
 // may differ from the one that the allocation was made with.
 func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Rule) {

@@ -138,10 +138,7 @@ func (h *History) move(id trace.AllocationID, at int, sign int32) {
 		e := h.life.Events().At(int(id))
 		stack, note, size = e.Stack, e.Note, e.Size
 	}
-	place := h.known.stacks[stack]
-	if place == 0 || free {
-		place = h.known.notes[h.life.NoteAt(id, at, note)]
-	}
+	place := h.known.place(stack, h.life.NoteAt(id, at, note), free)
 	h.change(place, sign, int64(sign)*size)
 }
 

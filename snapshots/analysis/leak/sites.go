@@ -1,13 +1,16 @@
 package leak
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"strings"
 
-// site is the properties that the allocations of one site share: the stack that
-// made them or, if none is known, their tag.
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// site is the properties that the allocations of one site share: what keeps them,
+// the stack that made them or, if neither is known, their tag.
 type site struct {
-	stack       trace.StackID
-	layer, role trace.StringID
-	note        trace.NoteID // the first that says so
+	stack trace.StackID
+	note  trace.NoteID // the first of that keeper or tag
 }
 
 // id returns the site's public number, which does not depend on when it was
@@ -25,14 +28,29 @@ type tag struct{ layer, role trace.StringID }
 // Sites lists the creation sites of a trace. The first is of memory of which
 // nothing is known.
 type Sites struct {
-	list   []site
-	tags   map[tag]int32 // place in list
-	stacks []int32       // place by stack, 0 for none
-	notes  []int32       // place by note
+	list    []site
+	tags    map[tag]int32    // place in list
+	keepers map[string]int32 // place in list
+	stacks  []int32          // place by stack, 0 for none
+	notes   []int32          // place by note
+	kept    []bool           // by note: its place is that of a keeper
 }
 
 // NewSites returns a list of the one site of which nothing is known.
-func NewSites() *Sites { return &Sites{list: make([]site, 1), tags: make(map[tag]int32)} }
+func NewSites() *Sites {
+	return &Sites{list: make([]site, 1), tags: make(map[tag]int32), keepers: make(map[string]int32)}
+}
+
+// Keeper returns what keeps memory of that role, with the line that adds to it, ""
+// if the role does not say it. docs/protocol.md has the form of roles.
+func Keeper(role string) string {
+	const by = "kept by "
+	if strings.HasPrefix(role, by) {
+		return role[len(by):]
+	}
+	_, keeper, _ := strings.Cut(role, ", "+by)
+	return keeper
+}
 
 // Read adds the sites of the tables' new stacks and notes.
 func (s *Sites) Read(t *trace.Tables) {
@@ -46,22 +64,36 @@ func (s *Sites) Read(t *trace.Tables) {
 	}
 	for id := len(s.notes); id < len(t.Notes); id++ {
 		n := &t.Notes[id]
-		key, at := tag{n.Layer, n.Role}, int32(0)
-		if n.Layer > trace.EmptyString || n.Role > trace.EmptyString {
-			var ok bool
-			if at, ok = s.tags[key]; !ok {
-				at = int32(len(s.list))
-				s.tags[key] = at
-				s.list = append(s.list, site{layer: n.Layer, role: n.Role, note: trace.NoteID(id)})
-			}
+		at, keeper := int32(0), Keeper(t.String(n.Role))
+		switch {
+		case keeper != "":
+			at = placed(s, s.keepers, keeper, trace.NoteID(id))
+		case n.Layer > trace.EmptyString || n.Role > trace.EmptyString:
+			at = placed(s, s.tags, tag{n.Layer, n.Role}, trace.NoteID(id))
 		}
-		s.notes = append(s.notes, at)
+		s.notes, s.kept = append(s.notes, at), append(s.kept, keeper != "")
 	}
 }
 
-// place returns the place in the list of the site of a stack and a note. The
-// stack of a free does not count, because it does not say where memory was made.
+// placed returns the place of the site with a key, which may be new.
+func placed[Key comparable](s *Sites, places map[Key]int32, key Key, note trace.NoteID) int32 {
+	at, ok := places[key]
+	if !ok {
+		at = int32(len(s.list))
+		places[key] = at
+		s.list = append(s.list, site{note: note})
+	}
+	return at
+}
+
+// place returns the place in the list of the site of a stack and a note. What
+// keeps memory counts more than what made it: several lines may make what one list
+// keeps, and memory from before the recording has no stack. The stack of a free
+// does not count, because it does not say where memory was made.
 func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) int32 {
+	if s.kept[note] {
+		return s.notes[note]
+	}
 	if at := s.stacks[stack]; at > 0 && !freeStack {
 		return at
 	}

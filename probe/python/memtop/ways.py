@@ -1,0 +1,164 @@
+"""The ways from a program's variables to its tensors, and the lines of code that keep them.
+
+A way's path has "[…]" for any place in a container, so that everything that one list keeps has one path.
+Nothing here calls the program's code.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple
+
+import torch
+
+from .stacks import variables_of
+
+DEEPEST = 4  # steps from a variable to a tensor
+MOST = 20_000  # the most values of one container
+ITEM = "[…]"
+PLAIN: Any = object.__getattribute__  # classes with this attribute run no code of their own when an attribute is read
+LOADING = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+STORING = ("STORE_FAST", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault", "appendleft"))
+OPAQUE = (type, types.ModuleType, torch.optim.Optimizer)
+SHOWN = frozenset(("_parameters", "_buffers", "_modules"))  # what other parts of the agent show of a module
+
+
+class Way(NamedTuple):
+    """A value, and the path that led to it."""
+
+    value: Any
+    path: str
+    name: str  # of the last variable or attribute on the path
+    owner: Any  # the function or class that has this variable or attribute
+    left: int  # how many steps it may still go
+
+    @property
+    def keeper(self) -> str:
+        """The path to the container that keeps the value, "" if none does."""
+        return self.path[: self.path.rfind(ITEM) + len(ITEM)] if ITEM in self.path else ""
+
+
+def inside(way: Way) -> Iterator[Way]:
+    """Yield the ways to the values that a value holds."""
+    value, kind = way.value, type(way.value)
+    if kind in (list, tuple, set, deque, frozenset):
+        yield from _items(way, list(value)[-MOST:])
+    elif isinstance(value, dict):
+        yield from _items(way, list(dict.values(value))[-MOST:])
+    elif isinstance(value, types.FunctionType):
+        yield from _closed_over(way, value)
+    elif isinstance(value, BaseException):
+        yield from _raised(way, value)
+    elif not isinstance(value, OPAQUE) and getattr(kind, "__getattribute__", None) is PLAIN:
+        fields = getattr(value, "__dict__", None)
+        passed = SHOWN if isinstance(value, torch.nn.Module) else ()
+        for name, item in list(fields.items()) if isinstance(fields, dict) else []:
+            if name not in passed:
+                yield Way(item, f"{way.path}.{name}", name, kind, way.left - 1)
+
+
+def _items(way: Way, items: list[Any]) -> Iterator[Way]:
+    for item in items:
+        yield Way(item, way.path + ITEM, way.name, way.owner, way.left - 1)
+
+
+def _closed_over(way: Way, function: types.FunctionType) -> Iterator[Way]:
+    kept = way.path.endswith(ITEM)  # the container that keeps the function also keeps its variables
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        by, owner = (way.name, way.owner) if kept else (name, function.__code__)
+        if cell != types.CellType():  # the cell has a value
+            yield Way(cell.cell_contents, f"{way.path}.{name}", by, owner, way.left - 1)
+
+
+def _raised(way: Way, error: BaseException) -> Iterator[Way]:
+    """Yield the variables of the frames that an exception's traceback keeps."""
+    for name, value in traced(error.__traceback__):
+        yield Way(value, f"{way.path} traceback {name}", way.name, way.owner, way.left - 1)
+    for cause in (error.__cause__, error.__context__):
+        if cause is not None:
+            yield Way(cause, way.path, way.name, way.owner, way.left - 1)
+
+
+def traced(trace: TracebackType | None) -> Iterator[tuple[str, Any]]:
+    """Yield the variables of a traceback's frames that have ended: name and value."""
+    while trace is not None:
+        frame: FrameType = trace.tb_frame
+        if not _runs(frame):
+            for name, value in variables_of(frame).items():
+                yield f"{frame.f_code.co_name}.{name}", value
+        trace = trace.tb_next
+
+
+def _runs(frame: FrameType) -> bool:
+    """Report whether a frame still runs in this thread: its variables are shown with those of the running frames."""
+    running: FrameType | None = sys._getframe()
+    while running is not None:
+        if running is frame:
+            return True
+        running = running.f_back
+    return False
+
+
+def codes_of(owner: Any) -> list[CodeType]:
+    """Return the code that may add to a name's value: a function, or the functions of a class or a module, each with
+    the functions in it."""
+    if isinstance(owner, CodeType):
+        return _with_inner(owner)
+    names = list((owner if isinstance(owner, dict) else vars(owner)).values())
+    codes = [code for f in names if isinstance(f, types.FunctionType) for code in _with_inner(f.__code__)]
+    if isinstance(owner, dict):
+        own = [kind for kind in names if isinstance(kind, type) and kind.__module__ == owner.get("__name__")]
+        codes += [code for kind in own for code in codes_of(kind)]
+    return codes
+
+
+def _with_inner(code: CodeType) -> list[CodeType]:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return [code, *(deeper for each in inner for deeper in _with_inner(each))]
+
+
+def adding_line(code: CodeType, name: str) -> int:
+    """Return the line of a function that adds to a variable or attribute of this name, 0 if there is none."""
+    lines = dict(dis.findlinestarts(code))
+    line, loaded, loaded_at = 0, False, -1
+    for step in dis.get_instructions(code):
+        line = lines.get(step.offset) or line
+        if step.opname.startswith(LOADING):
+            loaded = name in _names(step)
+            loaded_at = line if loaded else loaded_at
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            if loaded and step.argval in ADDING:
+                return line
+            loaded = step.argval == name
+            loaded_at = line if loaded else loaded_at
+        elif step.opname == "STORE_SUBSCR" and line == loaded_at:
+            return line
+    return 0
+
+
+def setting_line(code: CodeType, name: str) -> int:
+    """Return the line of a function that gives a variable or attribute of this name a value made from its last one,
+    such as `total += loss`; without such a line the last one that gives it a value; 0 if there is none."""
+    lines = dict(dis.findlinestarts(code))
+    line, loaded_at, last = 0, -1, 0
+    for step in dis.get_instructions(code):
+        line = lines.get(step.offset) or line
+        if name not in _names(step):
+            continue
+        if step.opname.startswith(STORING):
+            if line == loaded_at:
+                return line
+            last = line
+        else:
+            loaded_at = line
+    return last
+
+
+def _names(step: dis.Instruction) -> tuple[Any, ...]:
+    return step.argval if isinstance(step.argval, tuple) else (step.argval,)
