@@ -18,6 +18,7 @@ from .journal import Journal, Tags
 from .peaks import Peak, Peaks
 from .program import Json, Memory
 from .registry import Holding, Registry
+from .shortage import write_notes
 from .snapshots import Snapshots, pickled, snapshot
 from .source import Notes, amounts
 
@@ -96,6 +97,7 @@ class CudaMemory:
         self._snapshots.end()
         self._history.off(LOOK)
         self._history.off(REST)
+        self._registry = None
 
     def stepped(self) -> None:
         """Note that a step has ended."""
@@ -144,8 +146,13 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch."""
-        return pickled(snapshot())
+        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
+        registry = self._registry
+        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
+        contents = snapshot()
+        if holdings:
+            write_notes(contents, holdings)
+        return pickled(contents)
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated = amount(stats, "allocated_bytes")

@@ -212,12 +212,6 @@ class Journal:
         return [entry.data for entry in entries if isinstance(entry, Message) and entry.type == type]
 
     @property
-    def pickled_us(self) -> int:
-        """When the latest snapshot was taken, in microseconds since 1970; 0 if there is none."""
-        with self.lock:
-            return self._pickled.time_us if self._pickled is not None else 0
-
-    @property
     def alive_bytes(self) -> int:
         """The bytes of all live memory."""
         with self.lock:

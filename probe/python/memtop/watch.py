@@ -89,7 +89,7 @@ class Watch:
         self._noted = 0  # when a step without viewers was last noted
         self._account = Account()
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
-        self._whole_us = 0  # when the first whole step or call since then had been measured, 0 for not yet
+        self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self._began  # when it was last measured in a call
@@ -130,11 +130,8 @@ class Watch:
 
     @property
     def looking(self) -> bool:
-        """Whether no whole step or call has been measured yet since the viewer came. On a device, it also takes a
-        snapshot of the time after: it has the stacks, and the tags beside it say what the memory is for."""
-        if not self._wanted or not self._whole_us:
-            return True
-        return not self.memory.host and self.journal.pickled_us <= self._whole_us
+        """Whether no whole step or call has been measured yet since the viewer came."""
+        return not (self._wanted and self._whole)
 
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
@@ -184,7 +181,7 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self._looked_us = self._whole_us = 0
+            self._looked_us, self._whole = 0, False
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -266,8 +263,7 @@ class Watch:
             self.look.news = False
             self.settings.renew()
         self._tell(data, used, changed)
-        if whole:
-            self._whole_us = self._whole_us or now_us()
+        self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
@@ -350,7 +346,7 @@ class Watch:
             self.registry.settle()
             self._looked_us = now_us()
             if not self.step:  # otherwise a whole step is to be seen
-                self._whole_us = self._looked_us
+                self._whole = True
             self._scanning.pay(time.perf_counter_ns() - now)
         if self._wanted and not self.look.gathering.optimizers:
             self._serving.follow(model)
