@@ -16,7 +16,7 @@ from conftest import eventually
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.cuda import CudaMemory, used
+from memtop.cuda import CudaMemory
 from memtop.history import MOST_ENTRIES
 from memtop.journal import STEP, Journal, Pickled, Tags
 from memtop.registry import Registry, by_callback

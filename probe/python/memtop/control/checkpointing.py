@@ -65,9 +65,10 @@ class Checkpointing:
                 raise Refused("the model can checkpoint only all of its blocks, or none")
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Predict how a value would change what the surveyed step needed."""
+        """Predict how a value would change what the surveyed step needed. After another setting has changed, a new
+        survey must come first."""
         record = self._survey.record
-        if record is None:
+        if record is None or self._survey.outdated:
             return unknown
         before, after = self._chosen(self.value), self._chosen(value)
         now, then = ((_calls(seen), _calls(_uncached(seen))) for seen in (before, after))

@@ -72,12 +72,14 @@ class Precision:
                 mixed.put()
                 self._standing.append(mixed)
         self.value = value
+        self._survey.mixes = value == BF16
+        self._survey.outdate()
 
     def restore(self) -> None:
         """Put everything back as the program made it."""
         while self._standing:
             self._standing.pop().remove()
-        self.value = OFF
+        self.value, self._survey.mixes = OFF, False
 
 
 class Mixed(Standing):
