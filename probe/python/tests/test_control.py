@@ -246,6 +246,30 @@ def test_a_prediction_is_about_the_settings_in_force(job: Any) -> None:
     assert j.refused == []
 
 
+def test_a_setting_that_no_step_runs_with_is_given_up_and_never_reported(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    made = image(j.model)
+    forward, blocks = j.forward, j.model.blocks
+    j.model.blocks = torch.nn.ModuleList(copy.deepcopy(list(blocks)))  # the program goes on with others
+    j.change("checkpoint", "all")
+    j.train(4)
+    assert all({"key": "checkpoint", "value": "off"} in step["settings"] for step in j.steps())
+    assert [text for text in j.refused if "3 steps ran without it" in text]
+    j.model.blocks = blocks
+    assert image(j.model) == made and j.settings.values()[1] == ("checkpoint", "off") and forward
+
+
+def test_the_loss_of_a_step_that_accumulates_gradients_is_not_shown(job: Any) -> None:
+    model, once = jobs.gpt()
+    j = job(lambda: (model, lambda: (once() + once()) / 2))
+    j.train(4)
+    assert not any("loss" in step for step in j.steps())
+    j.forward = once
+    j.train(3)
+    assert j.steps()[-1]["loss"] == j.losses[-1]
+
+
 def blocks(*kinds: str) -> Any:
     def make() -> Any:
         class Model(torch.nn.Module):  # type: ignore[misc]
