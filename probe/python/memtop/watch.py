@@ -35,7 +35,7 @@ from .gauges import host_gauge
 from .guard import Guard
 from .history import History
 from .host import HostMemory
-from .imitated import rehearsed
+from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
 from .look import Look
@@ -78,8 +78,8 @@ class Watch:
         self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
-        looking = Looking((self.sampling, self.look.keeping))
-        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), looking, Actions()))
+        transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
+        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()))
         self.step = 0  # number of ended steps
         self._wanted = False
         self._thread = 0  # the training thread
@@ -238,7 +238,7 @@ class Watch:
         if self._closing:
             self._leave()
             return
-        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        used, changed = self.settings.end(), self.settings.apply(self.step + 1)
         if changed:
             self.sampling.begin(MEASURED)  # so that the effect is known soon
         if not self._wanted and not self.look.on:
@@ -248,8 +248,8 @@ class Watch:
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
-        loss = loss_of(self.look.layers.losses)
-        if loss is not None and not rehearsed():  # a rehearsal computes no loss
+        loss = None if self._computes_nothing() else loss_of(self.look.layers)
+        if loss is not None:
             data["loss"] = loss
         self.look.kept_ns = 0
         data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
@@ -268,6 +268,10 @@ class Watch:
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
+
+    def _computes_nothing(self) -> bool:
+        """Report whether the device is imitated, so that the program has no true loss."""
+        return rehearsed() or (imitated() and not self.memory.host)
 
     def _pay(self, spent: int) -> None:
         paid = spent if self.look.keeping.empty else spent - self.look.kept_ns
