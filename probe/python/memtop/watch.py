@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import cuda
-from .account import Account
 from .calls import Calls
 from .caution import Caution
 from .compiled import has_compiled
@@ -50,8 +49,8 @@ from .stacks import Stacks
 from .steppers import Steppers
 from .stepping import ignore, listen
 from .threads import called_by_pytorch, touches
+from .unwatched import Unwatched
 
-PASSING_NS = 100_000_000  # at least, from one noted step to the next while no viewer watches
 GAUGE_NS = 1_000_000_000
 PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
 SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
@@ -86,8 +85,7 @@ class Watch:
         self._closing = False
         self._began = time.perf_counter_ns()
         self._gauged = 0  # when the system's gauges were last read
-        self._noted = 0  # when a step without viewers was last noted
-        self._account = Account()
+        self.unwatched = Unwatched(journal, self.registry, self.look)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
@@ -301,13 +299,14 @@ class Watch:
             self.journal.message(GAUGES, [gauge], key=0)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
-        """Note a step while no viewer watches, at most ten a second."""
-        if now - self._noted >= PASSING_NS:
-            if self.memory.host:
-                self._account.stepped(optimizer, now - self._noted)
-            self._noted = now
-            self.journal.message(STEP, {"step": self.step, "time_us": now_us(), "duration_ns": duration, "device": 0})
-            self.journal.forget()
+        """Note a step while no viewer watches, unless one comes or goes at this moment."""
+        if self.unwatched.due(now) and self._lock.acquire(blocking=False):
+            try:
+                if not self._wanted:
+                    self._choose_memory()
+                    self.unwatched.note(optimizer, self.step, now, duration, self.memory)
+            finally:
+                self._lock.release()
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look
@@ -318,7 +317,7 @@ class Watch:
         if not source.host:
             return source.devices()
         if not self._looked_us:
-            return [self._account.memory]
+            return [self.unwatched.account.memory]
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 
     def _await_call(self, last: int) -> None:
@@ -343,7 +342,7 @@ class Watch:
         self.models.add(model)
         self._move_to_device()
         if not self._wanted:
-            self._account.called(self.models)
+            self.unwatched.account.called(self.models)
         elif self._scanning.next(duration):
             self.look.gathering.scan()
             self.look.names.show(sys._getframe(1))
