@@ -27,6 +27,7 @@ type Info struct {
 	ViewersNS    int64        `json:"viewers_ns"` // spent on viewers, on other goroutines than the program's
 	Dropped      int64        `json:"dropped_events"`
 	DroppedSteps int64        `json:"dropped_steps"`
+	Looking      bool         `json:"looking,omitempty"` // it measures only while it is watched, and has measured no whole step yet
 
 	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a single program
 	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first

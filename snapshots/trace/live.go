@@ -21,6 +21,10 @@ type Live struct {
 	Changes     []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges      []Gauge  // by time, ascending
 	Gaps        []Gap    // by event, ascending
+	// Looking says that the program measures its memory only while it is watched,
+	// and has measured no whole step yet: what memory is for, the layers and the
+	// peaks are not known.
+	Looking bool
 	// Dropped counts the events that the program could not report, DroppedSteps
 	// the steps.
 	Dropped, DroppedSteps int64

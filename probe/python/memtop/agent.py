@@ -95,6 +95,10 @@ class Agent:
         """Report whether the agent has measured the memory since the first viewer came."""
         return self.watch.looked
 
+    def looking(self) -> bool:
+        """Report whether no whole step or call has been measured yet since the first viewer came."""
+        return self.watch.looking
+
     def options(self) -> Sequence[Json]:
         """Return the settings that a viewer may change."""
         return self.watch.settings.options()

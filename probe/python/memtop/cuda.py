@@ -15,8 +15,10 @@ import torch
 
 from .history import History
 from .journal import Journal, Pickled, Tags, now_us
+from .peaks import Peak, Peaks
 from .program import Json, Memory
 from .registry import Holding, Registry
+from .shortage import write_notes
 from .shortening import pickled
 from .snapshots import Snapshots, snapshot
 from .source import Notes, amounts
@@ -25,7 +27,6 @@ _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC
 
 LOOK, REST = "a look", "a program at rest"  # what needs the history
 PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
-UNIT = 512  # bytes; the allocator rounds requests to a multiple
 NATIVE = "native"  # PyTorch's name for its own allocator
 COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
@@ -61,8 +62,8 @@ class CudaMemory:
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
-        self._begun: Mapping[int, Mapping[str, Any]] = {}  # by device, the allocator's counters when the step began
-        self._peaks: dict[int, int] = {}  # by device, the most bytes that the measured step had
+        self._peaks = Peaks()
+        self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
         self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
@@ -101,6 +102,7 @@ class CudaMemory:
         self._snapshots.end()
         self._history.off(LOOK)
         self._history.off(REST)
+        self._registry = None
 
     def stepped(self) -> None:
         """Note that a step has ended."""
@@ -110,18 +112,18 @@ class CudaMemory:
     def begin_step(self) -> None:
         """Record the allocator's history of the step that begins."""
         self._history.on(LOOK, fresh=True)
-        self._begun, self._peaks = used(), {}
+        self._peaks.begin(used(), snapshot())
 
     def end_step(self) -> None:
         """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
         contents = self._snapshots.take()
         self._history.off(LOOK)
-        traces = contents["device_traces"] if contents is not None else []
-        for device, stats in used().items():
-            if device < len(traces):
-                peak = peak_of(traces[device], self._begun.get(device, {}), stats)
-                if peak is not None:
-                    self._peaks[device] = peak
+        self._found = {} if contents is None else self._peaks.end(used(), contents)
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last measured step is not known, "" if it is."""
+        return self._peaks.why
 
     def _rest(self) -> bool:
         """Report whether a snapshot is due though no look ends: the program has made no step for a while. Its history
@@ -166,8 +168,7 @@ class CudaMemory:
         return most
 
     def measures(self) -> Sequence[Json]:
-        """Return the memory fields of a step's message, in bytes. The peak comes from the history of the step: the
-        agent must not reset PyTorch's counter. If the step made the highest peak so far, that counter has it."""
+        """Return the memory fields of a step's message, in bytes. A peak that is not known is not among them."""
         return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
 
     def devices(self) -> Sequence[Memory]:
@@ -184,24 +185,28 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch."""
-        return pickled(snapshot())
+        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
+        registry = self._registry
+        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
+        contents = snapshot()
+        if holdings:
+            write_notes(contents, holdings)
+        return pickled(contents)
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
-        allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+        allocated = amount(stats, "allocated_bytes")
         categories = dict(self._categories.get(device, {}))
         unknown = allocated - sum(categories.values())
         if unknown > 0:
             categories["other"] = categories.get("other", 0) + unknown
         measure: Json = {
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
+            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
             "categories": amounts(categories),
         }  # fmt: skip
-        highest = peak > amount(self._begun.get(device, {}), "allocated_bytes", "peak")
-        of_step = peak if highest else self._peaks.get(device)
-        if of_step is not None:
-            measure["peak_allocated_bytes"] = max(of_step, allocated)
-            measure["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak" if highest else "current")
+        if peak := self._found.get(device):
+            measure["peak_allocated_bytes"], measure["peak_reserved_bytes"] = peak
         return measure
 
     def _add(self, holding: Holding, category: str, size: int) -> None:
@@ -222,26 +227,6 @@ class CudaMemory:
     def _activity(self) -> object:
         counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
         return self._changes, counts
-
-
-def peak_of(trace: Sequence[Mapping[str, Any]], before: Mapping[str, Any], after: Mapping[str, Any]) -> int | None:
-    """Return the most bytes that were allocated between two readings of a device's counters, None if the history does
-    not reach back to the first. Requests are rounded as the allocator rounds them; the rest of a block that is too
-    small to be split off is not counted, at most 1 MiB of each block above 1 MiB."""
-    made = amount(after, "allocation", "allocated") - amount(before, "allocation", "allocated")
-    ended = amount(after, "allocation", "freed") - amount(before, "allocation", "freed")
-    now = peak = amount(after, "allocated_bytes")
-    for event in reversed(trace):
-        if made <= 0 and ended <= 0:
-            break
-        if event["action"] == "alloc":
-            made -= 1
-            now -= -(-event["size"] // UNIT) * UNIT
-        elif event["action"] == "free_completed":
-            ended -= 1
-            now += -(-event["size"] // UNIT) * UNIT
-            peak = max(peak, now)
-    return peak if made <= 0 and ended <= 0 else None
 
 
 def used() -> dict[int, Mapping[str, Any]]:

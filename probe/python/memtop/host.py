@@ -16,6 +16,7 @@ class HostMemory:
     """Writes the storages' events into the journal, and adds up their sizes. The registry's lock guards it."""
 
     host = True
+    why_no_peak = ""
     stacks = True  # only the agent knows the line that made a storage
 
     def __init__(self, journal: Journal) -> None:

@@ -83,6 +83,7 @@ class Session:
         self.uncached = hello["settings"].get("allocator") == "none"  # the program has no caching allocator
         self._sent = 0.0
         self._outdated = False  # the hello message is no longer true
+        self._looking = True  # until a batch has all that the first whole look found
         self._options: Sequence[Json] | None = None
         self._known: dict[int, Json] = {}  # changes by id, as the viewer has them
         self._version = -1  # of the changes that the viewer has
@@ -126,6 +127,7 @@ class Session:
         until = time.monotonic() + _FIRST_LOOK
         while not (self._program.looked() or self._meter.ending) and time.monotonic() < until:
             yield time.monotonic() + INTERVAL_MIN
+        self._looking = self._program.looking()
 
     def _next_look(self) -> float:
         """Return when to look for news: at multiples of the interval, so that all viewers are served together."""
@@ -226,8 +228,10 @@ class Session:
                 "dropped": meter.dropped_events,
                 "dropped_steps": meter.dropped_steps,
                 "probe_ns": info.probe_ns,
+                **({"looking": True} if self._looking else {}),
             },
         )
+        self._looking = self._program.looking()  # for the next batch, which has everything until now
 
     def _compare(self, info: Info) -> None:
         self._outdated = any(getattr(info, name) != self._hello[name] for name in ("settings", "notices"))

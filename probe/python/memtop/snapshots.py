@@ -72,8 +72,8 @@ class Snapshots:
 
     def _take(self) -> Json:
         self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
-        contents = snapshot()
-        self._journal.add(Pickled(now_us(), pickled(contents)))
+        contents, taken = snapshot(), now_us()
+        self._journal.add(Pickled(taken, pickled(contents)))
         for entry in tags:
             self._journal.add(entry)
         return contents

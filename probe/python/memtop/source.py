@@ -39,6 +39,10 @@ class Source(Sink, Protocol):
     def end_step(self) -> None:
         """End the measurement of a step."""
 
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
+
     def look(self, registry: Registry) -> None:
         """Write into the journal what the registry does not, after a scan while no viewer watches."""
 

@@ -127,9 +127,9 @@ class Device:
         elif action == "free_requested":
             self.blocks[address]["state"] = PENDING
             self._grow("allocated_bytes", -self.blocks[address]["size"])
+            self.counts["freed"] += 1
         elif action == "free_completed":
             del self.blocks[address]
-            self.counts["freed"] += 1
         elif action == "segment_alloc":
             self.segments[address] = self.real[self.at]
             self._grow("reserved_bytes", event["size"])
@@ -215,6 +215,11 @@ class Allocator:
         replace(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=self.total))
         for name, value in self.replaced().items():
             replace(torch._C, name, value)
+
+    def reset(self) -> None:
+        """Reset the peaks, as only the program may."""
+        for device in self.devices:
+            device.peaks = dict(device.running)
 
     def stats(self, device: int) -> dict[str, Any]:
         """Return a device's counters as `_cuda_memoryStats` does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from conftest import eventually
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.cuda import CudaMemory, used
+from memtop.cuda import CudaMemory
 from memtop.history import MOST_ENTRIES, History
 from memtop.journal import STEP, Journal, Pickled, Tags
 from memtop.registry import Registry, by_callback
@@ -175,44 +175,64 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
 
 
 @needs_recorded
-def test_a_measured_step_says_what_its_memory_is_for_and_its_own_peak(allocator: Allocator, watched: Watched) -> None:
+def test_a_step_says_what_its_memory_is_for(allocator: Allocator, watched: Watched) -> None:
     tensor = Tensor(4096, 1000)
     watched.registry.see(tensor, "parameter", stack=0)
     watched.memory.begin_step()
     allocator.advance(3000)
     watched.memory.end_step()
     [step] = watched.memory.measures()
-    highest = used()[0]["allocated_bytes"]["all"]["peak"]
-    assert step["peak_allocated_bytes"] == highest
     assert {c["name"]: c["bytes"] for c in step["categories"]}["parameter"] == 1000
     assert sum(c["bytes"] for c in step["categories"]) == step["allocated_bytes"]
-    watched.memory.begin_step()
-    most = now = used()[0]["allocated_bytes"]["all"]["current"]
-    while now < highest and allocator.advance(1):
-        now = used()[0]["allocated_bytes"]["all"]["current"]
-        most = max(most, now)
-        if len(allocator.devices[0].recorded) == 500:
-            break
-    watched.memory.end_step()
-    [step] = watched.memory.measures()
-    assert most < highest
-    assert most - (1 << 20) * 100 < step["peak_allocated_bytes"] <= most
+
+
+def without_news(allocator: Allocator) -> Callable[[int], dict[str, Any]]:
+    """Return a function that gives the counters of a program whose highest peak was long ago."""
+    peaks = {name: {"peak": 1 << 60} for name in ("allocated_bytes", "reserved_bytes")}
+
+    def stats(device: int) -> dict[str, Any]:
+        return {n: {"all": {**v["all"], **peaks[n]}} if n in peaks else v for n, v in allocator.stats(device).items()}
+
+    return stats
 
 
 @needs_recorded
-def test_the_peak_of_a_step_is_not_told_where_the_history_does_not_reach_back_to_its_begin(
-    allocator: Allocator, watched: Watched
+@pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
+def test_the_peak_of_every_step_is_the_allocators_own_to_the_byte_though_no_counter_is_reset(
+    allocator: Allocator, watched: Watched, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    allocator.advance(3000)
-    allocator.devices[0].peaks["allocated_bytes"] = 1 << 50  # an earlier step made it
-    watched.memory.stepped()
+    truth, measured = [], []
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
+    happened = 1
+    while happened:
+        allocator.reset()
+        watched.memory.begin_step()
+        happened = allocator.advance(12_000)
+        own = allocator.stats(0)
+        truth.append([own[name]["all"]["peak"] for name in ("allocated_bytes", "reserved_bytes")])
+        watched.memory.end_step()
+        step = next(m for m in watched.memory.measures() if m["device"] == 0)
+        measured.append([step["peak_allocated_bytes"], step["peak_reserved_bytes"]])
+    assert measured == truth
+    assert watched.memory.why_no_peak == ""
+
+
+@needs_recorded
+def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
+    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allocator.advance(1000)
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
     watched.memory.begin_step()
-    allocator.advance(100)
-    watched.history.off("a look")  # as if the program had switched it off
-    allocator.advance(10)
+    allocator.most = 100
+    assert allocator.advance(500) == 500
     watched.memory.end_step()
     [step] = watched.memory.measures()
     assert "peak_allocated_bytes" not in step
+    assert "does not reach back" in watched.memory.why_no_peak
+    watched.memory.begin_step()
+    watched.memory.end_step()
+    assert watched.memory.why_no_peak == "", "each step begins anew"
 
 
 @needs_recorded
