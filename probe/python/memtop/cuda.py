@@ -108,10 +108,18 @@ class CudaMemory:
         self._stepped = time.monotonic()
         self._history.off(REST)
 
-    def begin_step(self) -> None:
+    def begin_step(self, follow: bool = False) -> None:
         """Record the allocator's history of the step that begins."""
         self._history.on(LOOK, fresh=True)
-        self._peaks.begin(used(), snapshot())
+        self._peaks.begin(used(), snapshot(), follow)
+
+    def requests(self) -> int:
+        """Return how many blocks the program has asked for and given back in this step."""
+        return self._peaks.requests(used())
+
+    def changes(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return the bytes in use when the step began, and each block that it took or gave back."""
+        return self._peaks.changes()
 
     def end_step(self) -> None:
         """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""

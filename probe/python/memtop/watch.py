@@ -97,6 +97,7 @@ class Watch:
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
+        self.course.requests = lambda: self.memory.requests()
         self._taking = threading.Lock()  # one thread handles a step or a call; the others do not wait for it
         listen(self._after_step)
 
@@ -286,6 +287,9 @@ class Watch:
         """Send a message about the ended step, and the changes made at its end."""
         if not self.memory.host:
             used.append(("layer_times", "processor"))  # measured without waiting for the device
+        if mixed := self.look.survey.mixed:  # "off" would be true only of the agent's own
+            used[:] = [(key, value) for key, value in used if key != Precision.key]
+            used.append(("autocast", f"{mixed}, by the program"))
         if self.look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
@@ -439,6 +443,7 @@ class Watch:
             self.registry.settle()
             self.memory.end_step()
             data.update(self.memory.measures()[0])
+        self.look.survey.complete(*self.memory.changes())
         if self.memory.why_no_peak:
             used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
@@ -463,5 +468,5 @@ class Watch:
             self._looked_us = now_us()
             start = time.perf_counter_ns()
             with self.registry.lock:
-                self.memory.begin_step()
+                self.memory.begin_step(self.course.recording)
             self.sampling.pay(time.perf_counter_ns() - start)
