@@ -32,6 +32,13 @@ type Info struct {
 	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a single program
 	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first
 	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // the program's own gauges, if it has any
+	Box      *BoxInfo      `json:"black_box,omitempty"` // nil if the program wants none
+}
+
+// BoxInfo says where a program has its black box, or why it has none.
+type BoxInfo struct {
+	Path    string `json:"path"` // as the program sees it
+	Problem string `json:"problem"`
 }
 
 // DeviceInfo is the memory of one device, at the time of Known, or now.

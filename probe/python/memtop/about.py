@@ -73,6 +73,8 @@ class About:
         }  # fmt: skip
         if holder := self._lease.held():
             described["changing"] = holder
+        if info.black_box or info.boxless:
+            described["black_box"] = {"path": info.black_box, "problem": info.boxless}
         if info.gauges:
             described["gauges"] = list(info.gauges)
         if steps := self._journal.latest(STEP):

@@ -44,6 +44,8 @@ class Info:
     read_only: bool = True  # no setting can be changed
     probe_ns: int = 0  # for how long the agent has held up the program so far
     gauges: Sequence[Json] = ()  # as in the message gauges
+    black_box: str = ""  # the path of the black box, "" for none
+    boxless: str = ""  # why there is none although one is wanted
 
 
 class Program(Protocol):
