@@ -188,7 +188,7 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch. If the program is watched, it is the newest that viewers have: that has the
+        """Return a snapshot made by PyTorch. If the program is watched, it is the newest that viewers have: it has the
         history of a whole step, and notes say what memory is for."""
         taken, tags = self._journal.snapshot() if self._whole else (None, [])
         if taken is None:
