@@ -46,7 +46,10 @@ func (d *dialer) watchWhole(ctx context.Context, target string) (done func(), er
 	}
 	defer teller.Close()
 	info, err := teller.Info(ctx)
-	if err != nil || !info.Looking {
+	switch {
+	case errors.As(err, new(*attach.MalformedError)):
+		return done, nil // what is wrong with the program shows when it is asked for its memory
+	case err != nil || !info.Looking:
 		return done, err
 	}
 	c, err := d.dial(ctx, target)

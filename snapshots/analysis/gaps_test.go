@@ -94,7 +94,10 @@ func TestTheLastStepIsOneThatWasSeenWhole(t *testing.T) {
 		if number%2 == 0 {
 			m.steps[number-1].PeakAllocated = number << 20
 		}
-		if number == 4 {
+		switch number {
+		case 2:
+			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: m.log.Len() - 1, To: m.log.Len() - 1}) // right before its mark
+		case 4:
 			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: from + 1})
 		}
 	}
