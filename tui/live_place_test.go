@@ -53,7 +53,7 @@ func TestBeforeAFirstLookTheScreenPraisesNothing(t *testing.T) {
 	p.Look(false)
 	d.train(p, 20) // findings change seldom
 	d.lacks("being measured")
-	d.wants("released")
+	d.wants("suspected leak")
 }
 
 // TestTabsAreWholeWords has a rank of a job on a small terminal: all ten tabs.
