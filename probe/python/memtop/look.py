@@ -149,6 +149,6 @@ class Look:
         self._course.saved(holding)
         if holding is not None and holding.saved_in != self._step and holding.category == "activation":
             holding.saved_in = self._step
-            self.layers.saved(holding.size)
+            self.layers.saved(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start
