@@ -21,7 +21,8 @@ from .pickled import note_of
 from .program import Json, Memory
 from .registry import OTHER, Holding, Registry
 from .shortage import write
-from .snapshots import Snapshots, pickled, snapshot
+from .shortening import pickled
+from .snapshots import Snapshots, snapshot
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
