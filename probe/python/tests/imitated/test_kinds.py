@@ -133,7 +133,7 @@ def again(job: Job, value: str) -> dict[str, Any]:
     while True:
         try:
             return job.set(value)
-        except Refused as reason:
+        except Refused as reason:  # noqa: PERF203 # each try takes a whole program
             if "try again" not in str(reason) or time.monotonic() > end:
                 raise
 
