@@ -19,11 +19,16 @@ from .layers import Layers
 from .models import Models
 from .names import Names
 from .registry import Registry
-from .sampling import Sampling
+from .sampling import SHARE, Sampling
 from .saved import SavedTensors
 from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
+
+# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once. Where both are known,
+# the growth of what is kept shows after some such moments, so what may be spent at once is spread over steps.
+KEEPING, KEEPING_NS, KEEPING_APART = SHARE / 4, 100_000_000, 3
+SCANNING, SCANNING_NS, SCANNING_APART = SHARE / 6, 100_000_000, 12
 
 
 class Look:
@@ -41,19 +46,23 @@ class Look:
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
         self.news = False  # the settings that a viewer may change may have changed
         self.on = False
+        self._trains = True  # the measured step is one of an optimizer
         self._models = models
         self._registry = registry
         self._course = course
-        self._scanning = Sampling(share=0.001, credit_ns=1)
+        self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
+        self._scanning = Sampling(SCANNING, SCANNING_NS, SCANNING_APART)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
         self._spent = 0
-        self.scan_ns = 0  # the part of it that a scan took; scans have their own budget
+        self.kept_ns = 0  # what finding all that is kept has cost; it has its own budgets
 
     def renew(self) -> None:
         """Make the next look a first one: a viewer has come."""
         self._anew = True
+        self.keeping.begin(looks=1)
+        self._scanning.begin()
         self.survey.renew()
 
     @property
@@ -63,20 +72,24 @@ class Look:
 
     @touches
     def turn(self, step: int, optimizer: Any, wanted: bool) -> None:
-        """Measure the step that begins if `wanted`, otherwise remove the hooks."""
+        """Measure the step that begins if `wanted`, otherwise remove the hooks. Without an optimizer the step is a
+        call of a model, which saves nothing and makes no gradients."""
         looked, self.on = self.on, wanted
         self._step, self.first = step, self._anew
-        self.scan_ns = self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
+        self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
         if not wanted:
             self.leave()
             return
         self._anew = False
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
-            self.gathering.optimizer(optimizer)
+            if optimizer is not None:
+                self.gathering.optimizer(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
-        self._hook()
+        self._trains = optimizer is not None
+        if self._trains:
+            self._hook()
 
     @touches
     def _hook(self) -> None:
@@ -101,19 +114,29 @@ class Look:
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
-        self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
-        self.names.show(sys._getframe(1))
+        if optimizer is not None:
+            self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
+        self.keep(sys._getframe(1), duration_ns)
+
+    @touches
+    def keep(self, frame: Any, duration_ns: int) -> None:
+        """Find all that is kept beyond the step that has just ended, whatever step made it. `frame` is that of the
+        program's thread."""
+        start = time.perf_counter_ns()
+        self.names.show(frame)
+        named = time.perf_counter_ns()
+        self.keeping.pay(named - start)
         if self._scanning.next(duration_ns):
-            start = time.perf_counter_ns()
             self.gathering.scan()
-            self.scan_ns = time.perf_counter_ns() - start
-            self._scanning.pay(self.scan_ns)
+            self._scanning.pay(time.perf_counter_ns() - named)
+        self.kept_ns = time.perf_counter_ns() - start
 
     @touches
     def _new_model(self) -> None:
         self.gathering.model()
         self.gradients.off()
-        self.gradients.on()
+        if self._trains:
+            self.gradients.on()
 
     @touches
     def _saved(self, tensor: Any) -> None:
