@@ -40,10 +40,12 @@ from .leader import Leader
 from .look import Look
 from .losses import loss_of
 from .models import Models
+from .names import Names
 from .program import Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, SHARE, Sampling
 from .serving import Serving
+from .shortage import asker
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
@@ -147,6 +149,9 @@ class Watch:
                 self._choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
+            by = asker()  # a backward pass on one device runs in this thread only, so it does not go on meanwhile
+            names = Names(self.registry, self.stacks, self.models)
+            names.show(by.frame, still=by.backward and len(cuda.used()) == 1)
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()
