@@ -18,7 +18,7 @@ import torch
 from .caches import cached
 from .guard import Guard
 from .models import Models
-from .registry import Registry, dtype_of, shape_of, tensors_in
+from .registry import Registry, dtype_of, own_part, shape_of, tensors_in
 from .stacks import named_arguments
 from .threads import touches
 
@@ -30,7 +30,7 @@ class Layer:
     def __init__(self, module: Any, name: str) -> None:
         self.name = name
         self.class_name = type(module).__name__
-        self.parameter_bytes = sum(p.numel() * p.element_size() for p in module.parameters(recurse=False))
+        self.parameter_bytes = sum(_size_of(p) for p in module.parameters(recurse=False))
         self.output_shape = ""
         self.dtype = ""
         self.output_bytes = 0
@@ -209,7 +209,7 @@ class Layers:
         if not tensors:
             return
         layer.output_shape, layer.dtype = shape_of(tensors[0]), dtype_of(tensors[0])
-        layer.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
+        layer.output_bytes = sum(map(_size_of, tensors))
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
@@ -233,6 +233,13 @@ class Layers:
         if call.entry is not None and call.entry is not node:
             call.entry.register_prehook(call.end_backward)
         call.entry = None
+
+
+@touches
+def _size_of(tensor: Any) -> int:
+    """Return the bytes of a tensor, or of this rank's part of it."""
+    own = own_part(tensor)
+    return int(own.numel() * own.element_size())
 
 
 def _register_after() -> Any:

@@ -21,6 +21,7 @@ from .names import Names
 from .registry import Registry
 from .sampling import Sampling
 from .saved import SavedTensors
+from .sharded import Sharded
 from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
@@ -36,6 +37,7 @@ class Look:
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
+        self.sharded = Sharded(registry, guard)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks, models)
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
@@ -73,6 +75,8 @@ class Look:
             self.leave()
             return
         self._anew = False
+        self._registry.settle_gathered()
+        self.sharded.on()
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
             if optimizer is not None:
@@ -97,6 +101,7 @@ class Look:
     @touches
     def leave(self) -> None:
         """Remove all hooks."""
+        self.sharded.off()
         self.survey.leave()
         self.layers.off()
         self.saved.off()

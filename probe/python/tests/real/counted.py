@@ -19,7 +19,6 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 import torch  # noqa: E402
 from programs import PROGRAMS, RANKS, Run  # noqa: E402
-
 from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
@@ -85,7 +84,7 @@ class Counts:
         if moment == "begin":
             self._begin()
             return
-        weights = places(t for model in self._run.models for t in (*model.parameters(), *model.buffers()))
+        weights = places(t for model in self._run.models for t in (*weights_of(model), *model.buffers()))
         found = {
             "parameter": weights,
             "gradient": places(p.grad for model in self._run.models for p in model.parameters() if p.grad is not None),
@@ -93,12 +92,12 @@ class Counts:
         }
         if moment == "forward":
             self._end()
-            found["gathered"] = gathered(self._run.models)
+            found["gathered-parameter"] = gathered(self._run.models)
             # Also what the program still holds of the modules' results, and of earlier steps' graphs.
-            alive = places(tensors())
-            held = {a: size for a, size in self._results.items() if alive.get(a) == size and not self._ends[a].expired()}
+            alive, ends = places(tensors()), self._ends
+            held = {a: size for a, size in self._results.items() if alive.get(a) == size and not ends[a].expired()}
             graph = {**places(self._saved), **held}
-            known = {**weights, **places(self._inputs), **found["gathered"], **found["gradient"]}
+            known = {**weights, **places(self._inputs), **found["gathered-parameter"], **found["gradient"]}
             found["activation"] = {a: size for a, size in graph.items() if a not in known}
             self._saved.clear()
             self._inputs.clear()
@@ -206,17 +205,25 @@ def tensors() -> list[Any]:
     return [t for t in every if type(t).__torch_dispatch__ is plain]
 
 
+def weights_of(model: Any) -> list[Any]:
+    """Return a model's parameters. While FSDP2 has gathered some, these are not the ones that the model has."""
+    parts = [parameter.sharded_param for parameter in fsdp_parameters(model)]
+    whole = {id(parameter._unsharded_param) for parameter in fsdp_parameters(model)}
+    return [*parts, *(parameter for parameter in model.parameters() if id(parameter) not in whole)]
+
+
+def fsdp_parameters(model: Any) -> list[Any]:
+    """Return FSDP2's own objects, if its version has them by these names."""
+    states = [getattr(part, "_get_fsdp_state", lambda: None)() for part in model.modules()]
+    groups = [getattr(state, "_fsdp_param_group", None) for state in states]
+    every = [parameter for group in groups for parameter in getattr(group, "fsdp_params", [])]
+    return [parameter for parameter in every if hasattr(parameter, "_unsharded_param")]
+
+
 def gathered(models: Iterable[Any]) -> dict[tuple[str, int], int]:
     """Return the storages of weights that FSDP2 has gathered."""
-    found: dict[tuple[str, int], int] = {}
-    for part in (part for model in models for part in model.modules()):
-        state = getattr(part, "_get_fsdp_state", lambda: None)()
-        group = getattr(state, "_fsdp_param_group", None)
-        for parameter in getattr(group, "fsdp_params", []):
-            found.update(places(getattr(parameter, "all_gather_outputs", [])))
-            if hasattr(parameter, "_unsharded_param"):
-                found.update(places([parameter._unsharded_param]))
-    return {place: size for place, size in found.items() if size}
+    parameters = [parameter for model in models for parameter in fsdp_parameters(model)]
+    return places(t for p in parameters for t in (*p.all_gather_outputs, p._unsharded_param))
 
 
 def places(tensors: Iterable[Any]) -> dict[tuple[str, int], int]:

@@ -30,7 +30,9 @@ class Run:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
 
-def subject(run: Run, made: subjects.Subject, wrap: Callable[[Any], Any] = lambda model: model, kind: Any = None) -> None:
+def subject(
+    run: Run, made: subjects.Subject, wrap: Callable[[Any], Any] = lambda model: model, kind: Any = None
+) -> None:
     """Train a subject in a plain loop."""
     made.model = wrap(made.model.to(run.device))
     run.models.append(made.model)
@@ -215,7 +217,6 @@ def tensor_parallel(run: Run) -> None:
 
 
 PROGRAMS: dict[str, Callable[[Run], None]] = {
-    program.__name__: program
-    for program in (gpt, resnet, lora, trainer, accelerate, lightning, gan, unet, server)
+    program.__name__: program for program in (gpt, resnet, lora, trainer, accelerate, lightning, gan, unet, server)
 }
 RANKS: dict[str, Callable[[Run], None]] = {program.__name__: program for program in (ddp, zero, fsdp2, tensor_parallel)}
