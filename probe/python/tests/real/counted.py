@@ -94,8 +94,7 @@ class Counts:
             self._end()
             found["gathered-parameter"] = gathered(self._run.models)
             # Also what the program still holds of the modules' results, and of earlier steps' graphs.
-            alive, ends = places(tensors()), self._ends
-            held = {a: size for a, size in self._results.items() if alive.get(a) == size and not ends[a].expired()}
+            held = {place: size for place, size in self._results.items() if not self._ends[place].expired()}
             graph = {**places(self._saved), **held}
             known = {**weights, **places(self._inputs), **found["gathered-parameter"], **found["gradient"]}
             found["activation"] = {a: size for a, size in graph.items() if a not in known}

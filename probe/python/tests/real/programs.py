@@ -213,7 +213,8 @@ def tensor_parallel(run: Run) -> None:
             parallelize_module(block, mesh, {"mlp.0": ColwiseParallel(), "mlp.2": RowwiseParallel()})
         return model
 
-    subject(run, subjects.gpt(), split)
+    # An operation on many tensors at once cannot mix divided and whole parameters.
+    subject(run, subjects.gpt(), split, lambda parameters: torch.optim.AdamW(parameters, foreach=False))
 
 
 PROGRAMS: dict[str, Callable[[Run], None]] = {
