@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // # Windows
 //
@@ -202,8 +205,12 @@ func (m *memory) learn(g *Segment) {
 // merged returns the new events with the marks between them. No time in the
 // result is earlier than the argument time.
 func (w *opened) merged(marks []Event, time int64) []Event {
-	if n := len(w.events); n > 0 && w.timed && time == 0 {
+	switch n := len(w.events); {
+	case time > 0 || n > 0 && !w.timed:
+	case n > 0:
 		marks = since(marks, w.events[0].Time)
+	default: // a state without a history, which the steps so far led to
+		marks = since(marks, math.MaxInt64)
 	}
 	all := make([]Event, 0, len(w.events)+len(marks))
 	add := func(e Event) {

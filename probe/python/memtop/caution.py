@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .cuda import amount, used
+from .cuda import amount, present, used
 from .history import History
 from .threads import touches
 
@@ -53,7 +53,7 @@ class Caution:
     def stepped(self) -> None:
         """Look at the allocator's counters, if it is time, and turn the history on or off."""
         now = self._clock()
-        if self._mode or now - self._checked < CHECK_NS or not torch.cuda.is_initialized():
+        if self._mode or now - self._checked < CHECK_NS or not present():
             return
         passed, self._checked = now - self._checked, now
         self._calm = 0 if self._in_danger(passed) else self._calm + 1

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from .history import History
-from .journal import Journal, Tags
+from .journal import Journal, Pickled, Tags, now_us
 from .peaks import Peak, Peaks
 from .program import Json, Memory
 from .registry import Holding, Registry
+from .shortage import write_notes
 from .snapshots import Snapshots, pickled, snapshot
 from .source import Notes, amounts
 
@@ -26,6 +27,7 @@ _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC
 LOOK, REST = "a look", "a program at rest"  # what needs the history
 PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
 NATIVE = "native"  # PyTorch's name for its own allocator
+COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
 
 def allocator() -> str:
@@ -52,6 +54,7 @@ class CudaMemory:
     stacks = False  # the allocator records them
 
     def __init__(self, journal: Journal, history: History) -> None:
+        self._journal = journal
         self._notes = Notes(journal)
         self._history = history
         self._snapshots = Snapshots(journal, self._tags, self._activity, self._rest)
@@ -61,6 +64,8 @@ class CudaMemory:
         self._peaks = Peaks()
         self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
+        self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
+        self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -96,6 +101,7 @@ class CudaMemory:
         self._snapshots.end()
         self._history.off(LOOK)
         self._history.off(REST)
+        self._registry = None
 
     def stepped(self) -> None:
         """Note that a step has ended."""
@@ -126,6 +132,40 @@ class CudaMemory:
         self._history.on(REST)
         return True
 
+    def look(self, registry: Registry) -> None:
+        """Write a snapshot and the tags of what the registry knows into the journal. If the program keeps a history of
+        its own, a snapshot may take seconds, and there is none."""
+        if self._history.foreign:
+            return
+        self._registry = registry
+        tags = self._tags()
+        self._journal.add(Pickled(now_us(), pickled(snapshot())))
+        for entry in tags:
+            self._journal.add(entry)
+
+    def passing(self, now_ns: int) -> Json:
+        """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
+        since the last call."""
+        counted_ns, devices = self._used
+        if not devices or now_ns - counted_ns > COUNTING_NS:
+            devices = list(used())
+            self._used = now_ns, devices
+        most: Json = {}
+        for device in devices:
+            stats = torch._C._cuda_memoryStats(device)
+            allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+            if not most or allocated > most["allocated_bytes"]:
+                most = {
+                    "device": device,
+                    "allocated_bytes": allocated,
+                    "reserved_bytes": amount(stats, "reserved_bytes"),
+                }
+                if peak > self._passed.get(device, 0):
+                    most["peak_allocated_bytes"] = peak
+                    most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+            self._passed[device] = peak
+        return most
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's message, in bytes. A peak that is not known is not among them."""
         return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
@@ -144,8 +184,13 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch."""
-        return pickled(snapshot())
+        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
+        registry = self._registry
+        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
+        contents = snapshot()
+        if holdings:
+            write_notes(contents, holdings)
+        return pickled(contents)
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated = amount(stats, "allocated_bytes")
@@ -155,6 +200,8 @@ class CudaMemory:
             categories["other"] = categories.get("other", 0) + unknown
         measure: Json = {
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
+            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
             "categories": amounts(categories),
         }  # fmt: skip
         if peak := self._found.get(device):

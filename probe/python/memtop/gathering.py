@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from .registry import GATHERED, OTHER, Registry, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
+from .ways import setting_lines
 
 # What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
 UNFINISHED = (AttributeError, RuntimeError)
@@ -101,8 +103,20 @@ class Gathering:
         for cache in found[_CACHE]:
             for category, name, tensor in cached(cache):
                 self._registry.see(tensor, category, role=name, stack=0)
+        for context in found[_CONTEXT]:
+            self._show_context(context)
         for tensor in found[_TENSOR]:
             self._registry.see(tensor, _category_of(tensor), stack=0)
+
+    @touches
+    def _show_context(self, context: Any) -> None:
+        """Show what the context of a custom Function keeps in its attributes. One that keeps its own result is in a
+        cycle that no collector sees."""
+        fields = getattr(context, "__dict__", None)
+        for name, value in list(fields.items()) if type(fields) is dict else []:
+            if isinstance(value, torch.Tensor):
+                keeper = f"the context of {type(context).__name__}{_setting_place(type(context), name)}"
+                self._registry.see(value, "activation", role=name, stack=0, keeper=keeper)
 
     @touches
     def _add_models(self, modules: list[Any]) -> None:
@@ -140,6 +154,16 @@ def bytes_of(tensors: Iterable[Any]) -> int:
     return sum(storage.nbytes() for storage in storages.values())
 
 
+def _setting_place(kind: type, name: str) -> str:
+    """Return the file and line where a custom Function's forward sets an attribute of its context, "" if unknown."""
+    forward = vars(vars(kind).get("_forward_cls", kind)).get("forward")
+    function = forward.__func__ if isinstance(forward, staticmethod) else None
+    if not isinstance(function, FunctionType):
+        return ""
+    lines = setting_lines(function.__code__, name)
+    return f", {function.__code__.co_filename.rpartition('/')[2]}:{lines[0]}" if lines else ""
+
+
 @touches
 def _category_of(tensor: Any) -> str:
     """Return the category of a tensor about which nothing else is known."""
@@ -151,13 +175,13 @@ def _category_of(tensor: Any) -> str:
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
-_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER = range(5)
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT = range(6)
 
 
 def _sorted() -> dict[int, list[Any]]:
     """Return the objects of each kind."""
     kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: []}
     for thing in instances(kinds):
         found[kinds[type(thing)]].append(thing)
     return found
@@ -172,4 +196,6 @@ def _kind_of(kind: type) -> int:
         return _MODULE
     if issubclass(kind, torch.optim.Optimizer):
         return _OPTIMIZER
+    if issubclass(kind, torch._C._FunctionBase):
+        return _CONTEXT
     return _CACHE if is_cache(kind) else _NEITHER

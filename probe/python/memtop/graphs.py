@@ -70,7 +70,7 @@ class Graphs:
             node = todo.popleft()
             held.append(node)  # so that no other gets its id
             kind = self._kind(type(node))
-            if kind.next is None or self._is_known(node):
+            if kind.next is None or self.knows(node):
                 continue
             if time.perf_counter_ns() > until:
                 return False
@@ -86,7 +86,9 @@ class Graphs:
         self._remember(root)
         return True
 
-    def _is_known(self, node: Any) -> bool:
+    @touches
+    def knows(self, node: Any) -> bool:
+        """Report whether a node's whole graph has been shown."""
         return _number(node) in self._known
 
     def _remember(self, node: Any) -> None:

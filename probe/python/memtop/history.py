@@ -49,6 +49,11 @@ class History:
                 self._recording = False
                 self._switch(None)
 
+    @property
+    def foreign(self) -> bool:
+        """Whether the program records, and not the agent."""
+        return not self._recording and recording()
+
     def _record(self) -> None:
         """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
         take half of the time. The entries must not become fewer while PyTorch records: it would write beyond them."""

@@ -19,12 +19,17 @@ from .layers import Layers
 from .models import Models
 from .names import Names
 from .registry import Registry
-from .sampling import Sampling
+from .sampling import SHARE, Sampling
 from .saved import SavedTensors
 from .sharded import Sharded
 from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
+
+# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once. Where both are known,
+# the growth of what is kept shows after some such moments, so what may be spent at once is spread over steps.
+KEEPING, KEEPING_NS, KEEPING_APART = SHARE / 4, 100_000_000, 3
+SCANNING, SCANNING_NS, SCANNING_APART = SHARE / 6, 100_000_000, 12
 
 
 class Look:
@@ -47,16 +52,19 @@ class Look:
         self._models = models
         self._registry = registry
         self._course = course
-        self._scanning = Sampling(share=0.001, credit_ns=1)
+        self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
+        self._scanning = Sampling(SCANNING, SCANNING_NS, SCANNING_APART)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
         self._spent = 0
-        self.scan_ns = 0  # the part of it that a scan took; scans have their own budget
+        self.kept_ns = 0  # what finding all that is kept has cost; it has its own budgets
 
     def renew(self) -> None:
         """Make the next look a first one: a viewer has come."""
         self._anew = True
+        self.keeping.begin(looks=1)
+        self._scanning.begin()
         self.survey.renew()
 
     @property
@@ -70,7 +78,7 @@ class Look:
         call of a model, which saves nothing and makes no gradients."""
         looked, self.on = self.on, wanted
         self._step, self.first = step, self._anew
-        self.scan_ns = self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
+        self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
         if not wanted:
             self.leave()
             return
@@ -113,12 +121,20 @@ class Look:
         self.news = self.survey.end() or self.news
         if optimizer is not None:
             self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
-        self.names.show(sys._getframe(1))
+        self.keep(sys._getframe(1), duration_ns)
+
+    @touches
+    def keep(self, frame: Any, duration_ns: int) -> None:
+        """Find all that is kept beyond the step that has just ended, whatever step made it. `frame` is that of the
+        program's thread."""
+        start = time.perf_counter_ns()
+        self.names.show(frame)
+        named = time.perf_counter_ns()
+        self.keeping.pay(named - start)
         if self._scanning.next(duration_ns):
-            start = time.perf_counter_ns()
             self.gathering.scan()
-            self.scan_ns = time.perf_counter_ns() - start
-            self._scanning.pay(self.scan_ns)
+            self._scanning.pay(time.perf_counter_ns() - named)
+        self.kept_ns = time.perf_counter_ns() - start
 
     @touches
     def _new_model(self) -> None:

@@ -24,10 +24,11 @@ from .models import Models
 from .registry import OTHER, Holding, Registry
 from .stacks import Stacks, place_of, variables_of
 from .threads import touches
-from .ways import DEEPEST, Way, adding_line, codes_of, inside, setting_line
+from .ways import DEEPEST, Way, adding_lines, codes_of, inside, setting_lines
 
 MOST = 20_000  # the most values that are visited each time
 GRAPHS_NS = 50_000_000  # the longest time for following graphs, each time
+LINES = 3  # the most lines that are named
 WITH_GRAPH = " with its graph"
 
 
@@ -39,18 +40,21 @@ class Names:
         self._stacks = stacks
         self._models = models
         self._graphs = Graphs()
-        self._lines: dict[tuple[int, str, bool], tuple[CodeType, int]] = {}
+        self._found: dict[
+            tuple[Any, ...], list[tuple[CodeType, int]]
+        ] = {}  # lines that keep, by where they are looked for
         self._named: set[int] = set()  # addresses that have got their name this time
         self._until = 0  # when following graphs ends
         self._follows = False
         self.unfollowed = 0  # graphs that were not followed to their end this time
 
     @touches
-    def show(self, frame: FrameType | None) -> None:
-        """Show the registry what the program's frames hold, from `frame` outwards."""
+    def show(self, frame: FrameType | None, still: bool = False) -> None:
+        """Show the registry what the program's frames hold, from `frame` outwards. `still` says that no backward pass
+        goes on meanwhile, though one may run."""
         self._named.clear()
         self.unfollowed = 0
-        self._follows = self._graphs.may_follow()
+        self._follows = still or self._graphs.may_follow()
         self._until = time.perf_counter_ns() + GRAPHS_NS
         left = MOST
         frame = place_of(frame)
@@ -70,7 +74,7 @@ class Names:
         """Return what neither a variable nor an attribute of one leads to: the models' own attributes, and the last
         exception that nobody caught."""
         modules = [(self._models.name(m) or "model", m) for model in self._models for m in model.modules()]
-        return modules + [("sys.last_value", getattr(sys, "last_value", None))]
+        return [*modules, ("sys.last_value", getattr(sys, "last_value", None))]
 
     @touches
     def _walk(self, frame: FrameType, variables: Iterable[tuple[str, Any]], left: int, owner: Any) -> int:
@@ -99,10 +103,9 @@ class Names:
         graph = node is not None and self._follow(way, frame, node, holding)
         keeper = self._keeper(way, frame, graph)
         if holding is None or keeper not in ("", holding.keeper):
-            code, line = self._line(way, frame) or (frame.f_code, frame.f_lineno)
             category = OTHER if node is None and way.value.is_leaf else "activation"
             role = "" if keeper else way.path
-            stack = self._stacks.of_line(code, line)
+            stack = self._stacks.of_line(*self._line(way, frame))
             holding = self._registry.see(way.value, category, role=role, stack=stack, keeper=keeper)
         if holding is not None:
             self._named.add(holding.address)
@@ -110,41 +113,50 @@ class Names:
     @touches
     def _follow(self, way: Way, frame: FrameType, node: Any, tensor: Holding | None = None) -> bool:
         """Show what a graph keeps. Report whether it keeps anything."""
-        if not self._follows:
-            return False
-        keeper = self._keeper(way, frame, True)
-        code, line = self._line(way, frame) or (frame.f_code, frame.f_lineno)
-        stack = self._stacks.of_line(code, line)
-        found = False
+        keeps = tensor is not None and WITH_GRAPH in tensor.keeper
+        if not self._follows or self._graphs.knows(node):
+            return keeps
+        keeper, stack = "", 0
 
         def show(saved: Any, what: str) -> None:
-            nonlocal found
+            nonlocal keeps, keeper, stack
+            if not keeper:
+                keeper, stack = self._keeper(way, frame, True), self._stacks.of_line(*self._line(way, frame))
             category = "parameter" if saved.requires_grad and saved.is_leaf else "activation"
             known = self._registry.see(saved, category, role=what, stack=stack, keeper=keeper)
             if known is not None and known.keeper:
                 self._named.add(known.address)
-                found = True
+                keeps = True
 
         if not self._graphs.follow(node, show, self._until):
             self.unfollowed += 1
-        return found or (tensor is not None and WITH_GRAPH in tensor.keeper)
+        return keeps
 
     def _keeper(self, way: Way, frame: FrameType, graph: bool) -> str:
         """Return what keeps a value, and where, in words; "" for a plain variable."""
         what = (way.keeper or way.path) + WITH_GRAPH if graph else way.keeper
-        found = self._line(way, frame) if what else None
-        if found is None:
+        lines = self._lines(way, frame)[:LINES] if what else []
+        if not lines:
             return what
-        code, line = found
-        return f"{what}, {code.co_filename.rpartition('/')[2]}:{line}"
+        first, *others = lines
+        file = first[0].co_filename.rpartition("/")[2]
+        return " or ".join((f"{what}, {file}:{first[1]}", *(str(line) for _, line in others)))
 
-    def _line(self, way: Way, frame: FrameType) -> tuple[CodeType, int] | None:
-        """Return the line that adds to a way's container or, if it has none, gives its variable a value."""
-        find = adding_line if way.keeper else setting_line
-        for code in [*codes_of(frame.f_code), *codes_of(way.owner)]:
-            key = (id(code), way.name, bool(way.keeper))
-            if key not in self._lines:
-                self._lines[key] = (code, find(code, way.name))
-            if self._lines[key][1]:
-                return self._lines[key]
-        return None
+    def _line(self, way: Way, frame: FrameType) -> tuple[CodeType, int]:
+        """Return the line that keeps a value, or the one that runs."""
+        return (self._lines(way, frame) or [(frame.f_code, frame.f_lineno)])[0]
+
+    def _lines(self, way: Way, frame: FrameType) -> list[tuple[CodeType, int]]:
+        """Return the lines of one file that add to a way's container or, if it has none, give its variable a value."""
+        owner: Any = way.owner
+        if isinstance(owner, dict):
+            owner = owner.get("__name__")
+        elif isinstance(owner, type):
+            owner = owner.__module__, owner.__qualname__
+        key = (frame.f_code, owner, way.name, bool(way.keeper))
+        if key not in self._found:
+            find = adding_lines if way.keeper else setting_lines
+            codes = dict.fromkeys([*codes_of(frame.f_code), *codes_of(way.owner)])
+            lines = [(code, line) for code in codes for line in find(code, way.name)]
+            self._found[key] = [each for each in lines if each[0].co_filename == lines[0][0].co_filename]
+        return self._found[key]

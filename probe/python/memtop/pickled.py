@@ -37,6 +37,13 @@ def of(journal: Journal, settings: Mapping[str, Any]) -> bytes:
     return pickle.dumps(snapshot, protocol=4)
 
 
+def frames_of(tables: Tables, stack: int) -> list[Dict]:
+    """Return the frames of a stack in PyTorch's form."""
+    strings = tables.strings.entries
+    lines = [tables.frames.entries[number] for number in tables.stacks.entries[stack]] if stack else []
+    return [{"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines]
+
+
 class _Writer:
     """Makes the dictionaries. Equal stacks share one list, so the pickle has it once."""
 
@@ -88,12 +95,7 @@ class _Writer:
     def _frames(self, stack: int) -> list[Dict]:
         frames = self._stacks.get(stack)
         if frames is None:
-            strings = self._tables.strings.entries
-            numbers = self._tables.stacks.entries[stack] if stack else ()
-            lines = [self._tables.frames.entries[number] for number in numbers]
-            frames = self._stacks[stack] = [
-                {"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines
-            ]
+            frames = self._stacks[stack] = frames_of(self._tables, stack)
         return frames
 
     def _note(self, number: int) -> Dict:

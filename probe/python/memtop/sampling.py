@@ -9,7 +9,11 @@ CREDIT_NS = 300_000_000  # nanoseconds that may be spent at once, so that a view
 class Sampling:
     """A time budget. Time adds to it, looks are paid from it, and when it is empty there is no look."""
 
-    def __init__(self, share: float = SHARE, credit_ns: int = CREDIT_NS) -> None:
+    def __init__(self, share: float = SHARE, credit_ns: int = CREDIT_NS, apart: int = 1) -> None:
+        """From one look to the next there are at least `apart` steps, so that what may be spent at once is spread."""
+        self.always = False  # look after each step, whatever it costs
+        self._apart = apart
+        self._since = apart  # steps since the last look
         self._share = share
         self._most = credit_ns
         self._credit = float(credit_ns)
@@ -20,15 +24,23 @@ class Sampling:
         what they overspend is saved up afterwards."""
         self._credit = float(self._most)
         self._promised = looks
+        self._since = self._apart
 
     def pay(self, cost_ns: float) -> None:
         """Subtract the cost of a look."""
         self._credit -= cost_ns
 
+    @property
+    def empty(self) -> bool:
+        """Whether more has been spent than there was."""
+        return self._credit < 0
+
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took `duration_ns`."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
-        if self._credit <= 0 and self._promised <= 0:
+        self._since += 1
+        if not self.always and self._promised <= 0 and (self._credit <= 0 or self._since < self._apart):
             return False
         self._promised -= 1
+        self._since = 0
         return True

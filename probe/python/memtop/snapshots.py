@@ -75,8 +75,8 @@ class Snapshots:
 
     def _take(self) -> Json:
         self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
-        contents = snapshot()
-        self._journal.add(Pickled(now_us(), pickled(contents)))
+        contents, taken = snapshot(), now_us()
+        self._journal.add(Pickled(taken, pickled(contents)))
         for entry in tags:
             self._journal.add(entry)
         return contents
@@ -115,15 +115,20 @@ def snapshot() -> Json:
     return contents
 
 
-def pickled(contents: dict[str, Any]) -> bytes:
+def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
     """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
     entries = MOST_ENTRIES
     while True:
         shorten(contents, entries)
         data = pickle.dumps(contents, PROTOCOL)
-        if len(data) <= MOST_BYTES or entries == 0:
+        if len(data) <= most or entries == 0:
             return data
         entries //= 4
+
+
+def fitted(data: bytes, most: int) -> bytes:
+    """Return a snapshot that the agent has pickled, without the oldest entries if it has more bytes than that."""
+    return data if len(data) <= most else pickled(pickle.loads(data), most)
 
 
 def shorten(contents: dict[str, Any], entries: int) -> None:

@@ -43,6 +43,9 @@ class Source(Sink, Protocol):
     def why_no_peak(self) -> str:
         """Why the peak of the last step is not known, "" if it is."""
 
+    def look(self, registry: Registry) -> None:
+        """Write into the journal what the registry does not, after a scan while no viewer watches."""
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
 

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import cuda
-from .account import Account
 from .calls import Calls
 from .caution import Caution
 from .compiled import has_compiled
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
+from .control.looking import Looking
 from .control.precision import Precision
 from .control.settings import Settings
 from .control.transfer import Transfer
@@ -34,26 +34,29 @@ from .gauges import host_gauge
 from .guard import Guard
 from .history import History
 from .host import HostMemory
-from .imitated import rehearsed
+from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
 from .look import Look
 from .losses import loss_of
 from .models import Models
+from .names import Names
 from .program import Memory
 from .registry import Holding, Registry
-from .sampling import CREDIT_NS, Sampling
+from .sampling import CREDIT_NS, SHARE, Sampling
 from .serving import Serving
+from .shortage import asker
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
 from .stepping import ignore, listen
 from .threads import called_by_pytorch, touches
+from .unwatched import Unwatched
 
-PASSING_NS = 100_000_000  # at least, from one noted step to the next while no viewer watches
 GAUGE_NS = 1_000_000_000
 PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
 SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
+LOOKING = SHARE * 7 / 12  # what is left for hooks, beside the budgets of `look`
 MEASURED = 10  # steps to measure after a change: two that settle, eight that are compared
 
 
@@ -73,19 +76,20 @@ class Watch:
         self.registry = Registry(self.course, self.stacks)
         self.steppers = Steppers()
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
-        self.sampling = Sampling()
+        self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
-        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), Actions()))
+        transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
+        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()))
         self.step = 0  # number of ended steps
         self._wanted = False
         self._thread = 0  # the training thread
         self._closing = False
         self._began = time.perf_counter_ns()
         self._gauged = 0  # when the system's gauges were last read
-        self._noted = 0  # when a step without viewers was last noted
-        self._account = Account()
+        self.unwatched = Unwatched(journal, self.registry, self.look)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
+        self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self._began  # when it was last measured in a call
@@ -125,6 +129,11 @@ class Watch:
         """Whether memory has been measured since the viewer came. A device's allocator is always up to date."""
         return self._looked_us > 0 or not self.memory.host
 
+    @property
+    def looking(self) -> bool:
+        """Whether no whole step or call has been measured yet since the viewer came."""
+        return not (self._wanted and self._whole)
+
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
         name = cuda.allocator()
@@ -141,6 +150,9 @@ class Watch:
                 self._choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
+            by = asker()  # a backward pass on one device runs in this thread only, so it does not go on meanwhile
+            names = Names(self.registry, self.stacks, self.models)
+            names.show(by.frame, still=by.backward and len(cuda.used()) == 1)
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()
@@ -173,7 +185,7 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self._looked_us = 0
+            self._looked_us, self._whole = 0, False
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -230,7 +242,7 @@ class Watch:
         if self._closing:
             self._leave()
             return
-        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        used, changed = self.settings.end(), self.settings.apply(self.step + 1)
         if changed:
             self.sampling.begin(MEASURED)  # so that the effect is known soon
         if not self._wanted and not self.look.on:
@@ -240,23 +252,33 @@ class Watch:
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
-        loss = loss_of(self.look.layers.losses)
-        if loss is not None and not rehearsed():  # a rehearsal computes no loss
+        loss = None if self._computes_nothing() else loss_of(self.look.layers)
+        if loss is not None:
             data["loss"] = loss
+        self.look.kept_ns = 0
         data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
+        whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
-        self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
+        look = self._wanted and self.sampling.next(duration)
+        if (self.look.keeping.next(duration) or look) and not self.look.on and self._wanted:
+            data["probe_ns"] = self._keep(duration)
+        self._begin_step(optimizer, look)
         if self.look.news:
             self.look.news = False
             self.settings.renew()
         self._tell(data, used, changed)
+        self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
 
+    def _computes_nothing(self) -> bool:
+        """Report whether the device is imitated, so that the program has no true loss."""
+        return rehearsed() or (imitated() and not self.memory.host)
+
     def _pay(self, spent: int) -> None:
-        paid = spent - self.look.scan_ns
+        paid = spent if self.look.keeping.empty else spent - self.look.kept_ns
         self.sampling.pay(
             min(paid, CREDIT_NS // 2) if self.look.first else paid
         )  # part of the cost of a first look occurs only once
@@ -283,13 +305,14 @@ class Watch:
             self.journal.message(GAUGES, [gauge], key=0)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
-        """Note a step while no viewer watches, at most ten a second."""
-        if now - self._noted >= PASSING_NS:
-            if self.memory.host:
-                self._account.stepped(optimizer, now - self._noted)
-            self._noted = now
-            self.journal.message(STEP, {"step": self.step, "time_us": now_us(), "duration_ns": duration, "device": 0})
-            self.journal.forget()
+        """Note a step while no viewer watches, unless one comes or goes at this moment."""
+        if self.unwatched.due(now) and self._lock.acquire(blocking=False):
+            try:
+                if not self._wanted:
+                    self._choose_memory()
+                    self.unwatched.note(optimizer, self.step, now, duration, self.memory)
+            finally:
+                self._lock.release()
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look
@@ -300,7 +323,7 @@ class Watch:
         if not source.host:
             return source.devices()
         if not self._looked_us:
-            return [self._account.memory]
+            return [self.unwatched.account.memory]
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 
     def _await_call(self, last: int) -> None:
@@ -325,12 +348,14 @@ class Watch:
         self.models.add(model)
         self._move_to_device()
         if not self._wanted:
-            self._account.called(self.models)
+            self.unwatched.account.called(self.models)
         elif self._scanning.next(duration):
             self.look.gathering.scan()
             self.look.names.show(sys._getframe(1))
             self.registry.settle()
             self._looked_us = now_us()
+            if not self.step:  # otherwise a whole step is to be seen
+                self._whole = True
             self._scanning.pay(time.perf_counter_ns() - now)
         if self._wanted and not self.look.gathering.optimizers:
             self._serving.follow(model)
@@ -387,15 +412,18 @@ class Watch:
             "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
         }  # fmt: skip
         used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        whole = False
         if self.look.on:
             self.look.layers.end_call(model, output)
             data["duration_ns"] -= self.look.spent_ns
             data["probe_ns"] = self._finish(None, data, used, now)
             self.look.leave()
             self.look.on = False
+            whole = True
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
         self._tell(data, used, changed)
+        self._whole = self._whole or whole
         self._gauge(now)
         self._began = time.perf_counter_ns()
 
@@ -417,6 +445,17 @@ class Watch:
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
+
+    def _keep(self, duration: int) -> int:
+        """Find all that is kept beyond a step that had no hooks. Return the cost."""
+        start = time.perf_counter_ns()
+        self.journal.event(STEP_BEGIN, 0, self.step)
+        self.look.keep(sys._getframe(1), duration)
+        with self.registry.lock:
+            self.registry.settle()
+        self._looked_us = now_us()
+        self.journal.event(STEP_END, 0, self.step)
+        return time.perf_counter_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:
         self.look.turn(self.step + 1, optimizer, look)

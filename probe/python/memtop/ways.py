@@ -123,41 +123,47 @@ def _with_inner(code: CodeType) -> list[CodeType]:
     return [code, *(deeper for each in inner for deeper in _with_inner(each))]
 
 
-def adding_line(code: CodeType, name: str) -> int:
-    """Return the line of a function that adds to a variable or attribute of this name, 0 if there is none."""
-    lines = dict(dis.findlinestarts(code))
-    line, loaded, loaded_at = 0, False, -1
-    for step in dis.get_instructions(code):
-        line = lines.get(step.offset) or line
+def adding_lines(code: CodeType, name: str) -> list[int]:
+    """Return the lines of a function that add to a variable or attribute of this name."""
+    found: dict[int, None] = {}
+    loaded, loaded_at = False, -1
+    for step, line in _steps(code):
         if step.opname.startswith(LOADING):
             loaded = name in _names(step)
             loaded_at = line if loaded else loaded_at
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             if loaded and step.argval in ADDING:
-                return line
+                found[line] = None
             loaded = step.argval == name
             loaded_at = line if loaded else loaded_at
         elif step.opname == "STORE_SUBSCR" and line == loaded_at:
-            return line
-    return 0
+            found[line] = None
+    return list(found)
 
 
-def setting_line(code: CodeType, name: str) -> int:
-    """Return the line of a function that gives a variable or attribute of this name a value made from its last one,
-    such as `total += loss`; without such a line the last one that gives it a value; 0 if there is none."""
-    lines = dict(dis.findlinestarts(code))
-    line, loaded_at, last = 0, -1, 0
-    for step in dis.get_instructions(code):
-        line = lines.get(step.offset) or line
+def setting_lines(code: CodeType, name: str) -> list[int]:
+    """Return the lines of a function that make the value of a variable or attribute of this name from its last one,
+    such as `total += loss`; without such lines those that give it a value."""
+    made: dict[int, None] = {}
+    given: dict[int, None] = {}
+    loaded_at = -1
+    for step, line in _steps(code):
         if name not in _names(step):
             continue
         if step.opname.startswith(STORING):
-            if line == loaded_at:
-                return line
-            last = line
+            (made if line == loaded_at else given)[line] = None
         else:
             loaded_at = line
-    return last
+    return list(made or given)
+
+
+def _steps(code: CodeType) -> Iterator[tuple[dis.Instruction, int]]:
+    """Yield a function's instructions and their lines."""
+    lines = dict(dis.findlinestarts(code))
+    line = 0
+    for step in dis.get_instructions(code):
+        line = lines.get(step.offset) or line
+        yield step, line
 
 
 def _names(step: dis.Instruction) -> tuple[Any, ...]:

@@ -224,7 +224,7 @@ def test_a_list_that_grows_is_named_by_the_line_that_fills_it(watch: Watch) -> N
     held = [
         a
         for a in watch.journal.state().alive.values()
-        if tables.strings.entries[tables.notes.entries[a.note].role] == "kept[…]"
+        if tables.strings.entries[tables.notes.entries[a.note].role] == f"kept by kept[…], test_watch.py:{line}"
     ]
     assert len(held) >= 3
     for alive in held:
@@ -369,8 +369,11 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
         role = tables.strings.entries[tables.notes.entries[alive.note].role]
         for frame in tables.stacks.entries[alive.stack][:1]:
             found.add((role, tables.frames.entries[frame].line) if frame > 0 else (role, 0))
-    assert ("CACHE[…]", remember.__code__.co_firstlineno + 1) in found
-    assert {line for role, line in found if "calls[…].values" in role} == {keep.__code__.co_firstlineno + 3}
+    line = remember.__code__.co_firstlineno + 1
+    assert (f"kept by CACHE[…], test_watch.py:{line}", line) in found
+    assert {line for role, line in found if "kept by before_step.calls[…]" in role} == {
+        keep.__code__.co_firstlineno + 3
+    }
 
 
 def test_an_agent_that_leaves_breaks_no_step() -> None:

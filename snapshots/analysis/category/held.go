@@ -31,7 +31,7 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
-	if !j.AnyNoted() { // a writer that notes categories knows the weights: what it did not note is something else
+	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
 		j.judgeCopies(never)
 	}
 	if !slices.Equal(before, j.held) {

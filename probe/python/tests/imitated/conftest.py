@@ -17,7 +17,7 @@ from imitated_job import BINARIES, Job  # noqa: E402
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Job]]:
-    """Return a function that starts a job, see `Job`. Jobs that are still there at the end of the test are killed."""
+    """Return a function that starts a job, see `Job`, and by default waits until it has begun. Jobs that are still there at the end of the test are killed."""
     if missing := [name for name in BINARIES if not os.environ.get(name)]:
         pytest.skip(f"needs the paths of the binaries in {' and '.join(missing)}: make agent-cuda")
     if torch.version.cuda is None:
@@ -26,11 +26,11 @@ def start() -> Iterator[Callable[..., Job]]:
     # Not in pytest's folder: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="imitated-") as name:
 
-        def run(*command: Any, **options: Any) -> Job:
+        def run(*command: Any, begin: bool = True, **options: Any) -> Job:
             folder = Path(name, str(len(jobs)))
             folder.mkdir()
             jobs.append(Job(folder, *command, **options))
-            return jobs[-1].begin()
+            return jobs[-1].begin() if begin else jobs[-1]
 
         yield run
         for job in jobs:

@@ -6,13 +6,16 @@ test wants that. So a test waits for what it needs, and never for a time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,10 @@ _TORCHRUN = ("-m", "torch.distributed.run", "--rdzv-backend", "c10d", "--rdzv-en
 
 class Ended(Exception):
     """The job has ended, or says nothing. The text has what it wrote last."""
+
+
+class Refused(Exception):
+    """The job refuses a setting. The text says why."""
 
 
 class Job:
@@ -50,21 +57,21 @@ class Job:
         self._said: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._orders: list[int] = []
         self.pids: dict[int, int] = {}  # by rank
-
-    def begin(self) -> Job:
-        """Start it, and wait until every rank says its pid; with an agent, until `memtop ls` lists them all."""
         for rank in range(self.ranks):
             os.mkfifo(self._pipe(rank))
             # Also open for reading, so that opening waits for nobody. The ranks see its end when this process ends.
             self._orders.append(os.open(self._pipe(rank), os.O_RDWR))
-        self._errors = open(self.folder / "errors", "wb")  # noqa: SIM115 # as long as the job runs
+        self._errors = open(folder / "errors", "wb")  # noqa: SIM115 # as long as the job runs
         self._process = subprocess.Popen(
             self._command, env=self._environment, stdout=subprocess.PIPE, stderr=self._errors, stdin=subprocess.DEVNULL
         )
         threading.Thread(target=self._listen, daemon=True).start()
+
+    def begin(self) -> Job:
+        """Wait until every rank says its pid; with an agent, until `memtop ls` lists them all."""
         self.pids = {rank: said["pid"] for rank, said in self.each("begin").items()}
         until = time.monotonic() + PATIENCE
-        while self.watched and len(self.listed()) < self.ranks:
+        while self.watched and len({row["pid"] for row in self.listed()}) < self.ranks:
             if time.monotonic() > until or self._process.poll() is not None:
                 raise Ended(f"memtop ls does not list it: {self.errors()}")
         return self
@@ -97,6 +104,11 @@ class Job:
         for pipe in self._orders:
             os.write(pipe, f"{order}\n".encode())
 
+    def exhaust(self) -> dict[str, Any]:
+        """Have the job, which stands, ask for more memory than there is, and stand again; return what rank 0 says."""
+        self.order("exhaust")
+        return self.next("exhausted")
+
     def stand(self) -> dict[str, Any]:
         """Have the job stand still after its step, and return what rank 0 counts there."""
         self.order("stand")
@@ -128,29 +140,52 @@ class Job:
             raise Ended(f"a thread of the agent touched what is the program's: {self.errors()}")
         return code
 
-    def memtop(self, *arguments: object, check: bool = True) -> str:
-        """Run memtop, and return what it prints. It must exit with 0, unless `check` is false."""
-        done = subprocess.run(
-            [os.environ["MEMTOP_BINARY"], *map(str, arguments)],
-            env=self._environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
-        if check and done.returncode:
+    def memtop(self, *arguments: object) -> str:
+        """Run memtop, and return what it prints. It must exit with 0."""
+        done = self._call(*arguments)
+        if done.returncode:
             raise Ended(f"memtop {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr.strip()}")
-        return done.stdout + (done.stderr if done.returncode else "")
+        return done.stdout
+
+    def _call(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [os.environ["MEMTOP_BINARY"], *map(str, arguments)]
+        return subprocess.run(
+            command, env=self._environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the rows of `memtop ls`: one for each rank and device."""
         rows = json.loads(self.memtop("ls", "--json"))  # of the whole machine
         return [row for row in rows if row["pid"] in self.pids.values() and "problem" not in row]
 
+    @contextlib.contextmanager
+    def viewed(self) -> Iterator[None]:
+        """Let a viewer watch rank 0 meanwhile."""
+        recording = str(self.folder / "viewed.mtr")
+        viewer = subprocess.Popen(
+            [os.environ["MEMTOP_BINARY"], "record", str(self.pid), "-o", recording, "--force"],
+            env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            viewer.send_signal(signal.SIGINT)
+            viewer.wait(timeout=PATIENCE)
+
     def attach(self, *options: object, rank: int = 0) -> dict[str, Any]:
         """Return the state that `memtop attach --once` prints."""
         found: dict[str, Any] = json.loads(self.memtop("attach", self.pids[rank], "--once", "--json", *options))
         return found
 
-    def set(self, *values: str, rank: int = 0) -> list[dict[str, Any]]:
-        """Change settings, such as "checkpoint=block", and wait for the measured effect. The job must make steps."""
-        found: list[dict[str, Any]] = json.loads(self.memtop("set", self.pids[rank], *values, "--wait", "--json"))
+    def set(self, value: str, rank: int = 0) -> dict[str, Any]:
+        """Change a setting, such as "checkpoint=all", and return its measured effect. The job must make steps. Raise
+        `Refused` with the reason."""
+        done = self._call("set", self.pids[rank], value, "--wait", "--json")
+        if done.returncode == 2 and "is refused:" in done.stderr:
+            raise Refused(done.stderr.strip())
+        if done.returncode:
+            raise Ended(f"memtop set {value}: exit {done.returncode}: {done.stderr.strip()}")
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
     def snapshot(self, rank: int = 0) -> Path:
@@ -164,9 +199,9 @@ class Job:
         return {device["device"]: device for device in json.loads(self.memtop("report", path, "--json"))["devices"]}
 
     def dead(self) -> list[dict[str, Any]]:
-        """Return what the job left when it ran out of memory: the rows of `memtop ls --dead`."""
-        found: list[dict[str, Any]] = json.loads(self.memtop("ls", "--dead", "--json"))
-        return found
+        """Return what the job left when it ran out of memory: its rows of `memtop ls --dead`."""
+        rows = json.loads(self.memtop("ls", "--dead", "--json"))
+        return [row for row in rows if row["pid"] in self.pids.values()]
 
     def errors(self) -> str:
         """Return the end of what the job wrote to its standard error."""

@@ -1,7 +1,7 @@
 """How a job under test says where it is, and does what the test orders.
 
-The orders are lines: "stand" and wait for more, "go" on, make "steps N" and stand again, "end". When the test is gone,
-the job ends.
+The orders are lines: "stand" and wait for more, "go" on, make "steps N" and stand again, "exhaust" a device's memory,
+"end". When the test is gone, the job ends.
 """
 
 from __future__ import annotations
@@ -39,11 +39,16 @@ def order(wait: bool) -> str:
     return line.decode()
 
 
+def halt(moment: str) -> None:
+    """Stand still, in the midst of something, until the test orders to go on."""
+    say(moment, **allocator())
+    order(wait=True)
+
+
 def steps(*counts: Any) -> Iterator[int]:
-    """Yield the numbers of steps until the test orders the end. At each halt, say what the functions in `counts`
-    return."""
-    say("begin")
-    step, left = 0, 0
+    """Yield the numbers of steps until the test orders the end; the first comes when the test orders it. At each halt,
+    say what the functions in `counts` return."""
+    step, left, now = 0, 0, order(wait=True)
 
     def numbers() -> dict[str, Any]:
         found: dict[str, Any] = {"step": step, **allocator()}
@@ -51,19 +56,30 @@ def steps(*counts: Any) -> Iterator[int]:
             found.update(count())
         return found
 
-    while True:
-        left -= 1
-        now = "stand" if left == 0 else order(wait=False)
-        while now == "stand":
-            say("stands", **numbers())
-            now = order(wait=True)
-        if now == "end":
-            break
+    while now != "end":
         if now.startswith("steps "):
-            left = int(now.split()[1]) + 1
+            left = int(now.split()[1])
         step += 1
         yield step
+        left -= 1
+        now = "stand" if left == 0 else order(wait=False)
+        while now in ("stand", "exhaust"):
+            if now == "exhaust":
+                exhaust()
+            else:
+                say("stands", **numbers())
+            now = order(wait=True)
     say("ends", **numbers())
+
+
+def exhaust() -> None:
+    """Ask for more memory than the device has, and stand still without it."""
+    before = allocator()
+    asked = torch.cuda.get_device_properties("cuda").total_memory + (2 << 20)
+    try:
+        torch.empty(asked, dtype=torch.uint8, device="cuda")
+    except torch.cuda.OutOfMemoryError as error:
+        say("exhausted", asked=asked, text=str(error), **before)
 
 
 def allocator() -> dict[str, Any]:
@@ -74,7 +90,7 @@ def allocator() -> dict[str, Any]:
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
         if stats.get("reserved_bytes.all.peak", 0):
-            devices[device] = {
+            devices[str(device)] = {
                 "allocated_bytes": torch.cuda.memory_allocated(device),
                 "reserved_bytes": torch.cuda.memory_reserved(device),
                 "active_bytes": stats["active_bytes.all.current"],
@@ -109,6 +125,7 @@ def held(model: Any, optimizer: Any) -> Any:
 
 
 def size(tensors: Iterable[Any]) -> int:
-    """Return the bytes of the storages on devices, each counted once."""
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t.is_cuda}
+    """Return the bytes of the storages on devices, each counted once; of sharded tensors, of this rank's part."""
+    local = [tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in tensors]
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in local if t.is_cuda}
     return sum(storages.values())
