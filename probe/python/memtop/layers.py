@@ -7,6 +7,7 @@ hooks on the graph's nodes that its forward made. They change neither the graph 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -96,7 +97,7 @@ class Layers:
         self._thread = 0
         self.forwards = 0  # number of models' calls so far
         self.spent_ns = 0  # time spent in the hooks
-        self.losses: list[Any] = []  # results that are one number, in order
+        self.losses: list[float | str] = []  # models' results that are one number, in order
         self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
         self._accumulated: bool | None = None  # in the last measured step, None before it
 
@@ -227,7 +228,8 @@ class Layers:
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
-                self.losses.append(tensor.detach())
+                with contextlib.suppress(RuntimeError):  # it has no value, such as one within torch.func
+                    self.losses.append(number(tensor))  # not the tensor: its memory would stay
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:
             self._time_backward(call, node)
@@ -264,3 +266,12 @@ def _register_after() -> Any:
         return register(hook, always_call=True)
 
     return always
+
+
+@touches
+def number(value: Any) -> float | str:
+    """Return a number for the protocol's JSON, which has no NaN or infinity."""
+    got = float(value.detach())
+    if got != got:
+        return "NaN"
+    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

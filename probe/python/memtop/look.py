@@ -50,6 +50,7 @@ class Look:
         self.on = False
         self._trains = True  # the measured step is one of an optimizer
         self._models = models
+        self._steppers = steppers
         self._registry = registry
         self._course = course
         self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
@@ -87,13 +88,18 @@ class Look:
         self.sharded.on()
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
-            if optimizer is not None:
-                self.gathering.optimizer(optimizer)
+            self._optimizers(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
         self._trains = optimizer is not None
         if self._trains:
             self._hook()
+
+    @touches
+    def _optimizers(self, leading: Any, anew: bool = False) -> None:
+        """Show what the optimizers of this thread hold: the leading one, and those that step beside it."""
+        for optimizer in self._steppers.mine() if leading is not None else ():
+            self.gathering.optimizer(optimizer, anew)
 
     @touches
     def _hook(self) -> None:
@@ -119,8 +125,7 @@ class Look:
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
-        if optimizer is not None:
-            self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
+        self._optimizers(optimizer, anew=self.compiled)  # what this step made
         self.keep(sys._getframe(1), duration_ns)
 
     @touches

@@ -79,6 +79,8 @@ class Counts:
         self._ends: dict[tuple[str, int], Any] = {}  # references that tell whether a result's storage is still alive
         self._inputs: list[Any] = []
         self.found: dict[str, dict[str, int]] = {}
+        # From the first step on: a program may hold a result of an earlier step.
+        self._handles = [torch.nn.modules.module.register_module_forward_hook(self._returned)]
 
     def at(self, moment: str) -> None:
         if moment == "begin":
@@ -124,11 +126,10 @@ class Counts:
                 self._inputs += [t for t in inside([given, named]) if t.grad_fn is None]
             self._inside += 1
 
-        def after(module: Any, given: Any, output: Any) -> None:
+        def after(*_: Any) -> None:
             self._inside -= 1
-            self._note(t for t in inside(output) if t.requires_grad)
 
-        self._handles = [
+        self._handles += [
             module.register_module_forward_pre_hook(before), module.register_module_forward_hook(after),
             *(m.register_forward_pre_hook(lambda m, a, k: self._inputs.extend(inside([a, k])), with_kwargs=True)
               for m in self._run.models),
@@ -141,6 +142,9 @@ class Counts:
 
         self._hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
         self._hooks.__enter__()
+
+    def _returned(self, module: Any, given: Any, output: Any) -> None:
+        self._note(t for t in inside(output) if t.requires_grad)
 
     def _note(self, results: Iterable[Any]) -> None:
         for tensor in results:
