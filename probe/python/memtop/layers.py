@@ -7,6 +7,7 @@ hooks on the graph's nodes that its forward made. They change neither the graph 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import torch
 from .caches import cached
 from .guard import Guard
 from .models import Models
-from .registry import Holding, Registry, dtype_of, shape_of, tensors_in
+from .registry import Holding, Registry, dtype_of, own_part, shape_of, tensors_in
 from .stacks import named_arguments
 from .threads import touches
 
@@ -30,7 +31,7 @@ class Layer:
     def __init__(self, module: Any, name: str) -> None:
         self.name = name
         self.class_name = type(module).__name__
-        self.parameter_bytes = sum(p.numel() * p.element_size() for p in module.parameters(recurse=False))
+        self.parameter_bytes = sum(_size_of(p) for p in module.parameters(recurse=False))
         self.output_shape = ""
         self.dtype = ""
         self.output_bytes = 0
@@ -109,7 +110,7 @@ class Layers:
         self._thread = 0
         self.forwards = 0  # number of models' calls so far
         self.spent_ns = 0  # time spent in the hooks
-        self.losses: list[Any] = []  # results that are one number, in order
+        self.losses: list[float | str] = []  # models' results that are one number, in order
         self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
         self._accumulated: bool | None = None  # in the last measured step, None before it
 
@@ -238,11 +239,12 @@ class Layers:
         if not tensors:
             return
         layer.output_shape, layer.dtype = shape_of(tensors[0]), dtype_of(tensors[0])
-        layer.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
+        layer.output_bytes = sum(map(_size_of, tensors))
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
-                self.losses.append(tensor.detach())
+                with contextlib.suppress(RuntimeError):  # it has no value, such as one within torch.func
+                    self.losses.append(number(tensor))  # not the tensor: its memory would stay
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:
             self._time_backward(call, node)
@@ -264,6 +266,13 @@ class Layers:
         call.entry = None
 
 
+@touches
+def _size_of(tensor: Any) -> int:
+    """Return the bytes of a tensor, or of this rank's part of it."""
+    own = own_part(tensor)
+    return int(own.numel() * own.element_size())
+
+
 def _register_after() -> Any:
     """Return PyTorch's function that registers a hook for the end of each forward, even if the forward fails."""
     register = torch.nn.modules.module.register_module_forward_hook
@@ -272,3 +281,12 @@ def _register_after() -> Any:
         return register(hook, always_call=True)
 
     return always
+
+
+@touches
+def number(value: Any) -> float | str:
+    """Return a number for the protocol's JSON, which has no NaN or infinity."""
+    got = float(value.detach())
+    if got != got:
+        return "NaN"
+    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

@@ -111,6 +111,7 @@ class Watch:
                 self.sampling.begin()
                 self._scanning.begin(looks=1)
                 self.look.renew()
+                self._wanted = True
                 self._await_call(self._began)
             elif self._wanted and not wanted:
                 self._calls.leave()
