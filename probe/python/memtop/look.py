@@ -116,14 +116,14 @@ class Look:
     def keep(self, frame: Any, duration_ns: int) -> None:
         """Find all that is kept beyond the step that has just ended, whatever step made it. `frame` is that of the
         program's thread."""
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         self.names.show(frame)
-        named = time.perf_counter_ns()
+        named = time.thread_time_ns()
         self.keeping.pay(named - start)
         if self._scanning.next(duration_ns):
             self.gathering.scan()
-            self._scanning.pay(time.perf_counter_ns() - named)
-        self.kept_ns = time.perf_counter_ns() - start
+            self._scanning.pay(time.thread_time_ns() - named)
+        self.kept_ns = time.thread_time_ns() - start
 
     @touches
     def _new_model(self) -> None:

@@ -339,14 +339,14 @@ class Watch:
 
     def _keep(self, duration: int) -> int:
         """Find all that is kept beyond a step that had no hooks. Return the cost."""
-        start = time.perf_counter_ns()
-        self.journal.event(STEP_BEGIN, 0, self.step)
+        start = time.thread_time_ns()
         self.look.keep(sys._getframe(1), duration)
         with self.registry.lock:
             self.registry.settle()
         self._looked_us = now_us()
+        self.journal.event(STEP_BEGIN, 0, self.step)  # after what was found: any step since the last look made it
         self.journal.event(STEP_END, 0, self.step)
-        return time.perf_counter_ns() - start
+        return time.thread_time_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:
         self.look.turn(self.step + 1, optimizer, look)
