@@ -34,7 +34,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -170,6 +170,12 @@ agent-real: ## the agent beside models that people train, compared with the test
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) \
 		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
+
+agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the jobs' own counts
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
+	cd probe/python && OMP_NUM_THREADS=1 MEMTOP_BINARY=$(CURDIR)/bin/memtop MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
+		$(TORCH_PYTHON) -m pytest -q -p no:cacheprovider -rs --durations 10 tests/imitated
 
 imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen

@@ -34,6 +34,12 @@ func (p *Probe) info() protocol.Info {
 	i.ProbeNS, i.Dropped = p.Cost()
 	i.ViewersNS, i.DroppedSteps = p.meter.busy.Load(), p.meter.droppedSteps.Load()
 	i.Gauges = p.gauges.fresh(p.o.Gauge)
+	switch path, err := p.BlackBox(); {
+	case err != nil:
+		i.Box = &protocol.BoxInfo{Problem: err.Error()}
+	case path != "":
+		i.Box = &protocol.BoxInfo{Path: path}
+	}
 	if s := p.steps.last(); s != nil {
 		i.Step = s.Number
 		i.LastStep = &protocol.LastStep{

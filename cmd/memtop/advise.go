@@ -110,7 +110,7 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	t, err := attach.Until(ctx, c, anyMeasured)
+	t, err := v.measured(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -169,6 +169,18 @@ func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target strin
 // agentProgram is the kind of programs with our agent: PyTorch programs, which
 // may be one rank of several.
 const agentProgram = "memtop's agent"
+
+// measured returns the trace of a process that has measured a step.
+func (d *dialer) measured(ctx context.Context, c *attach.Client) (*trace.Trace, error) {
+	t, err := d.looked(ctx, c)
+	switch {
+	case err != nil || anyMeasured(t):
+		return t, err
+	case proposals.KindOf(t, deviceOf(t)).Program == agentProgram:
+		return nil, unseen(c.Process(), t)
+	}
+	return attach.Until(ctx, c, anyMeasured)
+}
 
 // anyMeasured reports whether any step was measured: a program that measures only
 // some steps knows nothing about the others except that they ran.

@@ -121,7 +121,10 @@ func (d *dialer) stateOf(ctx context.Context, p attach.Process) (ranks.Row, json
 		return ranks.Row{}, nil, err
 	}
 	defer func() { _ = c.Close() }() // it was only read from
-	t, err := d.settings.chosen(attach.AfterStep(ctx, c, p))
+	t, err := d.looked(ctx, c)
+	if err == nil {
+		t, err = d.settings.chosen(t)
+	}
 	if err != nil {
 		return ranks.Row{}, nil, err
 	}

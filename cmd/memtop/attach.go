@@ -193,7 +193,11 @@ func (v *viewer) attach(ctx context.Context, target string) error {
 	}
 	if !v.interactive() {
 		defer func() { _ = c.Close() }() // it was only read from
-		return v.printLive(c.Trace())
+		t, err := v.looked(ctx, c)
+		if err != nil {
+			return err
+		}
+		return v.printLive(t)
 	}
 	return v.showProcess(ctx, c)
 }

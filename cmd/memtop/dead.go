@@ -163,3 +163,15 @@ func blackBoxText() string {
 	}
 	return text + fmt.Sprintf("; kept %v after the end, %d of a folder at most", protocol.BoxLifetime.Round(time.Hour), protocol.BoxesKept)
 }
+
+// boxless returns the running programs that want a black box and have none, with
+// the reason, for info.
+func boxless(ctx context.Context) (texts []string) {
+	processes, _ := attach.Discover(ctx) // ls says why there is no list
+	for _, p := range processes {
+		if p.Info != nil && p.Info.Box != nil && p.Info.Box.Problem != "" {
+			texts = append(texts, fmt.Sprintf("process %d: %s", p.PID, p.Info.Box.Problem))
+		}
+	}
+	return texts
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,11 +24,11 @@ func (a *app) infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "Print the paths and the environment in force",
 		Args:  files(0, 0),
-		RunE:  func(*cobra.Command, []string) error { return a.info() },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.info(cmd.Context()) },
 	}
 }
 
-func (c *console) info() error {
+func (c *console) info(ctx context.Context) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, trace.Printable(fmt.Sprintf(format, values...)))
@@ -39,6 +40,9 @@ func (c *console) info() error {
 	row("sockets", "%s", present(protocol.Folder()))
 	row("agent", "%s", agentText())
 	row("black boxes", "%s", blackBoxText())
+	for _, text := range boxless(ctx) {
+		row("without a box", "%s", text)
+	}
 	row("out of memory", "%s", present(protocol.DeadFolder()))
 	row("predictions", "%s", present(ledgerPath()))
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",

@@ -95,7 +95,19 @@ func (l *loader) noteCut(i *trace.Info) {
 // process writes, because the snapshot has all events that the probe still keeps.
 // The live stream begins with the next event.
 func (d *dialer) now(ctx context.Context, target string) (*trace.Trace, error) {
-	return d.fetch(ctx, target, io.Discard)
+	return d.fetchLooked(ctx, target, io.Discard)
+}
+
+// fetchLooked is fetch for a process that has measured a whole step. A process that
+// measures only while it is watched is watched until then: before, it has neither
+// history nor stacks, and says of no memory what it is for.
+func (d *dialer) fetchLooked(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
+	done, err := d.watchWhole(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return d.fetch(ctx, target, w)
 }
 
 // fetch copies the snapshot that a process writes, and returns its content.

@@ -24,7 +24,9 @@ func (a *app) recordCommand() *cobra.Command {
 		Short: "Save the live stream of a process, to look at it later",
 		Long: `Save the live stream of a process until the process ends, or until Ctrl-C or another
 signal. memtop open shows the recording like the process itself, from its first event
-to its last. The file is a valid recording at any time, even while it grows.`,
+to its last. The file is a valid recording at any time, even while it grows.
+
+A PyTorch program measures only some steps; --steps counts these.`,
 		Example: `  memtop record 4711 -o run.mtr
   memtop record 4711 -o run.mtr --for 30s
   memtop record 4711 -o run.mtr --steps 100 && memtop open run.mtr`,
@@ -40,7 +42,7 @@ to its last. The file is a valid recording at any time, even while it grows.`,
 	a.settings.liveFlags(cmd.Flags())
 	outputFlags(cmd, &to)
 	cmd.Flags().DurationVar(&o.For, "for", 0, "end after this `DURATION`, such as 30s")
-	cmd.Flags().Int64Var(&o.Steps, "steps", 0, "end after `N` steps")
+	cmd.Flags().Int64Var(&o.Steps, "steps", 0, "end after `N` steps whose memory was measured")
 	return cmd
 }
 

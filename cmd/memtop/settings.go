@@ -45,7 +45,7 @@ var themes, _ = tui.Themes()
 // noEnvironment lists the flags that make sense only on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
-	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job",
+	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job", "now",
 }
 
 // readFlags adds the flags of commands that read a file.

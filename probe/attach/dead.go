@@ -106,7 +106,7 @@ func openRegular(path string) (*os.File, error) {
 func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 	d := Dead{
 		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
-		Reserved: &last.Reserved, File: b.Path,
+		Reserved: known(last.Reserved), File: b.Path,
 	}
 	if t.Live.Ended.Goodbye != "" {
 		d.Ended = "out of memory"
@@ -114,10 +114,21 @@ func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 	if step := t.LastStep(last.Device); step != nil {
 		d.Step = step.Number
 	}
-	if device := t.Device(last.Device); device != nil && last.Lost == 0 {
+	switch device := t.Device(last.Device); {
+	case last.Looked != 0: // the state is older than the sums
+		d.Allocated = known(last.Requested)
+	case device != nil && last.Lost == 0:
 		d.Allocated = new(handedOut(&device.Final))
 	}
 	return d
+}
+
+// known returns a number of a program's last event, nil if it is not known.
+func known(bytes int64) *int64 {
+	if bytes == trace.Unknown {
+		return nil
+	}
+	return &bytes
 }
 
 // handedOut adds up the blocks that are allocated and not freed.

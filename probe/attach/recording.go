@@ -15,7 +15,7 @@ import (
 type RecordOptions struct {
 	Interval time.Duration // how often the program sends news, 0 for 100 ms
 	For      time.Duration // how long, 0 for any
-	Steps    int64         // how many steps from now on, 0 for any
+	Steps    int64         // how many measured steps from now on, 0 for any
 
 	quiet time.Duration // how long a program may be silent, 0 for maxQuiet
 }
@@ -34,8 +34,10 @@ type Recording struct {
 	target *target
 	o      RecordOptions
 	done   Recorded
-	begun  bool // the first state has arrived: steps count from now on
-	bye    bool // the program said goodbye, and the recording has it
+	begun  bool      // the first state has arrived: steps count from now on
+	enough time.Time // when the last of the steps came, zero before
+	sealed bool      // a snapshot has come since
+	bye    bool      // the program said goodbye, and the recording has it
 }
 
 // NewRecording is [Machine]'s Record on this machine.
@@ -134,7 +136,7 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		if r.begun { // earlier steps are from before the recording
 			r.done.Steps += copier.Steps()
 		}
-		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps {
+		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps && r.complete(frame, snapshot) {
 			r.done.Reason = "all requested steps are recorded"
 			return true, nil
 		}
@@ -147,6 +149,25 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		default: // copied, without a meaning here
 		}
 	}
+}
+
+// snapshotWithin is how long after a step the snapshot with its events may come: a
+// program takes snapshots as often as it can afford.
+const snapshotWithin = 10 * time.Second
+
+// complete reports whether the recording has the events of its last step. Events of
+// a program that sends them one by one come before the step. A snapshot comes after
+// it, and its parts and tags before the end of its batch. The caller has just copied
+// a frame, and says whether that is part of a snapshot.
+func (r *Recording) complete(frame wire.Type, snapshot bool) bool {
+	if !r.done.Snapshots {
+		return true
+	}
+	if r.enough.IsZero() {
+		r.enough = time.Now()
+	}
+	r.sealed = r.sealed || snapshot
+	return frame == wire.CountersFrame && (r.sealed || time.Since(r.enough) > snapshotWithin)
 }
 
 // countingWriter counts the bytes written.

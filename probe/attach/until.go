@@ -76,36 +76,48 @@ func patienceWith(t *trace.Trace) time.Duration {
 	return patience
 }
 
-// If a program measures its memory only while a viewer watches, its first state
-// has no step yet. AfterStep waits for one as long as a few steps take, within
-// bounds.
+// A program that measures its memory only while a viewer watches needs a whole
+// step before it knows what the memory is for. Looked waits for it as long as a
+// few steps take, within bounds; no step at all may mean that none comes.
 const (
 	stepsAwaited  = 3
-	longestWaited = 30 * time.Second
+	leastAwaited  = 30 * time.Second
+	mostAwaited   = 10 * time.Minute
+	withoutAwaits = 10 * time.Second
 )
 
-// AfterStep returns the trace of a program once it has a step with measured
-// memory. It returns the newest trace when that takes too long or the program
-// counts no steps.
-func AfterStep(ctx context.Context, c *Client, p Process) *trace.Trace {
-	if p.Info.LastStep == nil {
-		return c.Trace()
-	}
-	patience := stepsAwaited * time.Duration(p.Info.LastStep.Duration)
-	ctx, cancel := context.WithTimeout(ctx, min(max(patience, Patience), longestWaited))
-	defer cancel()
-	for {
-		t := c.Trace()
-		if t.LastMeasured(p.Info.LastStep.Device) != nil {
-			return t
-		}
+// Looked returns the trace of a program once it has measured a whole step. If that
+// takes too long, it returns the newest trace, whose Live.Looking is still true.
+// It returns ErrEnded beside the last trace when the process ends first.
+func Looked(ctx context.Context, c Followed) (*trace.Trace, error) {
+	began := time.Now()
+	t := c.Trace()
+	late := time.NewTimer(awaited(t))
+	defer late.Stop()
+	for Looking(t) {
 		select {
-		case _, more := <-c.Changed():
-			if !more {
-				return c.Trace()
-			}
+		case <-c.Changed():
+		case <-c.Ended():
+			return c.Trace(), ErrEnded
+		case <-late.C:
+			return t, nil
 		case <-ctx.Done():
-			return t
+			return nil, ctx.Err()
 		}
+		t = c.Trace()
+		late.Reset(awaited(t) - time.Since(began))
 	}
+	return t, nil
+}
+
+// Looking reports whether a program has yet to measure a whole step.
+func Looking(t *trace.Trace) bool { return t.Live != nil && t.Live.Connected && t.Live.Looking }
+
+// awaited returns how long to wait for a whole step of a program.
+func awaited(t *trace.Trace) time.Duration {
+	n := len(t.Steps)
+	if n == 0 {
+		return withoutAwaits
+	}
+	return min(max(leastAwaited, stepsAwaited*time.Duration(t.Steps[n-1].Duration)), mostAwaited)
 }

@@ -42,7 +42,7 @@ func (c *Collector) families(found []attach.Process) []exposition.Family {
 		{Labels: []string{"what", "programs"}, Value: float64(len(programs) - len(shown))},
 		{Labels: []string{"what", "devices"}, Value: float64(devices)},
 	}
-	return append([]exposition.Family{up, problem, left}, protocol.Metrics(measured)...)
+	return append([]exposition.Family{up, problem, left, ended()}, protocol.Metrics(measured)...)
 }
 
 // distinct returns each process once; those that answer come first.

@@ -64,6 +64,16 @@ func BoxName(pid int, start uint64) string {
 	return strings.TrimSuffix(SocketName(pid, start), socketSuffix) + boxSuffix
 }
 
+// ParseBoxName returns the process that a black box of this name belongs to; false
+// if it is no such name.
+func ParseBoxName(name string) (pid int, start uint64, ok bool) {
+	name, ok = strings.CutSuffix(strings.TrimPrefix(name, hiddenBefore), boxSuffix)
+	if !ok {
+		return 0, 0, false
+	}
+	return ParseSocketName(name + socketSuffix)
+}
+
 // BoxFolder returns the folder in memory for the boxes of a user whose sockets
 // lie on a disk: a mapped file on the disk could make the program wait.
 func BoxFolder(uid int) string { return "/dev/shm/" + TemporaryFolder + strconv.Itoa(uid) }
@@ -113,8 +123,8 @@ func Boxes(folder, except string) ([]Box, error) {
 	}
 	var boxes []Box
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(strings.TrimPrefix(e.Name(), hiddenBefore), boxSuffix)
-		if _, _, named := ParseSocketName(name + socketSuffix); ok && named && name+boxSuffix != filepath.Base(except) {
+		_, _, named := ParseBoxName(e.Name())
+		if named && strings.TrimPrefix(e.Name(), hiddenBefore) != filepath.Base(except) {
 			boxes = append(boxes, look(filepath.Join(folder, e.Name())))
 		}
 	}

@@ -27,10 +27,18 @@ type Info struct {
 	ViewersNS    int64        `json:"viewers_ns"` // spent on viewers, on other goroutines than the program's
 	Dropped      int64        `json:"dropped_events"`
 	DroppedSteps int64        `json:"dropped_steps"`
+	Looking      bool         `json:"looking,omitempty"` // it measures only while it is watched, and has measured no whole step yet
 
 	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a single program
 	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first
 	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // the program's own gauges, if it has any
+	Box      *BoxInfo      `json:"black_box,omitempty"` // nil if the program wants none
+}
+
+// BoxInfo says where a program has its black box, or why it has none.
+type BoxInfo struct {
+	Path    string `json:"path"` // as the program sees it
+	Problem string `json:"problem"`
 }
 
 // DeviceInfo is the memory of one device, at the time of Known, or now.

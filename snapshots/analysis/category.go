@@ -50,10 +50,25 @@ func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
 	return c, r
 }
 
-// Guessed reports whether any category of this device is a guess. It is if any
-// stack, or memory without a stack, has no exact note. Our own engine notes every
-// allocation; PyTorch notes none.
-func (x *Index) Guessed() bool { return !x.verdicts().AnyNoted() }
+// Guessed reports whether the category of any allocation may be a guess, because
+// the writer noted none. Our own engine notes every allocation; PyTorch notes
+// none; its agent notes what it sees.
+func (x *Index) Guessed() bool { return !x.verdicts().AllNoted() }
+
+// GuessedAt reports whether memtop guessed the category of some bytes that are
+// alive right after an event.
+func (x *Index) GuessedAt(event int) bool {
+	switch j := x.verdicts(); {
+	case j.AllNoted():
+		return false
+	case !j.AnyNoted():
+		return true
+	default:
+		return slices.ContainsFunc(x.RulesAt(event), func(r RuleBytes) bool {
+			return r.Bytes > 0 && r.Category != trace.OtherCategory && r.Rule.Strength() != category.Exact
+		})
+	}
+}
 
 // CategoriesAt returns the requested bytes of each category right after an event.
 // Their sum is RequestedAt.

@@ -155,9 +155,11 @@ func (x *Index) Savings() []Finding {
 func (x *Index) allFindings() []Finding {
 	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
-		for _, find := range []func(){
-			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
-		} {
+		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
+		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
+			finds = append(finds, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+		}
+		for _, find := range finds {
 			find()
 		}
 		return append(f.ended(), f.ordered()...)

@@ -28,11 +28,32 @@ func (f *finder) ended() []Finding {
 	}
 	for i := range live.Ended.Devices {
 		if last := &live.Ended.Devices[i]; last.Device == f.index.device.ID {
-			found.Bytes = last.Requested
+			found.Bytes = max(0, last.Requested)
 			found.Evidence += ". " + f.lastEvent(last)
 		}
 	}
+	found.Evidence += f.hostAtEnd()
 	return []Finding{found}
+}
+
+// hostAtEnd says how much memory the process had and how much the machine had left,
+// or the process's control group if that was nearer to its limit. It is "" when the
+// program did not say.
+func (f *finder) hostAtEnd() string {
+	device := trace.HostDevice
+	if trace.NewRounding(f.index.trace.Settings).Uncached {
+		device = f.index.device.ID
+	}
+	g := lastGauge(f.index.trace, device)
+	if g == nil || g.Process < 0 || g.Total <= 0 || g.Used < 0 {
+		return ""
+	}
+	left, all, whose := g.Total-g.Used, g.Total, "the machine"
+	if g.Limit > 0 && g.Limit-g.LimitUsed < left {
+		left, all, whose = max(0, g.Limit-g.LimitUsed), g.Limit, "its control group"
+	}
+	return fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
+		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(left), quantity.Bytes(all), whose)
 }
 
 // lastEvent says when the last event came and how much memory was held then.
@@ -45,9 +66,17 @@ func (f *finder) lastEvent(last *trace.LastEvent) string {
 			text += fmt.Sprintf(", %s after step %s", spanText(since), quantity.Count(int(step.Number)))
 		}
 	}
+	if last.Requested == trace.Unknown {
+		return text + ". How much was in use is not known"
+	}
 	text += fmt.Sprintf(", with %s in use and %s reserved", quantity.Bytes(last.Requested), quantity.Bytes(last.Reserved))
-	if last.Lost > 0 {
+	switch {
+	case last.Lost > 0:
 		text += fmt.Sprintf(". The last %s came too quickly for the box: memory is shown as it was before them", quantity.Plural(int(last.Lost), "event"))
+	case last.Looked == trace.Unknown:
+		text += ". What held it is not known: nobody looked"
+	case last.Looked > 0:
+		text += fmt.Sprintf(". What held it was looked at %s before, and is shown as it was then", spanText(time.Duration(last.Time-last.Looked)*time.Microsecond))
 	}
 	return text
 }

@@ -60,7 +60,7 @@ func (f *finder) heldBefore() {
 	var bytes int64
 	for k := range f.index.life.Held {
 		id := trace.HeldID(k)
-		if a := f.index.life.AllocationAt(id, s.PeakEvent); a.Close > s.PeakEvent {
+		if a := f.index.life.AllocationAt(id, s.PeakEvent); a.Close > s.PeakEvent && (a.FreeStack || a.Stack <= trace.EmptyStack) {
 			if category, _ := f.index.Category(a); category == trace.OtherCategory {
 				bytes += a.Size
 			}

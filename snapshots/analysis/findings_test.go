@@ -76,6 +76,18 @@ func TestStepsAreTheStretchesBetweenOptimizerSteps(t *testing.T) {
 	}
 }
 
+func TestStepsThatEndedBeforeTheFirstEventAreLeftOut(t *testing.T) {
+	x := indexOf(t, tracetest.Steps(3, func(s int) string {
+		if s == 0 {
+			return ""
+		}
+		return fmt.Sprintf("alloc 0x%x 512 @%d stack=act\nalloc 0x%x 512 @%d stack=opt\n", s*8192+4096, s*1000+100, s*8192+8192, s*1000+920)
+	}))
+	if got, want := fmt.Sprint(x.Steps()), "[{step 2 0 2 0} {step 3 2 4 0}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestMarksWithoutTheirOtherEndStayOpen(t *testing.T) {
 	x := indexOf(t, tracetest.Frames+`
 annotation "load" "END" device=0 @100

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -16,22 +17,61 @@ type LastStep struct {
 	Peak      int // the event with the most live
 }
 
-// LastStepOf returns the last step, nil if no step has ended. It also returns nil
-// if memory ran out since, because then the end of the trace matters.
+// LastStepOf returns the last step whose events are all known: of a program that
+// measures only some steps, the last that it measured. It returns nil if no step
+// has ended. It also returns nil if memory ran out since, because then the end of
+// the trace matters.
 func LastStepOf(x *Index) *LastStep {
 	c := x.calendar()
 	if len(c.Ends) == 0 || x.kinds[trace.StepEnd] == 0 {
 		return nil
 	}
-	end := c.Ends[len(c.Ends)-1]
-	if n := len(x.oomEvents); n > 0 && x.oomEvents[n-1] > end.Event {
+	last := c.Ends[len(c.Ends)-1].Event
+	if n := len(x.oomEvents); n > 0 && x.oomEvents[n-1] > last {
 		return nil
 	}
+	s := x.lastMeasured(c)
+	for k := len(c.Ends) - 1; k >= 0 && s == nil; k-- {
+		s = x.wholeStep(c, k)
+	}
+	if s != nil {
+		s.Peak, _ = x.Highest(s.From, s.End+1)
+	}
+	return s
+}
+
+// lastMeasured returns the last step that the program measured and whose events are
+// all known, nil if there is none.
+func (x *Index) lastMeasured(c *calendar) *LastStep {
+	for i := range slices.Backward(x.trace.Steps) {
+		step := &x.trace.Steps[i]
+		if step.Device != x.device.ID || !step.Measured() {
+			continue
+		}
+		k := sort.Search(len(c.Ends), func(k int) bool { return c.Ends[k].Number >= step.Number })
+		if k < len(c.Ends) && c.Ends[k].Number == step.Number {
+			if s := x.wholeStep(c, k); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// wholeStep returns the step with an end, nil if some of its events are missing.
+func (x *Index) wholeStep(c *calendar, k int) *LastStep {
+	end := c.Ends[k]
 	s := &LastStep{Number: end.Number, End: int(end.Event)}
 	if k := sort.Search(len(c.Begins), func(k int) bool { return c.Begins[k].Event > end.Event }); k > 0 {
 		s.From = int(c.Begins[k-1].Event)
 	}
-	s.Peak, _ = x.Highest(s.From, s.End+1)
+	if x.trace.Live != nil {
+		for _, g := range x.trace.Live.Gaps {
+			if g.Device == x.device.ID && g.From <= s.End && g.To > s.From {
+				return nil
+			}
+		}
+	}
 	return s
 }
 

@@ -173,7 +173,9 @@ func between(ends map[string][]int) []Step {
 	var steps []Step
 	from := 0
 	for k, to := range ends[best] {
-		steps = append(steps, Step{Name: stepName(int64(k + 1)), From: from, To: to})
+		if to > 0 { // otherwise the step ended before the first event that is kept
+			steps = append(steps, Step{Name: stepName(int64(k + 1)), From: from, To: to})
+		}
 		from = to
 	}
 	return steps

@@ -66,6 +66,24 @@ alloc 0x1000 512 stack=act note=weights
 	}
 }
 
+func TestCategoriesAreExactWhereNoneIsGuessed(t *testing.T) {
+	x := indexOf(t, tracetest.Frames+`
+note weights category="parameter"
+device 0
+alloc 0x1000 512 note=weights
+alloc 0x2000 512 stack=main
+alloc 0x3000 512 stack=act
+`)
+	for event, want := range []bool{false, false, true} { // memory of no known category is no guess
+		if got := x.GuessedAt(event); got != want {
+			t.Errorf("after event %d: guessed is %v, want %v", event, got, want)
+		}
+	}
+	if !x.Guessed() {
+		t.Error("one category is a guess, and none is said to be")
+	}
+}
+
 func TestMemoryFreedButNeverAllocatedHasNoKnownStack(t *testing.T) {
 	x := indexOf(t, tracetest.Frames+`
 device 0

@@ -17,6 +17,9 @@ import (
 //	slot 1     likewise
 //	rings      a ring of events for each device, one after another, all of one length
 //
+// A box of no devices has no rings, and its two slots share the file: a slot is a
+// whole stream, with the events in it.
+//
 // Numbers are little-endian. The size of the file and the number of devices
 // determine all places, so that a reader trusts no offset in the file.
 
@@ -52,7 +55,7 @@ const (
 type layout struct {
 	size     int
 	slot     int // bytes of one
-	capacity int // events of a ring, a power of two
+	capacity int // events of a ring, a power of two; 0 without rings
 	devices  int
 }
 
@@ -61,8 +64,11 @@ func newLayout(size, devices int) (layout, error) {
 	if size < LeastSize || size > MostSize || size%pageSize != 0 {
 		return layout{}, fmt.Errorf("a black box has between %d KiB and %d MiB, in pages of %d bytes, and not %d bytes", LeastSize>>10, MostSize>>20, pageSize, size)
 	}
-	if devices < 1 || devices > maxDevices {
+	if devices < 0 || devices > maxDevices {
 		return layout{}, fmt.Errorf("a black box is for at most %d devices, and not for %d", maxDevices, devices)
+	}
+	if devices == 0 {
+		return layout{size: size, slot: (size/pageSize - 1) / 2 * pageSize}, nil
 	}
 	l := layout{size: size, slot: size/4/pageSize*pageSize - pageSize, devices: devices}
 	l.capacity = 1 << (bits.Len(uint((size-l.rings())/devices/entrySize)) - 1)

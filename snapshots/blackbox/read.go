@@ -222,6 +222,9 @@ func (v *reading) finish(held bool) *trace.Trace {
 	if v.unnamed > 0 {
 		v.notices = append(v.notices, strconv.Itoa(v.unnamed)+" of the events have stacks or tags that were not written any more when the program ended")
 	}
+	if v.streamed() {
+		v.endings(t)
+	}
 	t.Notices = append(v.notices, t.Notices...)
 	v.say(t, held)
 	return t

@@ -287,7 +287,7 @@ func TestAHeaderThatMakesNoSenseIsRefused(t *testing.T) {
 		"another version":         {6, "\x02", "version 2"},
 		"transferred as text":     {4, "\n\n", "as text"},
 		"a size of no box":        {sizeAt, "\xff\xff\xff\xff\xff\xff\xff\xff", "between"},
-		"no device":               {countAt, "\x00\x00\x00\x00", "devices"},
+		"no device and no rings":  {countAt, "\x00\x00\x00\x00", "byte"},
 		"too many devices":        {countAt, "\xff\xff\xff\xff", "devices"},
 		"a device beyond all":     {devicesAt, "\x00\x00\x01\x00", "device 65536"},
 		"no state":                {slotsAt, strings.Repeat("\x00", 32), "no state"},

@@ -20,8 +20,10 @@ type Live struct {
 	Settings           map[string]string `json:"settings"`
 	AllocatedBytes     *int64            `json:"allocated_bytes"`
 	ReservedBytes      *int64            `json:"reserved_bytes"`
-	PeakAllocatedBytes *int64            `json:"peak_allocated_bytes"` // in the last step
+	PeakAllocatedBytes *int64            `json:"peak_allocated_bytes"` // in the last step that was measured
 	PeakReservedBytes  *int64            `json:"peak_reserved_bytes"`
+	Highest            *Highest          `json:"highest"` // at any moment
+	Looking            bool              `json:"looking"` // no whole step was measured yet, so what memory is for is not known
 	Categories         *Categories       `json:"categories"`
 	CategoriesAtPeak   *Categories       `json:"categories_at_peak"`
 	Waterfall          []analysis.Row    `json:"waterfall"`  // sums to the device's used memory
@@ -34,6 +36,14 @@ type Live struct {
 	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index
 	row                ranks.Row
+}
+
+// Highest has the highest values at any moment: since the program began, as its
+// allocator says, or only since the first known event.
+type Highest struct {
+	AllocatedBytes int64  `json:"allocated_bytes"`
+	ReservedBytes  int64  `json:"reserved_bytes"`
+	Since          string `json:"since"` // "program" or "watched"
 }
 
 // Layer is a layer in the last step: a trace.Layer, with every key.
@@ -117,7 +127,7 @@ func LiveOf(x *analysis.Index) *Live {
 		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
-		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
+		r.PID, r.Probe.DroppedEvents, r.Looking = t.Live.PID, t.Live.Dropped, t.Live.Looking
 	}
 	r.addStep(t.LastStep(x.Device().ID))
 	r.addMemory(at)

@@ -10,7 +10,8 @@ import (
 )
 
 // addMemory adds the purposes of the memory, if the program has sent any data
-// about it: before the first measurement it sends an empty state without events.
+// about it: before the first measurement it sends an empty state without events, or
+// one of which it does not know what it is for.
 func (r *Live) addMemory(at int) {
 	x := r.index
 	m := x.SegmentsAt(at)
@@ -18,6 +19,9 @@ func (r *Live) addMemory(at int) {
 		return
 	}
 	r.AllocatedBytes, r.ReservedBytes = &m.Allocated, &m.Reserved
+	if r.Looking {
+		return
+	}
 	r.Categories, r.HostBytes = &Categories{Bytes: x.CategoriesAt(at)}, new(Categories)
 	r.Waterfall = append(r.Waterfall, x.Waterfall(at, x.GaugeAt(at))...)
 	for _, row := range x.OnHost(at) {
@@ -25,8 +29,7 @@ func (r *Live) addMemory(at int) {
 	}
 }
 
-// addStep adds the last step from the program's row. If no step was measured, the
-// peaks are those since the first event.
+// addStep adds the last step from the program's row, and the highest values.
 func (r *Live) addStep(last *trace.Step) {
 	r.Step, r.Settings = r.row.Step, r.row.Settings
 	if r.Settings == nil {
@@ -35,16 +38,33 @@ func (r *Live) addStep(last *trace.Step) {
 	if last != nil {
 		r.Probe.CostNSPerStep = &last.ProbeNS
 	}
-	x := r.index
-	allocated, reserved, categories := r.row.PeakAllocated, r.row.PeakReserved, r.row.AtPeak
-	if allocated == 0 {
-		peak := x.Summary().PeakEvent
-		allocated, reserved, categories = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved, x.CategoriesAt(peak)
+	if r.row.PeakAllocated > 0 {
+		r.PeakAllocatedBytes, r.PeakReservedBytes = &r.row.PeakAllocated, &r.row.PeakReserved
+		r.CategoriesAtPeak = &Categories{Bytes: r.row.AtPeak}
 	}
-	if reserved == 0 && x.Device().Events.Len() == 0 {
-		return
+	r.Highest = highest(r.index)
+}
+
+// highest returns the highest values that the program says of itself, else those of
+// the known events, nil if none is known.
+func highest(x *analysis.Index) *Highest {
+	steps := x.Trace().Steps
+	for i := range slices.Backward(steps) {
+		if s := &steps[i]; s.Device == x.Device().ID && s.HighestAllocated > 0 {
+			return &Highest{s.HighestAllocated, s.HighestReserved, "program"}
+		}
 	}
-	r.PeakAllocatedBytes, r.PeakReservedBytes, r.CategoriesAtPeak = &allocated, &reserved, &Categories{Bytes: categories}
+	s := x.Summary()
+	h := &Highest{x.SegmentsAt(s.PeakEvent).Allocated, s.PeakReserved, "watched"}
+	for i := range steps {
+		if s := &steps[i]; s.Device == x.Device().ID {
+			h.AllocatedBytes, h.ReservedBytes = max(h.AllocatedBytes, s.PeakAllocated), max(h.ReservedBytes, s.PeakReserved)
+		}
+	}
+	if h.ReservedBytes == 0 {
+		return nil
+	}
+	return h
 }
 
 func liveTensors(x *analysis.Index, at int) []Tensor {

@@ -58,13 +58,19 @@ func (r *Live) settingsText(p *page) {
 
 func (r *Live) levelsText(p *page) {
 	p.line("")
-	p.line("  %-12s%12s%12s", "", "now", "step's peak")
-	p.line("  %-12s%12s%12s", "allocated", known(r.AllocatedBytes), known(r.PeakAllocatedBytes))
-	p.line("  %-12s%12s%12s", "reserved", known(r.ReservedBytes), known(r.PeakReservedBytes))
+	since, allocated, reserved := "", "", ""
+	if h := r.Highest; h != nil {
+		since, allocated, reserved = "highest since "+sinceText[h.Since], quantity.Bytes(h.AllocatedBytes), quantity.Bytes(h.ReservedBytes)
+	}
+	p.line("  %-12s%12s%12s  %s", "", "now", "step's peak", since)
+	p.line("  %-12s%12s%12s  %s", "allocated", known(r.AllocatedBytes), known(r.PeakAllocatedBytes), allocated)
+	p.line("  %-12s%12s%12s  %s", "reserved", known(r.ReservedBytes), known(r.PeakReservedBytes), reserved)
 	if g := r.Gauges; g != nil && g.DeviceTotalBytes != nil && g.DeviceUsedBytes != nil {
 		p.line("  %-12s%12s of %s", "device", quantity.Bytes(*g.DeviceUsedBytes), quantity.Bytes(*g.DeviceTotalBytes))
 	}
 }
+
+var sinceText = map[string]string{"program": "the program began", "watched": "memtop attached"}
 
 // known writes bytes that may be unknown.
 func known(bytes *int64) string {
@@ -75,9 +81,9 @@ func known(bytes *int64) string {
 }
 
 func (r *Live) waterfallText(p *page) {
-	if r.AllocatedBytes == nil {
+	if r.Categories == nil {
 		p.line("")
-		p.wrap("  ", "What its memory is used for is not known yet: it was not looked at. Ask again after its next step.")
+		p.wrap("  ", "What its memory is used for is not known yet: no whole step was looked at. Ask again after its next one.")
 		return
 	}
 	whole := int64(0)

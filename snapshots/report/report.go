@@ -86,7 +86,7 @@ type Stack struct {
 }
 
 // Categories is requested memory by category. Its JSON form is an object
-// with a key for each, and "guessed": true when the categories are guesses.
+// with a key for each, and "guessed": true if any of them is a guess.
 type Categories struct {
 	Bytes   [trace.CategoryCount]int64
 	Guessed bool
@@ -182,7 +182,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.Guessed()}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {

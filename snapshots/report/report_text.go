@@ -141,13 +141,13 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	p.line("")
 	p.line("  %s", title)
-	doubtful := c.Guessed && analysis.Doubtful(&c.Bytes)
+	held := x.UnknownAt(d.PeakEvent)
+	doubtful := (c.Guessed || held > 0) && analysis.Doubtful(&c.Bytes)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
 			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
-	held := x.UnknownAt(d.PeakEvent)
 	for _, category := range trace.Categories {
 		bytes := c.Bytes[category]
 		switch {

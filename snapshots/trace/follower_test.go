@@ -408,3 +408,29 @@ func TestHowManyEventsAFollowerForgetsAtATime(t *testing.T) {
 		})
 	}
 }
+
+func TestStepsThatLedToTheFirstWindowAreLeftOut(t *testing.T) {
+	marks := []trace.Event{
+		{Kind: trace.StepBegin, Size: 1, Time: 10}, {Kind: trace.StepEnd, Size: 1, Time: 20},
+		{Kind: trace.StepBegin, Size: 2, Time: 20}, {Kind: trace.StepEnd, Size: 2, Time: 30}, {Kind: trace.StepBegin, Size: 3, Time: 30},
+	}
+	for name, test := range map[string]struct{ events, want string }{
+		"a state alone":               {"", "step_begin 3"},
+		"a history that begins later": {"alloc 0x1000000 512 @25\n", "step_begin 2, alloc 512, step_end 2, step_begin 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := tracetest.Parse(t, "device 0\n"+test.events+"segment 0x1000000 2097152 type=\"small\"\n  block 0x1000000 512 active_allocated requested=512\n  block 0x1000200 2096640 inactive\n")
+			f := trace.NewFollower(trace.NewInterner(), 0)
+			f.Window(w, &w.Devices[0], marks, nil)
+			events := f.Publish(nil, &trace.Live{}).Devices[0].Events
+			var got []string
+			for i := range events.Len() {
+				e := events.At(i)
+				got = append(got, fmt.Sprintf("%s %d", e.Kind, e.Size))
+			}
+			if strings.Join(got, ", ") != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // # Windows
 //
@@ -205,8 +208,12 @@ func (m *memory) learn(g *Segment) {
 // result is earlier than the argument time. Marks of missing events are left out:
 // nobody knows what was alive then.
 func (w *opened) merged(marks []Event, time int64) []Event {
-	if n := len(w.events); n > 0 && w.timed && (time == 0 || w.gapped) {
+	switch n := len(w.events); {
+	case time > 0 && !w.gapped || n > 0 && !w.timed:
+	case n > 0:
 		marks = since(marks, w.events[0].Time)
+	default: // a state without a history, which the steps so far led to
+		marks = since(marks, math.MaxInt64)
 	}
 	all := make([]Event, 0, len(w.events)+len(marks))
 	add := func(e Event) {

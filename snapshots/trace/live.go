@@ -21,6 +21,10 @@ type Live struct {
 	Changes     []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges      []Gauge  // by time, ascending
 	Gaps        []Gap    // by event, ascending
+	// Looking says that the program measures its memory only while it is watched,
+	// and has measured no whole step yet: what memory is for, the layers and the
+	// peaks are not known.
+	Looking bool
 	// Dropped counts the events that the program could not report, DroppedSteps
 	// the steps.
 	Dropped, DroppedSteps int64
@@ -38,18 +42,26 @@ type Ending struct {
 }
 
 // LastEvent is the last event of a device, with the program's own sums of its
-// memory right after it.
+// memory right after it; [Unknown] if it did not say.
 type LastEvent struct {
 	Device    int
 	Events    int64 // how many there were since the program was watched
-	Time      int64 // of the last, microseconds since the epoch; 0 for none
+	Time      int64 // of the last event or step, microseconds since the epoch; 0 for none
 	Requested int64 // bytes in use, as the program asked for them
 	Reserved  int64
+	// Looked is when the program last looked at what held its memory, if it went on
+	// for some time after that: microseconds since the epoch. The final state is of
+	// that time. It is [Unknown] if the program never looked: the final state is then
+	// empty and says nothing. It is 0 if the final state is of the last event.
+	Looked int64
 	// Lost is how many events the trace lacks between its final state and the
 	// program's last event, because the program wrote faster than its box could
 	// keep.
 	Lost int64
 }
+
+// Unknown stands for a number of a [LastEvent] that is not known.
+const Unknown = -1
 
 // Option is a setting that may be changed while the program runs.
 type Option struct {
@@ -167,7 +179,17 @@ type Gauge struct {
 	Utilisation int64 `json:"utilisation_percent"` // of time that kernels ran
 	Temperature int64 `json:"temperature_celsius"`
 	Power       int64 `json:"power_milliwatts"`
+	// Limit is what the control group of the program may have at most, LimitUsed what
+	// it has, its files' pages left out; 0 without a limit below Total.
+	Limit     int64 `json:"limit_bytes,omitempty"`
+	LimitUsed int64 `json:"limit_used_bytes,omitempty"`
+	// Kills is how many processes of the group the kernel has killed for lack of memory.
+	Kills int64 `json:"oom_kills,omitempty"`
 }
+
+// HostDevice is the device of a gauge of the machine's memory, in the black box of a
+// program that computes on other devices.
+const HostDevice = -1
 
 // Gap is a place in the trace where events are missing. The events [From, To)
 // were made up to lead from the state before the gap to the state after it. They

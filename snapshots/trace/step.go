@@ -18,6 +18,10 @@ type Step struct {
 	Reserved      int64 `json:"reserved_bytes"`
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	PeakReserved  int64 `json:"peak_reserved_bytes"`
+	// The highest values at any moment since the program began, or since it last
+	// reset its allocator's own record of them; 0 if the program does not say.
+	HighestAllocated int64 `json:"highest_allocated_bytes,omitempty"`
+	HighestReserved  int64 `json:"highest_reserved_bytes,omitempty"`
 	// Categories has the requested bytes of each category right after the step.
 	// AtPeak has them at the moment when most was allocated.
 	Categories []Amount `json:"categories"`

@@ -1,6 +1,9 @@
 package wire
 
-import "io"
+import (
+	"encoding/json"
+	"io"
+)
 
 // Copier copies a stream a whole frame at a time, so that its output is a valid
 // recording at any moment. It copies unknown frames like the others. It replaces
@@ -37,10 +40,17 @@ func (c *Copier) Next() (Type, error) {
 	}
 }
 
-// Steps returns the number of steps that the last copied frame claims to have.
+// Steps returns the number of measured steps that the last copied frame claims to
+// have. A step that the program did not measure says nothing of its memory.
 func (c *Copier) Steps() int64 {
 	switch Type(c.d.frame[0]) {
 	case StepFrame:
+		var step struct {
+			Allocated *int64 `json:"allocated_bytes"`
+		}
+		if json.Unmarshal(c.d.payload, &step) != nil || step.Allocated == nil {
+			return 0
+		}
 		return 1
 	case StepsFrame:
 		return int64((&cursor{b: c.d.payload}).count(1))

@@ -32,7 +32,8 @@ const (
 )
 
 // Steps sends ended steps, in order, to readers of minor version 2. It sends the
-// few steps with layers, and very long steps, as Step does.
+// few steps with layers or with the highest values of the program, and very long
+// steps, as Step does.
 func (e *Encoder) Steps(steps []*trace.Step) {
 	for len(steps) > 0 {
 		n := 0
@@ -50,7 +51,7 @@ func (e *Encoder) Steps(steps []*trace.Step) {
 // stepsFrame sends the first steps that fit into a frame, and returns how many.
 func (e *Encoder) stepsFrame(steps []*trace.Step) (n int) {
 	c := stepCoder{buf: e.steps[:0]}
-	for ; n < min(len(steps), stepsInFrame) && len(c.buf) < stepsFrame && len(steps[n].Layers) == 0; n++ {
+	for ; n < min(len(steps), stepsInFrame) && len(c.buf) < stepsFrame && len(steps[n].Layers) == 0 && steps[n].HighestAllocated == 0; n++ {
 		before := len(c.buf)
 		if c.put(steps[n]); len(c.buf) > stepsLimit-binary.MaxVarintLen64 {
 			c.buf = c.buf[:before]

@@ -28,7 +28,7 @@ type merging struct {
 	tagged   int // how many there are
 	windowed map[int]bool
 	marks    map[int]*marks
-	told     map[int]int // by device, how many marks came before the snapshot
+	told     map[int]int // by device, how many marks came before the snapshot or with it
 }
 
 // devicesLimit is how many devices are followed.
@@ -55,8 +55,8 @@ func (s *Stream) takeSnapshot(parts [][]byte) error {
 		return fmt.Errorf("it has more than %d devices", devicesLimit)
 	}
 	s.merging.snapshot = t
-	for id, marks := range s.merging.marks {
-		s.merging.told[id] = len(marks.events)
+	for id := range s.merging.windowed {
+		s.merging.told[id] = len(s.merging.marksOf(id).events)
 	}
 	return nil
 }
@@ -137,7 +137,12 @@ func (s *Stream) step(step *trace.Step) {
 	if m.marks[step.Device] == nil && len(m.marks) == devicesLimit {
 		return
 	}
-	m.marksOf(step.Device).add(step)
+	marks := m.marksOf(step.Device)
+	before := len(marks.events)
+	marks.add(step)
+	if told, waits := m.told[step.Device]; waits && told == before {
+		m.told[step.Device] = len(marks.events) // the step at whose end the snapshot was taken
+	}
 }
 
 func (m *merging) marksOf(device int) *marks {
@@ -179,8 +184,9 @@ func (m *marks) mark(kind trace.Kind, number, time int64) {
 }
 
 // take returns the waiting events that a snapshot knows of, and forgets them: those
-// that came before it, and those of a time up to its last event. What came after it
-// waits for the next one, because memory may have changed meanwhile.
+// that came before it, the step that came right after it, and those of a time up to
+// its last event. What came later waits for the next one, because memory may have
+// changed meanwhile.
 func (m *marks) take(told int, last int64) []trace.Event {
 	n := min(told, len(m.events))
 	for n < len(m.events) && m.events[n].Time <= last {

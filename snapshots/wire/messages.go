@@ -105,6 +105,9 @@ type Counters struct {
 	Dropped      int64 `json:"dropped"`       // events that viewers have missed
 	DroppedSteps int64 `json:"dropped_steps"` // likewise steps
 	ProbeNS      int64 `json:"probe_ns"`      // what reporting cost the program
+	// Looking says that a program that measures its memory only while it is
+	// watched has not measured a whole step yet.
+	Looking bool `json:"looking,omitempty"`
 }
 
 type bye struct {

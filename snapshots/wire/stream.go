@@ -215,8 +215,17 @@ func (s *Stream) events(f *Frame) error {
 func (s *Stream) count(c Counters) {
 	s.merge()
 	s.counters = c
-	s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = c.Dropped, c.DroppedSteps, c.ProbeNS
+	s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS, s.live.Looking = c.Dropped, c.DroppedSteps, c.ProbeNS, c.Looking
+	if s.live.Connected {
+		s.live.Note = ""
+		if c.Looking {
+			s.live.Note = looking
+		}
+	}
 }
+
+// looking is the note about a program that has measured no whole step yet.
+const looking = "measuring a first step"
 
 // keep returns the newest of list, in new memory if it drops some.
 func keep[T any](list []T, most int) []T {

@@ -155,7 +155,8 @@ const (
 // holding shows the holders of memory, by category and by line: beside each other
 // if there is room and the rules behind the categories are hidden.
 func (p *Page) holding(a *account, w, h int) section {
-	categories, shown := p.heldCategories(a), ownLines(a.Lines)
+	f, _ := p.asked.Answer()
+	categories, shown := p.heldCategories(&f, a), ownLines(a.Lines)
 	x, y, rows := holdingSide, 0, max(len(categories), min(len(shown), max(h/3, 5)))
 	shown = shown[:min(len(shown), rows)]
 	if w < 2*holdingSide || p.tells() {
@@ -163,7 +164,7 @@ func (p *Page) holding(a *account, w, h int) section {
 	}
 	name := max(nameWidth(categories), holdingName)
 	return section{1 + rows, func(c screen.Canvas) {
-		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), p.certainty(c.Width()), false)
+		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), certainty(&f, c.Width()), false)
 		for i, row := range categories {
 			if row.part == 0 {
 				c.Set(1, 1+i, '█', row.style)
@@ -179,13 +180,12 @@ func (p *Page) holding(a *account, w, h int) section {
 
 // heldCategories returns a row for each category with memory, and below it the
 // rows of its rules if they are shown.
-func (p *Page) heldCategories(a *account) []fall {
-	f, _ := p.asked.Answer()
+func (p *Page) heldCategories(f *facts, a *account) []fall {
 	var held []fall
 	for _, c := range trace.Categories {
 		if bytes := a.Categories[c]; bytes > 0 {
 			held = append(held, fall{name: c.String(), bytes: bytes, style: screen.Style{Fg: screen.Band(c.Place())}, chosen: p.chosen(c)})
-			held = append(held, p.rulesOf(&f, c)...)
+			held = append(held, p.rulesOf(f, c)...)
 		}
 	}
 	return held

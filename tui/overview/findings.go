@@ -78,7 +78,8 @@ func (p *Page) findings(w, rows int) section {
 		case !ok:
 			c.Text(3, 1, "looking …", screen.Dim)
 		case y == 1:
-			c.Text(3, 1, "nothing looks wrong", screen.Fine)
+			text, style := p.nothingText()
+			c.Text(3, 1, text, style)
 		}
 	}}
 }
@@ -87,7 +88,7 @@ func (p *Page) findings(w, rows int) section {
 func (p *Page) briefly() section {
 	return section{sentences, func(c screen.Canvas) {
 		if p.finding >= len(p.found) {
-			text, style := "nothing looks wrong", screen.Fine
+			text, style := p.nothingText()
 			if _, ok := p.looked.Answer(); !ok {
 				text, style = "looking …", screen.Dim
 			}
@@ -134,4 +135,12 @@ func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
 		y++
 	}
 	return y
+}
+
+// nothingText is in place of the findings if there are none.
+func (p *Page) nothingText() (string, screen.Style) {
+	if l := p.Scene.Live(); l != nil && l.Looking {
+		return "a first step is being measured …", screen.Dim
+	}
+	return "nothing looks wrong", screen.Fine
 }

@@ -35,7 +35,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	}
 	title, right := "What it is, "+p.when(), "= "+screen.Bytes(sum)+" "+whole
 	if !compact {
-		right = p.exactness()
+		right = exactness(f)
 	}
 	height := 1 + len(rows)
 	if !compact {
@@ -88,9 +88,9 @@ func (p *Page) see() {
 }
 
 // exactness says whether categories are known or guessed.
-func (p *Page) exactness() string {
-	if p.Scene.Index.Guessed() {
-		return "categories guessed from stacks"
+func exactness(f *facts) string {
+	if f.guessed {
+		return "some categories guessed from stacks"
 	}
 	return "categories exact"
 }

@@ -42,6 +42,7 @@ type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
 	unknown    int64 // of other, held before recording by unknown stacks
+	guessed    bool  // some categories are guesses
 	rules      []analysis.RuleBytes
 	state      *analysis.Map
 	holders    []analysis.Holder
@@ -107,7 +108,7 @@ func answer(ctx context.Context, q question) facts {
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
-	f.unknown = x.UnknownAt(q.at)
+	f.unknown, f.guessed = x.UnknownAt(q.at), x.GuessedAt(q.at)
 	if q.rules {
 		f.rules = x.RulesAt(q.at)
 	}

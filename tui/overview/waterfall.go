@@ -58,11 +58,11 @@ func (p *Page) rulesOf(f *facts, c trace.Category) []fall {
 	return rows
 }
 
-// none says what is known of a guessed category without bytes: that there may be
+// none says what is known of a category without bytes: that there may be
 // some in what no rule knows, or that there are none.
 func (p *Page) none(f *facts, bytes int64) string {
 	switch {
-	case bytes != 0 || !p.Scene.Index.Guessed():
+	case bytes != 0 || !f.guessed && f.unknown == 0:
 		return ""
 	case analysis.Doubtful(&f.categories):
 		return "not known"
@@ -92,17 +92,16 @@ func (p *Page) waterfall(compact bool) section {
 			c.Text(3, 2, "adding up …", screen.Dim)
 			return
 		}
-		c.Rule(0, title, p.certainty(c.Width()), false)
+		c.Rule(0, title, certainty(&f, c.Width()), false)
 		p.drawFalls(c, rows, f.state.Reserved)
 		drawSum(c, len(rows)+1, nameWidth(rows), "= reserved", f.state.Reserved)
 	}}
 }
 
-// certainty says in the title of a part of so many cells how the categories are known,
-// once they are.
-func (p *Page) certainty(w int) string {
+// certainty says in the title of a part of so many cells how the categories are known.
+func certainty(f *facts, w int) string {
 	switch {
-	case !p.Scene.Index.Guessed():
+	case !f.guessed:
 		return "categories exact"
 	case w < 75:
 		return "guessed"

@@ -59,6 +59,7 @@ class About:
             **self._who(info), "step": 0, "viewers": self._viewers.streams, "probe_ns": info.probe_ns,
             "viewers_ns": self._meter.viewers_ns, "dropped_events": self._meter.dropped_events,
             "dropped_steps": self._meter.dropped_steps,
+            **({"looking": True} if self._program.looking() else {}),
             "devices": [
                 {
                     "device": m.device, "allocated_bytes": m.allocated, "reserved_bytes": m.reserved,
@@ -72,6 +73,8 @@ class About:
         }  # fmt: skip
         if holder := self._lease.held():
             described["changing"] = holder
+        if info.black_box or info.boxless:
+            described["black_box"] = {"path": info.black_box, "problem": info.boxless}
         if info.gauges:
             described["gauges"] = list(info.gauges)
         if steps := self._journal.latest(STEP):

@@ -57,8 +57,11 @@ class Agent:
         self.watch = Watch(self.journal)
         self.server = Server(self.journal, self)
         self.watch.settings.refused = self.server.refuse
+        self.box = self.watch.unwatched.box = self.server.box
+        self.box.looked = self.looked
         self.watch.guard.failed = self._give_up
         self.server.start()
+        self.server.keep_box()
         self.out_of_memory = OutOfMemory(self.watch)
         self.out_of_memory.begin()
 
@@ -84,11 +87,17 @@ class Agent:
             capabilities=("steps", "stacks", "gauges"),
             gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
             read_only=self.watch.settings.read_only,
+            black_box=self.box.path,
+            boxless=self.box.problem,
         )
 
     def looked(self) -> bool:
         """Report whether the agent has measured the memory since the first viewer came."""
         return self.watch.looked
+
+    def looking(self) -> bool:
+        """Report whether no whole step or call has been measured yet since the first viewer came."""
+        return self.watch.looking
 
     def options(self) -> Sequence[Json]:
         """Return the settings that a viewer may change."""
@@ -98,6 +107,8 @@ class Agent:
         """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
+            self.box.watch(count > 0)
+            self.watch.unwatched.renew()
         except Exception as error:
             self.watch.guard.fail(error)
 

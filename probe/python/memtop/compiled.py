@@ -8,12 +8,14 @@ from typing import Any
 
 from .threads import touches
 
+_COUNTED = ("frames", "stats")  # PyTorch counts no frames of what it compiles as a whole
+
 
 def has_compiled() -> bool:
     """Report whether `torch.compile` has compiled anything so far. Any thread may ask."""
     utilities = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utilities, "counters", None)  # None while another thread is importing it
-    return counters is not None and bool(counters.get("frames"))
+    return counters is not None and any(counters.get(kind) for kind in _COUNTED)
 
 
 @touches

@@ -7,22 +7,27 @@ Nothing here initialises a device, waits for one, or resets a counter.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from .history import History
-from .journal import Journal, Tags
+from .journal import Journal, Pickled, Tags, now_us
+from .peaks import Peak, Peaks
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .snapshots import Snapshots, snapshot
+from .shortage import write_notes
+from .snapshots import Snapshots, pickled, snapshot
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
-
+LOOK, REST = "a look", "a program at rest"  # what needs the history
+PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
 NATIVE = "native"  # PyTorch's name for its own allocator
+COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
 
 def allocator() -> str:
@@ -48,14 +53,19 @@ class CudaMemory:
     host = False
     stacks = False  # the allocator records them
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, history: History) -> None:
+        self._journal = journal
         self._notes = Notes(journal)
-        self._history = History()
-        self._snapshots = Snapshots(journal, self._tags, self._activity)
+        self._history = history
+        self._snapshots = Snapshots(journal, self._tags, self._activity, self._rest)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
-        self._peaks: dict[int, int] = {}  # by device, the allocator's peak when the step began
+        self._peaks = Peaks()
+        self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
+        self._stepped = 0.0  # when a step last ended, by the monotonic clock
+        self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
+        self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -81,24 +91,83 @@ class CudaMemory:
         self._categories.clear()
 
     def begin(self, registry: Registry) -> None:
-        """Make the allocator record its history, and begin to take snapshots. The first is taken before this
-        returns."""
+        """Begin to take snapshots. The first is taken before this returns."""
         self._registry = registry
-        self._history.on()
+        self._rest()
         self._snapshots.begin()
 
     def end(self) -> None:
-        """Stop taking snapshots, and let the allocator record only what the program wants."""
+        """Stop taking snapshots and recording."""
         self._snapshots.end()
-        self._history.off()
+        self._history.off(LOOK)
+        self._history.off(REST)
+        self._registry = None
+
+    def stepped(self) -> None:
+        """Note that a step has ended."""
+        self._stepped = time.monotonic()
+        self._history.off(REST)
 
     def begin_step(self) -> None:
-        """Note the highest peak so far, to know whether this step makes a higher one."""
-        self._peaks = {device: amount(stats, "allocated_bytes", "peak") for device, stats in used().items()}
+        """Record the allocator's history of the step that begins."""
+        self._history.on(LOOK, fresh=True)
+        self._peaks.begin(used(), snapshot())
+
+    def end_step(self) -> None:
+        """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
+        contents = self._snapshots.take()
+        self._history.off(LOOK)
+        self._found = {} if contents is None else self._peaks.end(used(), contents)
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last measured step is not known, "" if it is."""
+        return self._peaks.why
+
+    def _rest(self) -> bool:
+        """Report whether a snapshot is due though no look ends: the program has made no step for a while. Its history
+        is recorded until the next step."""
+        if time.monotonic() - self._stepped < PATIENCE:
+            return False
+        self._history.on(REST)
+        return True
+
+    def look(self, registry: Registry) -> None:
+        """Write a snapshot and the tags of what the registry knows into the journal. If the program keeps a history of
+        its own, a snapshot may take seconds, and there is none."""
+        if self._history.foreign:
+            return
+        self._registry = registry
+        tags = self._tags()
+        self._journal.add(Pickled(now_us(), pickled(snapshot())))
+        for entry in tags:
+            self._journal.add(entry)
+
+    def passing(self, now_ns: int) -> Json:
+        """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
+        since the last call."""
+        counted_ns, devices = self._used
+        if not devices or now_ns - counted_ns > COUNTING_NS:
+            devices = list(used())
+            self._used = now_ns, devices
+        most: Json = {}
+        for device in devices:
+            stats = torch._C._cuda_memoryStats(device)
+            allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+            if not most or allocated > most["allocated_bytes"]:
+                most = {
+                    "device": device,
+                    "allocated_bytes": allocated,
+                    "reserved_bytes": amount(stats, "reserved_bytes"),
+                }
+                if peak > self._passed.get(device, 0):
+                    most["peak_allocated_bytes"] = peak
+                    most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+            self._passed[device] = peak
+        return most
 
     def measures(self) -> Sequence[Json]:
-        """Return the memory fields of a step's message, in bytes. The peak is among them only if the step made the
-        highest peak so far: the agent must not reset PyTorch's counter. Other peaks are in the allocator's events."""
+        """Return the memory fields of a step's message, in bytes. A peak that is not known is not among them."""
         return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
 
     def devices(self) -> Sequence[Memory]:
@@ -115,22 +184,28 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch."""
-        return snapshot()
+        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
+        registry = self._registry
+        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
+        contents = snapshot()
+        if holdings:
+            write_notes(contents, holdings)
+        return pickled(contents)
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
-        allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+        allocated = amount(stats, "allocated_bytes")
         categories = dict(self._categories.get(device, {}))
         unknown = allocated - sum(categories.values())
         if unknown > 0:
             categories["other"] = categories.get("other", 0) + unknown
         measure: Json = {
             "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
+            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
             "categories": amounts(categories),
         }  # fmt: skip
-        if peak > self._peaks.get(device, 0):
-            measure["peak_allocated_bytes"] = peak
-            measure["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+        if peak := self._found.get(device):
+            measure["peak_allocated_bytes"], measure["peak_reserved_bytes"] = peak
         return measure
 
     def _add(self, holding: Holding, category: str, size: int) -> None:

@@ -30,6 +30,7 @@ class Gathering:
         self._registry = registry
         self._steppers = steppers
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
+        self.optimizers = 0  # how many the last scan found
 
     @touches
     def model(self) -> None:
@@ -92,6 +93,7 @@ class Gathering:
         found = _sorted()
         self._add_models(found[_MODULE])
         self.model()
+        self.optimizers = len(found[_OPTIMIZER])
         for optimizer in found[_OPTIMIZER]:
             with contextlib.suppress(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)

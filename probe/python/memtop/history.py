@@ -1,4 +1,4 @@
-"""The allocation history of PyTorch's caching allocator: on while the agent needs it.
+"""The allocation history of PyTorch's caching allocator: on while a part of the agent needs it.
 
 If the program records the history itself, its settings stay, and the agent only reads. If the program
 starts or stops recording while the agent records, the history belongs to the program from then on.
@@ -14,9 +14,9 @@ from typing import Any, Callable
 
 import torch
 
-# The most entries for each device. A snapshot with as many takes some hundred milliseconds to make and has some
-# megabytes: a small part of what a frame of the protocol may have.
-MOST_ENTRIES = 16_384
+# The most entries for each device, enough for a step of thirty thousand allocations. A snapshot with as many takes some
+# hundred milliseconds to make and has some megabytes: a small part of what a frame of the protocol may have.
+MOST_ENTRIES = 65_536
 _FUNCTIONS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 
 
@@ -27,32 +27,50 @@ class History:
         self._entries = entries  # the most entries for each device
         self._passes = passes  # is called each time before the program turns the history on or off
         self._lock = threading.RLock()
+        self._needing: set[str] = set()  # the parts of the agent that need the history now
         self._recording = False
         self._replaced: dict[str, Callable[..., Any]] = {}
 
-    def on(self) -> None:
-        """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
-        take half of the time."""
+    def on(self, part: str, fresh: bool = False) -> None:
+        """Record because a part of the agent needs it. If `fresh`, drop the events so far; live memory keeps its
+        stacks."""
         with self._lock:
-            if not self._recording and not recording():
-                self._switch("all", context="alloc", stacks="python", max_entries=self._entries)
-                self._recording = True
-                self._replace_functions()
+            self._needing.add(part)
+            if fresh and self._recording:
+                self._switch("all", clear_history=True, **self._arguments())
+            self._record()
 
-    def off(self) -> None:
-        """Stop recording, unless the program records."""
+    def off(self, part: str) -> None:
+        """Stop recording when no part needs it any more, unless the program records."""
         with self._lock:
-            if self._recording:
+            self._needing.discard(part)
+            if self._recording and not self._needing:
                 self._restore_functions()
                 self._recording = False
                 self._switch(None)
 
+    @property
+    def foreign(self) -> bool:
+        """Whether the program records, and not the agent."""
+        return not self._recording and recording()
+
+    def _record(self) -> None:
+        """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
+        take half of the time. The entries must not become fewer while PyTorch records: it would write beyond them."""
+        if not self._recording and not recording():
+            self._switch("all", **self._arguments())
+            self._recording = True
+            self._replace_functions()
+
     def _resume(self) -> None:
         """Record again if the program does not. Otherwise watch for the program to stop."""
-        self.on()
         with self._lock:
+            self._record()
             if not self._replaced:
                 self._replace_functions()
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"context": "alloc", "stacks": "python", "max_entries": self._entries}
 
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
         """Call PyTorch's own function with the arguments that this version knows."""

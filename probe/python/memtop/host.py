@@ -16,6 +16,7 @@ class HostMemory:
     """Writes the storages' events into the journal, and adds up their sizes. The registry's lock guards it."""
 
     host = True
+    why_no_peak = ""
     stacks = True  # only the agent knows the line that made a storage
 
     def __init__(self, journal: Journal) -> None:
@@ -60,9 +61,18 @@ class HostMemory:
     def end(self) -> None:
         """Do nothing: there is nothing to remove from the program."""
 
+    def stepped(self) -> None:
+        """Do nothing: the registry reports everything."""
+
     def begin_step(self) -> None:
         """Begin to measure the step's peak."""
         self.peak, self.categories_at_peak = self.allocated, dict(self.categories)
+
+    def look(self, registry: Registry) -> None:
+        """Do nothing: the registry reports everything."""
+
+    def end_step(self) -> None:
+        """Do nothing: the peak is known."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's message, in bytes."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "MEMTOP_REHEARSAL"  # the folder in which the processes of the rehearsal report
+_DEVICE = "MEMTOP_IMITATED_GPU"  # what is imitated
 _NUMBER = r"(\d+)\.(\d+)"
 
 
@@ -25,9 +26,14 @@ def rehearsed() -> bool:
     return VARIABLE in os.environ
 
 
+def imitated() -> bool:
+    """Report whether the program's device is imitated."""
+    return _DEVICE in os.environ
+
+
 def title() -> str:
     """Return the name of the imitated GPU."""
-    found = re.search(r"title=([^;]*)", os.environ.get("MEMTOP_IMITATED_GPU", ""))
+    found = re.search(r"title=([^;]*)", os.environ.get(_DEVICE, ""))
     return found[1] if found else "GPU"
 
 

@@ -97,11 +97,20 @@ class Layers:
         self.forwards = 0  # number of models' calls so far
         self.spent_ns = 0  # time spent in the hooks
         self.losses: list[Any] = []  # results that are one number, in order
+        self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
+        self._accumulated: bool | None = None  # in the last measured step, None before it
 
     @property
     def current(self) -> str | None:
         """The name of the layer whose forward is running, None outside all layers."""
         return self._calls[-1].layer.name if self._calls else None
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether a model runs several times in a step, or may: before the first measured step this is not known."""
+        if self._passes:
+            return max(self._passes.values()) > 1
+        return self._accumulated is not False
 
     def on(self) -> None:
         """Register the hooks."""
@@ -118,11 +127,14 @@ class Layers:
         self._calls.clear()
         self._table.clear()
         self.losses.clear()
+        self._passes.clear()
 
     def take(self) -> list[dict[str, Any]]:
         """Return the table in the order in which the layers ran, and begin a new one."""
         table, self._table = self._table, {}
         self.losses.clear()
+        self._accumulated = max(self._passes.values(), default=0) > 1
+        self._passes.clear()
         return [layer.json() for layer in table.values()]
 
     def saved(self, size: int) -> None:
@@ -136,14 +148,29 @@ class Layers:
         if not self._handles:
             yield
             return
-        self._before(module, ())
+        self._enter(module, (), None)
         try:
             yield
         finally:
             self._after(module, (), None)
 
     @touches
+    def begin_call(self, model: Any, inputs: Any, named: Any) -> None:
+        """Register the hooks within the call of a model that has just begun, with its arguments."""
+        self.on()
+        self._enter(model, inputs, named)
+
+    @touches
+    def end_call(self, model: Any, output: Any) -> None:
+        """Note the end of the model's call."""
+        self._after(model, (), output)
+
+    @touches
     def _before(self, module: Any, inputs: Any) -> None:
+        self._enter(module, inputs, None)
+
+    @touches
+    def _enter(self, module: Any, inputs: Any, named: Any) -> None:
         if threading.get_ident() != self._thread:
             return
         start = time.perf_counter_ns()
@@ -152,7 +179,9 @@ class Layers:
                 self._new_model()
             self._registry.settle()
             self.forwards += 1
-            given = (*inputs, named_arguments())
+            if module.training and torch.is_grad_enabled():
+                self._passes[id(module)] = self._passes.get(id(module), 0) + 1
+            given = (*inputs, named_arguments() if named is None else named)
             self._see_caches("", given)
             for tensor in tensors_in(given):
                 if tensor.grad_fn is None:

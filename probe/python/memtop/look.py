@@ -46,6 +46,7 @@ class Look:
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
         self.news = False  # the settings that a viewer may change may have changed
         self.on = False
+        self._trains = True  # the measured step is one of an optimizer
         self._models = models
         self._registry = registry
         self._course = course
@@ -71,7 +72,8 @@ class Look:
 
     @touches
     def turn(self, step: int, optimizer: Any, wanted: bool) -> None:
-        """Measure the step that begins if `wanted`, otherwise remove the hooks."""
+        """Measure the step that begins if `wanted`, otherwise remove the hooks. Without an optimizer the step is a
+        call of a model, which saves nothing and makes no gradients."""
         looked, self.on = self.on, wanted
         self._step, self.first = step, self._anew
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
@@ -81,10 +83,13 @@ class Look:
         self._anew = False
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
-            self.gathering.optimizer(optimizer)
+            if optimizer is not None:
+                self.gathering.optimizer(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
-        self._hook()
+        self._trains = optimizer is not None
+        if self._trains:
+            self._hook()
 
     @touches
     def _hook(self) -> None:
@@ -109,7 +114,8 @@ class Look:
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
-        self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
+        if optimizer is not None:
+            self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
         self.keep(sys._getframe(1), duration_ns)
 
     @touches
@@ -129,7 +135,8 @@ class Look:
     def _new_model(self) -> None:
         self.gathering.model()
         self.gradients.off()
-        self.gradients.on()
+        if self._trains:
+            self.gradients.on()
 
     @touches
     def _saved(self, tensor: Any) -> None:

@@ -7,16 +7,20 @@ from typing import Any
 
 import torch
 
+from .layers import Layers
 from .stacks import place_of, variables_of
 from .threads import touches
 
 
 @touches
-def loss_of(candidates: list[Any]) -> float | str | None:
+def loss_of(layers: Layers) -> float | str | None:
     """Return the loss: a model's result, or a variable of the program named "loss". Only values that can be read
-    without waiting for a device count."""
-    if candidates:
-        return number(candidates[-1])
+    without waiting for a device count. If a model ran several times in a step, the last result is not the step's loss:
+    programs and frameworks that accumulate gradients add up or divide the losses."""
+    if layers.accumulates:
+        return None
+    if layers.losses:
+        return number(layers.losses[-1])
     frame = place_of(sys._getframe(1))
     while frame is not None:
         value = variables_of(frame).get("loss")

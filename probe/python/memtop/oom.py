@@ -17,11 +17,10 @@ from typing import Any, Callable
 import torch
 
 from . import cuda, dead, process
-from .history import History
 from .imitated import rehearsed
 from .mention import Mention
 from .shortage import Request, account, frames_of, write_notes, write_request
-from .snapshots import MOST_ENTRIES, pickled, shorten
+from .snapshots import MOST_ENTRIES, pickled, shorten, snapshot
 from .threads import called_by_pytorch
 from .watch import Watch
 
@@ -37,7 +36,6 @@ class OutOfMemory:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._mention = Mention()
-        self._history = History()
         self._written = 0.0  # when the last report was written, by the monotonic clock, 0 for never
         self._closed = False
 
@@ -52,7 +50,7 @@ class OutOfMemory:
         if _answer == self.answer:
             _answer = None
         self._mention.off()
-        self._history.off()
+        self._watch.caution.end()
 
     def _initialised(self) -> None:
         global _answer, _attached
@@ -64,8 +62,7 @@ class OutOfMemory:
             _attached = True
             attach(_observe)
         self._mention.on()
-        if os.environ.get("MEMTOP_HISTORY", "") not in ("", "0"):
-            self._history.on()
+        self._watch.caution.begin()
 
     def answer(self, request: Request) -> None:
         """Write the report, and add its path to the text of the exception."""
@@ -83,7 +80,7 @@ class OutOfMemory:
 
     def _write(self, request: Request) -> str:
         """Write the files, and return the path of the snapshot."""
-        contents = torch.cuda.memory._snapshot()
+        contents = snapshot()
         shorten(contents, MOST_ENTRIES)
         write_request(contents, request)
         write_notes(contents, self._watch.known(request.device))

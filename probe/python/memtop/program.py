@@ -44,16 +44,22 @@ class Info:
     read_only: bool = True  # no setting can be changed
     probe_ns: int = 0  # for how long the agent has held up the program so far
     gauges: Sequence[Json] = ()  # as in the message gauges
+    black_box: str = ""  # the path of the black box, "" for none
+    boxless: str = ""  # why there is none although one is wanted
 
 
 class Program(Protocol):
-    """The first four methods must return at once; the others may take their time."""
+    """The first five methods must return at once; the others may take their time."""
 
     def info(self) -> Info:
         """Describe the current state. It is called for each new stream and each /v1/info."""
 
     def looked(self) -> bool:
         """Report whether the memory has been measured since the first viewer came. Until then the journal is empty."""
+
+    def looking(self) -> bool:
+        """Report whether viewers should wait: no whole step or call has been measured yet since the first viewer came,
+        so it is not known yet what the memory is for, which layers there are, and what settings would do."""
 
     def options(self) -> Sequence[Json]:
         """Return the settings that a viewer may change, as in the message options, with their values of the next

@@ -68,7 +68,7 @@ class Rehearsal:
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
-            self._history.on()
+            self._history.on("the rehearsal")
             torch._C._cuda_attach_out_of_memory_observer(self._refused)
         atexit.register(self._exit)
         util.Finalize(None, self._exit, exitpriority=0)  # a forked child of multiprocessing ends this way

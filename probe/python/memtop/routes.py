@@ -45,6 +45,7 @@ class Routes:
         process: Process,
         meter: Meter,
         viewers: Viewers,
+        shared: Shared,
     ) -> None:
         self.meter = meter
         self._program = program
@@ -55,7 +56,7 @@ class Routes:
         self._lease = Lease()
         self._about = About(program, journal, process, meter, viewers, self._lease)
         self._settings = Settings(program, changes, self._lease, meter)
-        self._shared = Shared()
+        self._shared = shared
         self._saving = threading.BoundedSemaphore(_SNAPSHOTS_MAX)
         self._handlers: dict[str, dict[str, Handler]] = {
             "/v1/info": {"GET": self._info},
@@ -85,6 +86,11 @@ class Routes:
             raise Refusal(405, f"{request.path} takes {' and '.join(allowed)}", {"Allow": ", ".join(allowed)})
         return handler(request, peer)
 
+    def session(self, encoder: Frames | Lines, shared: Shared, interval: float) -> Session:
+        """Return a session that begins now. Any thread may call this."""
+        hello = self._about.hello(interval)
+        return Session(self._program, self._journal, self._changes, self.meter, shared, hello, encoder, interval)
+
     def _info(self, request: Request, peer: Peer) -> Answer:
         return json_answer(self._about.info())
 
@@ -97,11 +103,8 @@ class Routes:
         viewer = request.viewer(peer.pid)
         interval = request.duration("interval", INTERVAL, INTERVAL_MIN, INTERVAL_MAX)
         self._check_running()
-        hello = self._about.hello(interval)
         encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
-        session = Session(
-            self._program, self._journal, self._changes, self.meter, self._shared, hello, encoder, interval
-        )
+        session = self.session(encoder, self._shared, interval)
         self._viewers.enter()
         self._lease.open(viewer)
 

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable
 
 from . import place, process
+from .blackbox import BlackBox
 from .changes import Changes
 from .connection import Connection
 from .door import Door
@@ -29,6 +30,7 @@ from .journal import Journal
 from .program import Program
 from .routes import Routes
 from .session import Meter
+from .shared import Shared
 from .viewers import Viewers
 
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
@@ -51,7 +53,9 @@ class Server:
         self._meter = Meter()
         self._changes = Changes(program, journal, self._wake)
         self._viewers = Viewers(program, self._changes)
-        self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers)
+        self._shared = Shared()
+        self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers, self._shared)
+        self.box = BlackBox(journal, self._routes.session, self._shared)
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
         self._connections: dict[int, Connection] = {}  # by file descriptor
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
@@ -79,12 +83,18 @@ class Server:
             return
         _servers.discard(self)
         _remove(self.path)
+        self.box.close()
         self._meter.reason = reason
         self._meter.ending = True
         self._wake()
         # An interrupt may have come before the thread began: then joining it would fail.
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2 * _CLOSE_WITHIN)
+
+    def keep_box(self) -> None:
+        """Make the program's black box. If there can be none, `box.problem` says why."""
+        self.box.start(self._process)
+        self._wake()
 
     def refuse(self, reason: str, *keys: str) -> None:
         """Mark accepted changes of these settings as refused: the program could not use them."""
@@ -136,10 +146,11 @@ class Server:
             connection.go_on(now)
             self._look_for(connection)
         self._viewers.count()
+        self.box.tend()
 
     def _due(self) -> float | None:
         """Return when the server must act even without an event."""
-        times = [self._end or None, self._door.due(), self._viewers.next_look()]
+        times = [self._end or None, self._door.due(), self._viewers.next_look(), self.box.due()]
         times += [connection.due() for connection in self._connections.values()]
         return min((t for t in times if t is not None), default=None)
 
@@ -171,6 +182,7 @@ class Server:
         self._door.left(connection.refusal)
 
     def _leave(self) -> None:
+        self.box.close()
         _servers.discard(self)
         _remove(self.path)
         for connection in list(self._connections.values()):

@@ -80,20 +80,20 @@ class Session:
         self._position = 0  # of the next entry in the journal
         self._event = 0  # number of the next event to send
         self._steps = 0  # number of steps reported before
-        self._uncached = hello["settings"].get("allocator") == "none"  # the program has no caching allocator
+        self.uncached = hello["settings"].get("allocator") == "none"  # the program has no caching allocator
         self._sent = 0.0
         self._outdated = False  # the hello message is no longer true
+        self._looking = True  # until a batch has all that the first whole look found
         self._options: Sequence[Json] | None = None
         self._known: dict[int, Json] = {}  # changes by id, as the viewer has them
         self._version = -1  # of the changes that the viewer has
+        self.fit: Callable[[bytes], bytes] = bytes  # shortens a snapshot of PyTorch if the viewer has little room
 
     def run(self) -> Iterator[Piece]:
         """Send until the server ends, or until the hello message is no longer true."""
-        yield self._encoder.header()
-        yield self._encoder.message(HELLO, self._hello)
+        yield from self.greet()
         yield from self._first_look()
-        yield from self._state("")
-        yield from self._end_batch()
+        yield from self.begin()
         while not self._meter.ending and not self._outdated:
             look = self._next_look()
             yield look
@@ -102,11 +102,32 @@ class Session:
         yield from self._batch(self._journal.position)
         yield self._encoder.message(BYE, {"reason": _ANOTHER if self._outdated else self._meter.reason})
 
+    def greet(self, *notices: str) -> Iterator[Piece]:
+        """Send who the program is, with more notices than those of the program."""
+        yield self._encoder.header()
+        hello = {**self._hello, "notices": [*self._hello["notices"], *notices]}
+        yield self._encoder.message(HELLO, hello)
+
+    def begin(self, known: bool = True) -> Iterator[Piece]:
+        """Send the current state. If memory is not `known`, send all but its state."""
+        yield from self._state("", known)
+        yield from self._end_batch()
+
+    def catch_up(self) -> Iterator[Piece]:
+        """Send all news."""
+        yield from self._batch(self._journal.position)
+
+    @property
+    def torn(self) -> bool:
+        """Whether the stream cannot go on as it began: it lacks news, or the hello message is no longer true."""
+        return self._outdated or self._position < self._journal.oldest
+
     def _first_look(self) -> Iterator[Piece]:
         """Wait, for a limited time, until the program has measured its memory since the first viewer came."""
         until = time.monotonic() + _FIRST_LOOK
         while not (self._program.looked() or self._meter.ending) and time.monotonic() < until:
             yield time.monotonic() + INTERVAL_MIN
+        self._looking = self._program.looking()
 
     def _next_look(self) -> float:
         """Return when to look for news: at multiples of the interval, so that all viewers are served together."""
@@ -138,7 +159,7 @@ class Session:
             self._position = max(end, self._position)
         yield from self._end_batch()
 
-    def _state(self, reason: str) -> Iterator[Piece]:
+    def _state(self, reason: str, known: bool = True) -> Iterator[Piece]:
         """Send the current state. With a reason, also say how many events the viewer missed."""
         state = self._journal.state()
         missed = state.events - self._event if reason else 0
@@ -147,7 +168,9 @@ class Session:
             self._meter.dropped_steps += max(0, state.steps - self._steps - STEPS_REPEATED)
         self._position, self._event = state.position, state.events
         yield from self._encoder.tables(self._journal.tables)
-        if self._uncached:
+        if not known:
+            pass
+        elif self.uncached:
             for device in self._hello["devices"]:
                 alive = state.alive if device == self._hello["devices"][0] else {}
                 yield from self._once(
@@ -156,7 +179,7 @@ class Session:
                     functools.partial(self._encoder.base, device, state.events, alive, missed, reason),
                 )
         elif state.pickled is not None:
-            yield from self._encoder.snapshot(state.pickled.data)
+            yield from self._encoder.snapshot(self.fit(state.pickled.data))
         for entry in state.latest:
             yield from self._entry(entry)
         self._steps = state.steps
@@ -174,7 +197,7 @@ class Session:
         yield from self._events(events)
 
     def _events(self, events: list[Event]) -> Iterator[Piece]:
-        if events and self._uncached:
+        if events and self.uncached:
             make = functools.partial(self._encoder.events, self._hello["devices"][0], self._event, events)
             yield from self._once(("events", self._event, len(events)), None, make)
             self._event += len(events)
@@ -186,7 +209,7 @@ class Session:
                 ("message", id(entry)), entry, lambda: [self._encoder.message(entry.type, entry.data)]
             )
         elif isinstance(entry, Pickled):
-            yield from self._encoder.snapshot(entry.data)
+            yield from self._encoder.snapshot(self.fit(entry.data))
         elif isinstance(entry, Tags):
             yield self._encoder.tags(entry)
 
@@ -205,8 +228,10 @@ class Session:
                 "dropped": meter.dropped_events,
                 "dropped_steps": meter.dropped_steps,
                 "probe_ns": info.probe_ns,
+                **({"looking": True} if self._looking else {}),
             },
         )
+        self._looking = self._program.looking()  # for the next batch, which has everything until now
 
     def _compare(self, info: Info) -> None:
         self._outdated = any(getattr(info, name) != self._hello[name] for name in ("settings", "notices"))

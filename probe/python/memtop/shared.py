@@ -20,7 +20,9 @@ _SECONDS = 2.0
 class Shared:
     """Owned by the server's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _BYTES) -> None:
+        """Make a cache of so many bytes at most."""
+        self._most = most
         self._kept: OrderedDict[Hashable, tuple[float, object, list[bytes]]] = OrderedDict()
         self._size = 0  # bytes
         self._look, self._end = 0.0, 0
@@ -54,6 +56,6 @@ class Shared:
         now = time.monotonic()
         self._kept[key] = (now, source, made)
         self._size += sum(map(len, made))
-        while self._kept and (self._size > _BYTES or now - next(iter(self._kept.values()))[0] > _SECONDS):
+        while self._kept and (self._size > self._most or now - next(iter(self._kept.values()))[0] > _SECONDS):
             _, (*_, oldest) = self._kept.popitem(last=False)
             self._size -= sum(map(len, oldest))

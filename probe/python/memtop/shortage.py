@@ -7,10 +7,13 @@ gets the same result.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
+
+import torch
 
 from .program import Json
 from .registry import OTHER, Holding
@@ -21,6 +24,8 @@ SCHEMA = "memtop.dead/1"
 DEEPEST = 64  # the most frames of a stack
 MOST_NAMES = 32  # the most layers, and the most lines
 _MIB = 1 << 20
+# PyTorch's function in which a thread waits for a backward pass; older versions have none.
+_BACKWARD = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
 
 
 class Request(NamedTuple):
@@ -41,16 +46,24 @@ def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
         if not code.co_filename.startswith(OWN):
             frames.append({"filename": code.co_filename, "line": frame.f_lineno or 0, "name": code.co_name})
         frame = frame.f_back
-    return frames
+    return frames or _frames_of_backward()
+
+
+def _frames_of_backward() -> list[dict[str, Any]]:
+    """Return the stack of the backward pass that runs, if just one thread waits for one. PyTorch runs it in threads of
+    its own, which have no Python frames; the exception is raised where the program called `backward`."""
+    waiting = [frame for frame in sys._current_frames().values() if frame.f_code is _BACKWARD]
+    return frames_of(waiting[0]) if len(waiting) == 1 else []
 
 
 def write_request(contents: Mapping[str, Any], request: Request) -> None:
-    """Add the request to a snapshot's history, if the allocator has not done so."""
+    """Add the request to a snapshot's history, if the allocator has not done so. The history has the size that the
+    program asked for; the observer gets the size of the segment that would hold it."""
     traces = contents["device_traces"]
     while len(traces) <= request.device:
         traces.append([])
     trace = traces[request.device]
-    failed = (e for e in reversed(trace[-16:]) if e["action"] == "oom" and e["size"] == request.asked)
+    failed = (e for e in reversed(trace[-16:]) if e["action"] == "oom" and _fits(e["size"], request.asked))
     event = next(failed, None)
     if event is None:
         event = {"action": "oom", "device_free": request.free, "size": request.asked, "stream": 0}
@@ -109,6 +122,10 @@ def account(contents: Mapping[str, Any], request: Request) -> Json:
         "layers": _largest(layers),
         "lines": _largest(lines),
     }
+
+
+def _fits(size: int, asked: int) -> bool:
+    return asked in (size, segment_for(size))
 
 
 def segment_for(size: int) -> int:

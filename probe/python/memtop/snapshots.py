@@ -1,13 +1,15 @@
-"""Snapshots of PyTorch's caching allocator, taken by a thread of the agent.
+"""Snapshots of PyTorch's caching allocator, at the end of each measured step.
 
-PyTorch makes a snapshot in C and holds Python's global lock meanwhile, so the program waits. This
-time is measured and paid from a budget to which time adds, so all snapshots together take only a small
-share of the program's time. No snapshot is taken if nothing has changed since the last one.
+PyTorch makes a snapshot in C and holds Python's global lock meanwhile, so the program waits. If the
+program makes no steps, a thread of the agent takes the snapshots. Their time is measured and paid from a
+budget to which time adds, so they take only a small share of the program's time. The thread takes none if
+nothing has changed since the last one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import pickle
 import threading
 import time
@@ -16,6 +18,7 @@ from typing import Any, Callable
 import torch
 
 from .journal import Journal, Pickled, Tags, now_us
+from .program import Json
 from .sampling import Sampling
 
 PAUSE = 0.1  # seconds, at least, from one snapshot to the next
@@ -28,12 +31,20 @@ class Snapshots:
     """Writes snapshots and tags into the journal. Any thread may call `begin` and `end`.
 
     `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
+    `rest` reports whether the thread should take a snapshot now.
     """
 
-    def __init__(self, journal: Journal, tags: Callable[[], list[Tags]], activity: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        tags: Callable[[], list[Tags]],
+        activity: Callable[[], object],
+        rest: Callable[[], bool],
+    ) -> None:
         self._journal = journal
         self._tags = tags
         self._activity = activity
+        self._rest = rest
         self._seen: object = None
         self._stop: threading.Event | None = None
         self._lock = threading.Lock()
@@ -57,22 +68,27 @@ class Snapshots:
                 self._stop.set()
                 self._stop = None
 
-    def take(self) -> None:
-        """Take a snapshot, unless this has stopped or memory has not changed."""
+    def take(self) -> Json | None:
+        """Take a snapshot, and return its contents, None if this has stopped."""
         with self._lock:
-            if self._stop is not None:
-                self._take()
+            return self._take() if self._stop is not None else None
 
-    def _take(self) -> None:
-        activity = self._activity()
-        if activity == self._seen:
-            return
-        self._seen, start = activity, time.thread_time_ns()
-        tags, data = self._tags(), snapshot()  # the tags just before the snapshot
-        self._journal.add(Pickled(now_us(), data))
+    def _take(self) -> Json:
+        self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
+        contents, taken = snapshot(), now_us()
+        self._journal.add(Pickled(taken, pickled(contents)))
         for entry in tags:
             self._journal.add(entry)
-        cost = time.thread_time_ns() - start
+        return contents
+
+    def _take_new(self) -> None:
+        """Take a snapshot if memory has changed, and pay for it."""
+        with self._lock:
+            if self._stop is None or self._activity() == self._seen:
+                return
+            start = time.thread_time_ns()
+            self._take()
+            cost = time.thread_time_ns() - start
         self.spent_ns += cost
         self._purse.pay(cost)
 
@@ -81,25 +97,38 @@ class Snapshots:
         with contextlib.suppress(Exception):  # the program may be ending; the last snapshot stays
             while not stop.wait(PAUSE):
                 now = time.monotonic_ns()
-                if self._purse.next(now - before):
-                    self.take()
+                if self._purse.next(now - before) and self._rest():
+                    self._take_new()
                 before = now
 
 
-def snapshot() -> bytes:
-    """Return a snapshot in PyTorch's format, shortened as in `pickled`."""
-    return pickled(torch.cuda.memory._snapshot())
+def snapshot() -> Json:
+    """Return a snapshot of PyTorch's. Python's collector of garbage must not run meanwhile: the many new objects would
+    make it go through all of the program's, which takes longer than the snapshot."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        contents: Json = torch.cuda.memory._snapshot()
+    finally:
+        if collects:
+            gc.enable()
+    return contents
 
 
-def pickled(contents: dict[str, Any]) -> bytes:
+def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
     """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
     entries = MOST_ENTRIES
     while True:
         shorten(contents, entries)
         data = pickle.dumps(contents, PROTOCOL)
-        if len(data) <= MOST_BYTES or entries == 0:
+        if len(data) <= most or entries == 0:
             return data
         entries //= 4
+
+
+def fitted(data: bytes, most: int) -> bytes:
+    """Return a snapshot that the agent has pickled, without the oldest entries if it has more bytes than that."""
+    return data if len(data) <= most else pickled(pickle.loads(data), most)
 
 
 def shorten(contents: dict[str, Any], entries: int) -> None:

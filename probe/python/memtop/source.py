@@ -30,8 +30,21 @@ class Source(Sink, Protocol):
     def end(self) -> None:
         """Stop watching, and leave nothing behind in the program."""
 
+    def stepped(self) -> None:
+        """Note that a step has ended, whether it was measured or not."""
+
     def begin_step(self) -> None:
-        """Begin to measure the step's peak."""
+        """Begin to measure a step."""
+
+    def end_step(self) -> None:
+        """End the measurement of a step."""
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last step is not known, "" if it is."""
+
+    def look(self, registry: Registry) -> None:
+        """Write into the journal what the registry does not, after a scan while no viewer watches."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""

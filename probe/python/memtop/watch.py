@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import cuda
-from .account import Account
 from .calls import Calls
+from .caution import Caution
+from .compiled import has_compiled
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -31,8 +32,9 @@ from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
+from .history import History
 from .host import HostMemory
-from .imitated import rehearsed
+from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
 from .look import Look
@@ -41,13 +43,14 @@ from .models import Models
 from .program import Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, SHARE, Sampling
+from .serving import Serving
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
 from .stepping import ignore, listen
 from .threads import called_by_pytorch, touches
+from .unwatched import Unwatched
 
-PASSING_NS = 100_000_000  # at least, from one noted step to the next while no viewer watches
 GAUGE_NS = 1_000_000_000
 PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
 SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
@@ -62,6 +65,8 @@ class Watch:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.guard = Guard()
+        self.history = History()
+        self.caution = Caution(self.history)
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
@@ -72,18 +77,19 @@ class Watch:
         self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
-        looking = Looking((self.sampling, self.look.keeping))
-        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), looking, Actions()))
+        transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
+        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()))
         self.step = 0  # number of ended steps
         self._wanted = False
         self._thread = 0  # the training thread
         self._closing = False
         self._began = time.perf_counter_ns()
         self._gauged = 0  # when the system's gauges were last read
-        self._noted = 0  # when a step without viewers was last noted
-        self._account = Account()
+        self.unwatched = Unwatched(journal, self.registry, self.look)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
+        self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
+        self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self._began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
         self._leader = Leader()
@@ -120,6 +126,11 @@ class Watch:
         """Whether memory has been measured since the viewer came. A device's allocator is always up to date."""
         return self._looked_us > 0 or not self.memory.host
 
+    @property
+    def looking(self) -> bool:
+        """Whether no whole step or call has been measured yet since the viewer came."""
+        return not (self._wanted and self._whole)
+
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
         name = cuda.allocator()
@@ -149,7 +160,7 @@ class Watch:
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
-        self.memory = CudaMemory(self.journal)
+        self.memory = CudaMemory(self.journal, self.history)
         return True
 
     def _move_to_device(self) -> None:
@@ -168,7 +179,7 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self._looked_us = 0
+            self._looked_us, self._whole = 0, False
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -188,6 +199,7 @@ class Watch:
         self.guard.error = "a forked child has no agent"
         self.look.leave()
         self._calls.abandon()
+        self._serving.leave()
         ignore(self._after_step)
 
     @touches
@@ -206,6 +218,7 @@ class Watch:
 
     def _step(self, optimizer: Any) -> None:
         self.steppers.note(optimizer)
+        self._serving.trains = True
         if self._taking.acquire(blocking=False):
             try:
                 if self._leader.leads(optimizer, self.models.lead):
@@ -218,10 +231,12 @@ class Watch:
         duration, self._began = now - self._began, now
         self.step += 1
         self._thread = threading.get_ident()
+        self.memory.stepped()
+        self.caution.stepped()
         if self._closing:
             self._leave()
             return
-        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        used, changed = self.settings.end(), self.settings.apply(self.step + 1)
         if changed:
             self.sampling.begin(MEASURED)  # so that the effect is known soon
         if not self._wanted and not self.look.on:
@@ -231,11 +246,12 @@ class Watch:
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
-        loss = loss_of(self.look.layers.losses)
-        if loss is not None and not rehearsed():  # a rehearsal computes no loss
+        loss = None if self._computes_nothing() else loss_of(self.look.layers)
+        if loss is not None:
             data["loss"] = loss
         self.look.kept_ns = 0
-        data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
+        data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
+        whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
         look = self._wanted and self.sampling.next(duration)
         if (self.look.keeping.next(duration) or look) and not self.look.on and self._wanted:
@@ -245,10 +261,15 @@ class Watch:
             self.look.news = False
             self.settings.renew()
         self._tell(data, used, changed)
+        self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
+
+    def _computes_nothing(self) -> bool:
+        """Report whether the device is imitated, so that the program has no true loss."""
+        return rehearsed() or (imitated() and not self.memory.host)
 
     def _pay(self, spent: int) -> None:
         paid = spent if self.look.keeping.empty else spent - self.look.kept_ns
@@ -278,30 +299,32 @@ class Watch:
             self.journal.message(GAUGES, [gauge], key=0)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
-        """Note a step while no viewer watches, at most ten a second."""
-        if now - self._noted >= PASSING_NS:
-            if self.memory.host:
-                self._account.stepped(optimizer, now - self._noted)
-            self._noted = now
-            self.journal.message(STEP, {"step": self.step, "time_us": now_us(), "duration_ns": duration, "device": 0})
-            self.journal.forget()
+        """Note a step while no viewer watches, unless one comes or goes at this moment."""
+        if self.unwatched.due(now) and self._lock.acquire(blocking=False):
+            try:
+                if not self._wanted:
+                    self._choose_memory()
+                    self.unwatched.note(optimizer, self.step, now, duration, self.memory)
+            finally:
+                self._lock.release()
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look
         found. Without a viewer, it is the memory of the optimizer's parameters, gradients and state, or of the models
         if the program makes no steps."""
         source = self.source()
+        self._await_call(max(self._began, self._called_at))
         if not source.host:
             return source.devices()
-        self._await_call(max(self._began, self._called_at))
         if not self._looked_us:
-            return [self._account.memory]
+            return [self.unwatched.account.memory]
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 
     def _await_call(self, last: int) -> None:
         """Measure the program when it next calls a model, if it has not been measured for a while. Any thread may
-        ask."""
-        if self.memory.host and time.perf_counter_ns() - last > PATIENCE_NS:
+        ask. A device's memory needs it only to find the models whose calls are steps."""
+        needed = self.memory.host or (self._wanted and not self._serving.trains)
+        if needed and time.perf_counter_ns() - last > PATIENCE_NS:
             self._calls.await_one()
 
     def _called(self, model: Any) -> None:
@@ -319,20 +342,98 @@ class Watch:
         self.models.add(model)
         self._move_to_device()
         if not self._wanted:
-            self._account.called(self.models)
+            self.unwatched.account.called(self.models)
         elif self._scanning.next(duration):
             self.look.gathering.scan()
             self.look.names.show(sys._getframe(1))
             self.registry.settle()
             self._looked_us = now_us()
+            if not self.step:  # otherwise a whole step is to be seen
+                self._whole = True
             self._scanning.pay(time.perf_counter_ns() - now)
+        if self._wanted and not self.look.gathering.optimizers:
+            self._serving.follow(model)
 
-    def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
+    @called_by_pytorch
+    def _begin_call(self, model: Any, arguments: Any, named: Any) -> bool:
+        """Begin a step with the call of a model. Report whether it is one. Its end lets other steps and calls in."""
+        if self.guard.error or not self._taking.acquire(blocking=False):
+            return False
+        try:
+            if self._is_step(model):
+                self._open_call(model, arguments, named)
+                return True
+        except Exception as error:
+            self._fail(error)
+        self._taking.release()
+        return False
+
+    def _is_step(self, model: Any) -> bool:
+        serves = not self._serving.trains and not self.look.gathering.optimizers
+        if self._wanted and serves and not has_compiled():
+            return self._serving.is_step(model)
+        self._serving.leave()
+        self._calls.leave()
+        return False
+
+    @touches
+    def _open_call(self, model: Any, arguments: Any, named: Any) -> None:
+        now = time.perf_counter_ns()
+        self._move_to_device()
+        self._begin_step(None, self.sampling.next(now - self._began))
+        if self.look.on:
+            self.look.layers.begin_call(model, arguments, named)
+            self.journal.event(STEP_BEGIN, 0, self.step + 1)
+        self._began = time.perf_counter_ns()
+
+    @called_by_pytorch
+    def _end_call(self, model: Any, output: Any) -> None:
+        """End the step of a call."""
+        try:
+            self._close_call(model, output)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._taking.release()
+
+    @touches
+    def _close_call(self, model: Any, output: Any) -> None:
+        now = time.perf_counter_ns()
+        self.step += 1
+        self.memory.stepped()
+        self.caution.stepped()
+        data = {
+            "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
+        }  # fmt: skip
+        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        if self.look.on:
+            self.look.layers.end_call(model, output)
+            data["duration_ns"] -= self.look.spent_ns
+            data["probe_ns"] = self._finish(None, data, used, now)
+            self._whole_us = self._whole_us or now_us()
+            self.look.leave()
+            self.look.on = False
+        self._pay(data["probe_ns"])
+        used.append(("steps", f"calls of {type(model).__name__}"))
+        self._tell(data, used, changed)
+        self._gauge(now)
+        self._began = time.perf_counter_ns()
+
+    def _fail(self, error: Exception) -> None:
+        self.guard.fail(error)
+        with contextlib.suppress(Exception):  # remove as much as possible
+            self._serving.leave()
+            self._leave()
+
+    def _finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
         self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
+            self.memory.end_step()
             data.update(self.memory.measures()[0])
+        if self.memory.why_no_peak:
+            used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
         self.journal.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
@@ -353,5 +454,7 @@ class Watch:
         self.registry.step = self.step + 1
         if look:
             self._looked_us = now_us()
+            start = time.perf_counter_ns()
             with self.registry.lock:
                 self.memory.begin_step()
+            self.sampling.pay(time.perf_counter_ns() - start)

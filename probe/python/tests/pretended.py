@@ -52,6 +52,9 @@ class Pretended:
     def looked(self) -> bool:
         return True
 
+    def looking(self) -> bool:
+        return False
+
     def options(self) -> list[Json]:
         choices = ["off", "bf16"]
         return [{"key": "amp", "value": self.amp, "about": "precision of the forward pass", "choices": choices}]

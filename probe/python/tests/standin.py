@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import torch
@@ -126,9 +127,9 @@ class Device:
         elif action == "free_requested":
             self.blocks[address]["state"] = PENDING
             self._grow("allocated_bytes", -self.blocks[address]["size"])
+            self.counts["freed"] += 1
         elif action == "free_completed":
             del self.blocks[address]
-            self.counts["freed"] += 1
         elif action == "segment_alloc":
             self.segments[address] = self.real[self.at]
             self._grow("reserved_bytes", event["size"])
@@ -181,6 +182,7 @@ class Allocator:
         ]
         self.most: int | None = None  # entries of the history, None while it is off
         self.switched: list[tuple[Any, ...]] = []  # the arguments of each call
+        self.total = 80 << 30  # bytes of each device
         self.snapshots = 0
         self.lock = threading.Lock()
         self.observers: list[Callable[[int, int, int, int], None]] = []
@@ -210,8 +212,14 @@ class Allocator:
     def install(self, replace: Callable[[Any, str, Any], None] = setattr) -> None:
         """Replace the allocator."""
         replace(torch.cuda, "is_initialized", lambda: True)
+        replace(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=self.total))
         for name, value in self.replaced().items():
             replace(torch._C, name, value)
+
+    def reset(self) -> None:
+        """Reset the peaks, as only the program may."""
+        for device in self.devices:
+            device.peaks = dict(device.running)
 
     def stats(self, device: int) -> dict[str, Any]:
         """Return a device's counters as `_cuda_memoryStats` does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import inspect
+import itertools
 import pickle
 import random
 import subprocess
@@ -126,6 +127,149 @@ class Block(torch.nn.Module):  # type: ignore[misc]
         return self.second(torch.nn.functional.gelu(self.first(x)))
 
 
+count = 0
+kept: list[int] = []
+own = torch.Generator()
+
+
+class Counter:
+    calls = 0
+
+
+class Effect(torch.nn.Module):  # type: ignore[misc]
+    """A block whose forward calls `effect`, which is no part of it."""
+
+    def __init__(self, effect: Any) -> None:
+        super().__init__()
+        self.first, self.second, self.state = torch.nn.Linear(16, 64), torch.nn.Linear(64, 16), {"calls": [0]}
+        self.draws = None
+        self.effect = effect
+
+    def forward(self, x: Any) -> Any:
+        self.effect(self)
+        return x + self.second(torch.nn.functional.gelu(self.first(x)))
+
+
+def counts_global(_: Any) -> None:
+    global count
+    count = 1
+
+
+def appends_global(_: Any) -> None:
+    kept.append(1)
+
+
+def counts_class(_: Any) -> None:
+    Counter.calls += 1
+
+
+def counts_nested(block: Any) -> None:
+    block.state["calls"][0] += 1
+
+
+def draws(_: Any) -> None:
+    torch.rand(1, generator=own)
+
+
+def iterates() -> Any:
+    numbers = itertools.count()
+    return lambda _: next(numbers)
+
+
+def counts_closure() -> Any:
+    calls = 0
+
+    def effect(_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    return effect
+
+
+def fills_closure() -> Any:
+    seen: set[int] = set()
+    return lambda _: seen.add(len(seen))
+
+
+def effects(effect: Any) -> Any:
+    def make() -> Any:
+        model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Sequential(Effect(effect), Effect(effect)))
+        return model, lambda: model(torch.randn(32, 4)).pow(2).mean()
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("effect", "why"),
+    [
+        (counts_global, "its code assigns count"),
+        (appends_global, "it changes kept"),
+        (counts_class, "it changes calls"),
+        (counts_nested, "it changes Effect.state"),
+        (draws, "random number generator of its own"),
+        (iterates(), "uses an iterator"),
+        (counts_closure(), "its code assigns calls"),
+        (fills_closure(), "it changes seen"),
+    ],
+)
+def test_checkpointing_is_refused_where_a_second_forward_would_have_an_effect(job: Any, effect: Any, why: str) -> None:
+    plain = job(effects(lambda _: None))
+    plain.train(3)
+    plain.change("checkpoint", "all")  # without an effect the same block can be recomputed
+    plain.close()
+    j = job(effects(effect))
+    j.train(3)
+    with pytest.raises(Refused, match=why):
+        j.change("checkpoint", "all")
+
+
+def test_a_prediction_is_about_the_settings_in_force(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    full = j.settings.predict("checkpoint", "all")["peak_allocated_bytes"]
+    j.change("amp", "bf16")
+    j.train(1)
+    assert j.settings.predict("checkpoint", "all") is None, "what was found is about a step without autocast"
+    j.train(2)
+    peak, half = j.peak(), j.settings.predict("checkpoint", "all")["peak_allocated_bytes"]
+    assert full < half < 0
+    j.change("checkpoint", "all")
+    j.train(3)
+    assert j.peak() - peak == pytest.approx(half, rel=0.05)
+    j.change("checkpoint", "off")
+    j.change("amp", "off")
+    j.train(3)
+    assert j.settings.predict("checkpoint", "all")["peak_allocated_bytes"] == full
+    j.change("amp", "bf16")
+    j.train(3)
+    assert {"key": "amp", "value": "bf16"} in j.steps()[-1]["settings"]
+    assert j.refused == []
+
+
+def test_a_setting_that_no_step_runs_with_is_given_up_and_never_reported(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    made = image(j.model)
+    forward, blocks = j.forward, j.model.blocks
+    j.model.blocks = torch.nn.ModuleList(copy.deepcopy(list(blocks)))  # the program goes on with others
+    j.change("checkpoint", "all")
+    j.train(4)
+    assert all({"key": "checkpoint", "value": "off"} in step["settings"] for step in j.steps())
+    assert [text for text in j.refused if "3 steps ran without it" in text]
+    j.model.blocks = blocks
+    assert image(j.model) == made and j.settings.values()[1] == ("checkpoint", "off") and forward
+
+
+def test_the_loss_of_a_step_that_accumulates_gradients_is_not_shown(job: Any) -> None:
+    model, once = jobs.gpt()
+    j = job(lambda: (model, lambda: (once() + once()) / 2))
+    j.train(4)
+    assert not any("loss" in step for step in j.steps())
+    j.forward = once
+    j.train(3)
+    assert j.steps()[-1]["loss"] == j.losses[-1]
+
+
 def blocks(*kinds: str) -> Any:
     def make() -> Any:
         class Model(torch.nn.Module):  # type: ignore[misc]
@@ -168,7 +312,7 @@ def flat() -> Any:
     ("make", "why"),
     [
         (blocks("custom", "custom"), "DoubledBackward"),
-        (blocks("attribute", "attribute"), "changes calls"),
+        (blocks("attribute", "attribute"), "changes Block.calls"),
         (blocks("buffer", "buffer"), "changes its buffers"),
         (blocks("random", "random"), "random numbers from Python"),
         (blocks("numpy", "numpy"), "random numbers from Python or NumPy"),

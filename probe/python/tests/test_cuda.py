@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,8 +16,8 @@ from conftest import eventually
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.cuda import CudaMemory, used
-from memtop.history import MOST_ENTRIES
+from memtop.cuda import CudaMemory
+from memtop.history import MOST_ENTRIES, History
 from memtop.journal import STEP, Journal, Pickled, Tags
 from memtop.registry import Registry, by_callback
 from memtop.stacks import Stacks
@@ -36,7 +36,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.journal = Journal()
-        self.memory = CudaMemory(self.journal)
+        self.history = History()
+        self.memory = CudaMemory(self.journal, self.history)
         self.registry = Registry(self.memory, Stacks(self.journal))
         self.registry._follow = by_callback  # older versions of PyTorch report the end of storages in other ways
         self.memory.begin(self.registry)
@@ -65,6 +66,7 @@ def watched(allocator: Allocator) -> Iterator[Watched]:
 def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
     allocator: Allocator, watched: Watched, numbers: dict[str, Any]
 ) -> None:
+    watched.history.on("the test")
     events = 0
     while happened := allocator.advance(8000):
         events += happened
@@ -84,11 +86,14 @@ def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
 
 
 @needs_recorded
-def test_the_history_is_on_while_memory_is_watched_and_bounded(allocator: Allocator, watched: Watched) -> None:
+def test_the_history_is_on_while_a_step_is_measured_and_bounded(allocator: Allocator, watched: Watched) -> None:
+    watched.memory.stepped()
+    assert allocator.most is None
+    watched.memory.begin_step()
     door = torch._C._cuda_record_memory_history
     assert allocator.most == MOST_ENTRIES
     assert allocator.switched[0][:3] == ("all", "alloc", "python")
-    watched.memory.end()
+    watched.memory.end_step()
     assert allocator.most is None
     assert torch._C._cuda_record_memory_history == allocator.switch != door
 
@@ -97,6 +102,8 @@ def test_the_history_is_on_while_memory_is_watched_and_bounded(allocator: Alloca
 def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocator) -> None:
     torch.cuda.memory._record_memory_history(max_entries=99)
     watched = Watched()
+    watched.memory.begin_step()
+    watched.memory.end_step()
     watched.memory.end()
     assert allocator.most == 99
     assert len(allocator.switched) == 1
@@ -105,6 +112,7 @@ def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocato
 @needs_recorded
 def test_a_program_that_begins_to_record_while_it_is_watched_keeps_its_history(allocator: Allocator) -> None:
     watched = Watched()
+    watched.memory.begin_step()
     torch.cuda.memory._record_memory_history(max_entries=99)
     watched.memory.end()
     assert allocator.most == 99
@@ -116,7 +124,7 @@ def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Alloc
     allocator.advance(1000)
     eventually("a snapshot with the events", lambda: len(watched.snapshot()["device_traces"][0]) == 1000)
     position = watched.journal.position
-    watched.memory._snapshots.take()
+    watched.memory._snapshots._take_new()
     assert watched.journal.position == position, "nothing had happened"
 
 
@@ -167,21 +175,64 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
 
 
 @needs_recorded
-def test_a_step_says_what_its_memory_is_for_and_its_peak_only_where_it_is_its_own(
-    allocator: Allocator, watched: Watched
-) -> None:
+def test_a_step_says_what_its_memory_is_for(allocator: Allocator, watched: Watched) -> None:
     tensor = Tensor(4096, 1000)
     watched.registry.see(tensor, "parameter", stack=0)
     watched.memory.begin_step()
     allocator.advance(3000)
+    watched.memory.end_step()
     [step] = watched.memory.measures()
-    stats = used()[0]
-    assert step["peak_allocated_bytes"] == stats["allocated_bytes"]["all"]["peak"]
     assert {c["name"]: c["bytes"] for c in step["categories"]}["parameter"] == 1000
     assert sum(c["bytes"] for c in step["categories"]) == step["allocated_bytes"]
+
+
+def without_news(allocator: Allocator) -> Callable[[int], dict[str, Any]]:
+    """Return a function that gives the counters of a program whose highest peak was long ago."""
+    peaks = {name: {"peak": 1 << 60} for name in ("allocated_bytes", "reserved_bytes")}
+
+    def stats(device: int) -> dict[str, Any]:
+        return {n: {"all": {**v["all"], **peaks[n]}} if n in peaks else v for n, v in allocator.stats(device).items()}
+
+    return stats
+
+
+@needs_recorded
+@pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
+def test_the_peak_of_every_step_is_the_allocators_own_to_the_byte_though_no_counter_is_reset(
+    allocator: Allocator, watched: Watched, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, measured = [], []
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
+    happened = 1
+    while happened:
+        allocator.reset()
+        watched.memory.begin_step()
+        happened = allocator.advance(12_000)
+        own = allocator.stats(0)
+        truth.append([own[name]["all"]["peak"] for name in ("allocated_bytes", "reserved_bytes")])
+        watched.memory.end_step()
+        step = next(m for m in watched.memory.measures() if m["device"] == 0)
+        measured.append([step["peak_allocated_bytes"], step["peak_reserved_bytes"]])
+    assert measured == truth
+    assert watched.memory.why_no_peak == ""
+
+
+@needs_recorded
+def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
+    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allocator.advance(1000)
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
     watched.memory.begin_step()
+    allocator.most = 100
+    assert allocator.advance(500) == 500
+    watched.memory.end_step()
     [step] = watched.memory.measures()
     assert "peak_allocated_bytes" not in step
+    assert "does not reach back" in watched.memory.why_no_peak
+    watched.memory.begin_step()
+    watched.memory.end_step()
+    assert watched.memory.why_no_peak == "", "each step begins anew"
 
 
 @needs_recorded

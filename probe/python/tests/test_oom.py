@@ -247,13 +247,7 @@ def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @needs_recorded
-def test_the_history_is_on_from_the_beginning_where_it_is_asked_for(
-    dying: Dying, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert dying.allocator.most is None
-    monkeypatch.setenv("MEMTOP_HISTORY", "1")
-    again = OutOfMemory(dying.watch)
-    again.begin()
+def test_the_history_is_on_from_the_first_use_of_a_device_until_the_agent_leaves(dying: Dying) -> None:
     assert dying.allocator.most is not None
-    again.close()
+    dying.handler.close()
     assert dying.allocator.most is None

@@ -31,7 +31,9 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
-	j.judgeCopies(never)
+	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
+		j.judgeCopies(never)
+	}
 	if !slices.Equal(before, j.held) {
 		j.generation++
 	}

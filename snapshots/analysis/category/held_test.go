@@ -69,6 +69,10 @@ func TestHeldFromBefore(t *testing.T) {
 			"alloc 0x9000 64 stack=forward\n", join(times(36, 4096), times(12, 8192), times(24, 16384), times(3, 1<<20)),
 			map[trace.Category]int64{trace.Parameter: 12*4096 + 4*8192 + 8*16384 + 1<<20, trace.Optimizer: 2 * (12*4096 + 4*8192 + 8*16384 + 1<<20)},
 		},
+		"sizes tell nothing beside a writer that notes what it knows": {
+			keeps + "note seen category=\"parameter\"\nalloc 0xa000 64 note=seen\n", join(times(3, 4096), times(3, 8192)),
+			map[trace.Category]int64{trace.OtherCategory: 3*4096 + 3*8192},
+		},
 		"a cuBLAS workspace": {infers, []int64{8519680}, map[trace.Category]int64{trace.Workspace: 8519680}},
 		"what the step frees is a moment": {
 			"free_completed 0x1000 4096 stack=ownstep\nalloc 0x9000 64 stack=forward\n", nil, map[trace.Category]int64{trace.Optimizer: 4096},

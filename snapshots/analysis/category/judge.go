@@ -14,6 +14,8 @@ type Judge struct {
 	stacks []stack // by stack
 	notes  []trace.Category
 	noted  []bool // by note: it has an exact category
+	// anyNoted says that some note has one.
+	anyNoted bool
 
 	flats map[trace.StringID]int32 // by file, the last line that makes a flat buffer
 
@@ -54,9 +56,10 @@ func (j *Judge) Advance(tables *trace.Tables, events trace.Events, life *trace.L
 // needs the results of Begin and all of life.
 func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, held []trace.Held) (rest func()) {
 	j.tables, j.events, j.life, j.ended = tables, events, life, held
+	noted := j.anyNoted
 	j.readNotes(tables)
 	j.readStacks(tables)
-	due := events.Len() < small || events.Len() >= j.judged+j.judged/again
+	due := j.anyNoted != noted || events.Len() < small || events.Len() >= j.judged+j.judged/again
 	made := len(j.rules)
 	j.walk()
 	if due && j.blank {
@@ -85,6 +88,7 @@ func (j *Judge) readNotes(t *trace.Tables) {
 			category, known = trace.NamedCategory(t.String(name))
 		}
 		j.notes, j.noted = append(j.notes, category), append(j.noted, known)
+		j.anyNoted = j.anyNoted || known
 	}
 }
 
@@ -137,14 +141,10 @@ func (j *Judge) first(id trace.StackID) Rule {
 func (j *Judge) Noted(note trace.NoteID) bool { return j.noted[note] }
 
 // AnyNoted reports whether some note has a category.
-func (j *Judge) AnyNoted() bool {
-	for _, noted := range j.noted {
-		if noted {
-			return true
-		}
-	}
-	return false
-}
+func (j *Judge) AnyNoted() bool { return j.anyNoted }
+
+// AllNoted reports whether every allocation within the trace has an exact category.
+func (j *Judge) AllNoted() bool { return j.anyNoted && !j.blank }
 
 // Of returns the category of an allocation and the rule that gives it. The note
 // may differ from the one that the allocation was made with.

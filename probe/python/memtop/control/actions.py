@@ -28,6 +28,10 @@ class Actions:
         """The actions. A program that does not use CUDA has no cache to empty and no peak to reset."""
         return (GARBAGE, CACHE, PEAK) if torch.cuda.is_initialized() else (GARBAGE,)
 
+    def ran(self) -> bool:
+        """Report that an action is always done."""
+        return True
+
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
         if value not in self.choices:

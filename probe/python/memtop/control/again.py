@@ -29,6 +29,7 @@ class Again(Standing):
         """Compute the forward so that the backward pass can compute it again."""
         if not self.module.training or not torch.is_grad_enabled():
             return super().__call__(*arguments, **named)
+        self.ran = True
         return checkpoint(partial(self._run, **named), *arguments, use_reentrant=False, preserve_rng_state=True)
 
     @called_by_pytorch

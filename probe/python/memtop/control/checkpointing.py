@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from ..layers import Layers
 from ..models import Models
 from ..program import Json, Refused
+from ..threads import touches
 from . import hugging_face
 from .again import Again
 from .course import Record
 from .obstacles import why_fixed, why_once
 from .setting import unknown
+from .standing import took_part
 from .survey import Seen, Survey
 
 Played = tuple[set[int], set[int]]  # recomputed calls, and those of them that no longer fill a cache
@@ -33,6 +36,8 @@ class Checkpointing:
         self._survey = survey
         self._layers = layers
         self._undo: list[Any] = []  # functions that undo the value in use
+        self._standing: list[Again] = []
+        self._switched: list[Any] = []  # blocks of models with their own switch
         self.value = OFF
 
     @property
@@ -64,10 +69,18 @@ class Checkpointing:
             if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
                 raise Refused("the model can checkpoint only all of its blocks, or none")
 
+    @touches
+    def ran(self) -> bool:
+        """Report whether a block was recomputed in the step that ends; for a model's own switch, whether it is on."""
+        if took_part(self._standing) or self.value == OFF:
+            return True
+        return any((m := reference()) is not None and hugging_face.is_on(m) for reference in self._switched)
+
     def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Predict how a value would change what the surveyed step needed."""
+        """Predict how a value would change what the surveyed step needed. After another setting has changed, a new
+        survey must come first."""
         record = self._survey.record
-        if record is None:
+        if record is None or self._survey.outdated:
             return unknown
         before, after = self._chosen(self.value), self._chosen(value)
         now, then = ((_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
@@ -84,7 +97,10 @@ class Checkpointing:
             if within[id(module)] is None:
                 again = Again(module, self._layers)
                 again.put()
+                self._standing.append(again)
                 self._undo.append(again.remove)
+            else:
+                self._switched.append(weakref.ref(module))
         for model in {id(m): m for m in within.values() if m is not None}.values():
             self._undo.append(hugging_face.enable(model, modules))
         self.value = value
@@ -94,6 +110,8 @@ class Checkpointing:
         """Put everything back as the program made it."""
         while self._undo:
             self._undo.pop()()
+        self._standing.clear()
+        self._switched.clear()
         self.value = OFF
         self._survey.plain = True
 

@@ -11,7 +11,7 @@ from ..program import Json, Refused
 from ..threads import called_by_pytorch, touches
 from .obstacles import why_fixed
 from .setting import unknown
-from .standing import Standing, is_replaced
+from .standing import Standing, is_replaced, took_part
 from .survey import Survey
 
 OFF, BF16 = "off", "bf16"
@@ -31,6 +31,10 @@ class Precision:
         self._standing: list[Mixed] = []
         self.value = OFF
 
+    def ran(self) -> bool:
+        """Report whether a model that autocast was turned on for has run in training in the step that ends."""
+        return took_part(self._standing) or self.value == OFF
+
     @touches
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
@@ -38,7 +42,7 @@ class Precision:
             return
         self._survey.demand()
         if self._survey.mixed:
-            raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
+            raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}; change it there")
         if self._survey.custom:
             raise Refused(f"the model uses {self._survey.custom}, whose backward may not support mixed types")
         for model in self._survey.trained:
@@ -54,8 +58,8 @@ class Precision:
         half = next((t for t in types if t != torch.float32), None)
         if half is not None:
             return f"it has {str(half).replace('torch.', '')} parameters: autocast needs float32 ones"
-        if any(p.is_cuda for p in model.parameters()) and not torch.cuda.is_bf16_supported():
-            return "its device does not support bfloat16"
+        if any(p.is_cuda for p in model.parameters()) and not _has_bf16():
+            return "its device has no bfloat16"
         return ""
 
     def foresee(self, value: str) -> Callable[[], Json | None]:
@@ -72,12 +76,19 @@ class Precision:
                 mixed.put()
                 self._standing.append(mixed)
         self.value = value
+        self._survey.mixes = value == BF16
+        self._survey.outdate()
 
     def restore(self) -> None:
         """Put everything back as the program made it."""
         while self._standing:
             self._standing.pop().remove()
-        self.value = OFF
+        self.value, self._survey.mixes = OFF, False
+
+
+def _has_bf16() -> bool:
+    """Report whether the device computes bfloat16 itself. PyTorch emulates it on older ones, which is slow."""
+    return torch.cuda.get_device_capability()[0] >= 8 or torch.version.hip is not None
 
 
 class Mixed(Standing):
@@ -89,6 +100,7 @@ class Mixed(Standing):
         module = self.module
         if not module.training or not torch.is_grad_enabled():
             return super().__call__(*arguments, **named)
+        self.ran = True
         device = next((p.device.type for p in module.parameters()), "cpu")
         with torch.autocast(device, torch.bfloat16):
             return full(super().__call__(*arguments, **named))

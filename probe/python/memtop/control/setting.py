@@ -39,6 +39,9 @@ class Setting(Protocol):
         """The value in use."""
         ...
 
+    def ran(self) -> bool:
+        """Report whether the step that ends ran with the value in use. Reading it begins the next step."""
+
     def check(self, value: str) -> None:
         """Raise `Refused` if the value cannot be used now."""
 

@@ -18,6 +18,8 @@ from .setting import NONE, Setting, unknown
 
 READ_ONLY = "MEMTOP_READ_ONLY"  # an environment variable of the program, see C3 of docs/protocol.md
 
+_WITHOUT = 3  # steps that may run without a value before it is given up
+
 
 def is_read_only() -> bool:
     """Report whether the program's environment forbids changes."""
@@ -33,7 +35,7 @@ class Offer(NamedTuple):
 
 
 class Settings:
-    """`renew`, `apply`, `values` and `restore` belong to the thread that trains; the rest is for any thread."""
+    """`renew`, `apply`, `values`, `end` and `restore` belong to the thread that trains; the rest is for any thread."""
 
     def __init__(self, table: Sequence[Setting]) -> None:
         self.read_only = is_read_only()
@@ -43,6 +45,7 @@ class Settings:
         self._once = [setting for setting in table if setting.once]
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and the first step to use it
+        self._without: dict[str, int] = {}  # by key, the steps that have ended without the value in use
         self._begun = 1  # the latest step that has begun
         self._offers: dict[str, Offer] = {}  # replaced, never modified
         with allowed():  # nothing of the program can be touched yet
@@ -62,6 +65,7 @@ class Settings:
                 "choices": list(s.choices),
             }
             for s in self._table.values()
+            if s.once or len(s.choices) > 1
         ]  # fmt: skip
 
     def change(self, key: str, value: str, at: int = 0) -> None:
@@ -91,6 +95,20 @@ class Settings:
     def values(self) -> list[tuple[str, str]]:
         """Return the values in use, sorted by key."""
         return sorted((s.key, s.value) for s in self._table.values() if not s.once or s.value != NONE)
+
+    def end(self) -> list[tuple[str, str]]:
+        """Return the values with which the ended step ran, sorted by key. A value that the program goes on without is
+        given up."""
+        found = []
+        for s in self._table.values():
+            ran = s.ran()
+            self._without[s.key] = 0 if ran else self._without.get(s.key, 0) + 1
+            if not s.once or s.value != NONE:
+                found.append((s.key, s.value if ran else s.choices[0]))
+            if self._without[s.key] >= _WITHOUT:
+                s.restore()
+                self.refused(f"{_WITHOUT} steps ran without it: the program does not call what it stands in for", s.key)
+        return sorted(found)
 
     def apply(self, step: int) -> list[tuple[str, str]]:
         """Make the changes that are due at the step that begins, and return them."""
@@ -122,11 +140,12 @@ class Settings:
 
 def _offer(setting: Setting) -> Offer:
     values = setting.choices
-    return Offer(
-        setting.about,
-        {value: _why_not(setting, value) for value in values},
-        {value: setting.foresee(value) for value in values},
-    )
+    why_not = {value: _why_not(setting, value) for value in values}
+    others = [why for value, why in why_not.items() if value != setting.value]
+    about = setting.about
+    if others and all(others):
+        about = f"not possible now: {others[0]}"
+    return Offer(about, why_not, {value: setting.foresee(value) for value in values})
 
 
 def _why_not(setting: Setting, value: str) -> str:

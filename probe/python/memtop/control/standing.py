@@ -8,6 +8,7 @@ of the class instead: reading it does not need memtop, and it computes without t
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 from ..threads import touches
@@ -21,6 +22,7 @@ class Standing:
     def __init__(self, module: Any) -> None:
         self._module = weakref.ref(module)
         self._plain = type(module).forward
+        self.ran = False  # the program has called it, and it did what it stands there for
 
     @property
     def module(self) -> Any:
@@ -56,6 +58,14 @@ class Standing:
         """Be copied and pickled as the method of the module's class. The module's state is restored after this, so its
         copy has no replacement yet."""
         return getattr, (self.module, FORWARD)
+
+
+def took_part(standing: Iterable[Standing]) -> bool:
+    """Report whether one of them was called in the step that ends, and begin the next step."""
+    called = [each for each in standing if each.ran]
+    for each in called:
+        each.ran = False
+    return bool(called)
 
 
 @touches

@@ -22,6 +22,7 @@ from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
 from .effects import State, custom_function, strange
+from .reach import Reach
 
 FIRST = 2  # measured steps that are surveyed after a viewer comes; the first may be the program's first step
 EVERY = 32  # measured steps from one survey to the next
@@ -36,6 +37,7 @@ class Seen:
         self.within = tuple(weakref.ref(module) for module in block.within)
         self.calls: list[int] = []  # the numbers of its forwards that a backward may follow
         self.forward_ns = 0
+        self.reach = Reach(block.module)
         self.why_not = ""  # why it must not be recomputed, "" if it may be
 
 
@@ -58,6 +60,8 @@ class Survey:
         self.spent_ns = 0
         self.compiled = False  # the program uses torch.compile: nothing is surveyed
         self.plain = True  # no setting recomputes anything now, so a survey sees what could be saved
+        self.mixes = False  # a setting has turned autocast on: it is not the program's own
+        self.outdated = False  # a setting has changed what a step does since the last survey
         self._custom = ""
         self.custom = ""  # a function in a model whose backward the program defines
         self.mixed = ""  # the type that the program's own autocast uses for its model
@@ -73,6 +77,11 @@ class Survey:
     def renew(self) -> None:
         """Survey the next measured steps."""
         self._looks = 0
+
+    def outdate(self) -> None:
+        """Note that what was found is not true of the next steps, and survey them."""
+        self.outdated = True
+        self.renew()
 
     def demand(self) -> None:
         """Raise `Refused`, with the reason, if no step has been surveyed."""
@@ -103,7 +112,7 @@ class Survey:
         if not self._handles:
             return False
         self.leave()
-        self.record = self._course.end()
+        self.record, self.outdated = self._course.end(), False
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
         self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
         return True
@@ -130,7 +139,8 @@ class Survey:
             return
         if threading.get_ident() != self._thread:
             return
-        self._mixed = self._mixed or autocast_type()
+        if not self.mixes:
+            self._mixed = self._mixed or autocast_type()
         if id(module) in self._roots and module.training and torch.is_grad_enabled():
             self._ran[id(module)] = weakref.ref(module)
         seen = self._seen.get(id(module))
@@ -195,7 +205,7 @@ class _Call:
         self._seen = seen
         self._inputs = [(TensorWeakRef(t), t._version) for t in tensors_in(given) if not t.is_inference()]
         self._entries = {t.grad_fn for t in tensors_in(given) if t.grad_fn is not None}
-        self._before = State(module)
+        self._before = State(module, seen.reach)
         self._strange = strange(given)
         self._began = time.perf_counter_ns()
 
@@ -211,7 +221,7 @@ class _Call:
         elif custom:
             seen.why_not = f"it uses {custom}, an autograd function that the program defines"
         else:
-            seen.why_not = seen.why_not or self._before.changes(self.module)
+            seen.why_not = seen.why_not or self._before.changes()
         self.check_inputs()
 
     @touches

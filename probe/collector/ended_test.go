@@ -1,0 +1,52 @@
+package collector
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/blackbox"
+)
+
+// TestProgramsThatEndedHaveATime: of a box only the header is read, and it is not that of a
+// program that runs, of one that never finished it, or of what is no box.
+func TestProgramsThatEndedHaveATime(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(protocol.BlackBoxVariable, folder)
+	t.Setenv("MEMTOP_DIR", t.TempDir())
+	now := time.Now().Truncate(time.Second)
+	for name, alive := range map[string]time.Time{"41-7.box": now, "42-7.box": now.Add(-time.Hour), ".43-7.box": now, "notes.box": now} {
+		data := make([]byte, blackbox.LeastSize)
+		w, err := blackbox.NewWriter(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Alive(alive.UnixMicro())
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, now.Add(-2*time.Hour), now.Add(-2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := written(t, []exposition.Family{ended()})
+	want := map[string]float64{
+		`memtop_ended_timestamp_seconds{ended="killed",pid="41"}`: float64(now.Unix()),
+		`memtop_ended_timestamp_seconds{ended="killed",pid="42"}`: float64(now.Add(-time.Hour).Unix()),
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %v", got)
+	}
+	for sample, at := range want {
+		if got[sample] != at {
+			t.Errorf("%s is %v, want %v; all: %v", sample, got[sample], at, got)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+"""The allocator's history while nobody watches: on when the program may run out of memory, so that the report of a
+failed request has the line of every allocation.
+
+Recording costs about two microseconds for each allocation, too much for all steps. But a program runs
+out of memory when it needs more than ever before: in its first steps, or when its memory grows. So the
+history is on from the first use of a device until the peak no longer rises, and again whenever the peak
+rises so fast that the device would be full soon. What was allocated meanwhile keeps its stack.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .cuda import amount, present, used
+from .history import History
+from .threads import touches
+
+VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
+CHECK_NS = 250_000_000  # at least, from one look at the counters to the next
+SETTLED = 4  # looks without danger after which the history is off
+SOON_NS = 600_000_000_000  # there is danger if the device would be full within this time
+
+
+class Caution:
+    """Decides after each step. It belongs to the training thread, except for `begin`, which runs where the program
+    initialises its devices."""
+
+    def __init__(self, history: History, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._history = history
+        self._clock = clock
+        self._mode = os.environ.get(VARIABLE, "")
+        self._peaks: dict[int, int] = {}
+        self._checked = 0  # when the counters were last looked at
+        self._calm = 0  # looks without danger
+        self._on = False
+
+    def begin(self) -> None:
+        """Begin to record: the program initialises its devices."""
+        if self._mode != "0":
+            self._turn(True)
+
+    def end(self) -> None:
+        """Stop recording."""
+        self._mode = "0"
+        self._turn(False)
+
+    @touches
+    def stepped(self) -> None:
+        """Look at the allocator's counters, if it is time, and turn the history on or off."""
+        now = self._clock()
+        if self._mode or now - self._checked < CHECK_NS or not present():
+            return
+        passed, self._checked = now - self._checked, now
+        self._calm = 0 if self._in_danger(passed) else self._calm + 1
+        self._turn(self._calm < SETTLED)
+
+    def _in_danger(self, passed: int) -> bool:
+        """Report whether the peak of a device rises so fast that the device would soon be full."""
+        before, self._peaks = self._peaks, {}
+        danger = False
+        for device, stats in used().items():
+            peak = self._peaks[device] = amount(stats, "allocated_bytes", "peak")
+            rise = peak - before.get(device, 0)
+            danger = danger or (rise > 0 and (_size_of(device) - peak) * passed < rise * SOON_NS)
+        return danger
+
+    def _turn(self, on: bool) -> None:
+        if on != self._on:
+            self._on = on
+            (self._history.on if on else self._history.off)("caution")
+
+
+def _size_of(device: int) -> Any:
+    """Return the bytes of a device's memory. PyTorch knows them since it initialised the device."""
+    return torch.cuda.get_device_properties(device).total_memory

@@ -1,0 +1,84 @@
+"""The peak of a step on a device, read from the allocator's history.
+
+PyTorch's counter keeps the highest peak so far, and the agent must not reset it: it belongs to the program. So it gives
+the peak of a step only if that step made the highest so far. For other steps the allocator's events are played forward
+from the state at the step's beginning. The result is taken only if it leads to the blocks that are there in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .blocks import Blocks
+from .program import Json
+
+Stats = Mapping[int, Mapping[str, Any]]  # the allocator's counters, by device
+
+
+class Peak(NamedTuple):
+    """What a step needed at its highest moments, in bytes."""
+
+    allocated: int
+    reserved: int
+
+
+class Peaks:
+    """Follows the blocks of all devices through a step. It belongs to the thread that trains."""
+
+    def __init__(self) -> None:
+        self._begun: Stats = {}
+        self._blocks: dict[int, Blocks] = {}
+        self.why = ""  # the peak is not known, "" if it is
+
+    def begin(self, stats: Stats, snapshot: Json) -> None:
+        """Begin a step with the allocator's state."""
+        self._begun, self.why = stats, ""
+        self._blocks = {device: Blocks(snapshot, device) for device in stats}
+
+    def end(self, stats: Stats, snapshot: Json) -> dict[int, Peak]:
+        """End the step. Return the peaks that are known, by device. The snapshot has the step's history."""
+        found = {}
+        for device, counters in stats.items():
+            peak = highest(counters)
+            if peak.allocated <= highest(self._begun.get(device, {})).allocated:
+                self.why = self.why or self._play(device, counters, snapshot)
+                if self.why or device not in self._blocks:
+                    continue
+                peak = Peak(self._blocks[device].peak, self._blocks[device].peak_reserved)
+            found[device] = peak
+        return found
+
+    def _play(self, device: int, counters: Mapping[str, Any], snapshot: Json) -> str:
+        """Play the events of the step. Return why they do not give the peak, "" if they do."""
+        blocks = self._blocks.get(device)
+        if blocks is None:
+            return ""
+        events = since(snapshot["device_traces"][device], requests(counters) - requests(self._begun[device]))
+        if events is None:
+            return "the allocator's history does not reach back to the beginning of the step"
+        blocks.play(events)
+        return "" if blocks.agree(snapshot) else "the allocator's history does not lead to its blocks"
+
+
+def since(trace: Sequence[Mapping[str, Any]], number: int) -> Sequence[Mapping[str, Any]] | None:
+    """Return the end of a history that has this many requests for blocks, and for their return. Return None if the
+    history has fewer."""
+    for at in range(len(trace) - 1, -1, -1):
+        if trace[at]["action"] in ("alloc", "free_requested"):
+            if number == 0:
+                return trace[at + 1 :]
+            number -= 1
+    return trace if number == 0 else None
+
+
+def requests(counters: Mapping[str, Any]) -> int:
+    """Return how many blocks the program has asked for and given back so far."""
+    counts = counters["allocation"]["all"]
+    return int(counts["allocated"]) + int(counts["freed"])
+
+
+def highest(counters: Mapping[str, Any]) -> Peak:
+    """Return the highest peaks so far."""
+    of = [counters.get(name, {}).get("all", {}).get("peak", 0) for name in ("allocated_bytes", "reserved_bytes")]
+    return Peak(*map(int, of))

@@ -1,0 +1,121 @@
+"""What the agent does at the end of a step while no viewer watches: it notes the step, and looks from time to time.
+
+A step is noted ten times a second at most. Looks at what holds the memory are for the black box, and are
+paid from a budget, except the first one and those when the machine's memory is about to run out.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from .account import Account
+from .blackbox import BlackBox
+from .cuda import CudaMemory
+from .gauges import HOST, host_gauge, left_of
+from .journal import GAUGES, STEP, STEP_END, Journal, now_us
+from .look import Look
+from .pressure import Pressure
+from .program import Json
+from .registry import Registry
+from .sampling import Sampling
+from .source import Source
+from .threads import touches
+
+PASSING_NS = 100_000_000  # at least, from one noted step to the next
+GAUGE_NS = 1_000_000_000
+COSTLY_NS = 100_000_000  # a look that costs so much is made again only when the budget has paid for it
+LOOKING = 0.0003  # share of the program's time that looks may take, on average
+
+
+class Unwatched:
+    """Belongs to the training thread. Any thread may set `box` and call `renew`."""
+
+    def __init__(self, journal: Journal, registry: Registry, look: Look) -> None:
+        self.box: BlackBox | None = None
+        self.account = Account()
+        self._journal = journal
+        self._registry = registry
+        self._look = look
+        self._memory: Source | None = None
+        self._noted = 0  # when a step was last noted
+        self._gauged = 0  # when the machine's memory was last measured
+        self._held = 0  # bytes of the process then, or of the device now
+        self._cost = 0  # of the last look
+        self._purse = Sampling(share=LOOKING, credit_ns=1)
+        self._pressure = Pressure()
+
+    def renew(self) -> None:
+        """Look at the next noted step at any cost: the box has no state that goes on."""
+        self._purse.begin(looks=1)
+
+    def due(self, now: int) -> bool:
+        """Report whether to note the step that ended now."""
+        return now - self._noted >= PASSING_NS
+
+    @touches
+    def note(self, optimizer: Any, step: int, now: int, duration: int, memory: Source) -> None:
+        """Note a step."""
+        since, self._noted = now - self._noted, now
+        if memory is not self._memory:  # the program has begun to use a device
+            self._memory = memory
+            self.renew()
+        data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
+        if memory.host:
+            self.account.stepped(optimizer, since)
+        if isinstance(memory, CudaMemory):
+            data.update(memory.passing(now))
+        if self.box is None or not self.box.on:
+            self._journal.message(STEP, data)
+        elif self._presses(self.box, data, memory, now) or self._purse.next(since):
+            self._take(self.box, optimizer, data, memory)
+        else:
+            self._count(data, memory)
+            self._journal.message(STEP, data)
+            self.box.note(STEP, data)
+        self._journal.forget()
+
+    def _count(self, data: Json, memory: Source) -> None:
+        """Add what the optimizer holds, in a program whose memory was never looked at."""
+        counted = self.account.memory
+        if memory.host and counted.known_us and self.box is not None and not self.box.knows:
+            data.update(allocated_bytes=counted.allocated, reserved_bytes=counted.reserved)
+
+    def _presses(self, box: BlackBox, data: Json, memory: Source, now: int) -> bool:
+        """Note how much memory the machine has, and report whether the last look is out of date. On a processor the
+        memory of the whole process counts."""
+        held = data.get("allocated_bytes", 0)
+        if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
+            self._gauged = now
+            gauge = host_gauge(0 if memory.host else HOST)
+            if gauge is not None:
+                box.note(GAUGES, [gauge])
+                self._held = gauge["process_bytes"] if memory.host else held
+                if self._pressure.runs_out(*left_of(gauge)) and memory.host:
+                    return True
+        self._held = self._held if memory.host else held
+        return self._cost < COSTLY_NS and self._pressure.grows(self._held)
+
+    @touches
+    def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
+        """Look at what holds the memory, and put it into the box together with the step."""
+        start = time.perf_counter_ns()
+        with self._registry.lock:
+            self._registry.clear(memory)
+            memory.clear()
+            self._journal.forget()
+            self._look.gathering.model()
+            self._look.gathering.optimizer(optimizer, anew=True)
+            self._look.names.show(sys._getframe(1))  # before the scan, which finds no names
+            self._look.gathering.scan()
+            self._registry.settle()
+            memory.look(self._registry)
+            data.update(memory.measures()[0] if memory.host else {})
+            self._journal.message(STEP, data)
+            box.look(lambda: self._journal.event(STEP_END, 0, data["step"]))
+            self._registry.clear(memory)
+            memory.clear()
+        self._pressure.looked(self._held)
+        self._cost = time.perf_counter_ns() - start
+        self._purse.pay(self._cost)

@@ -1,0 +1,26 @@
+"""Training that runs out of memory: python shortage.py caught|uncaught. Caught, it goes on with a smaller batch."""
+
+from __future__ import annotations
+
+import sys
+
+import pace
+import torch
+from training import WIDTH, Blocks
+
+torch.manual_seed(1)
+model = Blocks().cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+batch = 1 << 22
+pace.say("begin")
+for _ in pace.steps(pace.held(model, optimizer), lambda: {"batch": batch}):
+    optimizer.zero_grad()
+    try:
+        model(torch.randn(batch, WIDTH, device="cuda")).backward()
+    except torch.cuda.OutOfMemoryError as error:
+        pace.say("exhausted", batch=batch, text=str(error))
+        if sys.argv[1] == "uncaught":
+            raise
+        batch //= 2
+        continue
+    optimizer.step()

@@ -1,0 +1,155 @@
+"""Kinds of CUDA jobs: what memtop says of a moment is what the job counts at that moment, and the job goes on as
+without memtop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from imitated_job import Job, Refused
+
+HELD = ("parameter", "gradient", "optimizer")
+STEPS = 300  # within which a step is looked at, and what the agent no longer needs is gone
+
+
+@dataclass
+class Kind:
+    """A kind of job: its script, and which settings take effect in it."""
+
+    command: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    keys: tuple[str, ...] = ("checkpoint", "amp")
+
+
+def configured(value: str) -> dict[str, str]:
+    return {"PYTORCH_CUDA_ALLOC_CONF": value, "PYTORCH_ALLOC_CONF": value}
+
+
+KINDS = {
+    "plain": Kind(("plain",)),
+    "expandable": Kind(("plain",), {"environment": configured("expandable_segments:True")}),
+    "graphs": Kind(("graphs",), keys=("amp",)),  # the optimizer runs outside of the graph; the blocks only within
+    "devices": Kind(("devices",), {"gpus": 2}),
+    "streams": Kind(("streams",)),
+    "compiled": Kind(("compiled",), keys=()),
+    "ddp": Kind(("ranks", "ddp"), {"ranks": 2}),
+    "fsdp2": Kind(("ranks", "fsdp2"), {"ranks": 2}),
+    "fork": Kind(("loaders", "fork")),
+    "spawn": Kind(("loaders", "spawn")),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_job_is_seen_as_it_is_and_goes_on_as_alone(name: str, start: Any) -> None:
+    kind = KINDS[name]
+    alone, job = (start(*kind.command, **kind.options, watched=watched, begin=False) for watched in (False, True))
+    for each in (alone, job):
+        each.begin()
+        if name == "graphs":
+            check_counts(job, each.next("captures")) if each is job else each.next("captures")
+            each.go()
+    expected = alone.steps(20)
+    assert same(job.steps(20)) == same(expected)
+    check_categories(job)
+    counted = until(job, "the agent has left", lambda counted: not counted["recording"] and not counted["hooks"])
+    check_counts(job, counted)
+    check_settings(job, kind, counted)
+    check_out_of_memory(job)
+    assert held(job.end()) == held(alone.end()) == held(expected)
+
+
+def same(counted: dict[str, Any]) -> dict[str, Any]:
+    """Return all that must be the same without memtop: the losses, and every number of PyTorch's allocator."""
+    return {name: value for name, value in counted.items() if name not in ("pid", "recording")}
+
+
+def held(counted: dict[str, Any]) -> dict[str, Any]:
+    return {name: counted[name] for name in (*HELD, "losses")}
+
+
+def until(job: Job, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Let a standing job make steps, one by one, until what it counts is as wanted; return that."""
+    for _ in range(STEPS):
+        counted = job.steps(1)
+        if holds(counted):
+            return counted
+    raise AssertionError(f"{what}: not within {STEPS} steps, the last is {counted}")
+
+
+def check_counts(job: Job, counted: dict[str, Any]) -> None:
+    """Compare the sums that memtop says, in three ways, with PyTorch's counters."""
+    rows = {str(row["device"]): row for row in job.listed() if row["pid"] == job.pid}
+    reports = {str(device): report for device, report in job.report(job.snapshot()).items()}
+    for device, numbers in counted["devices"].items():
+        state = job.attach("--device", device)
+        for name in ("allocated_bytes", "reserved_bytes"):
+            assert rows[device][name] == state[name] == reports[device][name] == numbers[name], (device, name)
+        for name in ("active_bytes", "requested_bytes"):
+            assert reports[device][name] == numbers[name], (device, name)
+
+
+def check_categories(job: Job) -> None:
+    """While a viewer watches, there is soon a step after which the categories are those that the job counts."""
+    differences = []
+
+    def agree(counted: dict[str, Any]) -> bool:
+        states = [job.attach("--device", device) for device in counted["devices"]]
+        says = {name: sum(state["categories"][name] for state in states) for name in HELD}
+        differences.append((says, {name: counted[name] for name in HELD}))
+        return says == differences[-1][1]
+
+    with job.viewed():
+        try:
+            until(job, "categories", agree)
+        except AssertionError:
+            raise AssertionError(f"memtop says, the job counts: {differences[-1]}") from None
+
+
+def check_settings(job: Job, kind: Kind, before: dict[str, Any]) -> None:
+    """Change settings and undo them, while the job makes steps. Then it holds what it held before."""
+    job.go()
+    for key, value in (("checkpoint", "all"), ("amp", "bf16")):
+        if key in kind.keys:
+            changed = again(job, f"{key}={value}")
+            assert changed["change"] == {key: ["off", value]}
+            assert job.set(f"{key}=off")["change"] == {key: [value, "off"]}
+        else:
+            with pytest.raises(Refused):
+                again(job, f"{key}={value}")
+    job.stand()
+    after = until(job, "the agent has left", lambda counted: not counted["recording"] and not counted["hooks"])
+    assert held(after) == held(before)
+    for device, numbers in after["devices"].items():
+        assert numbers["allocated_bytes"] == before["devices"][device]["allocated_bytes"]
+        assert numbers["out_of_memory"] == 0
+
+
+def again(job: Job, value: str) -> dict[str, Any]:
+    """Change a setting; try again while no step has been measured."""
+    for _ in range(20):
+        try:
+            return job.set(value)
+        except Refused as reason:
+            if "try again" not in str(reason):
+                raise
+    return job.set(value)
+
+
+def check_out_of_memory(job: Job) -> None:
+    """Let a request fail that the job catches. What the agent wrote of it is what the job counts."""
+    before = job.steps(1)
+    said = job.exhaust()
+    [row] = [row for row in job.dead() if row["pid"] == job.pid]
+    assert f"memtop open {row['file']}" in said["text"]
+    assert row["asked_bytes"] >= said["asked"]
+    [device] = [device for device in before["devices"] if int(device) == row["device"]]
+    assert row["allocated_bytes"] == before["devices"][device]["allocated_bytes"]
+    answer = json.loads(Path(row["file"]).with_suffix(".json").read_text())
+    if len(before["devices"]) == 1:
+        says = {category["name"]: category["bytes"] for category in answer["categories"]}
+        assert {name: says.get(name, 0) for name in HELD} == {name: before[name] for name in HELD}
+    assert job.report(Path(row["file"]))[row["device"]]["allocated_bytes"] == row["allocated_bytes"]

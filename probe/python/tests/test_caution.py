@@ -1,0 +1,89 @@
+"""The history while nobody watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from recorded import RECORDED, SHORT, needs_recorded
+from standin import Allocator
+
+from memtop.caution import CHECK_NS, SETTLED, Caution
+from memtop.history import History
+
+GIB = 1 << 30
+
+
+class Watched:
+    """A program that steps, its allocator, and the caution."""
+
+    def __init__(self, replace: Callable[..., None]) -> None:
+        self.allocator = Allocator(RECORDED / SHORT)
+        self.allocator.install(replace)
+        self.allocator.total = 100 * GIB
+        self.peak = 10 * GIB
+        self.now = 0
+        replace(self.allocator.devices[0], "stats", self._stats)
+        self.caution = Caution(History(), clock=lambda: self.now)
+
+    def _stats(self) -> dict[str, dict[str, dict[str, int]]]:
+        return {name: {"all": {"peak": self.peak}} for name in ("allocated_bytes", "reserved_bytes")}
+
+    def steps(self, count: int, rise: int = 0, every: int = CHECK_NS) -> bool:
+        """Make steps in each of which the peak rises. Report whether the history is on."""
+        for _ in range(count):
+            self.now += every
+            self.peak += rise
+            self.caution.stepped()
+        return self.allocator.most is not None
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    monkeypatch.delenv("MEMTOP_HISTORY", raising=False)
+    return Watched(monkeypatch.setattr)
+
+
+@needs_recorded
+def test_it_is_on_in_the_first_steps_and_off_when_the_peak_has_settled(program: Watched) -> None:
+    program.caution.begin()
+    assert program.steps(20, rise=GIB)
+    assert program.steps(SETTLED - 1)
+    assert not program.steps(1)
+    assert not program.steps(100)
+
+
+@needs_recorded
+def test_it_is_on_again_when_the_device_would_be_full_soon(program: Watched) -> None:
+    program.caution.begin()
+    assert not program.steps(SETTLED + 1)
+    assert program.steps(1, rise=GIB)  # 89 GiB more in 22 s
+    assert not program.steps(SETTLED)
+
+
+@needs_recorded
+def test_it_stays_off_while_the_peak_rises_too_slowly_to_matter(program: Watched) -> None:
+    program.caution.begin()
+    assert not program.steps(SETTLED + 1)
+    assert not program.steps(100, rise=1 << 20)  # 90 GiB more in 6 hours
+    program.peak = 100 * GIB - (1 << 30)
+    assert program.steps(1, rise=1 << 20)
+
+
+@needs_recorded
+def test_it_looks_at_the_counters_at_most_four_times_a_second(program: Watched) -> None:
+    program.caution.begin()
+    assert program.steps(1000, every=1000), "no time has passed that would settle anything"
+
+
+@needs_recorded
+@pytest.mark.parametrize(("mode", "first", "settled"), [("1", True, True), ("0", False, False)])
+def test_the_environment_says_always_or_never(
+    mode: str, first: bool, settled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMTOP_HISTORY", mode)
+    program = Watched(monkeypatch.setattr)
+    program.caution.begin()
+    assert program.steps(0) == first
+    assert program.steps(SETTLED + 1, rise=50 * GIB) == first
+    assert program.steps(SETTLED + 1) == settled
