@@ -25,10 +25,10 @@ from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
 
-# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once. Where both are known,
-# the growth of what is kept shows after some such moments, so what may be spent at once is spread over steps.
-KEEPING, KEEPING_NS, KEEPING_APART = SHARE / 4, 100_000_000, 3
-SCANNING, SCANNING_NS, SCANNING_APART = SHARE / 6, 100_000_000, 12
+# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once.
+KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
+SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
+SOON = 60  # steps after a viewer came, over which that is spread: growth shows by comparing steps far apart
 
 
 class Look:
@@ -50,8 +50,8 @@ class Look:
         self._models = models
         self._registry = registry
         self._course = course
-        self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
-        self._scanning = Sampling(SCANNING, SCANNING_NS, SCANNING_APART)
+        self.keeping = Sampling(KEEPING, KEEPING_NS, SOON)
+        self._scanning = Sampling(SCANNING, SCANNING_NS, SOON)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
