@@ -406,16 +406,18 @@ class Watch:
             "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
         }  # fmt: skip
         used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        whole = False
         if self.look.on:
             self.look.layers.end_call(model, output)
             data["duration_ns"] -= self.look.spent_ns
             data["probe_ns"] = self._finish(None, data, used, now)
-            self._whole_us = self._whole_us or now_us()
             self.look.leave()
             self.look.on = False
+            whole = True
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
         self._tell(data, used, changed)
+        self._whole = self._whole or whole
         self._gauge(now)
         self._began = time.perf_counter_ns()
 

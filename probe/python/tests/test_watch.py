@@ -371,7 +371,9 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
             found.add((role, tables.frames.entries[frame].line) if frame > 0 else (role, 0))
     line = remember.__code__.co_firstlineno + 1
     assert (f"kept by CACHE[…], test_watch.py:{line}", line) in found
-    assert {line for role, line in found if "kept by before_step.calls[…]" in role} == {keep.__code__.co_firstlineno + 3}
+    assert {line for role, line in found if "kept by before_step.calls[…]" in role} == {
+        keep.__code__.co_firstlineno + 3
+    }
 
 
 def test_an_agent_that_leaves_breaks_no_step() -> None:

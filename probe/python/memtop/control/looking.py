@@ -28,7 +28,7 @@ class Looking:
         return EVERY if self._budgets[0].always else SAMPLED
 
     def ran(self) -> bool:
-        """Report that steps are looked at as the value says."""
+        """Report that steps are always chosen so."""
         return True
 
     def check(self, value: str) -> None:

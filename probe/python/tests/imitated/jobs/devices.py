@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from training import Blocks, train
+from training import train
 
 
 class Halves(torch.nn.Module):
