@@ -28,7 +28,8 @@ from .threads import touches
 # What finding all that is kept may cost: a share of the program's time, and nanoseconds at once.
 KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
 SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
-SOON = 60  # steps after a viewer came, over which that is spread: growth shows by comparing steps far apart
+# After a viewer came, so many looks are made within so many steps: growth shows by comparing steps that are far apart.
+FEW, SOON = 6, 60
 
 
 class Look:
@@ -50,8 +51,8 @@ class Look:
         self._models = models
         self._registry = registry
         self._course = course
-        self.keeping = Sampling(KEEPING, KEEPING_NS, SOON)
-        self._scanning = Sampling(SCANNING, SCANNING_NS, SOON)
+        self.keeping = Sampling(KEEPING, KEEPING_NS)
+        self._scanning = Sampling(SCANNING, SCANNING_NS)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
@@ -61,8 +62,8 @@ class Look:
     def renew(self) -> None:
         """Make the next look a first one: a viewer has come."""
         self._anew = True
-        self.keeping.begin(looks=1)
-        self._scanning.begin()
+        self.keeping.begin(FEW, SOON)
+        self._scanning.begin(0, SOON)
         self.survey.renew()
 
     @property

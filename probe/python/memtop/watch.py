@@ -37,7 +37,7 @@ from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
-from .look import SOON, Look
+from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
 from .program import Memory
@@ -74,7 +74,7 @@ class Watch:
         self.registry = Registry(self.course, self.stacks)
         self.steppers = Steppers()
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
-        self.sampling = Sampling(LOOKING, spread=SOON)
+        self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
         transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
@@ -105,7 +105,7 @@ class Watch:
             if wanted and not self._wanted:
                 self._choose_memory()
                 self._begin()
-                self.sampling.begin()
+                self.sampling.begin(FEW, SOON)
                 self._scanning.begin(looks=1)
                 self.look.renew()
                 self._await_call(self._began)
