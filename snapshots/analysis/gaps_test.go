@@ -7,16 +7,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestWhatAGapBroughtIsNoLeak has a viewer miss some steps, over and over, and
-// find more than it left each time: a window that fills while nobody looks.
-func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
-	for name, test := range map[string]struct {
-		told bool
-		want leak.Trend
-	}{
-		"with the gaps told of": {true, leak.Undecided},
-		"without":               {false, leak.Suspected},
-	} {
+// TestWhatGrowsWhileNobodyLooksIsALeak has a viewer miss some steps, over and over,
+// and find more than it left each time. What was alive on both sides of each gap is
+// known, so the rate is that of all steps.
+func TestWhatGrowsWhileNobodyLooksIsALeak(t *testing.T) {
+	for name, told := range map[string]bool{"with the gaps told of": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			m := newMaker()
 			tag := m.tag("activation", "metrics", "window")
@@ -24,7 +19,7 @@ func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
 			for range 20 {
 				from := m.log.Len()
 				m.get(tag, 0, 4096) // made up: it leads to the state that was found
-				if test.told {
+				if told {
 					m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: m.log.Len(), Missed: 100})
 				}
 				m.step += 3
@@ -33,10 +28,27 @@ func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
 			tr := m.trace()
 			x := NewIndex(tr, &tr.Devices[0])
 			sites := x.Sites(x.End())
-			if len(sites) != 1 || sites[0].Trend != test.want {
-				t.Errorf("got %s, want %s: %s", sites[0].Trend, test.want, sites[0].Reason)
+			if len(sites) != 1 || sites[0].Trend != leak.Suspected || sites[0].GrowthPerStep != 21*4096/81 {
+				t.Errorf("got %s, +%d a step, want a suspected leak, +1061: %s", sites[0].Trend, sites[0].GrowthPerStep, sites[0].Reason)
 			}
 		})
+	}
+}
+
+func TestAgesCountStepsThatWereNotLookedAt(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("other", "", "kept by history[…], train.py:9")
+	m.run(func() {}) // step 1
+	m.get(tag, 0, 1<<10)
+	m.step = 6
+	m.run(func() { m.get(tag, 0, 2<<10) }) // step 7
+	m.run(func() {})
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	for _, tensor := range x.Tensors(x.End()) {
+		if want := tensor.Size == 1<<10; tensor.Age != 1 || tensor.AtLeast != want {
+			t.Errorf("the tensor of %d bytes: got %d steps, at least %v; want 1, %v", tensor.Size, tensor.Age, tensor.AtLeast, want)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
-from .look import Look
+from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
 from .names import Names
@@ -108,7 +108,7 @@ class Watch:
             if wanted and not self._wanted:
                 self._choose_memory()
                 self._begin()
-                self.sampling.begin()
+                self.sampling.begin(FEW, SOON)
                 self._scanning.begin(looks=1)
                 self.look.renew()
                 self._wanted = True
@@ -453,14 +453,14 @@ class Watch:
 
     def _keep(self, duration: int) -> int:
         """Find all that is kept beyond a step that had no hooks. Return the cost."""
-        start = time.perf_counter_ns()
-        self.journal.event(STEP_BEGIN, 0, self.step)
+        start = time.thread_time_ns()
         self.look.keep(sys._getframe(1), duration)
         with self.registry.lock:
             self.registry.settle()
         self._looked_us = now_us()
+        self.journal.event(STEP_BEGIN, 0, self.step)  # after what was found: any step since the last look made it
         self.journal.event(STEP_END, 0, self.step)
-        return time.perf_counter_ns() - start
+        return time.thread_time_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:
         self.look.turn(self.step + 1, optimizer, look)
