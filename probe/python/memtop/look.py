@@ -21,14 +21,16 @@ from .names import Names
 from .registry import Registry
 from .sampling import SHARE, Sampling
 from .saved import SavedTensors
+from .sharded import Sharded
 from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
 
-# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once. Where both are known,
-# the growth of what is kept shows after some such moments, so what may be spent at once is spread over steps.
-KEEPING, KEEPING_NS, KEEPING_APART = SHARE / 4, 100_000_000, 3
-SCANNING, SCANNING_NS, SCANNING_APART = SHARE / 6, 100_000_000, 12
+# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once.
+KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
+SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
+# After a viewer came, so many looks are made within so many steps: growth shows by comparing steps that are far apart.
+FEW, SOON = 6, 60
 
 
 class Look:
@@ -41,6 +43,7 @@ class Look:
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
+        self.sharded = Sharded(registry, guard)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks, models)
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
@@ -48,10 +51,11 @@ class Look:
         self.on = False
         self._trains = True  # the measured step is one of an optimizer
         self._models = models
+        self._steppers = steppers
         self._registry = registry
         self._course = course
-        self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
-        self._scanning = Sampling(SCANNING, SCANNING_NS, SCANNING_APART)
+        self.keeping = Sampling(KEEPING, KEEPING_NS)
+        self._scanning = Sampling(SCANNING, SCANNING_NS)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
@@ -61,8 +65,8 @@ class Look:
     def renew(self) -> None:
         """Make the next look a first one: a viewer has come."""
         self._anew = True
-        self.keeping.begin(looks=1)
-        self._scanning.begin()
+        self.keeping.begin(FEW, SOON)
+        self._scanning.begin(0, SOON)
         self.survey.renew()
 
     @property
@@ -81,15 +85,22 @@ class Look:
             self.leave()
             return
         self._anew = False
+        self._registry.settle_gathered()
+        self.sharded.on()
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
-            if optimizer is not None:
-                self.gathering.optimizer(optimizer)
+            self._optimizers(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
         self._trains = optimizer is not None
         if self._trains:
             self._hook()
+
+    @touches
+    def _optimizers(self, leading: Any, anew: bool = False) -> None:
+        """Show what the optimizers of this thread hold: the leading one, and those that step beside it."""
+        for optimizer in self._steppers.mine() if leading is not None else ():
+            self.gathering.optimizer(optimizer, anew)
 
     @touches
     def _hook(self) -> None:
@@ -105,6 +116,7 @@ class Look:
     @touches
     def leave(self) -> None:
         """Remove all hooks."""
+        self.sharded.off()
         self.survey.leave()
         self.layers.off()
         self.saved.off()
@@ -114,22 +126,21 @@ class Look:
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
-        if optimizer is not None:
-            self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
+        self._optimizers(optimizer, anew=self.compiled)  # what this step made
         self.keep(sys._getframe(1), duration_ns)
 
     @touches
     def keep(self, frame: Any, duration_ns: int) -> None:
         """Find all that is kept beyond the step that has just ended, whatever step made it. `frame` is that of the
         program's thread."""
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         self.names.show(frame)
-        named = time.perf_counter_ns()
+        named = time.thread_time_ns()
         self.keeping.pay(named - start)
         if self._scanning.next(duration_ns):
             self.gathering.scan()
-            self._scanning.pay(time.perf_counter_ns() - named)
-        self.kept_ns = time.perf_counter_ns() - start
+            self._scanning.pay(time.thread_time_ns() - named)
+        self.kept_ns = time.thread_time_ns() - start
 
     @touches
     def _new_model(self) -> None:
@@ -149,6 +160,6 @@ class Look:
         self._course.saved(holding)
         if holding is not None and holding.saved_in != self._step and holding.category == "activation":
             holding.saved_in = self._step
-            self.layers.saved(holding.size)
+            self.layers.saved(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start
