@@ -39,7 +39,7 @@ class Jobs:
         self.boxes.mkdir(mode=0o700)
         self.environment = {
             **os.environ, "MEMTOP_DIR": str(folder / "s"), "MEMTOP_BLACK_BOX": str(self.boxes), "OMP_NUM_THREADS": "1",
-            "MEMTOP_DEBUG_THREADS": "0", **more,
+            **more,
         }  # fmt: skip
         imitated = [IMITATE, "-gpu", "h100-80gb", "-gpus", "1", "--"] if device == "cuda" else []
         self.process = subprocess.Popen(
