@@ -13,7 +13,7 @@ import torch
 from .caches import cached, is_cache
 from .living import instances, is_alone, types
 from .models import Models
-from .registry import GATHERED, OTHER, Registry, storage_of, tensors_in
+from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
@@ -73,7 +73,7 @@ class Gathering:
         layer, _, role = self._models.parameter(parameter).rpartition(".")
         self._registry.see(parameter, "parameter", layer, role, 0)
         if self._may_read_gradient(optimizer, parameter, out_of_memory) and parameter.grad is not None:
-            self._registry.see(parameter.grad, "gradient", layer, role, 0)
+            self._registry.see(parameter.grad, "gradient", *place_of_gradient(parameter.grad, layer, role), 0)
 
     @touches
     def _may_read_gradient(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> bool:
@@ -171,6 +171,16 @@ def _category_of(tensor: Any) -> str:
         return "parameter"
     # Not by its grad_fn, which another thread may replace meanwhile.
     return OTHER if tensor.is_leaf else "activation"
+
+
+@touches
+def place_of_gradient(gradient: Any, layer: str, role: str) -> tuple[str, str]:
+    """Return the layer and the role of a gradient. One that is part of a larger buffer, as with FSDP2 and with DDP's
+    `gradient_as_bucket_view`, shares that buffer with other layers."""
+    own = own_part(gradient)
+    if own.layout is torch.strided and own.untyped_storage().nbytes() > own.numel() * own.element_size():
+        return "", "gradient bucket"
+    return layer, role
 
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
