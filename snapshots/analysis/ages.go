@@ -29,6 +29,9 @@ func (d *describer) age(a *trace.Allocation) (int64, bool) {
 	if a.Open < int(begins[0].Event) {
 		return max(0, d.now-begins[0].Number+1), true
 	}
+	if until, skipped := d.dates.skippedAt(a.Open); skipped {
+		return max(0, d.now-until), true
+	}
 	return max(0, d.now-d.dates.stepAt(a.Open)), false
 }
 
@@ -55,4 +58,17 @@ func (c *calendar) unseenAt(gaps []trace.Gap, event int) bool {
 	}
 	begun := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) > event })
 	return begun == 0 || int(c.Begins[begun-1].Event) < gaps[n-1].To
+}
+
+// skippedAt reports whether an event may tell of several steps, and the last of
+// them: no step was seen to begin between the last one that ended and the event, and
+// the next one seen is not the next by number. The program then found what any of
+// the steps in between made.
+func (c *calendar) skippedAt(event int) (until int64, skipped bool) {
+	n := sort.Search(len(c.Ends), func(k int) bool { return int(c.Ends[k].Event) >= event })
+	if n == 0 || n == len(c.Ends) {
+		return 0, false
+	}
+	last, next := c.Ends[n-1].Number, c.Ends[n].Number
+	return next, next > last+1 && c.stepAt(event) <= last
 }

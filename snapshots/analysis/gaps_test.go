@@ -7,16 +7,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestWhatAGapBroughtIsNoLeak has a viewer miss some steps, over and over, and
-// find more than it left each time: a window that fills while nobody looks.
-func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
-	for name, test := range map[string]struct {
-		told bool
-		want leak.Trend
-	}{
-		"with the gaps told of": {true, leak.Undecided},
-		"without":               {false, leak.Suspected},
-	} {
+// TestWhatGrowsWhileNobodyLooksIsALeak has a viewer miss some steps, over and over,
+// and find more than it left each time. What was alive on both sides of each gap is
+// known, so the rate is that of all steps.
+func TestWhatGrowsWhileNobodyLooksIsALeak(t *testing.T) {
+	for name, told := range map[string]bool{"with the gaps told of": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			m := newMaker()
 			tag := m.tag("activation", "metrics", "window")
@@ -24,7 +19,7 @@ func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
 			for range 20 {
 				from := m.log.Len()
 				m.get(tag, 0, 4096) // made up: it leads to the state that was found
-				if test.told {
+				if told {
 					m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: m.log.Len(), Missed: 100})
 				}
 				m.step += 3
@@ -33,10 +28,27 @@ func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
 			tr := m.trace()
 			x := NewIndex(tr, &tr.Devices[0])
 			sites := x.Sites(x.End())
-			if len(sites) != 1 || sites[0].Trend != test.want {
-				t.Errorf("got %s, want %s: %s", sites[0].Trend, test.want, sites[0].Reason)
+			if len(sites) != 1 || sites[0].Trend != leak.Suspected || sites[0].GrowthPerStep != 21*4096/81 {
+				t.Errorf("got %s, +%d a step, want a suspected leak, +1061: %s", sites[0].Trend, sites[0].GrowthPerStep, sites[0].Reason)
 			}
 		})
+	}
+}
+
+func TestAgesCountStepsThatWereNotLookedAt(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("other", "", "kept by history[…], train.py:9")
+	m.run(func() {}) // step 1
+	m.get(tag, 0, 1<<10)
+	m.step = 6
+	m.run(func() { m.get(tag, 0, 2<<10) }) // step 7
+	m.run(func() {})
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	for _, tensor := range x.Tensors(x.End()) {
+		if want := tensor.Size == 1<<10; tensor.Age != 1 || tensor.AtLeast != want {
+			t.Errorf("the tensor of %d bytes: got %d steps, at least %v; want 1, %v", tensor.Size, tensor.Age, tensor.AtLeast, want)
+		}
 	}
 }
 
@@ -76,5 +88,60 @@ func TestAgesCountStepsThatNobodySaw(t *testing.T) {
 	}
 	if got := x.StepAt(x.End()); got != 31 {
 		t.Errorf("the step at the end: got %d, want 31", got)
+	}
+}
+
+// TestTheLastStepIsOneThatWasSeenWhole has a program that measures every second of
+// its steps, and a gap in the last one that it measured.
+func TestTheLastStepIsOneThatWasSeenWhole(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("activation", "a", "b")
+	kept := m.get(tag, 0, 1<<10)
+	for number := int64(1); number <= 5; number++ {
+		from := 0
+		m.run(func() {
+			from = m.log.Len()
+			m.drop(m.get(tag, 0, number<<20))
+		})
+		if number%2 == 0 {
+			m.steps[number-1].PeakAllocated = number << 20
+		}
+		switch number {
+		case 2:
+			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: m.log.Len() - 1, To: m.log.Len() - 1}) // right before its mark
+		case 4:
+			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: from + 1})
+		}
+	}
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	if s := LastStepOf(x); s == nil || s.Number != 2 {
+		t.Fatalf("got %+v, want step 2", s)
+	}
+	if s := LastStepOf(x); x.RequestedAt(s.Peak) != 2<<20+1<<10 {
+		t.Errorf("its peak is %d", x.RequestedAt(s.Peak))
+	}
+	for i := range tr.Steps {
+		tr.Steps[i].PeakAllocated = 0
+	}
+	if s := LastStepOf(NewIndex(tr, &tr.Devices[0])); s == nil || s.Number != 5 {
+		t.Errorf("where none is measured: got %+v, want step 5", s)
+	}
+	_ = kept
+}
+
+func TestBeforeAFirstLookOnlyTroubleIsFound(t *testing.T) {
+	m := newMaker()
+	stack := m.stack(1)
+	for range 20 {
+		m.run(func() { m.get(0, stack, 1<<20) })
+	}
+	tr := m.trace()
+	if found := NewIndex(tr, &tr.Devices[0]).Findings(); len(found) == 0 {
+		t.Fatal("nothing is found where it has looked")
+	}
+	tr.Live.Looking = true
+	if found := NewIndex(tr, &tr.Devices[0]).Findings(); len(found) > 0 {
+		t.Errorf("it finds %q", found[0].Text())
 	}
 }

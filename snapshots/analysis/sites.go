@@ -50,6 +50,7 @@ func (x *Index) sites() *leak.Sites {
 			s = leak.NewSites()
 		}
 		s.Read(x.tables)
+		s.Join(x.life)
 		return s
 	})
 }

@@ -68,6 +68,7 @@ type opened struct {
 	events []Event  // those that are new, in the follower's numbers
 	time   int64    // of the last of them
 	timed  bool
+	gapped bool // events are missing before it
 	final  State
 }
 
@@ -148,6 +149,7 @@ func (f *Follower) join(d *followed, w *opened) int {
 	from := f.replace(d, f.explained(d, w.before()))
 	// Without events in the window before, recording may have begun after it.
 	if from < d.log.Len() || len(d.window.keys) > 0 {
+		w.gapped = true
 		f.gap(d, from, -1, overwritten)
 	}
 	return 0
@@ -203,10 +205,11 @@ func (m *memory) learn(g *Segment) {
 }
 
 // merged returns the new events with the marks between them. No time in the
-// result is earlier than the argument time.
+// result is earlier than the argument time. Marks of missing events are left out:
+// nobody knows what was alive then.
 func (w *opened) merged(marks []Event, time int64) []Event {
 	switch n := len(w.events); {
-	case time > 0 || n > 0 && !w.timed:
+	case time > 0 && !w.gapped || n > 0 && !w.timed:
 	case n > 0:
 		marks = since(marks, w.events[0].Time)
 	default: // a state without a history, which the steps so far led to

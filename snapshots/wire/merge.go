@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -27,6 +28,7 @@ type merging struct {
 	tagged   int // how many there are
 	windowed map[int]bool
 	marks    map[int]*marks
+	told     map[int]int // by device, how many marks came before the snapshot or with it
 }
 
 // devicesLimit is how many devices are followed.
@@ -53,6 +55,9 @@ func (s *Stream) takeSnapshot(parts [][]byte) error {
 		return fmt.Errorf("it has more than %d devices", devicesLimit)
 	}
 	s.merging.snapshot = t
+	for id := range s.merging.windowed {
+		s.merging.told[id] = len(s.merging.marksOf(id).events)
+	}
 	return nil
 }
 
@@ -100,6 +105,7 @@ func (s *Stream) merge() {
 		return
 	}
 	m.snapshot = nil
+	defer clear(m.told)
 	if t.Settings != nil {
 		s.settings = t.Settings
 		s.describe()
@@ -109,7 +115,7 @@ func (s *Stream) merge() {
 		if d == nil {
 			d = &trace.Device{ID: id} // all of its memory is gone
 		}
-		s.follower.Window(t, d, m.marksOf(id).take(), m.tags[id])
+		s.follower.Window(t, d, m.marksOf(id).take(m.told[id], lastTime(d)), m.tags[id])
 	}
 	clear(m.tags)
 	m.tagged = 0
@@ -131,7 +137,12 @@ func (s *Stream) step(step *trace.Step) {
 	if m.marks[step.Device] == nil && len(m.marks) == devicesLimit {
 		return
 	}
-	m.marksOf(step.Device).add(step)
+	marks := m.marksOf(step.Device)
+	before := len(marks.events)
+	marks.add(step)
+	if told, waits := m.told[step.Device]; waits && told == before {
+		m.told[step.Device] = len(marks.events) // the step at whose end the snapshot was taken
+	}
 }
 
 func (m *merging) marksOf(device int) *marks {
@@ -172,9 +183,27 @@ func (m *marks) mark(kind trace.Kind, number, time int64) {
 	m.events = append(m.events, trace.Event{Kind: kind, Size: number, Time: time, Stack: trace.EmptyStack})
 }
 
-// take returns the waiting events, and forgets them.
-func (m *marks) take() []trace.Event {
-	events := m.events
-	m.events = nil
+// take returns the waiting events that a snapshot knows of, and forgets them: those
+// that came before it, the step that came right after it, and those of a time up to
+// its last event. What came later waits for the next one, because memory may have
+// changed meanwhile.
+func (m *marks) take(told int, last int64) []trace.Event {
+	n := min(told, len(m.events))
+	for n < len(m.events) && m.events[n].Time <= last {
+		n++
+	}
+	events := m.events[:n]
+	m.events = slices.Clone(m.events[n:])
 	return events
+}
+
+// lastTime returns the time of a device's last event. Without one that has a time,
+// nothing says what came later.
+func lastTime(d *trace.Device) int64 {
+	if n := d.Events.Len(); n > 0 {
+		if e := d.Events.At(n - 1); e.Absent&trace.NoTime == 0 {
+			return e.Time
+		}
+	}
+	return math.MaxInt64
 }

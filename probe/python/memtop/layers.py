@@ -19,7 +19,7 @@ import torch
 from .caches import cached
 from .guard import Guard
 from .models import Models
-from .registry import Registry, dtype_of, own_part, shape_of, tensors_in
+from .registry import Holding, Registry, dtype_of, own_part, shape_of, tensors_in
 from .stacks import named_arguments
 from .threads import touches
 
@@ -35,12 +35,25 @@ class Layer:
         self.output_shape = ""
         self.dtype = ""
         self.output_bytes = 0
-        self.saved_bytes = 0
+        self.saved_bytes = 0  # the most at once
+        self.kept: list[Holding] = []  # what it has saved and may still be alive
+        self.kept_bytes = 0
         self.forward_ns = 0
         self.recompute_ns = 0
         self.calls = 0
         self.checkpointed = False
         self.made: list[Call] = []  # calls that a backward may follow
+
+    def keep(self, holding: Holding) -> None:
+        """Count a storage that the layer has saved for the first time."""
+        self.kept.append(holding)
+        self.kept_bytes += holding.size
+        self.saved_bytes = max(self.saved_bytes, self.kept_bytes)
+
+    def settle(self) -> None:
+        """Count as freed what has ended."""
+        self.kept = [holding for holding in self.kept if holding.reference is not None]
+        self.kept_bytes = sum(holding.size for holding in self.kept)
 
     def json(self) -> dict[str, Any]:
         """Return the layer as a message of the protocol has it."""
@@ -138,10 +151,10 @@ class Layers:
         self._passes.clear()
         return [layer.json() for layer in table.values()]
 
-    def saved(self, size: int) -> None:
-        """Count bytes that the layer whose forward is running has saved for the first time."""
+    def saved(self, holding: Holding) -> None:
+        """Count a storage that the layer whose forward is running has saved for the first time."""
         if self._calls and not self._calls[-1].recompute:
-            self._calls[-1].layer.saved_bytes += size
+            self._calls[-1].layer.keep(holding)
 
     @contextmanager
     def again(self, module: Any) -> Iterator[None]:
@@ -179,6 +192,8 @@ class Layers:
             if self._models.add(module):
                 self._new_model()
             self._registry.settle()
+            for layer in self._table.values():  # the backward of the call before has freed what it saved
+                layer.settle()
             self.forwards += 1
             if module.training and torch.is_grad_enabled():
                 self._passes[id(module)] = self._passes.get(id(module), 0) + 1
@@ -187,11 +202,11 @@ class Layers:
             for tensor in tensors_in(given):
                 if tensor.grad_fn is None:
                     self._registry.see(tensor, "input", role="argument")
-        layer = self._table.get(id(module))
-        if layer is None:
-            layer = self._table[id(module)] = Layer(module, self._models.name(module))
+        row = self._table.get(id(module))
+        if row is None:
+            row = self._table[id(module)] = Layer(module, self._models.name(module))
         parent = self._calls[-1] if self._calls else None
-        call = Call(module, layer, parent, torch._C._current_graph_task_id() != -1)
+        call = Call(module, row, parent, torch._C._current_graph_task_id() != -1)
         call.entry = next((t.grad_fn for t in tensors_in(inputs) if t.grad_fn is not None), None)
         self._calls.append(call)
         self.spent_ns += call.began - start

@@ -26,10 +26,11 @@ from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
 
-# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once. Where both are known,
-# the growth of what is kept shows after some such moments, so what may be spent at once is spread over steps.
-KEEPING, KEEPING_NS, KEEPING_APART = SHARE / 4, 100_000_000, 3
-SCANNING, SCANNING_NS, SCANNING_APART = SHARE / 6, 100_000_000, 12
+# What finding all that is kept may cost: a share of the program's time, and nanoseconds at once.
+KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
+SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
+# After a viewer came, so many looks are made within so many steps: growth shows by comparing steps that are far apart.
+FEW, SOON = 6, 60
 
 
 class Look:
@@ -53,8 +54,8 @@ class Look:
         self._steppers = steppers
         self._registry = registry
         self._course = course
-        self.keeping = Sampling(KEEPING, KEEPING_NS, KEEPING_APART)
-        self._scanning = Sampling(SCANNING, SCANNING_NS, SCANNING_APART)
+        self.keeping = Sampling(KEEPING, KEEPING_NS)
+        self._scanning = Sampling(SCANNING, SCANNING_NS)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
@@ -64,8 +65,8 @@ class Look:
     def renew(self) -> None:
         """Make the next look a first one: a viewer has come."""
         self._anew = True
-        self.keeping.begin(looks=1)
-        self._scanning.begin()
+        self.keeping.begin(FEW, SOON)
+        self._scanning.begin(0, SOON)
         self.survey.renew()
 
     @property
@@ -132,14 +133,14 @@ class Look:
     def keep(self, frame: Any, duration_ns: int) -> None:
         """Find all that is kept beyond the step that has just ended, whatever step made it. `frame` is that of the
         program's thread."""
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         self.names.show(frame)
-        named = time.perf_counter_ns()
+        named = time.thread_time_ns()
         self.keeping.pay(named - start)
         if self._scanning.next(duration_ns):
             self.gathering.scan()
-            self._scanning.pay(time.perf_counter_ns() - named)
-        self.kept_ns = time.perf_counter_ns() - start
+            self._scanning.pay(time.thread_time_ns() - named)
+        self.kept_ns = time.thread_time_ns() - start
 
     @touches
     def _new_model(self) -> None:
@@ -159,6 +160,6 @@ class Look:
         self._course.saved(holding)
         if holding is not None and holding.saved_in != self._step and holding.category == "activation":
             holding.saved_in = self._step
-            self.layers.saved(holding.size)
+            self.layers.saved(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start

@@ -19,7 +19,8 @@ from . import cuda, dead, process
 from .imitated import rehearsed
 from .mention import Mention
 from .shortage import Request, account, asker, frames_of, write_lines, write_notes, write_request
-from .snapshots import MOST_ENTRIES, pickled, shorten, snapshot
+from .shortening import MOST_ENTRIES, pickled, shorten
+from .snapshots import snapshot
 from .threads import called_by_pytorch
 from .watch import Watch
 

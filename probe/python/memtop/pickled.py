@@ -101,7 +101,12 @@ class _Writer:
     def _note(self, number: int) -> Dict:
         note = self._notes.get(number)
         if note is None:
-            strings, entry = self._tables.strings.entries, self._tables.notes.entries[number]
-            texts = (name for name in Note._fields if name not in ("pool", "forward") and getattr(entry, name))
-            note = self._notes[number] = {name: strings[getattr(entry, name)] for name in texts}
+            note = self._notes[number] = note_of(self._tables, number)
         return note
+
+
+def note_of(tables: Tables, number: int) -> dict[str, str]:
+    """Return the texts of a note by their names."""
+    strings, entry = tables.strings.entries, tables.notes.entries[number]
+    texts = (name for name in Note._fields if name not in ("pool", "forward") and getattr(entry, name))
+    return {name: strings[getattr(entry, name)] for name in texts}

@@ -9,26 +9,29 @@ CREDIT_NS = 300_000_000  # nanoseconds that may be spent at once, so that a view
 class Sampling:
     """A time budget. Time adds to it, looks are paid from it, and when it is empty there is no look."""
 
-    def __init__(self, share: float = SHARE, credit_ns: int = CREDIT_NS, apart: int = 1) -> None:
-        """From one look to the next there are at least `apart` steps, so that what may be spent at once is spread."""
+    def __init__(self, share: float = SHARE, credit_ns: int = CREDIT_NS) -> None:
         self.always = False  # look after each step, whatever it costs
-        self._apart = apart
-        self._since = apart  # steps since the last look
         self._share = share
         self._most = credit_ns
         self._credit = float(credit_ns)
         self._promised = 0  # looks that are made at any cost
+        self._within = 0  # steps over which what may be spent at once, and what is promised, is spread
+        self._steps = 0  # since the budget was filled
+        self._since = 0  # steps since the last look
+        self._cost = 0.0  # of the last look
 
-    def begin(self, looks: int = 0) -> None:
+    def begin(self, looks: int = 0, within: int = 0) -> None:
         """Fill the budget: a viewer has come, or waits for the effect of a change. `looks` looks are made at any cost;
-        what they overspend is saved up afterwards."""
+        what they overspend is saved up afterwards. The looks are spread over the steps `within`; the first one is made
+        at once."""
         self._credit = float(self._most)
-        self._promised = looks
-        self._since = self._apart
+        self._promised, self._within = looks, within
+        self._steps, self._since, self._cost = 0, within, 0.0
 
     def pay(self, cost_ns: float) -> None:
         """Subtract the cost of a look."""
         self._credit -= cost_ns
+        self._cost = cost_ns
 
     @property
     def empty(self) -> bool:
@@ -38,9 +41,16 @@ class Sampling:
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took `duration_ns`."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
+        self._steps += 1
         self._since += 1
-        if not self.always and self._promised <= 0 and (self._credit <= 0 or self._since < self._apart):
+        if not (self.always or self._due()):
             return False
         self._promised -= 1
         self._since = 0
         return True
+
+    def _due(self) -> bool:
+        left = max(0, self._within - self._steps)
+        if self._promised > 0 and self._since * self._promised >= left:
+            return True
+        return self._credit > 0 and self._since * self._credit >= left * self._cost

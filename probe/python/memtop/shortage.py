@@ -88,11 +88,15 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
 
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
-    """Add the notes of live memory to its blocks, and to the events that allocated them.
+    """Add the notes of live memory to its blocks, and to the events that allocated them."""
+    write(contents, {holding.address: _note(holding) for holding in holdings})
+
+
+def write(contents: Mapping[str, Any], notes: Mapping[int, dict[str, str]]) -> None:
+    """Add notes by address, as `write_notes` does.
 
     If one event has a category, PyTorch's viewer needs these keys in all of them.
     """
-    notes = {holding.address: _note(holding) for holding in holdings}
     for block in blocks_of(contents):
         block.update(notes.get(block["address"], {}))
     for trace in contents["device_traces"]:

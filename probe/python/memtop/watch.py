@@ -37,7 +37,7 @@ from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
-from .look import Look
+from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
 from .names import Names
@@ -97,6 +97,7 @@ class Watch:
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
+        self.course.requests = lambda: self.memory.requests()
         self._taking = threading.Lock()  # one thread handles a step or a call; the others do not wait for it
         listen(self._after_step)
 
@@ -107,7 +108,7 @@ class Watch:
             if wanted and not self._wanted:
                 self._choose_memory()
                 self._begin()
-                self.sampling.begin()
+                self.sampling.begin(FEW, SOON)
                 self._scanning.begin(looks=1)
                 self.look.renew()
                 self._wanted = True
@@ -287,6 +288,9 @@ class Watch:
         """Send a message about the ended step, and the changes made at its end."""
         if not self.memory.host:
             used.append(("layer_times", "processor"))  # measured without waiting for the device
+        if mixed := self.look.survey.mixed:  # "off" would be true only of the agent's own
+            used[:] = [(key, value) for key, value in used if key != Precision.key]
+            used.append(("autocast", f"{mixed}, by the program"))
         if self.look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
@@ -440,6 +444,7 @@ class Watch:
             self.registry.settle()
             self.memory.end_step()
             data.update(self.memory.measures()[0])
+        self.look.survey.complete(*self.memory.changes())
         if self.memory.why_no_peak:
             used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
@@ -448,14 +453,14 @@ class Watch:
 
     def _keep(self, duration: int) -> int:
         """Find all that is kept beyond a step that had no hooks. Return the cost."""
-        start = time.perf_counter_ns()
-        self.journal.event(STEP_BEGIN, 0, self.step)
+        start = time.thread_time_ns()
         self.look.keep(sys._getframe(1), duration)
         with self.registry.lock:
             self.registry.settle()
         self._looked_us = now_us()
+        self.journal.event(STEP_BEGIN, 0, self.step)  # after what was found: any step since the last look made it
         self.journal.event(STEP_END, 0, self.step)
-        return time.perf_counter_ns() - start
+        return time.thread_time_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:
         self.look.turn(self.step + 1, optimizer, look)
@@ -464,5 +469,5 @@ class Watch:
             self._looked_us = now_us()
             start = time.perf_counter_ns()
             with self.registry.lock:
-                self.memory.begin_step()
+                self.memory.begin_step(self.course.recording)
             self.sampling.pay(time.perf_counter_ns() - start)

@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -59,14 +60,16 @@ type History struct {
 	n       int       // events read
 	next    int       // step end that comes next
 	heldN   int
+	joins   int   // Sites.joins as the notes know them
 	passed  int64 // bytes allocated since the last moment
 }
 
 // Advance reads the events and sites that came since, of the same trace. If the
-// allocations from before the events have changed, it begins anew.
+// allocations from before the events have changed, or what the sites are, it begins
+// anew.
 func (h *History) Advance(life *trace.Lifetimes, sites *Sites, steps Steps) {
-	if h.heldN != len(life.Held) {
-		*h = History{}
+	if h.heldN != len(life.Held) || h.joins != sites.joins {
+		*h = History{joins: sites.joins}
 	}
 	h.life, h.known, h.steps = life, sites, steps
 	h.grow(len(sites.list))
@@ -116,20 +119,25 @@ func (h *History) step(i int, e *trace.Event) {
 		h.passed += e.Size
 	}
 	leaves, joins := h.life.Change(i, e.Kind)
+	if joins != trace.NoAllocation && joins == leaves {
+		h.rename(joins, i)
+		return
+	}
 	if leaves != trace.NoAllocation {
-		h.move(leaves, i-1, -1)
+		place, size := h.site(leaves, i-1)
+		h.change(place, -1, -size)
 	}
 	if joins != trace.NoAllocation {
-		h.move(joins, i, 1)
+		place, size := h.site(joins, i)
+		h.change(place, 1, size)
 	}
 }
 
-// move adds an allocation, times sign, to the site that it was of right after
-// an event.
-func (h *History) move(id trace.AllocationID, at int, sign int32) {
+// site returns the place of the site that an allocation was of right after an
+// event, and its size.
+func (h *History) site(id trace.AllocationID, at int) (place int32, size int64) {
 	var stack trace.StackID
 	var note trace.NoteID
-	var size int64
 	var free bool
 	if k, held := id.Held(); held {
 		held := &h.life.Held[k]
@@ -138,8 +146,46 @@ func (h *History) move(id trace.AllocationID, at int, sign int32) {
 		e := h.life.Events().At(int(id))
 		stack, note, size = e.Stack, e.Note, e.Size
 	}
-	place := h.known.place(stack, h.life.NoteAt(id, at, note), free)
-	h.change(place, sign, int64(sign)*size)
+	return h.known.place(stack, h.life.NoteAt(id, at, note), free), size
+}
+
+// rename moves an allocation to the site that event i says it is of. It was of that
+// site all the time, so its past moves too: learning what memory is for is no growth.
+func (h *History) rename(id trace.AllocationID, i int) {
+	from, size := h.site(id, i-1)
+	to, _ := h.site(id, i)
+	if from == to {
+		return
+	}
+	since := 0
+	if _, held := id.Held(); !held {
+		since = h.until(int(id))
+	}
+	h.sites[from] = shifted(h.sites[from], int32(since), len(h.moments), -1, -size)
+	h.sites[to] = shifted(h.sites[to], int32(since), len(h.moments), 1, size)
+	h.change(from, -1, -size)
+	h.change(to, 1, size)
+}
+
+// shifted adds to what notes say of the moments from since on, of which there are n.
+func shifted(notes []holds, since int32, n int, count int32, bytes int64) []holds {
+	if int(since) >= n {
+		return notes
+	}
+	k := sort.Search(len(notes), func(k int) bool { return notes[k].moment >= since })
+	if k == len(notes) || notes[k].moment > since {
+		before := holds{}
+		if k > 0 {
+			before = notes[k-1]
+		}
+		before.moment = since
+		notes = slices.Insert(notes, k, before)
+	}
+	for ; k < len(notes); k++ {
+		notes[k].count += count
+		notes[k].bytes += bytes
+	}
+	return notes
 }
 
 func (h *History) change(place, count int32, bytes int64) {

@@ -34,7 +34,13 @@ type Sites struct {
 	stacks  []int32          // place by stack, 0 for none
 	notes   []int32          // place by note
 	kept    []bool           // by note: its place is that of a keeper
+	joined  []int32          // by stack: the place of the keeper of what it made, 0 for none, severalKeepers
+	joins   int              // how often joined has changed
+	n       int              // events read
+	heldN   int
 }
+
+const severalKeepers = -1
 
 // NewSites returns a list of the one site of which nothing is known.
 func NewSites() *Sites {
@@ -75,6 +81,57 @@ func (s *Sites) Read(t *trace.Tables) {
 	}
 }
 
+// Join reads the events that came since, and learns which keeper keeps what a stack
+// made. A program names what it keeps only now and then: until it does, the rest of
+// the same stack belongs to the same keeper, if there is only one.
+func (s *Sites) Join(life *trace.Lifetimes) {
+	s.joined = append(s.joined, make([]int32, len(s.stacks)-len(s.joined))...)
+	if s.heldN != len(life.Held) {
+		s.n, s.heldN = 0, len(life.Held)
+	}
+	if s.n == 0 {
+		for k := range life.Held {
+			if held := &life.Held[k]; !held.FreeStack {
+				s.join(held.Stack, held.Note)
+			}
+		}
+	}
+	for events := life.Events(); s.n < events.Len(); {
+		span := events.Span(s.n)
+		if len(s.keepers) > 0 {
+			for j := range span {
+				s.read(life, s.n+j, &span[j])
+			}
+		}
+		s.n += len(span)
+	}
+}
+
+// read applies event i.
+func (s *Sites) read(life *trace.Lifetimes, i int, e *trace.Event) {
+	if e.Kind != trace.Alloc && e.Kind != trace.Retag || !s.kept[e.Note] {
+		return
+	}
+	if a, ok := life.About(i); ok && !a.FreeStack {
+		s.join(a.Stack, e.Note)
+	}
+}
+
+func (s *Sites) join(stack trace.StackID, note trace.NoteID) {
+	if s.stacks[stack] == 0 || !s.kept[note] {
+		return
+	}
+	switch at := s.notes[note]; s.joined[stack] {
+	case at, severalKeepers:
+	case 0:
+		s.joined[stack] = at
+		s.joins++
+	default:
+		s.joined[stack] = severalKeepers
+		s.joins++
+	}
+}
+
 // placed returns the place of the site with a key, which may be new.
 func placed[Key comparable](s *Sites, places map[Key]int32, key Key, note trace.NoteID) int32 {
 	at, ok := places[key]
@@ -95,6 +152,9 @@ func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) in
 		return s.notes[note]
 	}
 	if at := s.stacks[stack]; at > 0 && !freeStack {
+		if keeper := s.joined[stack]; keeper > 0 {
+			return keeper
+		}
 		return at
 	}
 	return s.notes[note]

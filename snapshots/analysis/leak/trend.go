@@ -14,7 +14,8 @@ import (
 // The memory that a site never gives back is the least that it holds at any later
 // moment. This level is the low water. It rises with a leak, and does not rise
 // with memory that comes and goes, however wildly. Changes of level while a
-// setting changed, or across a gap in the events, are left out.
+// setting changed are left out. A gap in the events leaves nothing out: what was
+// alive on both sides of it is known, and only the step of each rise is not.
 //
 //   - A site whose low water never rises is steady, or driven by shapes when the
 //     same number of tensors has other sizes.
@@ -48,7 +49,7 @@ type sample struct {
 
 // excused reports whether something other than the site may have changed the
 // level there.
-func (s *sample) excused() bool { return s.Bridged || s.Changed }
+func (s *sample) excused() bool { return s.Changed }
 
 // evidence is what a trend is judged by. It may be used again, for another site.
 type evidence struct {
@@ -190,7 +191,7 @@ func (e *evidence) steadyReason() string {
 			case s.Changed:
 				text += ", when a setting did"
 			case s.Bridged:
-				text += ", where events are missing"
+				text += " or before it, where events are missing"
 			}
 			return text + fmt.Sprintf("; it does not rise over %s.", quantity.Plural(len(e.samples)-1, "step"))
 		}
