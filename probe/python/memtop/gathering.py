@@ -13,11 +13,14 @@ import torch
 from .caches import cached, is_cache
 from .living import instances, is_alone, types
 from .models import Models
+from .pools import Pools, is_pool
 from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
 from .ways import setting_lines
+
+KEYS_AND_VALUES = "kv_cache"  # the attribute in which the modules of vLLM have their part of the cache
 
 # What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
 UNFINISHED = (AttributeError, RuntimeError)
@@ -32,6 +35,7 @@ class Gathering:
         self._steppers = steppers
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
         self.optimizers = 0  # how many the last scan found
+        self.pools = Pools()
 
     @touches
     def model(self) -> None:
@@ -49,6 +53,8 @@ class Gathering:
             for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
+            for tensor in tensors_in(vars(module).get(KEYS_AND_VALUES)):
+                self._registry.see(tensor, "kv-cache", name, KEYS_AND_VALUES, 0)
 
     @touches
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
@@ -97,6 +103,7 @@ class Gathering:
         self._add_models(found[_MODULE])
         self.model()
         self.optimizers = len(found[_OPTIMIZER])
+        self.pools.know(found[_POOL])
         for optimizer in found[_OPTIMIZER]:
             with contextlib.suppress(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)
@@ -185,13 +192,13 @@ def place_of_gradient(gradient: Any, layer: str, role: str) -> tuple[str, str]:
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
-_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT = range(6)
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT, _POOL = range(7)
 
 
 def _sorted() -> dict[int, list[Any]]:
     """Return the objects of each kind."""
     kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: []}
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: [], _POOL: []}
     for thing in instances(kinds):
         found[kinds[type(thing)]].append(thing)
     return found
@@ -208,4 +215,6 @@ def _kind_of(kind: type) -> int:
         return _OPTIMIZER
     if issubclass(kind, torch._C._FunctionBase):
         return _CONTEXT
+    if is_pool(kind):
+        return _POOL
     return _CACHE if is_cache(kind) else _NEITHER

@@ -211,3 +211,39 @@ def test_a_watched_model_can_still_be_compiled_whole(watch: Watch) -> None:
         compiled(x)
     serve(model, 1)
     assert is_plain(model)
+
+
+class Queue:
+    """What vLLM's queue of free blocks has."""
+
+    def __init__(self, free: int) -> None:
+        self.num_free_blocks = free
+
+
+class BlockPool:
+    """What vLLM's pool of blocks has. The first block holds nothing, and is not free."""
+
+    def __init__(self, blocks: int) -> None:
+        self.num_gpu_blocks = blocks
+        self.free_block_queue = Queue(blocks - 1)
+
+    def get_usage(self) -> float:
+        raise AssertionError("the agent calls nothing of the program")
+
+
+def test_a_servers_blocks_are_its_cache_and_their_occupancy_is_what_its_pool_counts(
+    watch: Watch, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(BlockPool, "__module__", "vllm.v1.core.block_pool")
+    model, pool = Model().eval(), BlockPool(65)
+    model.first.kv_cache = [torch.zeros(2, 64, 16)]
+    pool.free_block_queue.num_free_blocks -= 24
+    call_in_a_thread(lambda: watch.want(True))
+    serve(model, 2)
+    step = steps_of(watch)[1]
+    assert {"key": "kv_cache", "value": "24 of 64 blocks"} in step["settings"]
+    held = {entry["name"]: entry["bytes"] for entry in step["categories"]}
+    assert held["kv-cache"] == 4 * 2 * 64 * 16
+    pool.free_block_queue = None  # as a version that has other fields
+    serve(model, 1)
+    assert all(entry["key"] != "kv_cache" for entry in steps_of(watch)[2]["settings"])
