@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .caches import cached, is_cache
+from .caches import cached, cached_by, is_cache
 from .living import instances, is_alone, types
 from .models import Models
 from .pools import Pools, is_pool
@@ -19,8 +19,6 @@ from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
 from .ways import setting_lines
-
-KEYS_AND_VALUES = "kv_cache"  # the attribute in which the modules of vLLM have their part of the cache
 
 # What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
 UNFINISHED = (AttributeError, RuntimeError)
@@ -53,8 +51,8 @@ class Gathering:
             for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
-            for tensor in tensors_in(vars(module).get(KEYS_AND_VALUES)):
-                self._registry.see(tensor, "kv-cache", name, KEYS_AND_VALUES, 0)
+            for category, role, tensor in cached_by(module):
+                self._registry.see(tensor, category, name, role, 0)
 
     @touches
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
