@@ -137,10 +137,24 @@ def test_a_call_within_a_call_and_one_of_another_model_are_no_steps(watch: Watch
     model = watched(watch)
     serve(model, 1)
     other = Model().eval()
+    call_in_a_thread(watch.devices)
+    serve(other, 1)  # from here on the agent follows it too
+    assert "forward" in vars(other)
     model.first.register_forward_hook(lambda *_: serve(other, 1))
     serve(other, 1)
     serve(model, 2)
     assert sorted(steps_of(watch)) == [1, 2, 3]
+
+
+def test_from_an_optimizer_on_calls_are_no_steps(watch: Watch) -> None:
+    model = watched(watch)
+    watch.look._scanning = Sampling(share=1.0, credit_ns=1 << 60)  # every step
+    serve(model, 1)
+    optimizer = torch.optim.SGD(model.parameters())
+    serve(model, 3)  # the first of them finds it
+    assert sorted(steps_of(watch)) == [1, 2]
+    assert is_plain(model)
+    del optimizer
 
 
 def test_calls_of_two_threads_at_once_are_one_step(watch: Watch) -> None:
