@@ -164,7 +164,8 @@ soak-agent: ## a job's memory by minute while it is attached for $(SOAK), in min
 
 looks: ## programs that train while they are looked at, $(LISTS) ls and $(ATTACHES) attach each: none ends, losses equal
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
-	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
+	OMP_NUM_THREADS=1 MEMTOP_IMITATE=$(CURDIR)/bin/imitate $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
 
 agent-real: ## the agent beside models that people train, compared with the tests' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

@@ -43,7 +43,7 @@ func (p *Probe) info() protocol.Info {
 	if s := p.steps.last(); s != nil {
 		i.Step = s.Number
 		i.LastStep = &protocol.LastStep{
-			Duration: s.Duration, Loss: wire.Float(s.Loss), Device: s.Device,
+			Duration: s.Duration, Loss: lossOf(s), Device: s.Device,
 			Allocated: s.Allocated, PeakAllocated: s.PeakAllocated, PeakReserved: s.PeakReserved,
 			Categories: s.Categories, AtPeak: s.AtPeak, Settings: s.Settings,
 		}
@@ -109,4 +109,13 @@ func commandLine(args []string, setting string) string {
 	}
 	line := strings.ToValidUTF8(strings.Join(args, " "), "\uFFFD")
 	return strings.ToValidUTF8(line[:min(len(line), commandMax)], "")
+}
+
+// lossOf returns the loss of a step, nil if the program gives none.
+func lossOf(s *trace.Step) *wire.Float {
+	if s.NoLoss {
+		return nil
+	}
+	loss := wire.Float(s.Loss)
+	return &loss
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // busyProbe returns the probe of a program with a bit of everything.
@@ -162,6 +163,7 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 	}
 	got.Started, got.PID, got.User, got.Host, got.ProbeNS = 0, 0, "", "", 0
 	requested, failed := int64(10*probetest.Block), int64(0)
+	loss := wire.Float(2)
 	want := protocol.Info{
 		Version: 1, Capabilities: []string{"ndjson", "snapshot", "metrics", "control", "gauges"}, Command: "train",
 		Writer: "a made program", Step: 1, Changing: "w", Rank: &rank,
@@ -169,7 +171,7 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 		LastStep: &protocol.LastStep{
 			PeakAllocated: probetest.Slots * probetest.Block, PeakReserved: probetest.Slots * probetest.Block,
 			AtPeak:   []trace.Amount{{Name: "activation", Bytes: probetest.Slots * probetest.Block}},
-			Duration: int64(time.Millisecond), Loss: 2, Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
+			Duration: int64(time.Millisecond), Loss: &loss, Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
 		},
 		Gauges: []trace.Gauge{gauge},
 	}

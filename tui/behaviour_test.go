@@ -140,7 +140,7 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 
 func TestAllPagesHaveTheirNamesAt80Columns(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 3)
-	d.wants("1Overview 2Layers 3Tensor 4Timeli 5Segmen 6Stacks 7Events 8Experi 0Advice")
+	d.wants("1Overview 2Layers 3Tensors 4Time 5Map 6Stacks 7Events 8Trials 0Advice")
 	d = startRecording(t, 80, 24, Options{Color: "never"})
 	d.wants("1Overview 2Layers 3Tensors 4Timeline 5Segments 6Stacks 7Events 8Experiments")
 }

@@ -3,7 +3,9 @@ package tui
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/keys"
 )
 
 func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {
@@ -28,5 +30,45 @@ func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestTheScreenSaysHowOldWhatItShowsIs has a program that measures some steps only.
+func TestTheScreenSaysHowOldWhatItShowsIs(t *testing.T) {
+	d, p := startLive(t, 80, 24, 3)
+	d.wants("Memory, now")
+	p.Pass()
+	d.news()
+	d.wants("Memory, after step 3")
+	d.press("4")
+	d.wants("to step 3")
+}
+
+func TestBeforeAFirstLookTheScreenPraisesNothing(t *testing.T) {
+	p := tuitest.NewProcess(3)
+	p.Look(true)
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, processFile(p))
+	d.news()
+	d.wants("a first step is being measured …")
+	p.Look(false)
+	d.train(p, 20) // findings change seldom
+	d.lacks("being measured")
+	d.wants("suspected leak")
+}
+
+// TestTabsAreWholeWords has a rank of a job on a small terminal: all ten tabs.
+func TestTabsAreWholeWords(t *testing.T) {
+	for i := range tabs {
+		if title := tabs[i].shortTitle(); len(title) > 8 {
+			t.Errorf("%q is long", title)
+		}
+	}
+	row, x := "", 0
+	for i := range tabs {
+		text := short.text(keys.PageKey(i), &tabs[i], false)
+		row, x = row+text, x+len(text)
+	}
+	if x >= 80 {
+		t.Errorf("%q has %d cells", row, x)
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/memtop/memtop/tui/advice"
@@ -22,20 +23,21 @@ import (
 type tab struct {
 	name string                      // for --page and [page.Open]
 	open func(*page.Scene) page.Page // nil if the page does not show one scene
+	word string                      // in place of a long name where there is little room, "" for none
 }
 
 // tabs are all pages, in the order of the screen. A new page is a line here.
 var tabs = []tab{
-	{page.Overview, opens(overview.New)},
-	{"layers", opens(layers.New)},
-	{page.Tensors, opens(tensors.New)},
-	{page.Timeline, opens(timeline.New)},
-	{page.Segments, opens(segments.New)},
-	{"stacks", opens(stacks.New)},
-	{page.Events, opens(events.New)},
-	{"experiments", opens(experiments.New)},
-	{page.Ranks, nil}, // shows the job
-	{"advice", opens(advice.New)},
+	{page.Overview, opens(overview.New), ""},
+	{"layers", opens(layers.New), ""},
+	{page.Tensors, opens(tensors.New), ""},
+	{page.Timeline, opens(timeline.New), "time"},
+	{page.Segments, opens(segments.New), "map"},
+	{"stacks", opens(stacks.New), ""},
+	{page.Events, opens(events.New), ""},
+	{"experiments", opens(experiments.New), "trials"},
+	{page.Ranks, nil, ""}, // shows the job
+	{"advice", opens(advice.New), ""},
 }
 
 // opens turns a page's constructor into a tab's.
@@ -64,7 +66,12 @@ func pageNamed(text string) string {
 }
 
 // title is the page's name as a heading.
-func (t *tab) title() string { return strings.ToUpper(t.name[:1]) + t.name[1:] }
+func (t *tab) title() string { return capital(t.name) }
+
+// shortTitle is title in at most eight letters.
+func (t *tab) shortTitle() string { return capital(cmp.Or(t.word, t.name)) }
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // titles returns the headings of all pages.
 func titles() []string {

@@ -128,28 +128,19 @@ type tabStyle uint8
 
 const (
 	roomy tabStyle = iota // " 1 Overview "
-	tight                 // " 1Overview"
-	cut                   // " 1Overvi"
-	short                 // " 1Over"
+	tight                 // " 4Timeline"
+	short                 // " 4Time"
 	bare                  // only the shown page has its name
-)
-
-// How much of a name a cut tab has, and a short one.
-const (
-	cutName   = 6
-	shortName = 4
 )
 
 // text is the text of a tab on the first row.
 func (s tabStyle) text(number string, t *tab, active bool) string {
 	text := " " + number
 	switch {
-	case s == tight, (s == cut || s == short) && active:
+	case s == tight:
 		return text + t.title()
-	case s == cut:
-		return text + t.title()[:min(len(t.title()), cutName)]
 	case s == short:
-		return text + t.title()[:min(len(t.title()), shortName)]
+		return text + t.shortTitle()
 	case s == roomy || active:
 		return text + " " + t.title() + " "
 	default:

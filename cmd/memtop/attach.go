@@ -35,7 +35,8 @@ memtop.auto. memtop can add the agent to any other running PyTorch program; it a
 you first.
 
 With --once, or if standard output is not a terminal, memtop prints one state;
---json prints it as JSON.
+--json prints it as JSON. A PyTorch program that nobody watches measures a whole step
+first; memtop waits for it.
 
 HOST:PID is a process on another machine that your ssh reaches and that has memtop
 installed; HOST: lets you choose one. --hosts looks on several machines, --slurm on

@@ -46,7 +46,10 @@ func (d *dialer) watchWhole(ctx context.Context, target string) (done func(), er
 	}
 	defer teller.Close()
 	info, err := teller.Info(ctx)
-	if err != nil || !info.Looking {
+	switch {
+	case errors.As(err, new(*attach.MalformedError)):
+		return done, nil // what is wrong with the program shows when it is asked for its memory
+	case err != nil || !info.Looking:
 		return done, err
 	}
 	c, err := d.dial(ctx, target)
@@ -60,14 +63,14 @@ func (d *dialer) watchWhole(ctx context.Context, target string) (done func(), er
 	return func() { _ = c.Close() }, err // it was only read from
 }
 
-// unseen returns the error about a process that has measured no whole step.
+// unseen returns the error about a process that has measured no step.
 func unseen(p attach.Process, t *trace.Trace) error {
-	cause := fmt.Sprintf("process %d has measured no step since memtop came, so nothing is known of what its memory is for", p.PID)
+	cause := fmt.Sprintf("process %d has measured no step since memtop came, and advice is about a step", p.PID)
 	if !t.Live.Connected {
 		cause = fmt.Sprintf("process %d: %s", p.PID, t.Live.Note)
 	}
 	return command.Failure{
 		Code: command.ExitError, Cause: cause,
-		Remedy: fmt.Sprintf("memtop attach %s shows it as soon as a step ends", remote.Word(p.Target())),
+		Remedy: fmt.Sprintf("memtop attach %s shows what is known", remote.Word(p.Target())),
 	}
 }

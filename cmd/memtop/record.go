@@ -26,7 +26,8 @@ func (a *app) recordCommand() *cobra.Command {
 signal. memtop open shows the recording like the process itself, from its first event
 to its last. The file is a valid recording at any time, even while it grows.
 
-A PyTorch program measures only some steps; --steps counts these.`,
+A PyTorch program measures only some steps; --steps counts these. After
+memtop set PID look=every it measures every step, whatever that costs.`,
 		Example: `  memtop record 4711 -o run.mtr
   memtop record 4711 -o run.mtr --for 30s
   memtop record 4711 -o run.mtr --steps 100 && memtop open run.mtr`,

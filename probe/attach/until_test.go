@@ -82,3 +82,61 @@ func TestStepsAreWaitedForAsLongAsTheyMayTake(t *testing.T) {
 		})
 	}
 }
+
+// lookAt tells of a step that took so long, and whether a whole one was measured.
+func (s *stepper) lookAt(took time.Duration, looking bool) {
+	time.Sleep(took)
+	s.latest.Store(&trace.Trace{
+		Live: &trace.Live{Connected: true, Looking: looking}, Steps: []trace.Step{{Number: 1, Duration: int64(took)}},
+	})
+	s.tell()
+}
+
+func TestAWholeStepIsWaitedForWithinBounds(t *testing.T) {
+	tests := map[string]struct {
+		known   time.Duration // how long a step took before, 0 for none
+		run     func(*stepper)
+		looking bool
+		took    time.Duration
+	}{
+		"a step":            {0, func(p *stepper) { p.lookAt(2*time.Second, true); p.lookAt(2*time.Second, false) }, false, 4 * time.Second},
+		"a slow step":       {time.Minute, func(p *stepper) { p.lookAt(time.Minute, true); p.lookAt(time.Minute, false) }, false, 2 * time.Minute},
+		"no step":           {0, func(*stepper) {}, true, withoutAwaits},
+		"steps, none whole": {0, func(p *stepper) { p.lookAt(time.Second, true) }, true, leastAwaited},
+		"a pause":           {20 * time.Second, func(*stepper) {}, true, time.Minute},
+		"hours":             {time.Hour, func(*stepper) {}, true, mostAwaited},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over, began := make(chan struct{}), time.Now()
+				p := &stepper{changed: make(chan struct{}), ended: make(chan struct{}), over: over}
+				first := &trace.Trace{Live: &trace.Live{Connected: true, Looking: true}}
+				if test.known > 0 {
+					first.Steps = []trace.Step{{Number: 1, Duration: int64(test.known)}}
+				}
+				p.latest.Store(first)
+				var running sync.WaitGroup
+				running.Go(func() { test.run(p) })
+				got, err := Looked(t.Context(), p)
+				if err != nil || got.Live.Looking != test.looking {
+					t.Errorf("got %v and looking %v, want %v", err, got.Live.Looking, test.looking)
+				}
+				if took := time.Since(began); took != test.took {
+					t.Errorf("it took %v, want %v", took, test.took)
+				}
+				close(over)
+				running.Wait()
+			})
+		})
+	}
+}
+
+func TestAProcessThatEndsIsNotWaitedFor(t *testing.T) {
+	p := &stepper{changed: make(chan struct{}), ended: make(chan struct{})}
+	p.latest.Store(&trace.Trace{Live: &trace.Live{Connected: true, Looking: true}})
+	close(p.ended)
+	if got, err := Looked(t.Context(), p); !errors.Is(err, ErrEnded) || got == nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

@@ -18,7 +18,7 @@ import (
 
 // program returns a process that says so much of itself.
 func program(pid, devices int) attach.Process {
-	i := &protocol.Info{Version: 1, Step: 7, LastStep: &protocol.LastStep{Loss: 2}}
+	i := &protocol.Info{Version: 1, Step: 7, LastStep: &protocol.LastStep{PeakAllocated: 5}}
 	for d := range devices {
 		i.Devices = append(i.Devices, protocol.DeviceInfo{Device: d, Allocated: int64(pid)})
 		i.Gauges = append(i.Gauges, trace.Gauge{Device: d, Total: 100, Process: -1})
@@ -62,7 +62,7 @@ func TestProgramsAreMergedByFamily(t *testing.T) {
 		`memtop_allocated_bytes{` + who + `device="1",pid="1",user="alice"}`:           1,
 		`memtop_allocated_bytes{` + who + `device="0",pid="2",user="alice"}`:           2,
 		`memtop_device_total_bytes{` + who + `device="0",pid="2",user="alice"}`:        100,
-		`memtop_step_peak_allocated_bytes{` + who + `device="0",pid="1",user="alice"}`: 0,
+		`memtop_step_peak_allocated_bytes{` + who + `device="0",pid="1",user="alice"}`: 5,
 		`memtop_left_out{what="programs"}`:                                             0,
 	} {
 		if got, ok := samples[name]; !ok || got != want {

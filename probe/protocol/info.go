@@ -70,7 +70,7 @@ func (d *DeviceInfo) Age(now time.Time) time.Duration {
 // LastStep is the last step that ended, in the form of [trace.Step].
 type LastStep struct {
 	Duration      int64          `json:"duration_ns"`
-	Loss          wire.Float     `json:"loss"`
+	Loss          *wire.Float    `json:"loss,omitempty"`  // nil if the program gives none
 	Device        int            `json:"device"`          // the device of the following numbers
 	Allocated     int64          `json:"allocated_bytes"` // 0 when the program does not say
 	PeakAllocated int64          `json:"peak_allocated_bytes"`

@@ -54,7 +54,7 @@ var measures = []measure{
 	},
 	{
 		"memtop_step_loss", exposition.Gauge, "", "Loss of the last step.",
-		ofStep(func(i *Info) float64 { return float64(i.LastStep.Loss) }),
+		ofLoss,
 	},
 	{
 		"memtop_step_allocated_bytes", exposition.Gauge, "bytes", "Bytes in use right after the last step.",
@@ -150,9 +150,17 @@ func ofStep(value func(*Info) float64) samples {
 	}
 }
 
+// ofLoss samples the loss of the last step, if the program gives one.
+func ofLoss(i *Info, sample func(float64, ...string)) {
+	if s := i.LastStep; s != nil && s.Loss != nil {
+		sample(float64(*s.Loss))
+	}
+}
+
+// ofStepsDevice samples bytes of the last step. They are 0 if no step was measured.
 func ofStepsDevice(value func(*LastStep) int64) samples {
 	return func(i *Info, sample func(float64, ...string)) {
-		if s := i.LastStep; s != nil {
+		if s := i.LastStep; s != nil && value(s) > 0 {
 			sample(float64(value(s)), "device", strconv.Itoa(s.Device))
 		}
 	}

@@ -34,6 +34,9 @@ func (f *finder) lost() {
 		}
 		return
 	}
+	if f.noted() {
+		return
+	}
 	o := f.index.Overflow()
 	found.Severity, found.Confidence = Warning, o.Lost
 	switch o.Lost {
@@ -98,6 +101,12 @@ func (f *finder) unrecorded() {
 		f.add(Finding{Kind: UnrecordedFinding, Severity: severity, Where: Where{Event: NoEvent}, Evidence: evidence, Remedy: remedy})
 	}
 	switch {
+	case f.noted():
+		if !x.History() {
+			add(Info, "The history was off when the file was written: memtop's agent records the steps in which memory grows, and those that it looks at",
+				"MEMTOP_HISTORY=1 in the job's environment keeps it on")
+		}
+		return
 	case x.events.Len() == 0:
 		add(Info, "The file has no history, only the memory at the moment it was written", "to record one, "+how+" first")
 	case !x.History():
@@ -108,6 +117,10 @@ func (f *finder) unrecorded() {
 		add(Warning, "No stacks were recorded, so the places of allocation are unknown", "to record them, "+how+" before allocating")
 	}
 }
+
+// noted reports whether memtop's agent wrote the file: PyTorch itself notes no
+// categories, and the agent keeps as much history as it needs.
+func (f *finder) noted() bool { return f.index.verdicts().AnyNoted() }
 
 func entries(n int) string {
 	if n == 1 {

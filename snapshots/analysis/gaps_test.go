@@ -90,3 +90,58 @@ func TestAgesCountStepsThatNobodySaw(t *testing.T) {
 		t.Errorf("the step at the end: got %d, want 31", got)
 	}
 }
+
+// TestTheLastStepIsOneThatWasSeenWhole has a program that measures every second of
+// its steps, and a gap in the last one that it measured.
+func TestTheLastStepIsOneThatWasSeenWhole(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("activation", "a", "b")
+	kept := m.get(tag, 0, 1<<10)
+	for number := int64(1); number <= 5; number++ {
+		from := 0
+		m.run(func() {
+			from = m.log.Len()
+			m.drop(m.get(tag, 0, number<<20))
+		})
+		if number%2 == 0 {
+			m.steps[number-1].PeakAllocated = number << 20
+		}
+		switch number {
+		case 2:
+			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: m.log.Len() - 1, To: m.log.Len() - 1}) // right before its mark
+		case 4:
+			m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: from + 1})
+		}
+	}
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	if s := LastStepOf(x); s == nil || s.Number != 2 {
+		t.Fatalf("got %+v, want step 2", s)
+	}
+	if s := LastStepOf(x); x.RequestedAt(s.Peak) != 2<<20+1<<10 {
+		t.Errorf("its peak is %d", x.RequestedAt(s.Peak))
+	}
+	for i := range tr.Steps {
+		tr.Steps[i].PeakAllocated = 0
+	}
+	if s := LastStepOf(NewIndex(tr, &tr.Devices[0])); s == nil || s.Number != 5 {
+		t.Errorf("where none is measured: got %+v, want step 5", s)
+	}
+	_ = kept
+}
+
+func TestBeforeAFirstLookOnlyTroubleIsFound(t *testing.T) {
+	m := newMaker()
+	stack := m.stack(1)
+	for range 20 {
+		m.run(func() { m.get(0, stack, 1<<20) })
+	}
+	tr := m.trace()
+	if found := NewIndex(tr, &tr.Devices[0]).Findings(); len(found) == 0 {
+		t.Fatal("nothing is found where it has looked")
+	}
+	tr.Live.Looking = true
+	if found := NewIndex(tr, &tr.Devices[0]).Findings(); len(found) > 0 {
+		t.Errorf("it finds %q", found[0].Text())
+	}
+}

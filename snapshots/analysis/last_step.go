@@ -67,7 +67,7 @@ func (x *Index) wholeStep(c *calendar, k int) *LastStep {
 	}
 	if x.trace.Live != nil {
 		for _, g := range x.trace.Live.Gaps {
-			if g.Device == x.device.ID && g.From <= s.End && g.To > s.From {
+			if g.Device == x.device.ID && g.From < s.End && g.To > s.From {
 				return nil
 			}
 		}

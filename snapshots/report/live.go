@@ -55,11 +55,11 @@ type Layer struct {
 	ParameterBytes     int64  `json:"parameter_bytes"`
 	OutputBytes        int64  `json:"output_bytes"`
 	SavedBytes         int64  `json:"saved_bytes"`
-	TransientPeakBytes int64  `json:"transient_peak_bytes"`
+	TransientPeakBytes *int64 `json:"transient_peak_bytes"` // null for a program that does not measure it
 	ForwardNS          int64  `json:"forward_ns"`
 	BackwardNS         int64  `json:"backward_ns"`
 	RecomputeNS        int64  `json:"recompute_ns"`
-	Calls              int    `json:"-"`
+	Calls              int    `json:"calls"`
 	Checkpointed       bool   `json:"checkpointed"`
 }
 
@@ -131,9 +131,7 @@ func LiveOf(x *analysis.Index) *Live {
 	}
 	r.addStep(t.LastStep(x.Device().ID))
 	r.addMemory(at)
-	for _, l := range analysis.Layers(t, 0).Rows {
-		r.Layers = append(r.Layers, Layer(l.Layer))
-	}
+	r.addLayers(analysis.Layers(t, 0))
 	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x)
 	return r
 }

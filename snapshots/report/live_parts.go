@@ -67,6 +67,21 @@ func highest(x *analysis.Index) *Highest {
 	return h
 }
 
+func (r *Live) addLayers(t analysis.LayerTable) {
+	for i := range t.Rows {
+		l := &t.Rows[i].Layer
+		layer := Layer{
+			Name: l.Name, Class: l.Class, OutputShape: l.OutputShape, DType: l.DType,
+			ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
+			ForwardNS: l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS, Calls: l.Calls, Checkpointed: l.Checkpointed,
+		}
+		if t.Total.TransientPeakBytes > 0 {
+			layer.TransientPeakBytes = &l.TransientPeakBytes
+		}
+		r.Layers = append(r.Layers, layer)
+	}
+}
+
 func liveTensors(x *analysis.Index, at int) []Tensor {
 	tensors := x.Tensors(at)
 	all := make([]Tensor, len(tensors))

@@ -185,3 +185,54 @@ func TestWhatIsNotKnownYetIsNoZero(t *testing.T) {
 		})
 	}
 }
+
+func TestTheHighestIsSinceTheProgramBeganIfItSaysSo(t *testing.T) {
+	run := liveRun(t)
+	if h := NewLive(run).Highest; h == nil || h.Since != "watched" || h.AllocatedBytes != 262656 || h.ReservedBytes != 5<<16 {
+		t.Errorf("of a program that does not say: %+v", h)
+	}
+	run.Steps[0].HighestAllocated, run.Steps[0].HighestReserved = 9<<20, 10<<20
+	r := NewLive(run)
+	if h := r.Highest; h == nil || *h != (Highest{9 << 20, 10 << 20, "program"}) {
+		t.Errorf("of a program that says: %+v", h)
+	}
+	var text strings.Builder
+	if err := r.Text(&text, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"step's peak  highest since the program began\n", "   256.0 KiB  9.0 MiB\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+}
+
+// TestBeforeAFirstLookNothingIsSaidToBeForSomething has memory whose use is guessed
+// from nothing yet.
+func TestBeforeAFirstLookNothingIsSaidToBeForSomething(t *testing.T) {
+	run := liveRun(t)
+	run.Steps[0].PeakAllocated = 0
+	run.Live.Looking = true
+	r := NewLive(run)
+	if !r.Looking || r.Categories != nil || r.CategoriesAtPeak != nil || r.PeakAllocatedBytes != nil || len(r.Waterfall)+len(r.Findings) > 0 {
+		t.Errorf("got %+v", r)
+	}
+	if r.AllocatedBytes == nil {
+		t.Error("it knows how much is in use")
+	}
+	var text strings.Builder
+	if err := r.Text(&text, 100); err != nil || !strings.Contains(text.String(), "is not known yet") {
+		t.Errorf("error %v, it says\n%s", err, &text)
+	}
+}
+
+func TestTemporaryMemoryThatIsNotMeasuredIsNull(t *testing.T) {
+	run := liveRun(t)
+	if l := NewLive(run).Layers[1]; l.TransientPeakBytes != nil {
+		t.Errorf("got %d", *l.TransientPeakBytes)
+	}
+	run.Steps[0].Layers[1].TransientPeakBytes, run.Steps[0].Layers[1].Calls = 7, 4
+	if l := NewLive(run).Layers[1]; l.TransientPeakBytes == nil || *l.TransientPeakBytes != 7 || l.Calls != 4 {
+		t.Errorf("got %v in %d calls", l.TransientPeakBytes, l.Calls)
+	}
+}

@@ -16,6 +16,7 @@ const (
 	KVCache                    // keys and values of generation
 	Workspace                  // scratch of libraries, and results that nothing saved
 	Inference                  // results of forward without a graph
+	GatheredParameter          // whole parameters that ranks divide, while one rank has all parts
 	CategoryCount     = int(iota)
 )
 
@@ -37,12 +38,14 @@ var categories = [CategoryCount]struct {
 	KVCache:           {name: "kv-cache", purpose: "key-value cache", perSample: true},
 	Workspace:         {name: "workspace", purpose: "workspace"},
 	Inference:         {name: "inference", purpose: "inference", perSample: true},
+	GatheredParameter: {name: "gathered-parameter", purpose: "gathered parameters"},
 }
 
 // Categories are all categories, in the order in which charts stack them and
 // tables list them.
 var Categories = [CategoryCount]Category{
-	Parameter, Gradient, Optimizer, Activation, BackwardTemporary, Input, KVCache, Workspace, Inference, OtherCategory,
+	Parameter, Gradient, Optimizer, Activation, BackwardTemporary, Input, KVCache, Workspace, Inference,
+	GatheredParameter, OtherCategory,
 }
 
 // Place returns the category's place in Categories.

@@ -260,3 +260,49 @@ func TestTracesAreReadWhileMoreComes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestALiveStreamSaysThatAStepIsBeingMeasured has a program that measures only while
+// it is watched.
+func TestALiveStreamSaysThatAStepIsBeingMeasured(t *testing.T) {
+	for _, looking := range []bool{true, false} {
+		s := wire.NewStream(bytes.NewReader(written(t, func(e *wire.Encoder) {
+			e.Hello(greeting())
+			e.Counters(wire.Counters{Looking: true})
+			e.Counters(wire.Counters{Looking: looking})
+		})), wire.StreamOptions{})
+		if err := drain(t, s); err != nil {
+			t.Fatal(err)
+		}
+		if live := s.Trace().Live; live.Looking != looking || (live.Note != "") != looking {
+			t.Errorf("looking %v: got %v and the note %q", looking, live.Looking, live.Note)
+		}
+	}
+}
+
+// TestACopyCountsStepsThatWereMeasured copies steps that say nothing of memory too.
+func TestACopyCountsStepsThatWereMeasured(t *testing.T) {
+	stream := written(t, func(e *wire.Encoder) {
+		e.Checksum(wire.NoChecksum)
+		e.Hello(greeting())
+		e.Step(&trace.Step{Number: 1, Allocated: 512})
+		e.Step(&trace.Step{Number: 2})
+	})
+	// Step 2 of a program that did not measure it has no such key.
+	unmeasured := bytes.Replace(stream, []byte(`"allocated_bytes":0`), []byte(`"somebodys_bytes":0`), 1)
+	for _, test := range []struct {
+		stream []byte
+		want   int64
+	}{{stream, 2}, {unmeasured, 1}} {
+		c := wire.NewCopier(io.Discard, bytes.NewReader(test.stream), wire.Limits{})
+		n := int64(0)
+		for {
+			if _, err := c.Next(); err != nil {
+				break
+			}
+			n += c.Steps()
+		}
+		if n != test.want {
+			t.Errorf("it counts %d steps, want %d", n, test.want)
+		}
+	}
+}

@@ -44,11 +44,22 @@ func (p *Page) columns() []page.Column[row] {
 			Head: "ckpt", Width: page.From(47, 4), Gap: 2, Left: true, Searched: true, Style: func(row) screen.Style { return screen.Style{Fg: screen.Good} },
 			Text: markText, Compare: func(a, b row) int { return strings.Compare(markText(b), markText(a)) },
 		},
-		p.number("temporary", page.From(128, 10), some, func(r layer) int64 { return r.Sum.TransientPeakBytes }, func(s sum) int64 { return s.TransientPeakBytes }),
+		p.number("temporary", p.ifTemporary(page.From(128, 10)), some, func(r layer) int64 { return r.Sum.TransientPeakBytes }, func(s sum) int64 { return s.TransientPeakBytes }),
 		p.number("forward", page.From(57, 8), took, func(r layer) int64 { return r.ForwardNS }, func(s sum) int64 { return s.ForwardNS }),
 		p.number("backward", page.From(67, 8), took, func(r layer) int64 { return r.BackwardNS }, func(s sum) int64 { return s.BackwardNS }),
 		p.number("recompute", page.From(116, 9), took, func(r layer) int64 { return r.RecomputeNS }, func(s sum) int64 { return s.RecomputeNS }),
 		p.number("calls", page.From(165, 5), count, func(r layer) int64 { return int64(r.Calls) }, nil),
+	}
+}
+
+// ifTemporary is the width of the column of temporary memory: none for a program that
+// does not measure it.
+func (p *Page) ifTemporary(width func(int) int) func(int) int {
+	return func(w int) int {
+		if p.data == nil || p.data.Total.TransientPeakBytes == 0 {
+			return 0
+		}
+		return width(w)
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *Page) open(i int) bool {
 
 // chooseOpen chooses what is open at first: the outermost layers, then again and
 // again the one that keeps the most of those that are still closed, for as long
-// as all rows fit on the screen.
+// as all rows fit on the screen. A model that is alone opens in any case.
 func (p *Page) chooseOpen(rows int) {
 	if p.autoRows == rows && len(p.autoOpen) == len(p.data.Rows) {
 		return
@@ -72,7 +72,8 @@ func (p *Page) chooseOpen(rows int) {
 				best = i
 			}
 		}
-		if best < 0 || len(p.data.Rows[best].Children) > rows {
+		only := best == 0 && p.data.Rows[0].Sum.Layers == len(p.data.Rows) // closed, it would be the only row
+		if best < 0 || len(p.data.Rows[best].Children) > rows && !only {
 			return
 		}
 		p.autoOpen[best] = true

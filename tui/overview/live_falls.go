@@ -87,9 +87,15 @@ func (p *Page) see() {
 	}
 }
 
+// notYet is about categories before a program has looked at a whole step.
+const notYet = "most is not looked at yet"
+
 // exactness says whether categories are known or guessed.
 func exactness(f *facts) string {
-	if f.guessed {
+	switch {
+	case f.looking:
+		return notYet
+	case f.guessed:
 		return "some categories guessed from stacks"
 	}
 	return "categories exact"

@@ -80,6 +80,8 @@ func (p *Page) hereText() string {
 	switch {
 	case !p.Scene.AtEnd():
 		return "at the cursor"
+	case p.Scene.Behind() > 0:
+		return "after step " + screen.Count(int(p.Scene.Behind()))
 	case p.Scene.Live().Connected && p.Scene.Growing():
 		return "now"
 	case p.Scene.Trace().Info.Kind == "live":

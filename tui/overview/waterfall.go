@@ -101,6 +101,8 @@ func (p *Page) waterfall(compact bool) section {
 // certainty says in the title of a part of so many cells how the categories are known.
 func certainty(f *facts, w int) string {
 	switch {
+	case f.looking:
+		return notYet
 	case !f.guessed:
 		return "categories exact"
 	case w < 75:

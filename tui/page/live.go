@@ -119,6 +119,17 @@ func (s *Scene) MeasuredStepAt(event int) *trace.Step {
 	return nil
 }
 
+// Behind returns the number of the step after which the program last measured its
+// memory, if it has made more steps since, else 0. What the end of the trace shows
+// is then as old as that step.
+func (s *Scene) Behind() int64 {
+	last, measured := s.StepAt(s.Last()), s.MeasuredStepAt(s.Last())
+	if !s.Growing() || measured == nil || measured.Number == last.Number {
+		return 0
+	}
+	return measured.Number
+}
+
 // endedAt returns the number of the last step that had ended right after an
 // event, 0 for none.
 func (s *Scene) endedAt(event int) int64 {

@@ -174,6 +174,9 @@ func (p *Page) titleRight(room int) string {
 	if p.axis().time {
 		text += " by time"
 	}
+	if step := p.Scene.Behind(); step > 0 {
+		text += ", to step " + screen.Count(int(step))
+	}
 	if !p.charts.Fresh() {
 		text = "… " + text
 	}

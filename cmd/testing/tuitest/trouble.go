@@ -16,6 +16,7 @@ type trouble struct {
 	pid     int    // of a program that was started again, 0 for the first
 	after   string // which program it is a restart of
 	gpu     string // that is imitated for it
+	looking bool   // it has measured no whole step yet
 }
 
 // Disconnect loses the connection for a reason; "" brings it back.
@@ -35,6 +36,17 @@ func (p *Process) Miss(events int64, why string) {
 	p.dropped += events
 	p.publish()
 }
+
+// Pass reports a step in which the program did not measure its memory.
+func (p *Process) Pass() {
+	p.update(func() {
+		last := p.run.steps[len(p.run.steps)-1]
+		p.run.steps = append(p.run.steps, trace.Step{Number: last.Number + 1, Time: last.Time + 1, Duration: last.Duration, NoLoss: true})
+	})
+}
+
+// Look has the program begin to measure its memory only now, or end its first look.
+func (p *Process) Look(looking bool) { p.update(func() { p.looking = looking }) }
 
 // Forget lets the oldest events go.
 func (p *Process) Forget(events int) {
@@ -62,7 +74,7 @@ func (p *Process) Restart(steps int) {
 
 // troubled changes a trace into what is seen of it.
 func (p *Process) troubled(t *trace.Trace) *trace.Trace {
-	t.Live.RehearsedOn = p.gpu
+	t.Live.RehearsedOn, t.Live.Looking = p.gpu, p.looking
 	if p.away != "" {
 		t.Live.Connected, t.Live.Note = false, p.away
 	}

@@ -11,7 +11,7 @@ from .viewers import Viewers
 from .wire import MINOR, VERSION
 
 # The fields of a step's message: its time, and its memory if that was measured.
-_OF_TIME: Json = {"duration_ns": 0, "loss": 0, "device": 0}
+_OF_TIME: Json = {"duration_ns": 0, "device": 0}
 _OF_MEMORY: Json = {"allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": []}
 _IF_THERE = ("categories_at_peak", "settings")
 
@@ -91,5 +91,7 @@ def _last(steps: list[Json]) -> tuple[int, Json]:
     measured = max(known, key=lambda step: int(step["time_us"]), default=last)
     said = {key: last.get(key, otherwise) for key, otherwise in _OF_TIME.items()}
     said.update({key: measured.get(key, otherwise) for key, otherwise in _OF_MEMORY.items()})
+    if "loss" in last:  # else it is not known
+        said["loss"] = last["loss"]
     said.update({key: step[key] for step in (measured, last) for key in _IF_THERE if key in step})
     return last["step"], said

@@ -27,7 +27,7 @@ from .process import Process
 from .sampling import Sampling
 from .session import Session
 from .shared import Shared
-from .snapshots import fitted
+from .shortening import fitted
 from .wire import Frames
 
 ENCODING = "crc32"  # the checksum that Python makes fast, and that most viewers ask for
@@ -165,19 +165,17 @@ class BlackBox:
             self._append(box, self._frames.message(kind, data))
 
     def _tend(self, box: Box) -> None:
+        box.alive()
         if harm := box.file.harm():
             self._lose(harm)
         elif not self._watched:
             gauge = host_gauge(0 if self._uncached else HOST)
             if gauge is not None:
                 self._append(box, self._frames.message(GAUGES, [gauge]))
-            box.alive()
         elif self.looked() and self._purse.next(round(FOLLOWING * 1e9)):
             start = time.thread_time_ns()
             self._follow(box)
             self._purse.pay(time.thread_time_ns() - start)
-        else:
-            box.alive()
 
     def _follow(self, box: Box) -> None:
         """Write the news as a viewer would get them."""

@@ -67,8 +67,10 @@ class Blocks:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to note peaks."""
+        """Begin to note peaks, and each block that is taken or given back."""
         self.peak, self.peak_reserved = self.allocated, self.reserved
+        self.began = self.allocated
+        self.changes: list[tuple[int, int]] = []  # addresses and bytes, negative for what is given back
 
     def play(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Let events happen."""
@@ -100,6 +102,7 @@ class Blocks:
         self.sizes[address] = block
         self._order.insert(at, address)
         self.allocated += block
+        self.changes.append((address, block))
         if self.allocated > self.peak:
             self.peak = self.allocated
 
@@ -120,6 +123,7 @@ class Blocks:
         if address in self.sizes and address not in self._asked:
             self._asked.add(address)
             self.allocated -= self.sizes[address]
+            self.changes.append((address, -self.sizes[address]))
 
     def _complete(self, address: int) -> None:
         self._free(address)

@@ -48,12 +48,12 @@ class Box:
         self.written += len(data)
 
     def publish(self) -> None:
-        """Make everything that was added count, and note that the program runs."""
+        """Make everything that was added count."""
         self.file.write(self._slot_header + 8, struct.pack("<Q", self.written))
         if not self.counts:
             self._generation, self.counts = self._generation + 1, True
             self.file.write(self._slot_header, struct.pack("<Q", self._generation))
-        self.alive()
+            self.alive()
 
     def alive(self) -> None:
         """Note that the program runs."""

@@ -7,6 +7,7 @@ Nothing here initialises a device, waits for one, or resets a counter.
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,10 +17,12 @@ import torch
 from .history import History
 from .journal import Journal, Pickled, Tags, now_us
 from .peaks import Peak, Peaks
+from .pickled import note_of
 from .program import Json, Memory
-from .registry import Holding, Registry
-from .shortage import write_notes
-from .snapshots import Snapshots, pickled, snapshot
+from .registry import OTHER, Holding, Registry
+from .shortage import write
+from .shortening import pickled
+from .snapshots import Snapshots, snapshot
 from .source import Notes, amounts
 
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -62,6 +65,7 @@ class CudaMemory:
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
         self._peaks = Peaks()
+        self._whole = False  # the newest snapshot has the history of a whole step
         self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
@@ -101,22 +105,31 @@ class CudaMemory:
         self._snapshots.end()
         self._history.off(LOOK)
         self._history.off(REST)
-        self._registry = None
+        self._whole = False
 
     def stepped(self) -> None:
         """Note that a step has ended."""
         self._stepped = time.monotonic()
         self._history.off(REST)
 
-    def begin_step(self) -> None:
+    def begin_step(self, follow: bool = False) -> None:
         """Record the allocator's history of the step that begins."""
         self._history.on(LOOK, fresh=True)
-        self._peaks.begin(used(), snapshot())
+        self._peaks.begin(used(), snapshot(), follow)
+
+    def requests(self) -> int:
+        """Return how many blocks the program has asked for and given back in this step."""
+        return self._peaks.requests(used())
+
+    def changes(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return the bytes in use when the step began, and each block that it took or gave back."""
+        return self._peaks.changes()
 
     def end_step(self) -> None:
         """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
         contents = self._snapshots.take()
         self._history.off(LOOK)
+        self._whole = contents is not None
         self._found = {} if contents is None else self._peaks.end(used(), contents)
 
     @property
@@ -184,13 +197,18 @@ class CudaMemory:
         ] or [Memory(0, 0, 0)]
 
     def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch, with notes that say what memory is for if the program is watched."""
-        registry = self._registry
-        holdings = [] if registry is None else registry.holdings()  # before the snapshot, as tags
-        contents = snapshot()
-        if holdings:
-            write_notes(contents, holdings)
+        """Return a snapshot made by PyTorch. If the program is watched, it is the newest that viewers have: it has the
+        history of a whole step, and notes say what memory is for."""
+        taken, tags = self._journal.snapshot() if self._whole else (None, [])
+        if taken is None:
+            return pickled(snapshot())
+        contents = pickle.loads(taken.data)
+        write(contents, {address: self._text(note) for entry in tags for address, note in entry.notes})
         return pickled(contents)
+
+    def _text(self, note: int) -> dict[str, str]:
+        text = note_of(self._journal.tables, note)
+        return {key: value for key, value in text.items() if (key, value) != ("category", OTHER)}
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated = amount(stats, "allocated_bytes")

@@ -30,10 +30,13 @@ def text(value: str) -> bytes:
     return unsigned(len(encoded)) + encoded
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # json.dumps makes an encoder each time
+
+
 def json_text(value: Any) -> str:
     """Return JSON in ASCII. NaN and the infinities become the texts "NaN", "+Inf" and "-Inf"."""
     try:
-        line = json.dumps(value, separators=(",", ":"), allow_nan=False)
+        line = _encode(value)
     except ValueError:
         line = json.dumps(_finite(value), separators=(",", ":"))
     return line.replace("\x7f", "\\u007f")  # json does not escape this control character

@@ -13,7 +13,8 @@ import torch
 from .caches import cached, is_cache
 from .living import instances, is_alone, types
 from .models import Models
-from .registry import OTHER, Registry, storage_of, tensors_in
+from .registry import GATHERED, OTHER, Registry, storage_of, tensors_in
+from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
 from .ways import setting_lines
@@ -43,6 +44,8 @@ class Gathering:
     def _show(self, model: Any) -> None:
         for module in model.modules():
             name = self._models.name(module)
+            for role, parameter in gathered_in(module):
+                self._registry.see(parameter, GATHERED, name, role, 0)
             for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
@@ -147,8 +150,7 @@ def held_in(models: Models) -> int:
 def bytes_of(tensors: Iterable[Any]) -> int:
     """Return the bytes of the tensors' storages. Of a tensor that is sharded over ranks, only this rank's part
     counts."""
-    own = (getattr(tensor, "_local_tensor", tensor) for tensor in tensors)
-    storages = {address: storage for storage, address in map(storage_of, own) if address}
+    storages = {address: storage for storage, address in map(storage_of, tensors) if address}
     return sum(storage.nbytes() for storage in storages.values())
 
 

@@ -64,9 +64,17 @@ class HostMemory:
     def stepped(self) -> None:
         """Do nothing: the registry reports everything."""
 
-    def begin_step(self) -> None:
+    def begin_step(self, follow: bool = False) -> None:
         """Begin to measure the step's peak."""
         self.peak, self.categories_at_peak = self.allocated, dict(self.categories)
+
+    def requests(self) -> int:
+        """Return 0: there is no allocator to ask."""
+        return 0
+
+    def changes(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return nothing: the storages are all that is known."""
+        return 0, []
 
     def look(self, registry: Registry) -> None:
         """Do nothing: the registry reports everything."""

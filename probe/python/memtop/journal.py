@@ -170,6 +170,11 @@ class Journal:
             latest = [*self._last_steps(), *self._latest.values()]
             return State(self._position, self._events, self._reported, dict(self._alive), self._pickled, latest)
 
+    def snapshot(self) -> tuple[Pickled | None, list[Tags]]:
+        """Return the newest snapshot, and the newest tags of each device."""
+        with self.lock:
+            return self._pickled, [entry for entry in self._latest.values() if isinstance(entry, Tags)]
+
     def since(self, position: int) -> Batch:
         """Return the entries from a position on."""
         with self.lock:

@@ -7,6 +7,7 @@ hooks on the graph's nodes that its forward made. They change neither the graph 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import torch
 from .caches import cached
 from .guard import Guard
 from .models import Models
-from .registry import Registry, dtype_of, shape_of, tensors_in
+from .registry import Holding, Registry, dtype_of, own_part, shape_of, tensors_in
 from .stacks import named_arguments
 from .threads import touches
 
@@ -30,16 +31,29 @@ class Layer:
     def __init__(self, module: Any, name: str) -> None:
         self.name = name
         self.class_name = type(module).__name__
-        self.parameter_bytes = sum(p.numel() * p.element_size() for p in module.parameters(recurse=False))
+        self.parameter_bytes = sum(_size_of(p) for p in module.parameters(recurse=False))
         self.output_shape = ""
         self.dtype = ""
         self.output_bytes = 0
-        self.saved_bytes = 0
+        self.saved_bytes = 0  # the most at once
+        self.kept: list[Holding] = []  # what it has saved and may still be alive
+        self.kept_bytes = 0
         self.forward_ns = 0
         self.recompute_ns = 0
         self.calls = 0
         self.checkpointed = False
         self.made: list[Call] = []  # calls that a backward may follow
+
+    def keep(self, holding: Holding) -> None:
+        """Count a storage that the layer has saved for the first time."""
+        self.kept.append(holding)
+        self.kept_bytes += holding.size
+        self.saved_bytes = max(self.saved_bytes, self.kept_bytes)
+
+    def settle(self) -> None:
+        """Count as freed what has ended."""
+        self.kept = [holding for holding in self.kept if holding.reference is not None]
+        self.kept_bytes = sum(holding.size for holding in self.kept)
 
     def json(self) -> dict[str, Any]:
         """Return the layer as a message of the protocol has it."""
@@ -96,7 +110,7 @@ class Layers:
         self._thread = 0
         self.forwards = 0  # number of models' calls so far
         self.spent_ns = 0  # time spent in the hooks
-        self.losses: list[Any] = []  # results that are one number, in order
+        self.losses: list[float | str] = []  # models' results that are one number, in order
         self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
         self._accumulated: bool | None = None  # in the last measured step, None before it
 
@@ -137,10 +151,10 @@ class Layers:
         self._passes.clear()
         return [layer.json() for layer in table.values()]
 
-    def saved(self, size: int) -> None:
-        """Count bytes that the layer whose forward is running has saved for the first time."""
+    def saved(self, holding: Holding) -> None:
+        """Count a storage that the layer whose forward is running has saved for the first time."""
         if self._calls and not self._calls[-1].recompute:
-            self._calls[-1].layer.saved_bytes += size
+            self._calls[-1].layer.keep(holding)
 
     @contextmanager
     def again(self, module: Any) -> Iterator[None]:
@@ -178,6 +192,8 @@ class Layers:
             if self._models.add(module):
                 self._new_model()
             self._registry.settle()
+            for layer in self._table.values():  # the backward of the call before has freed what it saved
+                layer.settle()
             self.forwards += 1
             if module.training and torch.is_grad_enabled():
                 self._passes[id(module)] = self._passes.get(id(module), 0) + 1
@@ -186,11 +202,11 @@ class Layers:
             for tensor in tensors_in(given):
                 if tensor.grad_fn is None:
                     self._registry.see(tensor, "input", role="argument")
-        layer = self._table.get(id(module))
-        if layer is None:
-            layer = self._table[id(module)] = Layer(module, self._models.name(module))
+        row = self._table.get(id(module))
+        if row is None:
+            row = self._table[id(module)] = Layer(module, self._models.name(module))
         parent = self._calls[-1] if self._calls else None
-        call = Call(module, layer, parent, torch._C._current_graph_task_id() != -1)
+        call = Call(module, row, parent, torch._C._current_graph_task_id() != -1)
         call.entry = next((t.grad_fn for t in tensors_in(inputs) if t.grad_fn is not None), None)
         self._calls.append(call)
         self.spent_ns += call.began - start
@@ -223,11 +239,12 @@ class Layers:
         if not tensors:
             return
         layer.output_shape, layer.dtype = shape_of(tensors[0]), dtype_of(tensors[0])
-        layer.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
+        layer.output_bytes = sum(map(_size_of, tensors))
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
-                self.losses.append(tensor.detach())
+                with contextlib.suppress(RuntimeError):  # it has no value, such as one within torch.func
+                    self.losses.append(number(tensor))  # not the tensor: its memory would stay
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:
             self._time_backward(call, node)
@@ -249,6 +266,13 @@ class Layers:
         call.entry = None
 
 
+@touches
+def _size_of(tensor: Any) -> int:
+    """Return the bytes of a tensor, or of this rank's part of it."""
+    own = own_part(tensor)
+    return int(own.numel() * own.element_size())
+
+
 def _register_after() -> Any:
     """Return PyTorch's function that registers a hook for the end of each forward, even if the forward fails."""
     register = torch.nn.modules.module.register_module_forward_hook
@@ -257,3 +281,12 @@ def _register_after() -> Any:
         return register(hook, always_call=True)
 
     return always
+
+
+@touches
+def number(value: Any) -> float | str:
+    """Return a number for the protocol's JSON, which has no NaN or infinity."""
+    got = float(value.detach())
+    if got != got:
+        return "NaN"
+    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

@@ -21,6 +21,7 @@ from .names import Names
 from .registry import Registry
 from .sampling import SHARE, Sampling
 from .saved import SavedTensors
+from .sharded import Sharded
 from .stacks import Stacks
 from .steppers import Steppers
 from .threads import touches
@@ -42,6 +43,7 @@ class Look:
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
+        self.sharded = Sharded(registry, guard)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks, models)
         self.compiled = False  # the program uses torch.compile: no step gets hooks any more
@@ -49,6 +51,7 @@ class Look:
         self.on = False
         self._trains = True  # the measured step is one of an optimizer
         self._models = models
+        self._steppers = steppers
         self._registry = registry
         self._course = course
         self.keeping = Sampling(KEEPING, KEEPING_NS)
@@ -82,15 +85,22 @@ class Look:
             self.leave()
             return
         self._anew = False
+        self._registry.settle_gathered()
+        self.sharded.on()
         if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
-            if optimizer is not None:
-                self.gathering.optimizer(optimizer)
+            self._optimizers(optimizer)
         if not self.compiled and compiles(self._models):
             self.compiled = self.survey.compiled = self.news = True
         self._trains = optimizer is not None
         if self._trains:
             self._hook()
+
+    @touches
+    def _optimizers(self, leading: Any, anew: bool = False) -> None:
+        """Show what the optimizers of this thread hold: the leading one, and those that step beside it."""
+        for optimizer in self._steppers.mine() if leading is not None else ():
+            self.gathering.optimizer(optimizer, anew)
 
     @touches
     def _hook(self) -> None:
@@ -106,6 +116,7 @@ class Look:
     @touches
     def leave(self) -> None:
         """Remove all hooks."""
+        self.sharded.off()
         self.survey.leave()
         self.layers.off()
         self.saved.off()
@@ -115,8 +126,7 @@ class Look:
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take in what the ended step made. The step took `duration_ns`."""
         self.news = self.survey.end() or self.news
-        if optimizer is not None:
-            self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
+        self._optimizers(optimizer, anew=self.compiled)  # what this step made
         self.keep(sys._getframe(1), duration_ns)
 
     @touches
@@ -150,6 +160,6 @@ class Look:
         self._course.saved(holding)
         if holding is not None and holding.saved_in != self._step and holding.category == "activation":
             holding.saved_in = self._step
-            self.layers.saved(holding.size)
+            self.layers.saved(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import torch
 
-from .layers import Layers
+from .layers import Layers, number
 from .stacks import place_of, variables_of
 from .threads import touches
 
@@ -20,7 +19,7 @@ def loss_of(layers: Layers) -> float | str | None:
     if layers.accumulates:
         return None
     if layers.losses:
-        return number(layers.losses[-1])
+        return layers.losses[-1]
     frame = place_of(sys._getframe(1))
     while frame is not None:
         value = variables_of(frame).get("loss")
@@ -28,12 +27,3 @@ def loss_of(layers: Layers) -> float | str | None:
             return number(value)
         frame = place_of(frame.f_back)
     return None
-
-
-@touches
-def number(value: Any) -> float | str:
-    """Return a number for the protocol's JSON, which has no NaN or infinity."""
-    got = float(value.detach())
-    if got != got:
-        return "NaN"
-    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

@@ -106,12 +106,16 @@ def _program(key: str) -> Callable[[Json], Iterator[Sample]]:
     return lambda info: iter([({}, info[key] / 1e9 if key.endswith("_ns") else info[key])])
 
 
+def _last(info: Json) -> Json:
+    return dict(info["last_step"])
+
+
 def _step(value: Callable[[Json], Any]) -> Callable[[Json], Iterator[Sample]]:
     return lambda info: iter([({}, value(info))] if "last_step" in info else [])
 
 
 def _step_of_device(key: str) -> Callable[[Json], Iterator[Sample]]:
-    return lambda info: (({"device": step["device"]}, step[key]) for step in _steps(info))
+    return lambda info: (({"device": step["device"]}, step[key] or None) for step in _steps(info))  # 0: not measured
 
 
 def _steps(info: Json) -> list[Json]:
@@ -158,7 +162,7 @@ _FAMILIES = [
     _Family("memtop_step", "gauge", "", "Number of the last training step.", _step(lambda info: info["step"])),
     _Family("memtop_step_duration_seconds", "gauge", "seconds", "How long the last step took.",
             _step(lambda info: info["last_step"]["duration_ns"] / 1e9)),
-    _Family("memtop_step_loss", "gauge", "", "Loss of the last step.", _step(lambda info: info["last_step"]["loss"])),
+    _Family("memtop_step_loss", "gauge", "", "Loss of the last step.", _step(lambda info: _last(info).get("loss"))),
     _Family("memtop_step_allocated_bytes", "gauge", "bytes", "Bytes in use right after the last step.",
             lambda info: (sample for sample in _step_of_device("allocated_bytes")(info) if sample[1])),
     _Family("memtop_step_peak_allocated_bytes", "gauge", "bytes", "Most bytes in use within the last step.",

@@ -49,11 +49,12 @@ class Names:
         self.unfollowed = 0  # graphs that were not followed to their end this time
 
     @touches
-    def show(self, frame: FrameType | None) -> None:
-        """Show the registry what the program's frames hold, from `frame` outwards."""
+    def show(self, frame: FrameType | None, still: bool = False) -> None:
+        """Show the registry what the program's frames hold, from `frame` outwards. `still` says that no backward pass
+        goes on meanwhile, though one may run."""
         self._named.clear()
         self.unfollowed = 0
-        self._follows = self._graphs.may_follow()
+        self._follows = still or self._graphs.may_follow()
         self._until = time.perf_counter_ns() + GRAPHS_NS
         left = MOST
         frame = place_of(frame)

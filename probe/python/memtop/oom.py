@@ -10,7 +10,6 @@ from __future__ import annotations
 import _thread
 import json
 import os
-import sys
 import time
 from typing import Any, Callable
 
@@ -19,8 +18,9 @@ import torch
 from . import cuda, dead, process
 from .imitated import rehearsed
 from .mention import Mention
-from .shortage import Request, account, frames_of, write_notes, write_request
-from .snapshots import MOST_ENTRIES, pickled, shorten, snapshot
+from .shortage import Request, account, asker, frames_of, write_lines, write_notes, write_request
+from .shortening import MOST_ENTRIES, pickled, shorten
+from .snapshots import snapshot
 from .threads import called_by_pytorch
 from .watch import Watch
 
@@ -83,7 +83,9 @@ class OutOfMemory:
         contents = snapshot()
         shorten(contents, MOST_ENTRIES)
         write_request(contents, request)
-        write_notes(contents, self._watch.known(request.device))
+        known = self._watch.known(request.device)
+        write_notes(contents, known)
+        write_lines(contents, known, self._watch.journal.tables)
         this, now = process.this(), time.time_ns() // 1000
         name = f"{this.pid}-{now}"
         answer = {
@@ -99,7 +101,7 @@ def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
     """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""
     try:
         if _answer is not None:
-            _answer(Request(device, asked, free, total, frames_of(sys._getframe())))
+            _answer(Request(device, asked, free, total, frames_of(asker().frame)))
     except KeyboardInterrupt:
         _thread.interrupt_main()  # raises it in the main thread soon after
     except BaseException:

@@ -28,12 +28,13 @@ class Peaks:
 
     def __init__(self) -> None:
         self._begun: Stats = {}
+        self._follow = False
         self._blocks: dict[int, Blocks] = {}
         self.why = ""  # the peak is not known, "" if it is
 
-    def begin(self, stats: Stats, snapshot: Json) -> None:
-        """Begin a step with the allocator's state."""
-        self._begun, self.why = stats, ""
+    def begin(self, stats: Stats, snapshot: Json, follow: bool = False) -> None:
+        """Begin a step with the allocator's state. With `follow`, its events are read in any case."""
+        self._begun, self._follow, self.why = stats, follow, ""
         self._blocks = {device: Blocks(snapshot, device) for device in stats}
 
     def end(self, stats: Stats, snapshot: Json) -> dict[int, Peak]:
@@ -41,13 +42,28 @@ class Peaks:
         found = {}
         for device, counters in stats.items():
             peak = highest(counters)
-            if peak.allocated <= highest(self._begun.get(device, {})).allocated:
+            news = peak.allocated > highest(self._begun.get(device, {})).allocated
+            if not news or self._follow:
                 self.why = self.why or self._play(device, counters, snapshot)
-                if self.why or device not in self._blocks:
-                    continue
-                peak = Peak(self._blocks[device].peak, self._blocks[device].peak_reserved)
-            found[device] = peak
+            if news:
+                found[device] = peak
+            elif not self.why and device in self._blocks:
+                found[device] = Peak(self._blocks[device].peak, self._blocks[device].peak_reserved)
         return found
+
+    def requests(self, stats: Stats) -> int:
+        """Return the number of requests in this step, on the device with the most memory."""
+        device = self._largest()
+        return requests(stats[device]) - requests(self._begun[device]) if device in stats else 0
+
+    def changes(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return what that device had in use when the step began, and what was taken and given back in it, if the step
+        was followed."""
+        blocks = self._blocks.get(self._largest())
+        return (0, []) if blocks is None or self.why else (blocks.began, blocks.changes)
+
+    def _largest(self) -> int:
+        return max(self._blocks, key=lambda device: self._blocks[device].began, default=-1)
 
     def _play(self, device: int, counters: Mapping[str, Any], snapshot: Json) -> str:
         """Play the events of the step. Return why they do not give the peak, "" if they do."""

@@ -37,6 +37,13 @@ def of(journal: Journal, settings: Mapping[str, Any]) -> bytes:
     return pickle.dumps(snapshot, protocol=4)
 
 
+def frames_of(tables: Tables, stack: int) -> list[Dict]:
+    """Return the frames of a stack in PyTorch's form."""
+    strings = tables.strings.entries
+    lines = [tables.frames.entries[number] for number in tables.stacks.entries[stack]] if stack else []
+    return [{"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines]
+
+
 class _Writer:
     """Makes the dictionaries. Equal stacks share one list, so the pickle has it once."""
 
@@ -88,18 +95,18 @@ class _Writer:
     def _frames(self, stack: int) -> list[Dict]:
         frames = self._stacks.get(stack)
         if frames is None:
-            strings = self._tables.strings.entries
-            numbers = self._tables.stacks.entries[stack] if stack else ()
-            lines = [self._tables.frames.entries[number] for number in numbers]
-            frames = self._stacks[stack] = [
-                {"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines
-            ]
+            frames = self._stacks[stack] = frames_of(self._tables, stack)
         return frames
 
     def _note(self, number: int) -> Dict:
         note = self._notes.get(number)
         if note is None:
-            strings, entry = self._tables.strings.entries, self._tables.notes.entries[number]
-            texts = (name for name in Note._fields if name not in ("pool", "forward") and getattr(entry, name))
-            note = self._notes[number] = {name: strings[getattr(entry, name)] for name in texts}
+            note = self._notes[number] = note_of(self._tables, number)
         return note
+
+
+def note_of(tables: Tables, number: int) -> dict[str, str]:
+    """Return the texts of a note by their names."""
+    strings, entry = tables.strings.entries, tables.notes.entries[number]
+    texts = (name for name in Note._fields if name not in ("pool", "forward") and getattr(entry, name))
+    return {name: strings[getattr(entry, name)] for name in texts}

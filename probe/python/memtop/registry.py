@@ -21,11 +21,22 @@ from .stacks import Stacks
 from .threads import touches
 
 OTHER = "other"
+GATHERED = "gathered-parameter"  # parameters that are divided over ranks, while all parts of them are here
 
 WEAK_REFERENCES_SINCE = (2, 5)  # the oldest version tried in which weak references to storages work
 
 # A storage keeps its strongest category: one further left replaces one further right.
-STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)
+STRONGEST_FIRST = (
+    GATHERED,
+    "parameter",
+    "gradient",
+    "optimizer",
+    "kv-cache",
+    "input",
+    "activation",
+    "inference",
+    OTHER,
+)
 KEEPABLE = frozenset(("input", "activation", "inference", OTHER))  # what is not meant to stay
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
 
@@ -90,6 +101,7 @@ class Registry:
         self._sink = sink
         self._stacks = stacks
         self._alive: dict[int, Holding] = {}
+        self._gathered: set[int] = set()  # addresses of gathered parameters
         self._ended: deque[Any] = deque()  # references to storages that have ended
         self._follow = by_callback if _callbacks_work() else by_asking
         self._checked_at = 0.0
@@ -127,6 +139,7 @@ class Registry:
     ) -> Holding | None:
         """Add a tensor's storage, or what is newly known about it; None if it is not on a watched device. If `stack` is
         None, the stack of a new storage is captured. The last keeper counts."""
+        tensor = own_part(tensor)
         storage, address = storage_of(tensor)
         if address == 0 or not self._sink.wanted(tensor.device):
             return None
@@ -152,11 +165,23 @@ class Registry:
             for holding in [h for h in self._alive.values() if h.reference.expired()]:
                 self._forget(holding)
 
+    @touches
+    def settle_gathered(self) -> None:
+        """Remove the gathered parameters whose bytes were freed. Their storages are kept for the next time."""
+        with self.lock:
+            self._remove_ended()
+            for holding in [self._alive[address] for address in self._gathered if address in self._alive]:
+                storage = holding.reference() if self._follow is by_callback else None
+                if storage is None or storage.data_ptr() != holding.address:
+                    self._forget(holding)
+            self._gathered.intersection_update(self._alive)
+
     def clear(self, sink: Sink) -> None:
         """Forget everything, without reporting it, and report to this sink from now on."""
         with self.lock:
             self._sink = sink
             self._alive.clear()
+            self._gathered.clear()
             self._ended.clear()
 
     @touches
@@ -181,6 +206,8 @@ class Registry:
         holding.born = self.step
         holding.reference = self._follow(storage, address, self._ended)
         self._alive[address] = holding
+        if category == GATHERED:
+            self._gathered.add(address)
         self._sink.born(holding)
         return holding
 
@@ -188,6 +215,8 @@ class Registry:
     def _update(self, holding: Holding, tensor: Any, category: str, layer: str, role: str, keeper: str) -> None:
         """Add what is newly known about a storage."""
         changed = False
+        if category == GATHERED:
+            self._gathered.add(holding.address)
         if STRENGTH[category] > STRENGTH[holding.category]:
             holding.category, holding.role = category, role
             holding.layer = layer or holding.layer
@@ -215,11 +244,20 @@ class Registry:
         self._sink.died(holding)
 
 
+_WHOLE = (torch.Tensor, torch.nn.Parameter)
+
+
+@touches
+def own_part(tensor: Any) -> Any:
+    """Return this rank's part of a tensor that is divided over ranks, such as a DTensor, or the tensor itself."""
+    return tensor if type(tensor) in _WHOLE else getattr(tensor, "_local_tensor", tensor)
+
+
 @touches
 def storage_of(tensor: Any) -> tuple[Any, int]:
     """Return a tensor's storage and its address, 0 if it has no memory of its own with an address."""
     try:
-        storage = tensor.untyped_storage()
+        storage = own_part(tensor).untyped_storage()
         return storage, storage.data_ptr()
     except Exception:  # sparse tensors, wrappers, tensors being traced: each kind raises another exception
         return None, 0

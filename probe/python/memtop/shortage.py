@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .pickled import frames_of as frames_of_stack
 from .program import Json
 from .registry import OTHER, Holding
 from .source import amounts
 from .stacks import LIBRARIES, OWN
+from .tables import Tables
 
 SCHEMA = "memtop.dead/1"
 DEEPEST = 64  # the most frames of a stack
@@ -46,14 +48,26 @@ def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
         if not code.co_filename.startswith(OWN):
             frames.append({"filename": code.co_filename, "line": frame.f_lineno or 0, "name": code.co_name})
         frame = frame.f_back
-    return frames or _frames_of_backward()
+    return frames
 
 
-def _frames_of_backward() -> list[dict[str, Any]]:
-    """Return the stack of the backward pass that runs, if just one thread waits for one. PyTorch runs it in threads of
-    its own, which have no Python frames; the exception is raised where the program called `backward`."""
+class Asker(NamedTuple):
+    """The code that asks for memory in this thread."""
+
+    frame: FrameType | None  # the innermost, None if it is not known
+    backward: bool  # it is a backward pass that the frame waits for
+
+
+def asker() -> Asker:
+    """Return who asks. PyTorch runs backward passes in threads of its own, which have no Python frames: for those, it
+    is the frame that called `backward`, where the exception will be raised, if just one thread waits for one."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    if frame is not None:
+        return Asker(frame, backward=False)
     waiting = [frame for frame in sys._current_frames().values() if frame.f_code is _BACKWARD]
-    return frames_of(waiting[0]) if len(waiting) == 1 else []
+    return Asker(waiting[0], backward=True) if len(waiting) == 1 else Asker(None, backward=False)
 
 
 def write_request(contents: Mapping[str, Any], request: Request) -> None:
@@ -74,11 +88,15 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
 
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
-    """Add the notes of live memory to its blocks, and to the events that allocated them.
+    """Add the notes of live memory to its blocks, and to the events that allocated them."""
+    write(contents, {holding.address: _note(holding) for holding in holdings})
+
+
+def write(contents: Mapping[str, Any], notes: Mapping[int, dict[str, str]]) -> None:
+    """Add notes by address, as `write_notes` does.
 
     If one event has a category, PyTorch's viewer needs these keys in all of them.
     """
-    notes = {holding.address: _note(holding) for holding in holdings}
     for block in blocks_of(contents):
         block.update(notes.get(block["address"], {}))
     for trace in contents["device_traces"]:
@@ -86,6 +104,15 @@ def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> Non
         for event in reversed(trace):
             note = left.pop(event.get("addr"), {}) if event["action"] == "alloc" else {}
             event.update(note if "category" in note else {**note, "category": "unknown", "noted_category": ""})
+
+
+def write_lines(contents: Mapping[str, Any], holdings: Iterable[Holding], tables: Tables) -> None:
+    """Add a line to the blocks that have no stack, because the history was off when they were made: the line that keeps
+    them alive, where one is known."""
+    stacks = {holding.address: holding.stack for holding in holdings if holding.stack}
+    for block in blocks_of(contents):
+        if not block.get("frames") and block["address"] in stacks:
+            block["frames"] = frames_of_stack(tables, stacks[block["address"]])
 
 
 def account(contents: Mapping[str, Any], request: Request) -> Json:

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import pickle
 import threading
 import time
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 
 from .journal import Journal, Pickled, Tags, now_us
 from .program import Json
 from .sampling import Sampling
+from .shortening import pickled
 
 PAUSE = 0.1  # seconds, at least, from one snapshot to the next
-MOST_BYTES = 64 << 20  # of one snapshot, see docs/protocol.md
-MOST_ENTRIES = 200_000  # history entries of one snapshot, if the program keeps more
-PROTOCOL = 4  # of pickles; all readers know it
 
 
 class Snapshots:
@@ -113,27 +110,3 @@ def snapshot() -> Json:
         if collects:
             gc.enable()
     return contents
-
-
-def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
-    """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
-    entries = MOST_ENTRIES
-    while True:
-        shorten(contents, entries)
-        data = pickle.dumps(contents, PROTOCOL)
-        if len(data) <= most or entries == 0:
-            return data
-        entries //= 4
-
-
-def fitted(data: bytes, most: int) -> bytes:
-    """Return a snapshot that the agent has pickled, without the oldest entries if it has more bytes than that."""
-    return data if len(data) <= most else pickled(pickle.loads(data), most)
-
-
-def shorten(contents: dict[str, Any], entries: int) -> None:
-    """Keep only the last entries of each device's history."""
-    traces = contents.get("device_traces") or []
-    for device, trace in enumerate(traces):
-        if len(trace) > entries:
-            traces[device] = trace[len(trace) - entries :]

@@ -37,3 +37,8 @@ class Steppers:
         if known is None or known[0]() is not optimizer:
             return is_only_one()
         return known[1] == threading.get_ident()
+
+    def mine(self) -> list[Any]:
+        """Return the optimizers whose last step this thread made."""
+        this = threading.get_ident()
+        return [own for known, thread in list(self._known.values()) if thread == this and (own := known()) is not None]

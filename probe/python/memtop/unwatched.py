@@ -1,7 +1,8 @@
 """What the agent does at the end of a step while no viewer watches: it notes the step, and looks from time to time.
 
-A step is noted ten times a second at most. Looks at what holds the memory are for the black box, and are
-paid from a budget, except the first one and those when the machine's memory is about to run out.
+A step is noted ten times a second at most, and less often if that costs too much. Looks at what holds the memory are
+for the black box. They are paid from a budget, except the first one and those when memory has grown or is about to run
+out.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .source import Source
 from .threads import touches
 
 PASSING_NS = 100_000_000  # at least, from one noted step to the next
+PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
+NOTING = 0.0005  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 1_000_000_000
 COSTLY_NS = 100_000_000  # a look that costs so much is made again only when the budget has paid for it
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
@@ -40,6 +43,8 @@ class Unwatched:
         self._look = look
         self._memory: Source | None = None
         self._noted = 0  # when a step was last noted
+        self._pause = PASSING_NS  # from then until the next
+        self._cost_of_note = 20_000  # what noting a step costs, in nanoseconds
         self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
         self._cost = 0  # of the last look
@@ -52,7 +57,7 @@ class Unwatched:
 
     def due(self, now: int) -> bool:
         """Report whether to note the step that ended now."""
-        return now - self._noted >= PASSING_NS
+        return now - self._noted >= self._pause
 
     @touches
     def note(self, optimizer: Any, step: int, now: int, duration: int, memory: Source) -> None:
@@ -61,9 +66,10 @@ class Unwatched:
         if memory is not self._memory:  # the program has begun to use a device
             self._memory = memory
             self.renew()
-        data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if memory.host:
             self.account.stepped(optimizer, since)
+        begin = time.perf_counter_ns()
+        data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if isinstance(memory, CudaMemory):
             data.update(memory.passing(now))
         if self.box is None or not self.box.on:
@@ -74,7 +80,14 @@ class Unwatched:
             self._count(data, memory)
             self._journal.message(STEP, data)
             self.box.note(STEP, data)
+            self._price(time.perf_counter_ns() - begin)
         self._journal.forget()
+
+    def _price(self, cost: int) -> None:
+        """Note what it has cost to note a step, so that the next pause pays for it. One that took long because other
+        programs had the processor counts little."""
+        self._cost_of_note += (min(cost, 2 * self._cost_of_note) - self._cost_of_note) // 8
+        self._pause = round(min(max(PASSING_NS, self._cost_of_note / NOTING), PASSING_MOST_NS))
 
     def _count(self, data: Json, memory: Source) -> None:
         """Add what the optimizer holds, in a program whose memory was never looked at."""
@@ -100,7 +113,7 @@ class Unwatched:
     @touches
     def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
         """Look at what holds the memory, and put it into the box together with the step."""
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         with self._registry.lock:
             self._registry.clear(memory)
             memory.clear()
@@ -117,5 +130,5 @@ class Unwatched:
             self._registry.clear(memory)
             memory.clear()
         self._pressure.looked(self._held)
-        self._cost = time.perf_counter_ns() - start
+        self._cost = time.thread_time_ns() - start
         self._purse.pay(self._cost)

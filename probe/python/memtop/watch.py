@@ -40,10 +40,12 @@ from .leader import Leader
 from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
+from .names import Names
 from .program import Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, SHARE, Sampling
 from .serving import Serving
+from .shortage import asker
 from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
@@ -95,6 +97,7 @@ class Watch:
         self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
+        self.course.requests = lambda: self.memory.requests()
         self._taking = threading.Lock()  # one thread handles a step or a call; the others do not wait for it
         listen(self._after_step)
 
@@ -108,6 +111,7 @@ class Watch:
                 self.sampling.begin(FEW, SOON)
                 self._scanning.begin(looks=1)
                 self.look.renew()
+                self._wanted = True
                 self._await_call(self._began)
             elif self._wanted and not wanted:
                 self._calls.leave()
@@ -147,6 +151,9 @@ class Watch:
                 self._choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
+            by = asker()  # a backward pass on one device runs in this thread only, so it does not go on meanwhile
+            names = Names(self.registry, self.stacks, self.models)
+            names.show(by.frame, still=by.backward and len(cuda.used()) == 1)
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()
@@ -281,6 +288,9 @@ class Watch:
         """Send a message about the ended step, and the changes made at its end."""
         if not self.memory.host:
             used.append(("layer_times", "processor"))  # measured without waiting for the device
+        if mixed := self.look.survey.mixed:  # "off" would be true only of the agent's own
+            used[:] = [(key, value) for key, value in used if key != Precision.key]
+            used.append(("autocast", f"{mixed}, by the program"))
         if self.look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
@@ -434,6 +444,7 @@ class Watch:
             self.registry.settle()
             self.memory.end_step()
             data.update(self.memory.measures()[0])
+        self.look.survey.complete(*self.memory.changes())
         if self.memory.why_no_peak:
             used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
@@ -458,5 +469,5 @@ class Watch:
             self._looked_us = now_us()
             start = time.perf_counter_ns()
             with self.registry.lock:
-                self.memory.begin_step()
+                self.memory.begin_step(self.course.recording)
             self.sampling.pay(time.perf_counter_ns() - start)

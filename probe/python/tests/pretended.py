@@ -141,6 +141,11 @@ def main() -> None:
     program = Pretended(journal)
     server = Server(journal, program)
     server.start()
+    if "box" in sys.argv:
+        server.keep_box()
+        server.box.looked = program.looked
+        server.box.watch(True)
+        print(server.box.path or server.box.problem, flush=True)
     print(server.path, flush=True)
     for _ in sys.stdin:
         program.run()

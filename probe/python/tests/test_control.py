@@ -498,7 +498,7 @@ def test_garbage_is_collected_once(job: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("saved_tensors", "host", "in host memory already"),
+        ("saved_tensors", "host", "takes device"),
         ("action", "empty-cache", "takes collect-garbage"),
         ("amp", "fp16", "takes off, bf16"),
         ("optimizer", "lion", "no setting optimizer"),

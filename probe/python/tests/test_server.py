@@ -73,6 +73,27 @@ def test_a_stream_waits_for_no_look_without_end(serving: Serving, monkeypatch: p
     assert len(base["blocks"]) == 12
 
 
+def test_viewers_are_told_while_no_whole_step_was_looked_at(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = threading.Event()
+    looking.set()
+    monkeypatch.setattr(serving.program, "looking", looking.is_set)
+    stream = serving.peer().stream()
+    assert stream.until(COUNTERS).data["looking"] is True
+    assert serving.peer().ask("/v1/info")[1]["looking"] is True
+    looking.clear()
+    while "looking" in stream.until(COUNTERS).data:
+        pass
+    assert "looking" not in serving.peer().ask("/v1/info")[1]
+
+
+def test_what_a_step_did_not_say_is_no_zero(serving: Serving) -> None:
+    serving.journal.message(STEP, {"step": 1, "time_us": 1, "duration_ns": 5, "device": 0})
+    assert "loss" not in serving.peer().ask("/v1/info")[1]["last_step"]
+    text = serving.peer().request("/metrics").read().decode()
+    assert "memtop_step_duration_seconds" in text
+    assert "memtop_step_loss" not in text and "memtop_step_peak" not in text
+
+
 def test_a_stream_says_goodbye_when_the_memory_is_another_than_it_began_with(serving: Serving) -> None:
     stream = serving.peer().stream()
     assert stream.batch()[0].data["settings"] == {"allocator": "none"}

@@ -20,6 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E40
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 
+from memtop import journal  # noqa: E402
 from memtop.guard import Guard  # noqa: E402
 from memtop.journal import STEP, Journal, Message  # noqa: E402
 from memtop.leader import Leader  # noqa: E402
@@ -180,6 +181,35 @@ class TestOfAModel:
         # Where storages must be checked, the end of some is noticed late.
         within = {"abs": 8} if watch.registry.exact else {"rel": 0.3}
         assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
+
+
+def test_a_viewer_is_told_whether_a_whole_step_was_looked_at(watch: Watch) -> None:
+    told = [watch.looking]
+    train_steps(gpt, 3, after_step=lambda *_: told.append(watch.looking))
+    assert told == [True, True, False, False]  # the first step had begun without hooks
+    watch.want(False)
+    assert watch.looking
+
+
+def saved_in_parts(watch: Watch, parts: int) -> list[dict[str, Any]]:
+    """Return the layers of a step that runs a model so many times before its optimizer steps."""
+    model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.GELU(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters())
+    for _ in range(3):
+        for _ in range(parts):
+            model(torch.randn(32, 16)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    layers: list[dict[str, Any]] = list(steps_of(watch).values())[-1]["layers"]
+    return layers
+
+
+def test_what_parts_of_a_step_save_one_after_the_other_is_not_added_up(watch: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(journal, "_LAYERS_EVERY_US", 0)
+    once, four = saved_in_parts(watch, 1), saved_in_parts(watch, 4)
+    assert [layer["saved_bytes"] for layer in four] == [layer["saved_bytes"] for layer in once]
+    assert sum(layer["saved_bytes"] for layer in once) >= 2 * 32 * 16 * 4
+    assert {layer["calls"] for layer in four} == {4}
 
 
 def test_without_a_viewer_nothing_is_hooked() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import torch
+
 from ..layers import Layers
 from ..models import Models
 from ..program import Json, Refused
@@ -85,7 +87,8 @@ class Checkpointing:
         before, after = self._chosen(self.value), self._chosen(value)
         now, then = ((_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
         again = sum(seen.forward_ns for seen in after) - sum(seen.forward_ns for seen in before)
-        return partial(_predicted, record, now, then, again)
+        timed = not torch.cuda.is_initialized()  # the processor's times are not those of a device
+        return partial(_predicted, record, now, then, again if timed else None)
 
     def switch(self, value: str) -> None:
         """Use the value from now on."""
@@ -153,11 +156,11 @@ def _uncached(chosen: Sequence[Seen]) -> list[Seen]:
     return [seen for seen in chosen if hugging_face.model_of(seen) is not None]
 
 
-def _predicted(record: Record, now: Played, then: Played, again: int) -> Json:
+def _predicted(record: Record, now: Played, then: Played, again: int | None) -> Json:
     before, after = record.play(*now), record.play(*then)
     return {
         "peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations,
-        "step_time_ns": again, "step_time_known": True,
+        "step_time_ns": again or 0, "step_time_known": again is not None,
     }  # fmt: skip
 
 

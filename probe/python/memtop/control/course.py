@@ -6,16 +6,19 @@ the bytes that the agent shows. A step is recorded once and then replayed for ea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..registry import Holding, Sink
+from .allocations import Allocations
+
+ENDED = -1  # instead of a call: the forward of the model has ended
 
 
 class Moment(NamedTuple):
     """A storage went from one category to another, "" for none. If `of` is a number, the backward of that call
-    began."""
+    began, or the forward ended."""
 
     of: Any
     before: str = ""
@@ -46,6 +49,7 @@ class Course:
         self.recording = False
         self.call = 0  # the number of the block's call whose forward is running
         self.record = Record({})
+        self.requests: Callable[[], int] = int  # returns how many requests the allocator has had in this step
 
     @property
     def stacks(self) -> bool:
@@ -74,6 +78,8 @@ class Course:
         """Pass on a new storage."""
         if self.recording:
             self.record.uses[holding] = Use(self.call)
+            if self.call:
+                self.record.allocations.seen[holding] = self.requests()
             self.record.moments.append(Moment(holding, after=holding.category))
         self.sink.born(holding)
 
@@ -99,10 +105,17 @@ class Course:
         if holding is not None and holding in self.record.uses:
             self.record.uses[holding].given_to.add(self.call)
 
+    def ended(self) -> None:
+        """Note that the forward of a model has ended."""
+        if self.recording:
+            self.record.moments.append(Moment(ENDED))
+            self.record.allocations.ended = self.requests()
+
     def backward(self, call: int) -> None:
         """Note that the backward of a call begins."""
         if self.recording:
             self.record.moments.append(Moment(call))
+            self.record.allocations.backward[call] = self.requests()
 
 
 @dataclass
@@ -112,6 +125,15 @@ class Record:
     categories: dict[str, int]
     moments: list[Moment] = field(default_factory=list)
     uses: dict[Holding, Use] = field(default_factory=dict)
+    allocations: Allocations = field(
+        default_factory=lambda: Allocations(0, [])
+    )  # without changes if there is no allocator
+
+    casts: set[tuple[str, str]] = field(default_factory=set)  # shapes and types of what autocast makes of parameters
+
+    def _is_cast(self, holding: Holding) -> bool:
+        """Report whether autocast keeps a storage until the forward ends: it converts each parameter once."""
+        return (holding.shape, holding.dtype) in self.casts
 
     def freed(self, calls: Collection[int]) -> dict[Holding, int]:
         """Return the storages that are not kept if these calls are recomputed, each with the call that made it."""
@@ -128,10 +150,22 @@ class Record:
     def play(self, calls: Collection[int], uncached: Collection[int] = ()) -> Needs:
         """Return what the step needs if `calls` are recomputed when their backward begins, and those in `uncached` do
         not fill a cache."""
-        absent = {**dict.fromkeys(self.cached(uncached), 0), **self.freed(calls)}
-        memory = _Memory(self.categories)
+        freed = self.freed(calls)
+        casts = {holding: call for holding, call in freed.items() if self._is_cast(holding)}
+        absent = {**dict.fromkeys(self.cached(uncached), 0), **freed}
+        for holding in casts:
+            del absent[holding]
+        highest = self.allocations.peak(absent, casts) if self.allocations.changes else 0
+        memory, there = _Memory(self.categories), {}
         for of, before, after in self.moments:
-            if isinstance(of, int):
+            if of in casts:
+                there[of] = after
+            if of == ENDED:
+                for holding, category in there.items():
+                    if category:
+                        memory.move(holding.size, category, "")
+                        absent[holding] = casts[holding]
+            elif isinstance(of, int):
                 for holding in [h for h, call in absent.items() if call == of]:
                     del absent[holding]
                     memory.move(holding.size, "", "activation")
@@ -139,7 +173,7 @@ class Record:
                 memory.move(of.size, before, after)
             elif not after:
                 del absent[of]  # no backward used it
-        return Needs(memory.peak, memory.activations_at_peak)
+        return Needs(highest or memory.peak, memory.activations_at_peak)
 
 
 class _Memory:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -56,6 +57,7 @@ class Survey:
         self._calls = 0
         self._thread = 0
         self._mixed = ""
+        self._ended = False  # a survey has ended with this step
         self._looks = 0  # measured steps since the last viewer came
         self.spent_ns = 0
         self.compiled = False  # the program uses torch.compile: nothing is surveyed
@@ -112,10 +114,17 @@ class Survey:
         if not self._handles:
             return False
         self.leave()
-        self.record, self.outdated = self._course.end(), False
+        self.record, self.outdated, self._ended = self._course.end(), False, True
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
         self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
         return True
+
+    def complete(self, began: int, changes: list[tuple[int, int]]) -> None:
+        """Add what the allocator did in the step that was surveyed, if it has just ended."""
+        if self._ended:
+            self._ended = False
+            if self.record is not None:
+                self.record.allocations.begin, self.record.allocations.changes = began, changes
 
     def leave(self) -> None:
         """Remove the hooks."""
@@ -148,6 +157,8 @@ class Survey:
             return
         self._calls += 1
         self._course.call = self._calls
+        if (to := autocast_type()) and torch.is_autocast_cache_enabled():
+            self._course.record.casts.update(casts_of(module, to))
         given = (inputs, named_arguments())
         for tensor in tensors_in(given):
             self._course.given(self._registry.find(tensor))
@@ -171,6 +182,7 @@ class Survey:
     def _end_call(self, module: Any, output: Any, now: int) -> None:
         if id(module) in self._roots and threading.get_ident() == self._thread:
             self._custom = self._custom or custom_function(output, set())
+            self._course.ended()
         call = self._running
         if call is None or call.module is not module or threading.get_ident() != self._thread:
             return
@@ -193,6 +205,15 @@ class Survey:
             own = seen.module()
             if own is not None and any(part is module for part in own.modules()):
                 seen.why_not = "the program already recomputes it"
+
+
+@touches
+def casts_of(module: Any, to: str) -> Iterator[tuple[str, str]]:
+    """Yield the shapes and the type that autocast gives a module's parameters, also those of transposed ones."""
+    for parameter in module.parameters():
+        shape = list(parameter.shape)
+        for each in (shape, shape[::-1]):
+            yield str(each), to.replace("bfloat", "bf").replace("float", "fp")
 
 
 class _Call:

@@ -17,7 +17,8 @@ from imitated_job import BINARIES, Job  # noqa: E402
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Job]]:
-    """Return a function that starts a job, see `Job`, and by default waits until it has begun. Jobs that are still there at the end of the test are killed."""
+    """Return a function that starts a job, see `Job`, and by default waits until it has begun. Jobs that
+    are still there at the end of the test are killed."""
     if missing := [name for name in BINARIES if not os.environ.get(name)]:
         pytest.skip(f"needs the paths of the binaries in {' and '.join(missing)}: make agent-cuda")
     if torch.version.cuda is None:

@@ -4,16 +4,16 @@ without memtop."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imitated_job import Job, Refused
+from imitated_job import PATIENCE, Job, Refused
 
 HELD = ("parameter", "gradient", "optimizer")
-STEPS = 300  # within which a step is looked at, and what the agent no longer needs is gone
 
 
 @dataclass
@@ -73,11 +73,10 @@ def held(counted: dict[str, Any]) -> dict[str, Any]:
 
 def until(job: Job, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Let a standing job make steps, one by one, until what it counts is as wanted; return that."""
-    for _ in range(STEPS):
-        counted = job.steps(1)
-        if holds(counted):
-            return counted
-    raise AssertionError(f"{what}: not within {STEPS} steps, the last is {counted}")
+    end = time.monotonic() + PATIENCE
+    while not holds(counted := job.steps(1)):
+        assert time.monotonic() < end, f"{what}: the last is {counted}"
+    return counted
 
 
 def check_counts(job: Job, counted: dict[str, Any]) -> None:
@@ -130,13 +129,13 @@ def check_settings(job: Job, kind: Kind, before: dict[str, Any]) -> None:
 
 def again(job: Job, value: str) -> dict[str, Any]:
     """Change a setting; try again while no step has been measured."""
-    for _ in range(20):
+    end = time.monotonic() + PATIENCE
+    while True:
         try:
             return job.set(value)
-        except Refused as reason:
-            if "try again" not in str(reason):
+        except Refused as reason:  # noqa: PERF203 # each try takes a whole program
+            if "try again" not in str(reason) or time.monotonic() > end:
                 raise
-    return job.set(value)
 
 
 def check_out_of_memory(job: Job) -> None:

@@ -1,9 +1,10 @@
 """Watches programs that train: python looks.py MEMTOP [KIND...] [--lists N] [--attaches N] [--minutes N].
 
-Each program trains as fast as it can. Meanwhile `memtop ls`, `memtop attach --once`, `memtop metrics` and, for
-ranks, `--all-ranks` run again and again, and a viewer watches for some minutes. The program must not end early. All
-commands but a few lists must get an answer. If a program's memory is not known, no answer may call it zero. The
-losses must be those of the same program that nobody watched.
+Each program trains as fast as it can, some on the imitated GPU, if MEMTOP_IMITATE names its binary. Meanwhile
+`memtop ls`, `memtop attach --once`, `memtop metrics` and, for ranks, `--all-ranks` run again and again, and a viewer
+watches for some minutes. The program must not end early. All commands but a few lists must get an answer. If a
+program's memory is not known, no answer may call it zero. The losses must be those of the same program that nobody
+watched. The memory of its process must not grow with the looks.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from program import KINDS, RANKS
+from program import DEVICES, KINDS, RANKS
 
 PROGRAM = Path(__file__).with_name("program.py")
 AGENT = Path(__file__).parents[2]
 UNANSWERED = 0.02  # the part of the lists that may miss a program: on a busy machine it may answer too late
+GROWTH = (
+    64 << 20
+)  # bytes that a process may grow after a third of the looks; what is kept of the last minute comes and goes
 COMPARED = 20_000  # steps whose losses are compared with those of an unwatched program
 
 
@@ -44,7 +48,7 @@ class Looked:
             "MEMTOP_DEBUG_THREADS": os.environ.get("MEMTOP_DEBUG_THREADS", "1"),
         }  # fmt: skip
         self.errors = open(folder / "errors", "wb")  # noqa: SIM115 # as long as the program runs
-        command = [memtop, "run", "--", *command_of(kind, folder / "looked")]
+        command = [*machine_of(kind), memtop, "run", "--", *command_of(kind, folder / "looked")]
         self.process = subprocess.Popen(command, env=self.environment, stdout=self.errors, stderr=self.errors)
         self.pids: list[int] = []
         self.lists, self.unanswered = lists, 0
@@ -124,6 +128,16 @@ class Looked:
         self.errors.close()
 
 
+def machine_of(kind: str) -> list[str]:
+    """Return the words before a command that run it where a kind needs it."""
+    return [os.environ["MEMTOP_IMITATE"], "--"] if kind in DEVICES else []
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory that a process holds."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def command_of(kind: str, losses: Path, *arguments: str) -> list[str]:
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"] if kind in RANKS else []
     if launcher:
@@ -144,20 +158,32 @@ def look_at(memtop: str, kind: str, lists: int, attaches: int, minutes: float) -
                 job.look(
                     "record", str(job.pids[0]), "-o", recording, "--for", f"{minutes}m", seconds=60 * minutes + 120
                 )
-            for number in range(max(lists, attaches)):
+            looks = max(lists, attaches)
+            for number in range(looks):
+                if number == looks // 3:
+                    before = [resident(pid) for pid in job.pids]
                 if number < lists:
                     job.list()
-                if number * attaches // max(lists, attaches) != (number + 1) * attaches // max(lists, attaches):
+                if number * attaches // looks != (number + 1) * attaches // looks:
                     pid = str(job.pids[number % len(job.pids)])
                     job.look("attach", pid, "--once")
                     job.look("metrics")
                     if kind in RANKS:
                         job.look("attach", pid, "--all-ranks", "--once")  # there may be jobs of others
             seconds = time.monotonic() - began
+            grown = max(resident(pid) - then for pid, then in zip(job.pids, before))
+            if grown > GROWTH:
+                raise Failed(f"{kind}: its memory has grown by {grown >> 20} MiB")
             job.end()
         finally:
             job.kill()
-        return {"kind": kind, "seconds": round(seconds, 1), "unanswered": job.unanswered, **compare(kind, folder)}
+        return {
+            "kind": kind,
+            "seconds": round(seconds, 1),
+            "unanswered": job.unanswered,
+            "grown_kib": grown >> 10,
+            **compare(kind, folder),
+        }
 
 
 def compare(kind: str, folder: Path) -> dict[str, int]:
@@ -168,7 +194,7 @@ def compare(kind: str, folder: Path) -> dict[str, int]:
         raise Failed(f"{kind} made no step")
     compared = min(steps, COMPARED)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    alone = command_of(kind, folder / "alone", "--steps", str(compared))
+    alone = [*machine_of(kind), *command_of(kind, folder / "alone", "--steps", str(compared))]
     subprocess.run(alone, env=environment, check=True, capture_output=True, timeout=600)
     for file in looked:
         if file.read_bytes()[: 8 * compared] != file.with_name(file.name.replace("looked", "alone")).read_bytes():
@@ -179,7 +205,8 @@ def compare(kind: str, folder: Path) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("memtop")
-    parser.add_argument("kinds", nargs="*", default=list(KINDS))
+    there = [kind for kind in KINDS if kind not in DEVICES or "MEMTOP_IMITATE" in os.environ]
+    parser.add_argument("kinds", nargs="*", default=there)
     parser.add_argument("--lists", type=int, default=5000)
     parser.add_argument("--attaches", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=0)

@@ -28,6 +28,12 @@ def linears(**options: Any) -> Step:
     )
 
 
+def cuda() -> Step:
+    """Train on a device, with steps that allocate much: each viewer turns the allocator's history on, and off."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(12))).cuda()
+    return plain(model, torch.optim.AdamW(model.parameters()), lambda: model(torch.randn(8, 256, device="cuda")).mean())
+
+
 def plain(model: Any, optimizer: Any, forward: Step) -> Step:
     def step() -> Any:
         loss = forward()
@@ -205,8 +211,10 @@ def lightning(write: Callable[[float], None], steps: int) -> None:
 KINDS: dict[str, Any] = {
     "linears": linears, "for-loop": lambda: linears(foreach=False), "ddp": ddp, "fsdp2": fsdp2, "gan": gan,
     "accumulating": accumulating, "threads": threads, "loading": loading, "serving": serving, "lightning": None,
+    "cuda": cuda,
 }  # fmt: skip
 RANKS = ("ddp", "fsdp2")  # kinds that run as two processes
+DEVICES = ("cuda",)  # kinds that run on the imitated GPU
 
 ended = threading.Event()
 besides: list[threading.Thread] = []  # threads that end with the program

@@ -11,16 +11,16 @@ from training import WIDTH, Blocks
 torch.manual_seed(1)
 model = Blocks().cuda()
 optimizer = torch.optim.AdamW(model.parameters())
-batch = 1 << 22
+batches = [1 << 22]  # the last is the current one
 pace.say("begin")
-for _ in pace.steps(pace.held(model, optimizer), lambda: {"batch": batch}):
+for _ in pace.steps(pace.held(model, optimizer), lambda: {"batch": batches[-1]}):
     optimizer.zero_grad()
     try:
-        model(torch.randn(batch, WIDTH, device="cuda")).backward()
+        model(torch.randn(batches[-1], WIDTH, device="cuda")).backward()
     except torch.cuda.OutOfMemoryError as error:
-        pace.say("exhausted", batch=batch, text=str(error))
+        pace.say("exhausted", batch=batches[-1], text=str(error))
         if sys.argv[1] == "uncaught":
             raise
-        batch //= 2
+        batches.append(batches[-1] // 2)
         continue
     optimizer.step()

@@ -1,0 +1,34 @@
+"""Snapshots as bytes, as short as their reader wants. Nothing here imports PyTorch."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+MOST_BYTES = 64 << 20  # of one snapshot, see docs/protocol.md
+MOST_ENTRIES = 200_000  # history entries of one snapshot, if the program keeps more
+PROTOCOL = 4  # of pickles; all readers know it
+
+
+def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
+    """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
+    entries = MOST_ENTRIES
+    while True:
+        shorten(contents, entries)
+        data = pickle.dumps(contents, PROTOCOL)
+        if len(data) <= most or entries == 0:
+            return data
+        entries //= 4
+
+
+def fitted(data: bytes, most: int) -> bytes:
+    """Return a snapshot that the agent has pickled, without the oldest entries if it has more bytes than that."""
+    return data if len(data) <= most else pickled(pickle.loads(data), most)
+
+
+def shorten(contents: dict[str, Any], entries: int) -> None:
+    """Keep only the last entries of each device's history."""
+    traces = contents.get("device_traces") or []
+    for device, trace in enumerate(traces):
+        if len(trace) > entries:
+            traces[device] = trace[len(trace) - entries :]

@@ -1,0 +1,203 @@
+"""The settings of a job on the imitated GPU: each change is measured soon, as predicted, and undone.
+
+MEMTOP_IMITATE names the program that runs another one on the imitated GPU (`go build ./cmd/tools/imitate`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from socket import AF_UNIX, socket
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+IMITATE = os.environ.get("MEMTOP_IMITATE", "")
+SETTLING, COMPARED, SOON = 2, 8, 20  # steps, as memtop compares them; the last is what a user may wait for
+REST = 0.003  # the allocator leaves rests on blocks, which differ from step to step: this share of a peak at most
+PATIENCE = 120.0  # seconds that a busy machine may take for anything here
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not IMITATE, reason="MEMTOP_IMITATE does not name the program that imitates a GPU"),
+    pytest.mark.skipif(torch.version.cuda is None, reason="needs a PyTorch for CUDA"),
+]
+
+
+class Local(HTTPConnection):
+    """A connection to a unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("memtop", timeout=PATIENCE)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket(AF_UNIX)  # type: ignore[assignment]
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(self.path)
+
+
+class Job:
+    """A job on the imitated GPU, and one viewer of it."""
+
+    def __init__(self, folder: Path, pause: float, mixed: bool) -> None:
+        home = Path(__file__).resolve().parent
+        environment = {
+            **os.environ, "MEMTOP_DIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(home.parents[1]),
+        }  # fmt: skip
+        command = [IMITATE, "-gpu", "h100-80gb", "-gpus", "1", "--", sys.executable, "-u", str(home / "device_job.py")]
+        self.log = open(folder / "log", "w")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [*command, str(pause), str(int(mixed))], env=environment, stdout=self.log, stderr=self.log
+        )
+        self.news = threading.Condition()
+        self.steps: list[dict[str, Any]] = []
+        self.changes: dict[int, dict[str, Any]] = {}
+        self.ended = False
+        while not (found := list(folder.glob("*.sock"))):
+            assert self.process.poll() is None, (folder / "log").read_text()
+            threading.Event().wait(0.05)  # a file that appears cannot be waited for
+        self.socket = str(found[0])
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        """Take in what the stream tells. It ends when the program begins to use the device, and then begins anew."""
+        while self.process.poll() is None:
+            with contextlib.suppress(OSError, HTTPException, ValueError):
+                self._read_one()
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
+
+    def _read_one(self) -> None:
+        stream = Local(self.socket)
+        headers = {"Accept": "application/x-ndjson", "Memtop-Viewer": "test"}
+        stream.request("GET", "/v1/stream?interval=50ms", headers=headers)
+        for line in stream.getresponse():
+            message = json.loads(line)
+            with self.news:
+                if message["type"] == "step" and (not self.steps or message["data"]["step"] > self.steps[-1]["step"]):
+                    self.steps.append(message["data"])
+                elif message["type"] == "change":
+                    self.changes[message["data"]["id"]] = message["data"]
+                self.news.notify_all()
+
+    def until(self, what: str, condition: Any) -> Any:
+        """Wait until a condition of what the stream has told is true, and return it."""
+        with self.news:
+            self.news.wait_for(lambda: condition() or self.ended, PATIENCE)
+            found = condition()
+        assert found, f"{what}; the last steps: {self.steps[-3:]}"
+        return found
+
+    def ask(self, method: str, path: str, body: str | None = None) -> Any:
+        connection = Local(self.socket)
+        connection.request(method, path, body, {"Memtop-Viewer": "test"})
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        return answer
+
+    def predicted(self, key: str, value: str) -> Any:
+        query = urllib.parse.urlencode({"key": key, "value": value})
+        return self.ask("GET", f"/v1/prediction?{query}").get("predicted")
+
+    def change(self, key: str, value: str) -> tuple[int, list[int]]:
+        """Change a setting. Return the step that used it first, and the peaks of the settled steps after it."""
+        [change] = self.ask("POST", "/v1/settings", json.dumps({"set": {key: value}}))["changes"]
+        assert change["state"] != "refused", change
+        made = self.until(f"{key}={value} is applied", lambda: self._settled(change["id"]))
+        assert made["state"] == "applied", made
+        first = made["step"]
+        peaks = self.until(f"{key}={value} is measured", lambda: self._peaks(first + SETTLING))
+        return first, peaks
+
+    def _settled(self, number: int) -> Any:
+        change = self.changes.get(number, {})
+        return change if change.get("state") in ("applied", "refused") else None
+
+    def _peaks(self, since: int) -> Any:
+        after = [s for s in self.steps if s["step"] >= since and "peak_allocated_bytes" in s][:COMPARED]
+        if len(after) < COMPARED:
+            return None
+        self.last = after[-1]["step"]
+        return [s["peak_allocated_bytes"] for s in after]
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Any]:
+    jobs: list[Job] = []
+
+    def start(*arguments: Any) -> Job:
+        tmp_path.chmod(0o700)
+        jobs.append(Job(tmp_path, *arguments))
+        return jobs[-1]
+
+    yield start
+    for job in jobs:
+        job.close()
+
+
+def offered(job: Job, key: str, value: str) -> Any:
+    """Return the prediction of a value, once the program has looked at a step under its present settings."""
+    job.until("a measured step", lambda: any("peak_allocated_bytes" in s for s in job.steps))
+    job.until("a prediction", lambda: job.predicted(key, value) is not None)
+    return job.predicted(key, value)
+
+
+@pytest.mark.parametrize("pause", [0.02, 0.06, 0.5])
+def test_each_key_is_measured_soon_as_predicted_and_undone(begin: Any, pause: float) -> None:
+    job = begin(pause, False)
+    table = [("key", "steps", "predicted", "measured", "error %")]
+
+    def make(key: str, value: str, predicted: int | None = None) -> list[int]:
+        before = next(s["peak_allocated_bytes"] for s in reversed(job.steps) if "peak_allocated_bytes" in s)
+        first, peaks = job.change(key, value)
+        delta = int(statistics.median(peaks)) - before
+        error = None if not predicted else 100 * abs(delta - predicted) / abs(delta)
+        table.append((f"{key}={value}", job.last - first + 1, predicted, delta, error))
+        assert job.last - first < SOON, table
+        assert max(peaks) - min(peaks) <= REST * min(peaks), f"{key}={value}: {peaks}"
+        assert error is None or error <= 5, table
+        return peaks
+
+    checkpoint = {value: offered(job, "checkpoint", value)["peak_allocated_bytes"] for value in ("all", "half")}
+
+    def undo(key: str, value: str, to: float, predicted: int | None = None) -> None:
+        assert statistics.median(make(key, value, predicted)) == pytest.approx(to, rel=REST)
+
+    plain = statistics.median(make("checkpoint", "off"))  # of settled steps
+    for value, predicted in checkpoint.items():
+        make("checkpoint", value, predicted)
+        undo("checkpoint", "off", plain, -predicted)
+    mixed = statistics.median(make("amp", "bf16"))
+    predicted = offered(job, "checkpoint", "all")["peak_allocated_bytes"]  # about a step with autocast
+    make("checkpoint", "all", predicted)
+    undo("checkpoint", "off", mixed, -predicted)
+    undo("amp", "off", plain)
+    make("saved_tensors", "host")
+    undo("saved_tensors", "device", plain)
+    print("\n".join("\t".join(str(cell) for cell in row) for row in table))
+
+
+def test_what_the_program_does_itself_is_not_done_again(begin: Any) -> None:
+    job = begin(0.02, True)
+    offered(job, "checkpoint", "all")
+    [change] = job.ask("POST", "/v1/settings", '{"set": {"amp": "bf16"}}')["changes"]
+    assert change["state"] == "refused" and "sets mixed precision itself" in change["reason"]
+    assert all("loss" not in step for step in job.steps), "the loss of an imitated device is not known"
