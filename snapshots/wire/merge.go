@@ -28,7 +28,13 @@ type merging struct {
 	tagged   int // how many there are
 	windowed map[int]bool
 	marks    map[int]*marks
-	told     map[int]int // by device, how many marks came before the snapshot or with it
+	told     map[int]told
+}
+
+// told is how many marks of a device came before the waiting snapshot or with it.
+type told struct {
+	marks int
+	with  bool // the step at whose end it was taken is among them
 }
 
 // devicesLimit is how many devices are followed.
@@ -56,7 +62,7 @@ func (s *Stream) takeSnapshot(parts [][]byte) error {
 	}
 	s.merging.snapshot = t
 	for id := range s.merging.windowed {
-		s.merging.told[id] = len(s.merging.marksOf(id).events)
+		s.merging.told[id] = told{marks: len(s.merging.marksOf(id).events)}
 	}
 	return nil
 }
@@ -115,7 +121,7 @@ func (s *Stream) merge() {
 		if d == nil {
 			d = &trace.Device{ID: id} // all of its memory is gone
 		}
-		s.follower.Window(t, d, m.marksOf(id).take(m.told[id], lastTime(d)), m.tags[id])
+		s.follower.Window(t, d, m.marksOf(id).take(m.told[id].marks, lastTime(d)), m.tags[id])
 	}
 	clear(m.tags)
 	m.tagged = 0
@@ -138,10 +144,9 @@ func (s *Stream) step(step *trace.Step) {
 		return
 	}
 	marks := m.marksOf(step.Device)
-	before := len(marks.events)
 	marks.add(step)
-	if told, waits := m.told[step.Device]; waits && told == before {
-		m.told[step.Device] = len(marks.events) // the step at whose end the snapshot was taken
+	if t, waits := m.told[step.Device]; waits && !t.with {
+		m.told[step.Device] = told{len(marks.events), true}
 	}
 }
 

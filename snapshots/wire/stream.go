@@ -61,7 +61,7 @@ func NewStream(r io.Reader, o StreamOptions) *Stream {
 	return &Stream{
 		options: o, shares: shares, memory: o.Memory, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),
 		next: make(map[int]int64), steps: steps{room: shares.steps},
-		merging: merging{tags: make(map[int][]trace.Tag), windowed: make(map[int]bool), marks: make(map[int]*marks), told: make(map[int]int)},
+		merging: merging{tags: make(map[int][]trace.Tag), windowed: make(map[int]bool), marks: make(map[int]*marks), told: make(map[int]told)},
 	}
 }
 

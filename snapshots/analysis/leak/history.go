@@ -29,6 +29,7 @@ type moment struct {
 	event    int   // its last
 	number   int64 // of the step
 	turnover int64 // bytes that were allocated since the moment before
+	found    bool  // there was memory before: a viewer that attached may have found it in the middle of a step
 }
 
 // Steps has the known steps of a program.
@@ -201,7 +202,7 @@ func (h *History) change(place, count int32, bytes int64) {
 // take notes what sites hold at the end of a step.
 func (h *History) take(event int, number int64) {
 	at := int32(len(h.moments))
-	h.moments = append(h.moments, moment{event, number, h.passed})
+	h.moments = append(h.moments, moment{event, number, h.passed, len(h.moments) == 0 && h.heldN > 0})
 	h.passed = 0
 	for _, place := range h.makers {
 		if !h.marked[place] {

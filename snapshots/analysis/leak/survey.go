@@ -31,7 +31,7 @@ func (h *History) axis(from, to int, gaps []trace.Gap) []sample {
 	axis, changes := make([]sample, to-from), h.steps.Changes
 	for k := range axis {
 		m := &h.moments[from+k]
-		axis[k].Step, axis[k].Event, axis[k].turnover = m.number, m.event, m.turnover
+		axis[k].Step, axis[k].Event, axis[k].turnover, axis[k].found = m.number, m.event, m.turnover, m.found
 		since := -1
 		if from+k > 0 {
 			since = h.moments[from+k-1].event

@@ -42,6 +42,7 @@ const (
 type sample struct {
 	Level
 	turnover int64 // bytes that the step allocated, of all sites
+	found    bool  // perhaps in the middle of a step: it may differ from the others
 	// What the site itself allocated in the step.
 	made      int
 	madeBytes int64
@@ -123,7 +124,7 @@ func (e *evidence) perStep() int64 {
 	}
 	var bytes, steps int64
 	for i := e.grew[0]; i < len(e.samples); i++ {
-		if !e.samples[i].excused() {
+		if !e.samples[i].excused() && (len(e.grew) == 1 || !e.samples[i-1].found) {
 			bytes += e.lowBytes[i] - e.lowBytes[i-1]
 			steps += int64(e.gap(i))
 		}
@@ -369,13 +370,17 @@ func (e *evidence) everyStep(need int) bool {
 		return false
 	}
 	slices.Sort(rates)
-	usual, same := rates[len(rates)/2], 0
+	usual, same, total := rates[len(rates)/2], 0, len(rates)
 	for i++; i < len(e.samples); i++ {
+		if e.samples[i-1].found && len(rates) > trendFew {
+			total--
+			continue
+		}
 		if rose := e.low[i] - e.low[i-1]; !e.samples[i].excused() && math.Abs(float64(rose)-usual*float64(e.gap(i))) < 0.5 {
 			same++
 		}
 	}
-	return same*10 >= len(rates)*9
+	return same*10 >= total*9
 }
 
 // spaced reports whether the site grows once every so many steps, for a while.
