@@ -411,8 +411,11 @@ func TestHowManyEventsAFollowerForgetsAtATime(t *testing.T) {
 
 func TestStepsThatLedToTheFirstWindowAreLeftOut(t *testing.T) {
 	marks := []trace.Event{
-		{Kind: trace.StepBegin, Size: 1, Time: 10}, {Kind: trace.StepEnd, Size: 1, Time: 20},
-		{Kind: trace.StepBegin, Size: 2, Time: 20}, {Kind: trace.StepEnd, Size: 2, Time: 30}, {Kind: trace.StepBegin, Size: 3, Time: 30},
+		{Kind: trace.StepBegin, Size: 1, Time: 10},
+		{Kind: trace.StepEnd, Size: 1, Time: 20},
+		{Kind: trace.StepBegin, Size: 2, Time: 20},
+		{Kind: trace.StepEnd, Size: 2, Time: 30},
+		{Kind: trace.StepBegin, Size: 3, Time: 30},
 	}
 	for name, test := range map[string]struct{ events, want string }{
 		"a state alone":               {"", "step_begin 3"},
