@@ -82,9 +82,10 @@ class BlackBox:
             self.problem = _reason(error)
             return
         if file is not None:
-            _boxes.add(self)
+            atexit.register(self.close)
             # Children of multiprocessing end without the functions of atexit.
-            multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+            multiprocessing.util.Finalize(None, self.close, exitpriority=0)
+            os.register_at_fork(after_in_child=self.abandon)
             self._begin_file(file)
 
     def _begin_file(self, file: boxfile.File) -> None:
@@ -135,7 +136,6 @@ class BlackBox:
     def close(self) -> None:
         """Remove the box: the program ends by itself."""
         with self._lock:
-            _boxes.discard(self)
             box, self._box = self._box, None
             if box is not None:
                 box.file.remove()
@@ -242,21 +242,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
-
-
-_boxes: set[BlackBox] = set()  # the boxes of this process
-
-
-def _close_all() -> None:
-    for box in list(_boxes):
-        box.close()
-
-
-def _abandon_all() -> None:
-    for box in list(_boxes):
-        _boxes.discard(box)
-        box.abandon()
-
-
-atexit.register(_close_all)
-os.register_at_fork(after_in_child=_abandon_all)
