@@ -5,11 +5,16 @@ Recording costs about two microseconds for each allocation, too much for all ste
 out of memory when it needs more than ever before: in its first steps, or when its memory grows. So the
 history is on from the first use of a device until the peak no longer rises, and again whenever the peak
 rises so fast that the device would be full soon. What was allocated meanwhile keeps its stack.
+
+The moments to decide are the ends of steps. In a program that makes none, such as a server, a thread
+decides, which ends with the first step.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +28,12 @@ from .threads import touches
 VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
 CHECK_NS = 250_000_000  # at least, from one look at the counters to the next
 SETTLED = 4  # looks without danger after which the history is off
+REST = 15.0  # seconds from one look to the next in a program that makes no steps
 SOON_NS = 600_000_000_000  # there is danger if the device would be full within this time
 
 
 class Caution:
-    """Decides after each step. It belongs to the training thread, except for `begin`, which runs where the program
-    initialises its devices."""
+    """Decides after each step. `stepped` belongs to the training thread; any thread may call the rest."""
 
     def __init__(self, history: History, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._history = history
@@ -38,16 +43,37 @@ class Caution:
         self._checked = 0  # when the counters were last looked at
         self._calm = 0  # looks without danger
         self._on = False
+        self._made = 0  # allocations that the program had made at the last look
+        self._lock = threading.Lock()
+        self._steps = threading.Event()  # the program makes steps, or the agent has left
 
     def begin(self) -> None:
         """Begin to record: the program initialises its devices."""
         if self._mode != "0":
             self._turn(True)
+        if not self._mode:
+            threading.Thread(target=self._run, name="memtop caution", daemon=True).start()
 
     def end(self) -> None:
         """Stop recording."""
-        self._mode = "0"
-        self._turn(False)
+        self._steps.set()
+        with self._lock:
+            self._mode = "0"
+            self._turn(False)
+
+    def _run(self) -> None:
+        """Decide while there are no steps."""
+        with contextlib.suppress(Exception):  # the program may be ending
+            while not self._steps.wait(REST):
+                self.rest()
+
+    def rest(self) -> None:
+        """Decide in a program without steps. A time without allocations, such as while it loads data or compiles, costs
+        nothing and says nothing."""
+        made = sum(amount(stats, "allocation", "allocated") for stats in used().values())
+        if made != self._made:
+            self._made = made
+            self._decide(self._clock())
 
     @touches
     def stepped(self) -> None:
@@ -55,9 +81,16 @@ class Caution:
         now = self._clock()
         if self._mode or now - self._checked < CHECK_NS or not present():
             return
-        passed, self._checked = now - self._checked, now
-        self._calm = 0 if self._in_danger(passed) else self._calm + 1
-        self._turn(self._calm < SETTLED)
+        self._steps.set()
+        self._decide(now)
+
+    def _decide(self, now: int) -> None:
+        with self._lock:
+            if self._mode:
+                return
+            passed, self._checked = now - self._checked, now
+            self._calm = 0 if self._in_danger(passed) else self._calm + 1
+            self._turn(self._calm < SETTLED)
 
     def _in_danger(self, passed: int) -> bool:
         """Report whether the peak of a device rises so fast that the device would soon be full."""

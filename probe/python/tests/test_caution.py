@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from recorded import RECORDED, SHORT, needs_recorded
 from standin import Allocator
 
-from memtop.caution import CHECK_NS, SETTLED, Caution
+from memtop.caution import CHECK_NS, REST, SETTLED, Caution
 from memtop.history import History
 
 GIB = 1 << 30
@@ -23,11 +23,20 @@ class Watched:
         self.allocator.total = 100 * GIB
         self.peak = 10 * GIB
         self.now = 0
+        self.made = 0  # allocations
         replace(self.allocator.devices[0], "stats", self._stats)
         self.caution = Caution(History(), clock=lambda: self.now)
 
     def _stats(self) -> dict[str, dict[str, dict[str, int]]]:
-        return {name: {"all": {"peak": self.peak}} for name in ("allocated_bytes", "reserved_bytes")}
+        peaks = {name: {"all": {"peak": self.peak}} for name in ("allocated_bytes", "reserved_bytes")}
+        return {**peaks, "allocation": {"all": {"allocated": self.made}}}
+
+    def rest(self, allocations: int, rise: int = 0) -> None:
+        """Let time pass without a step, and decide."""
+        self.now += round(REST * 1e9)
+        self.made += allocations
+        self.peak += rise
+        self.caution.rest()
 
     def steps(self, count: int, rise: int = 0, every: int = CHECK_NS) -> bool:
         """Make steps in each of which the peak rises. Report whether the history is on."""
@@ -39,9 +48,11 @@ class Watched:
 
 
 @pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.delenv("MEMTOP_HISTORY", raising=False)
-    return Watched(monkeypatch.setattr)
+    found = Watched(monkeypatch.setattr)
+    yield found
+    found.caution.end()
 
 
 @needs_recorded
@@ -74,6 +85,19 @@ def test_it_stays_off_while_the_peak_rises_too_slowly_to_matter(program: Watched
 def test_it_looks_at_the_counters_at_most_four_times_a_second(program: Watched) -> None:
     program.caution.begin()
     assert program.steps(1000, every=1000), "no time has passed that would settle anything"
+
+
+@needs_recorded
+def test_in_a_program_without_steps_it_is_off_when_requests_need_no_more_than_before(program: Watched) -> None:
+    program.caution.begin()
+    for _ in range(2 * SETTLED):
+        program.rest(allocations=0)
+    assert program.allocator.most is not None, "while nothing is allocated nothing is known"
+    for _ in range(SETTLED + 1):
+        program.rest(allocations=100)
+    assert program.allocator.most is None
+    program.rest(allocations=100, rise=50 * GIB)
+    assert program.allocator.most is not None
 
 
 @needs_recorded
