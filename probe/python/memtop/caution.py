@@ -21,7 +21,8 @@ from typing import Any
 
 import torch
 
-from .cuda import amount, present, used
+from .counters import amount, used
+from .cuda import present
 from .history import History
 from .threads import touches
 

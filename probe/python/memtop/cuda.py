@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from .counters import amount, used
 from .history import History
 from .journal import Journal, Pickled, Tags, now_us
 from .peaks import Peak, Peaks
@@ -244,21 +245,6 @@ class CudaMemory:
     def _activity(self) -> object:
         counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
         return self._changes, counts
-
-
-def used() -> dict[int, Mapping[str, Any]]:
-    """Return the allocator's counters, by device, for the devices on which the program has or had memory."""
-    found: dict[int, Mapping[str, Any]] = {}
-    for device in range(torch._C._cuda_getDeviceCount()):
-        stats = torch._C._cuda_memoryStats(device)
-        if amount(stats, "reserved_bytes", "peak"):
-            found[device] = stats
-    return found
-
-
-def amount(stats: Mapping[str, Any], name: str, which: str = "current") -> int:
-    """Return one of the allocator's counters, summed over its pools."""
-    return int(stats.get(name, {}).get("all", {}).get(which, 0))
 
 
 def _known(measure: Json) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .blocks import Blocks
+from .counters import amount
 from .program import Json
 
 Stats = Mapping[int, Mapping[str, Any]]  # the allocator's counters, by device
@@ -90,11 +91,9 @@ def since(trace: Sequence[Mapping[str, Any]], number: int) -> Sequence[Mapping[s
 
 def requests(counters: Mapping[str, Any]) -> int:
     """Return how many blocks the program has asked for and given back so far."""
-    counts = counters["allocation"]["all"]
-    return int(counts["allocated"]) + int(counts["freed"])
+    return amount(counters, "allocation", "allocated") + amount(counters, "allocation", "freed")
 
 
 def highest(counters: Mapping[str, Any]) -> Peak:
     """Return the highest peaks so far."""
-    of = [counters.get(name, {}).get("all", {}).get("peak", 0) for name in ("allocated_bytes", "reserved_bytes")]
-    return Peak(*map(int, of))
+    return Peak(amount(counters, "allocated_bytes", "peak"), amount(counters, "reserved_bytes", "peak"))

@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from . import cuda
+from . import counters, cuda
 from .calls import Calls
 from .caution import Caution
 from .compiled import has_compiled
@@ -153,7 +153,7 @@ class Watch:
                 self.memory.clear()
             by = asker()  # a backward pass on one device runs in this thread only, so it does not go on meanwhile
             names = Names(self.registry, self.stacks, self.models)
-            names.show(by.frame, still=by.backward and len(cuda.used()) == 1)
+            names.show(by.frame, still=by.backward and len(counters.used()) == 1)
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()
@@ -236,10 +236,8 @@ class Watch:
     def _boundary(self, optimizer: Any) -> None:
         now = time.perf_counter_ns()
         duration, self._began = now - self._began, now
-        self.step += 1
         self._thread = threading.get_ident()
-        self.memory.stepped()
-        self.caution.stepped()
+        self._count_step()
         if self._closing:
             self._leave()
             return
@@ -267,8 +265,7 @@ class Watch:
         if self.look.news:
             self.look.news = False
             self.settings.renew()
-        self._tell(data, used, changed)
-        self._whole = self._whole or whole
+        self._tell(data, used, changed, whole)
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
@@ -284,8 +281,16 @@ class Watch:
             min(paid, CREDIT_NS // 2) if self.look.first else paid
         )  # part of the cost of a first look occurs only once
 
-    def _tell(self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]]) -> None:
-        """Send a message about the ended step, and the changes made at its end."""
+    def _count_step(self) -> None:
+        self.step += 1
+        self.memory.stepped()
+        self.caution.stepped()
+
+    def _tell(
+        self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], whole: bool
+    ) -> None:
+        """Send a message about the ended step, and the changes made at its end. `whole` says that it was measured from
+        its begin."""
         if not self.memory.host:
             used.append(("layer_times", "processor"))  # measured without waiting for the device
         if mixed := self.look.survey.mixed:  # "off" would be true only of the agent's own
@@ -299,6 +304,7 @@ class Watch:
             with self.journal.lock:
                 note = self.journal.tables.note(metadata=f"{key}={value}")
             self.journal.event(SETTING_CHANGED, 0, self.step + 1, note=note)
+        self._whole = self._whole or whole
 
     def _gauge(self, now: int) -> None:
         if now - self._gauged < GAUGE_NS:
@@ -409,27 +415,23 @@ class Watch:
     @touches
     def _close_call(self, model: Any, output: Any) -> None:
         now = time.perf_counter_ns()
-        self.step += 1
-        self.memory.stepped()
-        self.caution.stepped()
+        self._count_step()
         data = {
             "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
         }  # fmt: skip
         used, changed = self.settings.values(), self.settings.apply(self.step + 1)
-        whole = False
-        if self.look.on:
+        whole = self.look.on
+        if whole:
             self.look.layers.end_call(model, output)
             data["duration_ns"] -= self.look.spent_ns
             data["probe_ns"] = self._finish(None, data, used, now)
             self.look.leave()
             self.look.on = False
-            whole = True
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
         if usage := self.look.gathering.pools.usage():
             used.append(("kv_cache", usage))
-        self._tell(data, used, changed)
-        self._whole = self._whole or whole
+        self._tell(data, used, changed, whole)
         self._gauge(now)
         self._began = time.perf_counter_ns()
 
