@@ -1,14 +1,9 @@
 package python_test
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,35 +17,14 @@ import (
 // the box as ls --dead does.
 func TestABoxThatPythonWroteIsRead(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("boxes are written on Linux")
-	}
-	const newEnough = "import sys; sys.exit(sys.version_info < (3, 9))"
-	if err := exec.CommandContext(t.Context(), "python3", "-c", newEnough).Run(); err != nil {
-		t.Skipf("there is no python3 of 3.9 or later: %v", err)
-	}
 	folder := filepath.Join(t.TempDir(), "boxes")
-	command := exec.CommandContext(t.Context(), "python3", "-B", filepath.Join("tests", "pretended.py"), "box")
-	command.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "memtop"), protocol.BlackBoxVariable+"="+folder)
-	lines, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	path, err := bufio.NewReader(out).ReadString('\n')
-	if path = strings.TrimSpace(path); err != nil || filepath.Dir(path) != folder {
-		t.Fatalf("the program's box is %q: %v", path, err)
+	program, command, problems := started(t, []string{protocol.BlackBoxVariable + "=" + folder}, "box")
+	path := program.path
+	if filepath.Dir(path) != folder {
+		t.Fatalf("the program's box is %q: %s", path, problems)
 	}
 	const steps = 5
-	if _, err := io.WriteString(lines, strings.Repeat("\n", steps)); err != nil {
-		t.Fatal(err)
-	}
+	program.run(t, steps)
 	limit, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for step := int64(0); step < steps; {

@@ -20,8 +20,8 @@ import (
 // program is tests/pretended.py: the agent's server with a program that makes a step
 // for each line it is sent.
 type program struct {
-	path  string
-	lines io.Writer
+	path  string // of its socket or its box
+	lines io.WriteCloser
 }
 
 // The program's parameters, which stay.
@@ -32,15 +32,29 @@ const (
 
 func pretended(t *testing.T) *program {
 	t.Helper()
+	p, command, problems := started(t, nil)
+	t.Cleanup(func() {
+		_ = p.lines.Close() // which ends the program
+		if err := command.Wait(); err != nil && t.Context().Err() == nil || problems.Len() > 0 {
+			t.Errorf("the program ended with %v and said:\n%s", err, problems)
+		}
+	})
+	return p
+}
+
+// started starts tests/pretended.py with variables besides those of the test, and
+// returns it with what it writes to standard error. It says a path first.
+func started(t *testing.T, environ []string, arguments ...string) (*program, *exec.Cmd, *bytes.Buffer) {
+	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("the kernel is asked who is at the other end, as Linux says it")
+		t.Skip("the agent keeps its files, and asks who is at the other end, as Linux does it")
 	}
 	const newEnough = "import sys; sys.exit(sys.version_info < (3, 9))"
 	if err := exec.CommandContext(t.Context(), "python3", "-c", newEnough).Run(); err != nil {
 		t.Skipf("there is no python3 of 3.9 or later: %v", err)
 	}
-	command := exec.CommandContext(t.Context(), "python3", "-B", filepath.Join("tests", "pretended.py"))
-	command.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "memtop"))
+	command := exec.CommandContext(t.Context(), "python3", append([]string{"-B", filepath.Join("tests", "pretended.py")}, arguments...)...)
+	command.Env = append(append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "memtop")), environ...)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	lines, err := command.StdinPipe()
@@ -54,17 +68,11 @@ func pretended(t *testing.T) *program {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = lines.Close() // which ends the program
-		if err := command.Wait(); err != nil && t.Context().Err() == nil || problems.Len() > 0 {
-			t.Errorf("the program ended with %v and said:\n%s", err, &problems)
-		}
-	})
 	path, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the program did not say where its socket is: %v\n%s", err, &problems)
+		t.Fatalf("the program did not say its path: %v\n%s", err, &problems)
 	}
-	return &program{strings.TrimSpace(path), lines}
+	return &program{strings.TrimSpace(path), lines}, command, &problems
 }
 
 func (p *program) run(t *testing.T, steps int) {
