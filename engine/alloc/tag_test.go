@@ -86,7 +86,7 @@ func TestCategoriesHaveTheNamesOfReports(t *testing.T) {
 	}
 	want := []string{
 		"other", "parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache",
-		"workspace", "inference", "other",
+		"workspace", "inference", "gathered-parameter", "other",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -161,7 +161,7 @@ func objects(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("object %d: %+v", i+1, o)
 		}
 		requested := sum(o.Categories)
-		if len(o.Categories) != 10 || len(o.CategoriesAtPeak) != 10 || requested > o.AllocatedBytes ||
+		if len(o.Categories) != trace.CategoryCount || len(o.CategoriesAtPeak) != trace.CategoryCount || requested > o.AllocatedBytes ||
 			o.AllocatedBytes > o.ReservedBytes || o.AllocatedBytes > o.PeakAllocated ||
 			sum(o.CategoriesAtPeak) > o.PeakAllocated || sum(o.CategoriesAtPeak) < requested {
 			ts.Fatalf("object %d: the bytes do not fit together: %+v", i+1, o)
