@@ -37,7 +37,9 @@ class History:
         with self._lock:
             self._needing.add(part)
             if fresh and self._recording:
+                self._restore_functions()
                 self._switch("all", clear_history=True, **self._arguments())
+                self._replace_functions()
             self._record()
 
     def off(self, part: str) -> None:

@@ -99,6 +99,21 @@ def test_the_history_is_on_while_a_step_is_measured_and_bounded(allocator: Alloc
 
 
 @needs_recorded
+def test_a_history_that_was_on_before_a_measured_step_is_the_agents_after_it(
+    allocator: Allocator, watched: Watched
+) -> None:
+    watched.memory.stepped()
+    watched.history.on("the test")
+    allocator.advance(100)
+    watched.memory.begin_step()
+    allocator.advance(10)
+    watched.memory.end_step()
+    assert allocator.most == MOST_ENTRIES and not watched.history.foreign
+    watched.history.off("the test")
+    assert allocator.most is None
+
+
+@needs_recorded
 def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocator) -> None:
     torch.cuda.memory._record_memory_history(max_entries=99)
     watched = Watched()

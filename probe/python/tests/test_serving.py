@@ -210,6 +210,7 @@ def test_copies_and_pickles_of_a_watched_model_are_plain(watch: Watch, replaced:
 @pytest.fixture
 def compiling() -> Iterator[None]:
     yield
+    torch._dynamo.reset()  # which keeps the graph otherwise
     torch._dynamo.utils.counters.clear()  # for the other tests of this process, nothing was compiled
 
 

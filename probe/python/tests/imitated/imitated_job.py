@@ -123,6 +123,13 @@ class Job:
         self.order(f"steps {number}")
         return self.next("stands")
 
+    def looked(self) -> dict[str, Any]:
+        """Let a standing job that a viewer watches make steps until the agent has looked at one, and stand again;
+        return what rank 0 counts there."""
+        self.go()
+        self.attach()  # it waits for the look
+        return self.stand()
+
     def end(self) -> dict[str, Any]:
         """Have the job end, and return what rank 0 says last. It must exit with 0."""
         self.order("end")
@@ -189,9 +196,9 @@ class Job:
         return found
 
     def snapshot(self, rank: int = 0) -> Path:
-        """Save a snapshot, and return its path."""
+        """Save a snapshot of this moment, and return its path."""
         path = self.folder / f"{self.pids[rank]}.pickle"
-        self.memtop("snapshot", self.pids[rank], "-o", path, "--force")
+        self.memtop("snapshot", self.pids[rank], "-o", path, "--force", "--now")
         return path
 
     def report(self, path: Path) -> dict[int, dict[str, Any]]:

@@ -16,6 +16,7 @@ def test_a_history_that_the_program_records_stays_the_programs(start: Any) -> No
     job.steps(5)
     with job.viewed():
         until(job, "a look", lambda counted: counted["hooks"] > 0)
+        job.looked()
         allocated = expected["devices"]["0"]["allocated_bytes"]
         until(job, "the state", lambda _: job.attach()["allocated_bytes"] == allocated)
     counted = until(job, "the agent has left", lambda counted: not counted["hooks"])

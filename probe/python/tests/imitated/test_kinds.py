@@ -14,6 +14,7 @@ import pytest
 from imitated_job import PATIENCE, Job, Refused
 
 HELD = ("parameter", "gradient", "optimizer")
+SUMS = ("allocated_bytes", "reserved_bytes")
 
 
 @dataclass
@@ -50,7 +51,10 @@ def test_a_job_is_seen_as_it_is_and_goes_on_as_alone(name: str, start: Any) -> N
     for each in (alone, job):
         each.begin()
         if name == "graphs":
-            check_counts(job, each.next("captures")) if each is job else each.next("captures")
+            counted = each.next("captures")
+            if each is job:
+                check_counts(job, counted)
+                assert attached(job, counted) == sums(counted)
             each.go()
     expected = alone.steps(20)
     assert same(job.steps(20)) == same(expected)
@@ -80,30 +84,40 @@ def until(job: Job, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[
 
 
 def check_counts(job: Job, counted: dict[str, Any]) -> None:
-    """Compare the sums that memtop says, in three ways, with PyTorch's counters."""
+    """Compare the sums that memtop says of this moment, in two ways, with PyTorch's counters."""
     rows = {str(row["device"]): row for row in job.listed() if row["pid"] == job.pid}
     reports = {str(device): report for device, report in job.report(job.snapshot()).items()}
     for device, numbers in counted["devices"].items():
-        state = job.attach("--device", device)
-        for name in ("allocated_bytes", "reserved_bytes"):
-            assert rows[device][name] == state[name] == reports[device][name] == numbers[name], (device, name)
+        for name in SUMS:
+            assert rows[device][name] == reports[device][name] == numbers[name], (device, name)
         for name in ("active_bytes", "requested_bytes"):
             assert reports[device][name] == numbers[name], (device, name)
 
 
+def sums(counted: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Return PyTorch's counters that memtop says too, by device."""
+    return {device: {name: numbers[name] for name in SUMS} for device, numbers in counted["devices"].items()}
+
+
+def attached(job: Job, counted: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Return what `memtop attach` says of the same."""
+    states = {device: job.attach("--device", device) for device in counted["devices"]}
+    return {device: {name: state[name] for name in SUMS} for device, state in states.items()}
+
+
 def check_categories(job: Job) -> None:
-    """While a viewer watches, there is soon a step after which the categories are those that the job counts."""
+    """While a viewer watches, there is soon a step after which sums and categories are those that the job counts."""
     differences = []
 
     def agree(counted: dict[str, Any]) -> bool:
         states = [job.attach("--device", device) for device in counted["devices"]]
-        if any(state["categories"] is None for state in states):  # no step has been measured yet
-            return False
         says = {name: sum(state["categories"][name] for state in states) for name in HELD}
-        differences.append((says, {name: counted[name] for name in HELD}))
-        return says == differences[-1][1]
+        found = [{name: state[name] for name in SUMS} for state in states]
+        differences.append(((says, found), ({name: counted[name] for name in HELD}, [*sums(counted).values()])))
+        return differences[-1][0] == differences[-1][1]
 
     with job.viewed():
+        job.looked()
         try:
             until(job, "categories", agree)
         except AssertionError:

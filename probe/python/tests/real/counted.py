@@ -24,7 +24,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E40
 
 from memtop import watch as watching  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
 from memtop.threads import allowed  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -294,7 +293,7 @@ def main() -> None:
 
     torch.manual_seed(1)
     watch = Watch(Journal())
-    watch.sampling = Sampling(share=1.0, credit_ns=1 << 60)  # every step
+    watch.sampling.always = True
     asked = Asked(watch, device)
     watching.PATIENCE_NS = 0
     watch.want(True)

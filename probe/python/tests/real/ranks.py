@@ -16,7 +16,6 @@ from subjects import Subject, gpt  # noqa: E402
 from test_categories import AT, Asking  # noqa: E402
 
 from memtop.journal import Journal  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
 
@@ -33,7 +32,7 @@ def main() -> None:
     alone = train(make, AT, AT, counting)
     gc.collect()
     watch = Watch(Journal())
-    watch.sampling = Sampling(share=1.0, credit_ns=1 << 60)  # every step
+    watch.sampling.always = True
     asking = Asking(watch)
     watch.want(True)
     watched = train(make, AT, AT, asking)
