@@ -50,6 +50,8 @@ func run(name string, devices int, args []string) error {
 	if err := imitation.Install(folder); err != nil {
 		return err
 	}
-	environ := append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu.Variable(devices, false))
-	return syscall.Exec(path, args, environ)
+	if err := os.Setenv(imitation.GPUVariable, gpu.Variable(devices, false)); err != nil { // also where a program on another GPU runs this
+		return err
+	}
+	return syscall.Exec(path, args, imitation.Environment(os.Environ(), folder))
 }

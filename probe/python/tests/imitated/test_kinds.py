@@ -33,12 +33,12 @@ def configured(value: str) -> dict[str, str]:
 KINDS = {
     "plain": Kind(("plain",)),
     "expandable": Kind(("plain",), {"environment": configured("expandable_segments:True")}),
-    "graphs": Kind(("graphs",), keys=("amp",)),  # the optimizer runs outside of the graph; the blocks only within
+    "graphs": Kind(("graphs",), keys=()),  # a graph that is replayed calls no module
     "devices": Kind(("devices",), {"gpus": 2}),
     "streams": Kind(("streams",)),
     "compiled": Kind(("compiled",), keys=()),
     "ddp": Kind(("ranks", "ddp"), {"ranks": 2}),
-    "fsdp2": Kind(("ranks", "fsdp2"), {"ranks": 2}),
+    "fsdp2": Kind(("ranks", "fsdp2"), {"ranks": 2}, keys=()),  # it frees parameters between layers
     "fork": Kind(("loaders", "fork")),
     "spawn": Kind(("loaders", "spawn")),
 }
