@@ -47,7 +47,7 @@ var (
 	}
 	TruncationFinding  = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
 	LostHistoryFinding = &FindingKind{
-		Name: "lost_history", Speaks: "the beginning of the events is certainly or probably lost", Silent: "a program is watched, which begins late by nature",
+		Name: "lost_history", Speaks: "the beginning of the events is certainly or probably lost", Silent: "a program is watched, which begins late by nature, or memtop's agent wrote the file",
 	}
 	UnrecordedFinding = &FindingKind{
 		Name: "unrecorded", Speaks: "there are no stacks, or no history", Silent: "a program is watched",
