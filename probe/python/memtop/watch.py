@@ -332,7 +332,7 @@ class Watch:
         self._await_call(max(self._began, self._called_at))
         if not source.host:
             return source.devices()
-        if not self._looked_us:
+        if not (self._wanted and self._looked_us):  # the looks for the box clear what a viewer's last look found
             return [self.unwatched.account.memory]
         return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
 

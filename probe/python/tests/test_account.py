@@ -80,6 +80,20 @@ def test_what_a_viewer_sees_first_is_there_after_one_step(watch: Watch) -> None:
     assert asked(watch).allocated >= job.trained_bytes()
 
 
+def test_a_look_for_the_box_after_a_viewer_has_gone_leaves_the_last_count(watch: Watch) -> None:
+    job = Job()
+    call_in_a_thread(lambda: watch.want(True))
+    for _ in range(2):
+        job.step()
+    call_in_a_thread(lambda: watch.want(False))
+    for _ in range(2):  # the hooks go with the first step
+        job.step()
+    with watch.registry.lock:  # as a look for the box does when it has put away what it found
+        watch.registry.clear(watch.memory)
+        watch.memory.clear()
+    assert asked(watch).allocated == job.trained_bytes()
+
+
 def test_a_program_without_steps_is_looked_at_when_it_calls_a_model(watch: Watch, monkeypatch: Any) -> None:
     monkeypatch.setattr(watching, "PATIENCE_NS", 0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8)).eval()
