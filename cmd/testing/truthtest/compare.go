@@ -1,0 +1,113 @@
+package truthtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// Answers are what memtop says of a device of a program, beside the truth.
+type Answers struct {
+	Device
+	Report *report.Device
+	Wrong  []Wrong // the most bytes first
+}
+
+// Wrong is memory that has a wrong category.
+type Wrong struct {
+	Right, Said string // categories
+	Rule        string
+	Where       string // the line that made the largest block
+	Bytes       int64
+	Count       int
+	largest     int64
+}
+
+// Mislabelled returns the share of the peak's bytes with a wrong category, in percent.
+func (a *Answers) Mislabelled() float64 {
+	var wrong int64
+	for i := range a.Wrong {
+		wrong += a.Wrong[i].Bytes
+	}
+	return 100 * float64(wrong) / float64(a.Peak)
+}
+
+// Ask asks memtop what it says of the snapshot in a folder. It fails where the two do
+// not even agree on which blocks there are at the peak.
+func Ask(ctx context.Context, folder string, told *Told) ([]Answers, error) {
+	source, err := snapshots.Open(ctx, filepath.Join(folder, "snapshot.pickle"), snapshots.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = source.Close() }()
+	t := source.Trace()
+	indexes := make(map[int]*analysis.Index)
+	var all []*analysis.Index
+	for i := range t.Devices {
+		x := analysis.Prepared(t, &t.Devices[i])
+		indexes[t.Devices[i].ID], all = x, append(all, x)
+	}
+	reports := report.Of(t, all)
+	var answers []Answers
+	for _, d := range told.Devices {
+		a := Answers{Device: d}
+		for i := range reports.Devices {
+			if reports.Devices[i].Device == d.Number {
+				a.Report = &reports.Devices[i]
+			}
+		}
+		if a.Report == nil || a.Report.PeakRequested != d.Peak {
+			return nil, fmt.Errorf("device %d: the program's peak is %d, the report is %+v", d.Number, d.Peak, a.Report)
+		}
+		if a.Wrong, err = wrong(indexes[d.Number], a.Report.PeakEvent, d.Blocks); err != nil {
+			return nil, fmt.Errorf("device %d: %w", d.Number, err)
+		}
+		answers = append(answers, a)
+	}
+	return answers, nil
+}
+
+// wrong compares block by block.
+func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
+	alive := x.AliveAt(peak)
+	if len(alive) != len(blocks) {
+		return nil, fmt.Errorf("the program has %d blocks at its peak, memtop %d at event %d", len(blocks), len(alive), peak)
+	}
+	right := make(map[uint64]Block)
+	for _, b := range blocks {
+		right[b.Address] = b
+	}
+	found := make(map[Wrong]*Wrong) // by the first three
+	for _, a := range alive {
+		b, known := right[a.Addr]
+		if !known || b.Size != a.Size {
+			return nil, fmt.Errorf("the program has no block of %d bytes at %#x at its peak", a.Size, a.Addr)
+		}
+		category, rule := x.Category(a)
+		if slices.Contains(b.Categories, category.String()) {
+			continue
+		}
+		key := Wrong{Right: b.Categories[0], Said: category.String(), Rule: rule.String()}
+		w := found[key]
+		if w == nil {
+			w = &Wrong{Right: key.Right, Said: key.Said, Rule: key.Rule}
+			found[key] = w
+		}
+		if w.Bytes, w.Count = w.Bytes+a.Size, w.Count+1; a.Size > w.largest {
+			w.largest, w.Where = a.Size, x.StackName(a.Stack)
+		}
+	}
+	all := make([]Wrong, 0, len(found))
+	for w := range maps.Values(found) {
+		all = append(all, *w)
+	}
+	slices.SortFunc(all, func(a, b Wrong) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all, nil
+}
