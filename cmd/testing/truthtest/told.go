@@ -10,6 +10,7 @@ import (
 // Told is what a program says of its own memory.
 type Told struct {
 	Changes []string          `json:"changes"` // it can run with these remedies: names of kinds of findings
+	Expect  []string          `json:"expect"`  // findings that must be there
 	Wrong   map[string]string `json:"wrong"`   // findings that must not be there, with the reason
 	Devices []Device          `json:"devices"`
 }

@@ -3,10 +3,15 @@
 import contextlib
 
 import torch
+
 from parts import GPT, weights
 from truth import Truth
 
-truth = Truth("no_grad")
+truth = Truth(
+    "no_grad",
+    expect=("no_grad",),
+    wrong={"checkpointing": "there is no backward", "stale_results": "all is held by graphs"},
+)
 model = GPT(width=768, layers=12, heads=12).cuda()
 truth.keep("parameter", lambda: weights(model))
 tokens = torch.randint(0, 8192, (8, 512), device="cuda")

@@ -2,8 +2,9 @@
 
 import torch
 import torch.nn.functional as F
-from parts import gradients, states, weights
 from torch import nn
+
+from parts import gradients, states, weights
 from truth import Truth
 
 truth = Truth("in_place")

@@ -1,8 +1,9 @@
 """A frozen model with low-rank adapters; the layers keep their inputs for the adapters' gradients only."""
 
 import torch
-from parts import GPT, gradients, pieces, states, weights
 from torch import nn
+
+from parts import GPT, gradients, remedied, states, weights
 from truth import Truth
 
 truth = Truth("checkpointing", "logits", wrong={"in_place": "the dropout's input is also the frozen layer's"})
@@ -21,7 +22,7 @@ class LoRA(nn.Module):
         return self.base(x) + self.b(self.a(self.dropout(x)))
 
 
-model = GPT(width=768, layers=8, heads=12)
+model = remedied(truth, GPT(width=768, layers=8, heads=12))
 model.requires_grad_(False)
 for block in model.blocks:
     block.attention.qkv = LoRA(block.attention.qkv)
@@ -35,15 +36,6 @@ truth.keep("gradient", lambda: gradients(model))
 truth.keep("optimizer", lambda: states(optimizer))
 
 
-def again(block, x):
-    with truth.during("forward"):
-        return block(x)
-
-
-if truth.change == "checkpointing":
-    model.call = lambda block, x: torch.utils.checkpoint.checkpoint(again, block, x, use_reentrant=False)
-if truth.change == "logits":
-    model.loss = lambda x, targets: pieces(model, x, targets)
 for _ in range(4):
     truth.phase("data")
     tokens = torch.randint(0, 8192, (8, 512)).to("cuda")

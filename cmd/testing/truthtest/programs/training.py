@@ -1,28 +1,18 @@
 """A language model trains, as most do: the reference of the others."""
 
 import torch
-from parts import GPT, gradients, pieces, states, weights
-from torch.utils.checkpoint import checkpoint
+
+from parts import GPT, adam, gradients, remedied, states, weights
 from truth import Truth
 
-truth = Truth("checkpointing", "logits")
+truth = Truth("optimizer_state", "checkpointing", "logits")
 truth.record()
-model = GPT().cuda()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+model = remedied(truth, GPT().cuda())
+optimizer = adam(truth, model.parameters(), lr=1e-4)
 truth.keep("parameter", lambda: weights(model))
 truth.keep("gradient", lambda: gradients(model))
 truth.keep("optimizer", lambda: states(optimizer))
 
-
-def again(block, x):
-    with truth.during("forward"):
-        return block(x)
-
-
-if truth.change == "checkpointing":
-    model.call = lambda block, x: checkpoint(again, block, x, use_reentrant=False)
-if truth.change == "logits":
-    model.loss = lambda x, targets: pieces(model, x, targets)
 
 for _ in range(4):
     truth.phase("data")

@@ -37,13 +37,15 @@ WORKSPACE = 32 << 20  # cuBLAS's on this GPU, in bytes, where no function is rec
 
 class Truth:
     """The truth of one run. `changes` are the changes that the program can make; it reads `self.change`.
-    `wrong` are kinds of findings that must not be there, each with its reason."""
+    `expect` are kinds of findings that must be there, `wrong` that must not, each with its reason."""
 
-    def __init__(self, *changes: str, wrong: dict[str, str] | None = None, devices: int = 1) -> None:
+    def __init__(
+        self, *changes: str, expect: tuple[str, ...] = (), wrong: dict[str, str] | None = None, devices: int = 1
+    ) -> None:
         self.folder, self.change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
         if self.change and self.change not in changes:
             raise SystemExit(f"the program has no change {self.change!r}, but {changes}")
-        self._said: dict[str, Any] = {"changes": changes, "wrong": wrong or {}}
+        self._said: dict[str, Any] = {"changes": changes, "expect": expect, "wrong": wrong or {}}
         self._devices = range(devices)
         torch.cuda.init()
         self._phase = "build"
