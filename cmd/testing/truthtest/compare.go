@@ -11,6 +11,7 @@ import (
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Answers are what memtop says of a device of a program, beside the truth.
@@ -74,7 +75,14 @@ func Ask(ctx context.Context, folder string, told *Told) ([]Answers, error) {
 	return answers, nil
 }
 
-// wrong compares block by block.
+// mistake is memory with a wrong category.
+type mistake struct {
+	right, said string
+	size        int64
+}
+
+// wrong compares block by block. Blocks of one size without a stack are all alike: there
+// only the sums count.
 func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
 	alive := x.AliveAt(peak)
 	if len(alive) != len(blocks) {
@@ -85,6 +93,7 @@ func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
 		right[b.Address] = b
 	}
 	found := make(map[Wrong]*Wrong) // by the first three
+	swapped := make(map[mistake]int)
 	for _, a := range alive {
 		b, known := right[a.Addr]
 		if !known || b.Size != a.Size {
@@ -95,14 +104,19 @@ func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
 			continue
 		}
 		key := Wrong{Right: b.Categories[0], Said: category.String(), Rule: rule.String()}
-		w := found[key]
-		if w == nil {
-			w = &Wrong{Right: key.Right, Said: key.Said, Rule: key.Rule}
-			found[key] = w
+		if a.Stack <= trace.EmptyStack {
+			key.Rule = ""
+			if other := (mistake{key.Said, key.Right, a.Size}); swapped[other] > 0 {
+				swapped[other]--
+				found[Wrong{Right: key.Said, Said: key.Right}].add(-a.Size, "")
+				continue
+			}
+			swapped[mistake{key.Right, key.Said, a.Size}]++
 		}
-		if w.Bytes, w.Count = w.Bytes+a.Size, w.Count+1; a.Size > w.largest {
-			w.largest, w.Where = a.Size, x.StackName(a.Stack)
+		if found[key] == nil {
+			found[key] = &Wrong{Right: key.Right, Said: key.Said, Rule: key.Rule}
 		}
+		found[key].add(a.Size, x.StackName(a.Stack))
 	}
 	all := make([]Wrong, 0, len(found))
 	for w := range maps.Values(found) {
@@ -110,4 +124,15 @@ func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
 	}
 	slices.SortFunc(all, func(a, b Wrong) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return all, nil
+}
+
+// add adds a block, or takes one away if its size is negative.
+func (w *Wrong) add(size int64, where string) {
+	if w.Bytes += size; size < 0 {
+		w.Count--
+		return
+	}
+	if w.Count++; size > w.largest {
+		w.largest, w.Where = size, where
+	}
 }

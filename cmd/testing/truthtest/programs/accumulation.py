@@ -8,7 +8,7 @@ from truth import Truth
 truth = Truth(
     "checkpointing", "logits", "optimizer_state", "stale_results", wrong={"stale_gradients": "they are being summed"}
 )
-truth.record()
+truth.record(stacks="python")
 model = remedied(truth, GPT(width=768, layers=6, heads=12).cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)
 truth.keep("parameter", lambda: weights(model))

@@ -6,7 +6,7 @@ from parts import GPT, adam, gradients, remedied, states, weights
 from truth import Truth
 
 truth = Truth("attention_scores", "checkpointing", "optimizer_state", "logits", expect=("attention_scores",))
-truth.record(stacks="python")
+truth.record()
 fused = truth.change == "attention_scores"
 model = remedied(truth, GPT(width=512, layers=6, heads=8, length=1024, fused=fused).cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)

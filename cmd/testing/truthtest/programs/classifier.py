@@ -1,5 +1,5 @@
-"""Images are classified by convolutions, with relu and dropout that are not in place; an evaluation under no_grad follows
-each epoch."""
+"""Images are classified by convolutions, with relus that are not in place; the dropout must not be, as relu keeps its
+result. An evaluation under no_grad follows each epoch."""
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +22,7 @@ def layer(i, o):
 
 model = nn.Sequential(
     layer(3, 64), layer(64, 128), layer(128, 256), nn.Flatten(), nn.Linear(256 * 64, 1024), nn.ReLU(IN_PLACE),
-    nn.Dropout(0.5, IN_PLACE), nn.Linear(1024, 10),
+    nn.Dropout(0.5), nn.Linear(1024, 10),
 ).cuda()  # fmt: skip
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 truth.keep("parameter", lambda: weights(model))

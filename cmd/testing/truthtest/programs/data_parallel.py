@@ -5,13 +5,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from parts import adam, gradients, states, weights
+from parts import adam, again, gradients, states, weights
 from truth import Truth
 
 truth = Truth(
     "checkpointing", "optimizer_state", devices=2, wrong={"weight_copies": "replicas are no half-precision copies"}
 )
 truth.record()
+checkpointing = truth.change == "checkpointing"
 
 
 class Layer(nn.Module):
@@ -35,10 +36,7 @@ class Model(nn.Module):
         truth.are("input", x)
         truth.are("parameter", self.head.weight, self.head.bias)
         for layer in self.layers:
-            if truth.change == "checkpointing":
-                x = checkpoint(layer, x, use_reentrant=False)
-            else:
-                x = layer(x)
+            x = checkpoint(again, truth, layer, x, use_reentrant=False) if checkpointing else layer(x)
         return self.head(x)
 
 

@@ -23,6 +23,7 @@ for _ in range(4):
     truth.phase("inference")
     with torch.no_grad():
         features = body(x)
+    truth.are("inference/activation", features)  # without a graph, and saved for the head's
     truth.phase("forward")
     loss = F.cross_entropy(head(features), y)
     truth.phase("backward")

@@ -60,6 +60,7 @@ class Truth:
         self._begin = [self._moment(device) for device in self._devices]
         self._phases = [[(self._begin[device], self._phase)] for device in self._devices]
         self._named = [[] for _ in self._devices]
+        self._stacks = options.get("context", "all") is not None
         torch.cuda.memory._record_memory_history(max_entries=1_000_000, **options)
         self.phase(self._phase)
 
@@ -68,7 +69,8 @@ class Truth:
         self._kept[category] = tensors
 
     def are(self, category: str, *tensors: Any) -> None:
-        """The blocks that hold these tensors are of that category, for all of their lives."""
+        """The blocks that hold these tensors are of that category, for all of their lives; of several, with a slash
+        between them, each is right."""
         found = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_cuda]
         for device in {t.get_device() for t in found}:
             places = {t.untyped_storage().data_ptr() for t in found if t.get_device() == device}
@@ -116,10 +118,11 @@ class Truth:
         for moment, category, places in self._named[device]:
             history.name(history.event(moment), category, places)
         ends = [history.event(moment) for moment in self._steps[device]]
+        unknown = () if self._stacks else ("other",)  # not to be known is said
         return {
             "device": device,
             "peak": max(history.levels),
-            "blocks": [[b.address, b.size, b.categories()] for b in history.at_peak()],
+            "blocks": [[b.address, b.size, [*b.categories(), *unknown]] for b in history.at_peak()],
             "steps": [max(history.levels[begin : end + 1]) for begin, end in zip([0, *ends], ends)],
         }
 
@@ -140,7 +143,7 @@ class Block:
             return ("workspace",)
         if not self.named and not self.made:
             raise SystemExit(f"nobody says what {self.size} bytes are that were there before the history")
-        return (self.named,) if self.named else BORN[self.made]
+        return tuple(self.named.split("/")) if self.named else BORN[self.made]
 
 
 class History:
