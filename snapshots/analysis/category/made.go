@@ -19,6 +19,7 @@ var byMaker = [...]Rule{
 // judgeAll judges everything that was made within the trace.
 func (j *Judge) judgeAll() {
 	j.generation++
+	j.findMoved(j.ended)
 	j.echoed = j.echoes()
 	p := panel{cut: newCut(j)}
 	j.longest = p.longestBackward()

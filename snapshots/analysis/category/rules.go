@@ -39,6 +39,7 @@ const (
 	knownShape
 	accumulated
 	gradientBuffer
+	gradientMoved
 	outlivesBackward
 	freedByZeroGrad
 	heldGradient
@@ -86,6 +87,7 @@ var table = [ruleCount]rule{
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
 	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},
 	accumulated:      {trace.Gradient, Stacked, "gradient accumulated"},
+	gradientMoved:    {trace.Gradient, Stacked, "moved after the weight of its size"},
 	gradientBuffer:   {trace.Gradient, Stacked, "flat buffer of gradients"},
 	outlivesBackward: {trace.Gradient, Lived, "made in backward, outlives it"},
 	freedByZeroGrad:  {trace.Gradient, Lived, "freed in zero_grad"},
