@@ -30,6 +30,7 @@ const (
 	noted
 	libraryWorkspace
 	workspaceSize
+	workspacePasses
 	moduleMoved
 	moduleBuilt
 	weightsGathered
@@ -54,6 +55,7 @@ const (
 	heldResult
 	likeActivation
 	backwardScratch
+	backwardOpen
 	dataLoaded
 	scriptMade
 	heldBatch
@@ -79,6 +81,7 @@ var table = [ruleCount]rule{
 	noted:            {trace.OtherCategory, Exact, "noted by the writer"}, // the note has the category
 	libraryWorkspace: {trace.Workspace, Stacked, "library workspace"},
 	workspaceSize:    {trace.Workspace, Counted, "the size of a library workspace, never freed"},
+	workspacePasses:  {trace.Workspace, Counted, "the size of a library workspace, there for one product"},
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
@@ -103,6 +106,7 @@ var table = [ruleCount]rule{
 	heldResult:       {trace.Activation, Lived, "held before, freed by backward"},
 	likeActivation:   {trace.Activation, Lived, "held before, the size of activations"},
 	backwardScratch:  {trace.BackwardTemporary, Lived, "made in backward, gone before it ends"},
+	backwardOpen:     {trace.BackwardTemporary, Lived, "made in backward, in which the recording ends"},
 	dataLoaded:       {trace.Input, Stacked, "data loading"},
 	scriptMade:       {trace.Input, Stacked, "copied or made outside of any module"},
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
