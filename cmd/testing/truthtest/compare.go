@@ -17,8 +17,9 @@ import (
 // Answers are what memtop says of a device of a program, beside the truth.
 type Answers struct {
 	Device
-	Report *report.Device
-	Wrong  []Wrong // the most bytes first
+	Report    *report.Device
+	Wrong     [][]Wrong // at each moment, the most bytes first
+	Allocated []int64   // at each moment
 }
 
 // Wrong is memory that has a wrong category.
@@ -31,17 +32,29 @@ type Wrong struct {
 	largest     int64
 }
 
-// Mislabelled returns the share of the peak's bytes with a wrong category, in percent.
-func (a *Answers) Mislabelled() float64 {
-	var wrong int64
-	for i := range a.Wrong {
-		wrong += a.Wrong[i].Bytes
+// Mislabelled returns the share of the bytes with a wrong category at a moment, in
+// percent.
+func (a *Answers) Mislabelled(moment int) float64 {
+	var bytes int64
+	for _, w := range a.Wrong[moment] {
+		bytes += w.Bytes
 	}
-	return 100 * float64(wrong) / float64(a.Peak)
+	return 100 * float64(bytes) / float64(max(1, a.Allocated[moment]))
+}
+
+// Worst returns the moment with the largest share.
+func (a *Answers) Worst() int {
+	worst := 0
+	for i := range a.Wrong {
+		if a.Mislabelled(i) > a.Mislabelled(worst) {
+			worst = i
+		}
+	}
+	return worst
 }
 
 // Ask asks memtop what it says of the snapshot in a folder. It fails where the two do
-// not even agree on which blocks there are at the peak.
+// not even agree on which blocks there are.
 func Ask(ctx context.Context, folder string, told *Told) ([]Answers, error) {
 	source, err := snapshots.Open(ctx, filepath.Join(folder, "snapshot.pickle"), snapshots.Options{})
 	if err != nil {
@@ -67,8 +80,16 @@ func Ask(ctx context.Context, folder string, told *Told) ([]Answers, error) {
 		if a.Report == nil || a.Report.PeakRequested != d.Peak {
 			return nil, fmt.Errorf("device %d: the program's peak is %d, the report is %+v", d.Number, d.Peak, a.Report)
 		}
-		if a.Wrong, err = wrong(indexes[d.Number], a.Report.PeakEvent, d.Blocks); err != nil {
-			return nil, fmt.Errorf("device %d: %w", d.Number, err)
+		for _, m := range d.Moments {
+			found, err := wrong(indexes[d.Number], m)
+			if err != nil {
+				return nil, fmt.Errorf("device %d: %w", d.Number, err)
+			}
+			allocated := int64(0)
+			for _, b := range m.Blocks {
+				allocated += b.Size
+			}
+			a.Wrong, a.Allocated = append(a.Wrong, found), append(a.Allocated, allocated)
 		}
 		answers = append(answers, a)
 	}
@@ -83,13 +104,13 @@ type mistake struct {
 
 // wrong compares block by block. Blocks of one size without a stack are all alike: there
 // only the sums count.
-func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
-	alive := x.AliveAt(peak)
-	if len(alive) != len(blocks) {
-		return nil, fmt.Errorf("the program has %d blocks at its peak, memtop %d at event %d", len(blocks), len(alive), peak)
+func wrong(x *analysis.Index, m Moment) ([]Wrong, error) {
+	alive := x.AliveAt(m.Event)
+	if len(alive) != len(m.Blocks) {
+		return nil, fmt.Errorf("the program has %d blocks after event %d, memtop %d", len(m.Blocks), m.Event, len(alive))
 	}
 	right := make(map[uint64]Block)
-	for _, b := range blocks {
+	for _, b := range m.Blocks {
 		right[b.Address] = b
 	}
 	found := make(map[Wrong]*Wrong) // by the first three
@@ -97,7 +118,7 @@ func wrong(x *analysis.Index, peak int, blocks []Block) ([]Wrong, error) {
 	for _, a := range alive {
 		b, known := right[a.Addr]
 		if !known || b.Size != a.Size {
-			return nil, fmt.Errorf("the program has no block of %d bytes at %#x at its peak", a.Size, a.Addr)
+			return nil, fmt.Errorf("the program has no block of %d bytes at %#x after event %d", a.Size, a.Addr, m.Event)
 		}
 		category, rule := x.Category(a)
 		if slices.Contains(b.Categories, category.String()) {

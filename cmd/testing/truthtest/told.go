@@ -15,15 +15,21 @@ type Told struct {
 	Devices []Device          `json:"devices"`
 }
 
-// Device is one device at its peak.
+// Device is one device.
 type Device struct {
-	Number int     `json:"device"`
-	Peak   int64   `json:"peak"` // requested bytes
-	Blocks []Block `json:"blocks"`
-	Steps  []int64 `json:"steps"` // the peak of each
+	Number  int      `json:"device"`
+	Peak    int64    `json:"peak"`    // requested bytes
+	Moments []Moment `json:"moments"` // the first is the peak; the others are of steps
+	Steps   []int64  `json:"steps"`   // the peak of each
 }
 
-// Block is memory at the peak.
+// Moment has the blocks that are alive after an event.
+type Moment struct {
+	Event  int     `json:"event"`
+	Blocks []Block `json:"blocks"`
+}
+
+// Block is memory in use.
 type Block struct {
 	Address    uint64
 	Size       int64

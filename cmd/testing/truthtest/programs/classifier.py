@@ -8,7 +8,7 @@ from torch import nn
 from parts import gradients, states, weights
 from truth import Truth
 
-truth = Truth("in_place", expect=("in_place",))
+truth = Truth("in_place", wrong={"in_place": "relu keeps its result and nothing keeps its input: it saves nothing"})
 truth.record()
 IN_PLACE = truth.change == "in_place"
 

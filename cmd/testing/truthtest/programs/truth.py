@@ -119,11 +119,20 @@ class Truth:
             history.name(history.event(moment), category, places)
         ends = [history.event(moment) for moment in self._steps[device]]
         unknown = () if self._stacks else ("other",)  # not to be known is said
+        steps = list(zip([0, *ends], ends))
+        moments = [history.peak(0, len(history.levels) - 1), *(history.peak(*step) for step in steps)]
+        moments += [history.peak(end, end) for end in ends]  # what stays from step to step
         return {
             "device": device,
             "peak": max(history.levels),
-            "blocks": [[b.address, b.size, [*b.categories(), *unknown]] for b in history.at_peak()],
-            "steps": [max(history.levels[begin : end + 1]) for begin, end in zip([0, *ends], ends)],
+            "moments": [
+                {
+                    "event": history.number(moment),
+                    "blocks": [[b.address, b.size, [*b.categories(), *unknown]] for b in history.at(moment)],
+                }
+                for moment in moments
+            ],
+            "steps": [max(history.levels[begin : end + 1]) for begin, end in steps],
         }
 
 
@@ -150,7 +159,9 @@ class History:
     """A device's events, as a list of blocks. The level after event i is levels[i + 1]."""
 
     def __init__(self, snapshot: dict[str, Any], device: int, begin: tuple[int, int]) -> None:
-        self._events = [e for e in snapshot["device_traces"][device] if e["action"] in ("alloc", "free_requested")]
+        events = snapshot["device_traces"][device]
+        self._numbers = [i for i, e in enumerate(events) if e["action"] in ("alloc", "free_requested")]
+        self._events = [events[i] for i in self._numbers]
         self._counts = {begin: 0}
         allocated, freed = begin
         for i, e in enumerate(self._events):
@@ -175,9 +186,22 @@ class History:
             if b.address in places and not b.named and b.begin < event <= b.end:
                 b.named = category
 
-    def at_peak(self) -> list[Block]:
-        peak = self.levels.index(max(self.levels))
-        return [b for b in self.blocks if b.begin < peak <= b.end]
+    def peak(self, begin: int, end: int) -> int:
+        """Return the event with the first peak from one event to another; if that is a free, the last allocation
+        before it."""
+        levels = self.levels[begin : end + 1]
+        event = begin + levels.index(max(levels))
+        while event > 0 and self._events[event - 1]["action"] != "alloc":
+            event -= 1
+        return event
+
+    def number(self, event: int) -> int:
+        """Return the place of an event among all that PyTorch records, −1 for before the first."""
+        return self._numbers[event - 1] if event else -1
+
+    def at(self, event: int) -> list[Block]:
+        """Return the blocks that are alive after an event."""
+        return [b for b in self.blocks if b.begin < event <= b.end]
 
     def _lives(self, snapshot: dict[str, Any], device: int) -> list[Block]:
         alive = {}
