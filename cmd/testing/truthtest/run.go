@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
@@ -32,6 +33,9 @@ func (r *Runner) Run(ctx context.Context, program, change string) (string, error
 		return "", err
 	}
 	gpu, _ := imitation.Find("h100-80gb")
+	if strings.HasPrefix(program, "out_of_memory") {
+		gpu, _ = imitation.Find("t4")
+	}
 	cmd := exec.CommandContext(ctx, r.Python, filepath.Join("programs", program+".py"), folder, change) //nolint:gosec // of the test
 	cmd.Env = append(imitation.Environment(os.Environ(), r.library),
 		imitation.GPUVariable+"="+gpu.Variable(2, false), "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1")

@@ -117,6 +117,11 @@ def remedied(truth: Any, model: Any) -> Any:
     return model
 
 
+def smaller(truth: Any, batch: int) -> int:
+    """A batch, or with the change `batch` the one that is as many percent smaller."""
+    return int(batch * (1 - truth.percent / 100))
+
+
 def again(truth: Any, block: Any, *given: Any) -> Any:
     """Call a layer, as backward does again."""
     with truth.during("forward"):

@@ -42,7 +42,9 @@ class Truth:
     def __init__(
         self, *changes: str, expect: tuple[str, ...] = (), wrong: dict[str, str] | None = None, devices: int = 1
     ) -> None:
-        self.folder, self.change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
+        self.folder, change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
+        self.change, _, percent = change.partition("=")
+        self.percent = float(percent or 0)  # of the change `batch=17`
         if self.change and self.change not in changes:
             raise SystemExit(f"the program has no change {self.change!r}, but {changes}")
         self._said: dict[str, Any] = {"changes": changes, "expect": expect, "wrong": wrong or {}}
@@ -93,6 +95,14 @@ class Truth:
             yield
         finally:
             self.phase(before)
+
+    @contextlib.contextmanager
+    def until_memory_runs_out(self) -> Iterator[None]:
+        """The program ends here, however it ends."""
+        self._said["fits"] = False
+        with contextlib.suppress(torch.cuda.OutOfMemoryError):
+            yield
+            self._said["fits"] = True
 
     def step(self) -> None:
         """A step ends here."""
@@ -196,7 +206,7 @@ class History:
         return event
 
     def number(self, event: int) -> int:
-        """Return the place of an event among all that PyTorch records, −1 for before the first."""
+        """Return the place of an event among all that PyTorch records, -1 for before the first."""
         return self._numbers[event - 1] if event else -1
 
     def at(self, event: int) -> list[Block]:
