@@ -2,12 +2,12 @@
 
 import torch
 
-from parts import GPT, adam, gradients, states, weights
+from parts import GPT, adam, gradients, remedied, states, weights
 from truth import Truth
 
-truth = Truth("optimizer_state")
+truth = Truth("logits", "optimizer_state")
 truth.record()
-plain = GPT(width=512, layers=6, heads=8).cuda()
+plain = remedied(truth, GPT(width=512, layers=6, heads=8).cuda())
 model = torch.compile(plain, backend="aot_eager")
 optimizer = adam(truth, plain.parameters(), lr=1e-4)
 truth.keep("parameter", lambda: weights(plain))
