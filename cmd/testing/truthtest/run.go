@@ -38,7 +38,7 @@ func (r *Runner) Run(ctx context.Context, program, change string) (string, error
 	}
 	cmd := exec.CommandContext(ctx, r.Python, filepath.Join("programs", program+".py"), folder, change) //nolint:gosec // of the test
 	cmd.Env = append(imitation.Environment(os.Environ(), r.library),
-		imitation.GPUVariable+"="+gpu.Variable(2, false), "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1")
+		imitation.GPUVariable+"="+gpu.Variable(2, false), "OMP_NUM_THREADS=1", "HF_HUB_OFFLINE=1", "PYTHONDONTWRITEBYTECODE=1")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s", program, change, err, said)
 	}
