@@ -20,7 +20,7 @@ func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 	}
 	f.releasePins(x)
 	f.smallerBatch()
-	f.follow(x.savings(scene))
+	f.follow(x.named(scene, f.Event).Find())
 }
 
 // mostChanges is how many changes to the program's memory are listed.
