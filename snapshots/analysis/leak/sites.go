@@ -152,7 +152,7 @@ func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) in
 		return s.notes[note]
 	}
 	if at := s.stacks[stack]; at > 0 && !freeStack {
-		if keeper := s.joined[stack]; keeper > 0 {
+		if keeper := s.joined[stack]; keeper > 0 && s.notes[note] == 0 {
 			return keeper
 		}
 		return at
