@@ -39,8 +39,9 @@ installed; --slurm lists those of a Slurm job.
 
 --dead lists what ended programs left for memtop open: a snapshot of each PyTorch
 program with an agent that ran out of memory, written before the exception, and a black
-box of each program with a probe that was killed, crashed or ran out of memory, with
-what it did last. Black boxes are kept for a day; --clean removes them now.`,
+box of each program with a probe or an agent that was killed or crashed, with what it
+did last. A Go program that ran out of memory leaves one too. Black boxes are kept for a
+day; --clean removes them now.`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := there.check(cmd, nil); err != nil {

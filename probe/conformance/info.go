@@ -80,6 +80,9 @@ func (e *examination) readInfo(a *answer) *protocol.Info {
 	if info.Rank != nil {
 		e.check("info.rank", info.Rank.Valid(), "0 <= rank < world and 0 <= local < world", "%+v", *info.Rank)
 	}
+	if b := info.Box; b != nil {
+		e.check("info.box", (b.Path == "") != (b.Problem == ""), "a path or a problem", "path %q, problem %q", b.Path, b.Problem)
+	}
 	e.check("info.devices", reason == "", "at least one device, ascending; numbers that are not negative", "%s", reason)
 	return &info
 }

@@ -73,6 +73,7 @@ func mutants() map[string]mutant {
 		"a step that took longer":     {rule: "info.step", answer: said("/v1/info", `"duration_ns":`, `"duration_ns":1`)},
 		"a peak that was for another": {rule: "info.step", answer: said("/v1/info", `"categories_at_peak":[`, `"categories_at_peak":[{"name":"input","bytes":1},`)},
 		"sums that shrink":            {rule: "info.sums", answer: shrinking()},
+		"neither a box nor a reason":  {rule: "info.box", answer: said("/v1/info", `"viewers":`, `"black_box":{"path":"","problem":""},"viewers":`)},
 
 		"a stream of another type":     {rule: "stream.answer", kind: "application/octet-stream"},
 		"another magic":                {rule: "stream.header", header: func(h []byte) { h[1] = 'x' }},

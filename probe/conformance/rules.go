@@ -59,6 +59,7 @@ var rules = []Rule{
 	{"I2", "info.memory", "its bytes are those that the stream leads to", noEvents},
 	{"I3", "info.step", "step is the last step, and last_step says what it took", noSteps},
 	{"I4", "info.sums", "what is counted since the begin never shrinks", ""},
+	{"I6", "info.box", "black_box has a path, or the reason why there is none", "the program wants no box"},
 
 	{"R2 S7", "stream.answer", "/v1/stream is a stream", ""},
 	{"F1", "stream.header", "a stream begins with its header", ""},

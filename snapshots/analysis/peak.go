@@ -13,6 +13,7 @@ type heldFacts struct {
 	event      int
 	heldN      int // held ones that were known
 	judged     int // the judge's generation that categories are of
+	began      int // the first event of its step, −1 if steps are not known
 	holders    []Holder
 	rules      []RuleBytes
 	categories [trace.CategoryCount]int64
@@ -29,7 +30,7 @@ func (x *Index) AtPeak() ([]Holder, []RuleBytes) {
 func (x *Index) peakFacts() *heldFacts {
 	event := x.Summary().PeakEvent
 	return x.kept.peak.get(x, func(p *heldFacts) *heldFacts {
-		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == x.verdicts().Generation() {
+		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == x.verdicts().Generation() && p.began == x.stepBegin(event) {
 			return p
 		}
 		return newHeldFacts(x, event)
@@ -43,6 +44,6 @@ func newHeldFacts(x *Index, event int) *heldFacts {
 	judging.Wait()
 	rules := x.rulesOf(alive)
 	return &heldFacts{
-		event, len(x.life.Held), x.verdicts().Generation(), holdersOf(x.holdingsOf(alive)), rules, CategoriesOf(rules), x.sceneOf(alive, event),
+		event, len(x.life.Held), x.verdicts().Generation(), x.stepBegin(event), holdersOf(x.holdingsOf(alive)), rules, CategoriesOf(rules), x.sceneOf(alive, event),
 	}
 }

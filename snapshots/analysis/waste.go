@@ -199,7 +199,7 @@ func (f *wasteFinder) staleGradients() []trace.Allocation {
 // for example on the host, so it finds nothing.
 func (f *wasteFinder) unusedState() []trace.Allocation {
 	layers := f.layersWithGradients()
-	if len(layers) == 0 {
+	if len(layers) == 0 || layers[""] { // such a gradient is a buffer of several layers, it is not known which
 		return nil
 	}
 	var found []trace.Allocation

@@ -10,7 +10,7 @@ import (
 // Role is the meaning of a colour. Pages name roles, never colours.
 type Role uint8
 
-// The roles. Band0 and the eleven after it are the colours of chart bands;
+// The roles. Band0 and the ten after it are the colours of chart bands;
 // categories use them in the order of trace.Categories.
 const (
 	Default   Role = iota
@@ -25,7 +25,7 @@ const (
 	Rest           // everything too small for its own band
 	Selection      // background of the row under the cursor
 	Band0
-	bandCount = 12
+	bandCount = 11
 	roleCount = Band0 + bandCount
 )
 
@@ -36,7 +36,7 @@ func Band(i int) Role { return Band0 + Role(((i%bandCount)+bandCount)%bandCount)
 // Series returns the role of the i-th of many things that have no order of
 // their own. It leaves out the grey band, which would look like the rest.
 func Series(i int) Role {
-	const grey = 9
+	const grey = 10
 	if i %= bandCount - 1; i >= grey {
 		i++
 	}

@@ -14,6 +14,8 @@ from .threads import touches
 # The names of caches in the arguments and results of Hugging Face's models.
 NAMES = ("past_key_values", "past_key_value", "past_buckets_states")
 
+ATTRIBUTE = "kv_cache"
+
 
 @touches
 def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -22,6 +24,12 @@ def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
         # In training the cache is part of the autograd graph: it counts as an activation.
         category = "kv-cache" if all(tensor.is_leaf for tensor in tensors) else "activation"
         yield from ((category, name, tensor) for tensor in tensors)
+
+
+@touches
+def cached_by(module: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the tensors of a cache that a module has as an attribute, as those of vLLM have."""
+    yield from (("kv-cache", ATTRIBUTE, tensor) for tensor in tensors_in(vars(module).get(ATTRIBUTE)))
 
 
 @touches

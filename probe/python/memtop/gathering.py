@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
-from .caches import cached, is_cache
+from .caches import cached, cached_by, is_cache
 from .living import instances, is_alone, types
 from .models import Models
-from .registry import GATHERED, OTHER, Registry, storage_of, tensors_in
+from .pools import Pools, is_pool
+from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
 from .threads import touches
@@ -32,6 +33,7 @@ class Gathering:
         self._steppers = steppers
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
         self.optimizers = 0  # how many the last scan found
+        self.pools = Pools()
 
     @touches
     def model(self) -> None:
@@ -49,6 +51,8 @@ class Gathering:
             for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
+            for category, role, tensor in cached_by(module):
+                self._registry.see(tensor, category, name, role, 0)
 
     @touches
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
@@ -73,7 +77,7 @@ class Gathering:
         layer, _, role = self._models.parameter(parameter).rpartition(".")
         self._registry.see(parameter, "parameter", layer, role, 0)
         if self._may_read_gradient(optimizer, parameter, out_of_memory) and parameter.grad is not None:
-            self._registry.see(parameter.grad, "gradient", layer, role, 0)
+            self._registry.see(parameter.grad, "gradient", *place_of_gradient(parameter.grad, layer, role), 0)
 
     @touches
     def _may_read_gradient(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> bool:
@@ -97,6 +101,7 @@ class Gathering:
         self._add_models(found[_MODULE])
         self.model()
         self.optimizers = len(found[_OPTIMIZER])
+        self.pools.know(found[_POOL])
         for optimizer in found[_OPTIMIZER]:
             with contextlib.suppress(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)
@@ -173,15 +178,25 @@ def _category_of(tensor: Any) -> str:
     return OTHER if tensor.is_leaf else "activation"
 
 
+@touches
+def place_of_gradient(gradient: Any, layer: str, role: str) -> tuple[str, str]:
+    """Return the layer and the role of a gradient. One that is part of a larger buffer, as with FSDP2 and with DDP's
+    `gradient_as_bucket_view`, shares that buffer with other layers."""
+    own = own_part(gradient)
+    if own.layout is torch.strided and own.untyped_storage().nbytes() > own.numel() * own.element_size():
+        return "", "gradient bucket"
+    return layer, role
+
+
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
-_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT = range(6)
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT, _POOL = range(7)
 
 
 def _sorted() -> dict[int, list[Any]]:
     """Return the objects of each kind."""
     kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: []}
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: [], _POOL: []}
     for thing in instances(kinds):
         found[kinds[type(thing)]].append(thing)
     return found
@@ -198,4 +213,6 @@ def _kind_of(kind: type) -> int:
         return _OPTIMIZER
     if issubclass(kind, torch._C._FunctionBase):
         return _CONTEXT
+    if is_pool(kind):
+        return _POOL
     return _CACHE if is_cache(kind) else _NEITHER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable
 
+from .gathering import place_of_gradient
 from .guard import Guard
 from .models import Models
 from .registry import Registry
@@ -53,7 +54,7 @@ class Gradients:
         def ready(parameter: Any) -> None:
             start = time.perf_counter_ns()
             if parameter.grad is not None:
-                self._registry.see(parameter.grad, "gradient", layer, role, 0)
+                self._registry.see(parameter.grad, "gradient", *place_of_gradient(parameter.grad, layer, role), 0)
             self._registry.settle(self._pause)
             self._pause = PAUSE
             self.spent_ns += time.perf_counter_ns() - start

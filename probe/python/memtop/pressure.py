@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 GROWTH, LEAST = 1.25, 64 << 20  # since the last look, memory has grown by a quarter and by so many bytes
-NEAR, FURTHER = 0.1, 0.9  # shares: of all memory that is left at a first look, and of that what is left at the next
+SHARE = 0.02  # of the time since the last look, so much a look may cost that is made because memory has grown
+CLOSE, NEAR = 0.2, 0.1  # shares of all memory: with less left, it is measured more often, and looked at
+SOON_NS = 5_000_000_000  # memory that would run out within this time is as good as near its end
+FURTHER = 0.9  # of what was left at a look, so much is left at the next
 MOST = 24  # looks for either reason
-CLOSE = 0.2  # share that is left when it is measured more often
 
 
 class Pressure:
@@ -13,25 +15,39 @@ class Pressure:
 
     def __init__(self) -> None:
         self.close = False  # little memory is left
-        self._held = 0  # at the last look
-        self._left = 0.0  # at the last look because little was left, 0 before the first
-        self._grown = self._shrunk = 0  # looks so far, because memory has grown, and because little was left
+        self._looked_at = 0  # when memory was last looked at, for whatever reason
+        self._held = 0  # bytes of the program then
+        self._cost = 0  # of that look, in nanoseconds
+        self._grown = self._short = 0  # looks so far, because memory has grown, and because little was left
+        self._before: tuple[int, int] | None = None  # when what is left was last measured, and how much it was
+        self._least = 0.0  # what was left at the last look because little was left, 0 before the first
 
-    def looked(self, held: int) -> None:
+    def looked(self, now: int, held: int, cost: int) -> None:
         """Note a look, for whatever reason, at a time when the program held so much."""
-        self._held = held
+        self._looked_at, self._held, self._cost = now, held, cost
 
-    def grows(self, held: int) -> bool:
+    def grows(self, now: int, held: int) -> bool:
         """Report whether to look because the program holds so much."""
         if held < max(GROWTH * self._held, self._held + LEAST) or self._grown == MOST:
+            return False
+        if self._cost > SHARE * (now - self._looked_at):
             return False
         self._grown += 1
         return True
 
-    def runs_out(self, left: int, total: int) -> bool:
-        """Report whether to look because so much of the machine's memory is left."""
-        self.close = left < CLOSE * total
-        if left >= (FURTHER * self._left if self._left else NEAR * total) or self._shrunk == MOST:
+    def runs_out(self, now: int, left: int, total: int) -> bool:
+        """Report whether to look because so much of the machine's memory is left, or because what is left shrinks so
+        fast."""
+        soon = self._is_soon(now, left)
+        self.close = soon or left < CLOSE * total
+        near = soon or left < NEAR * total
+        if not near or (self._least and left >= FURTHER * self._least) or self._short == MOST:
             return False
-        self._left, self._shrunk = float(left), self._shrunk + 1
+        self._least, self._short = float(left), self._short + 1
         return True
+
+    def _is_soon(self, now: int, left: int) -> bool:
+        before, self._before = self._before, (now, left)
+        if before is None or left >= before[1]:
+            return False
+        return left * (now - before[0]) < (before[1] - left) * SOON_NS

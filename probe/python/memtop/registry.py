@@ -27,16 +27,8 @@ WEAK_REFERENCES_SINCE = (2, 5)  # the oldest version tried in which weak referen
 
 # A storage keeps its strongest category: one further left replaces one further right.
 STRONGEST_FIRST = (
-    GATHERED,
-    "parameter",
-    "gradient",
-    "optimizer",
-    "kv-cache",
-    "input",
-    "activation",
-    "inference",
-    OTHER,
-)
+    "gathered-parameter", "parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER,
+)  # fmt: skip
 KEEPABLE = frozenset(("input", "activation", "inference", OTHER))  # what is not meant to stay
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
 

@@ -27,8 +27,7 @@ from .threads import touches
 PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0005  # share of the program's time that noting steps may take, unless the pause is the longest
-GAUGE_NS = 1_000_000_000
-COSTLY_NS = 100_000_000  # a look that costs so much is made again only when the budget has paid for it
+GAUGE_NS = 500_000_000
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
@@ -47,7 +46,6 @@ class Unwatched:
         self._cost_of_note = 20_000  # what noting a step costs, in nanoseconds
         self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
-        self._cost = 0  # of the last look
         self._purse = Sampling(share=LOOKING, credit_ns=1)
         self._pressure = Pressure()
 
@@ -57,7 +55,7 @@ class Unwatched:
 
     def due(self, now: int) -> bool:
         """Report whether to note the step that ended now."""
-        return now - self._noted >= self._pause
+        return now - self._noted >= (PASSING_NS if self._pressure.close else self._pause)
 
     @touches
     def note(self, optimizer: Any, step: int, now: int, duration: int, memory: Source) -> None:
@@ -105,10 +103,10 @@ class Unwatched:
             if gauge is not None:
                 box.note(GAUGES, [gauge])
                 self._held = gauge["process_bytes"] if memory.host else held
-                if self._pressure.runs_out(*left_of(gauge)) and memory.host:
+                if self._pressure.runs_out(now, *left_of(gauge)) and memory.host:
                     return True
         self._held = self._held if memory.host else held
-        return self._cost < COSTLY_NS and self._pressure.grows(self._held)
+        return self._pressure.grows(now, self._held)
 
     @touches
     def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
@@ -129,6 +127,6 @@ class Unwatched:
             box.look(lambda: self._journal.event(STEP_END, 0, data["step"]))
             self._registry.clear(memory)
             memory.clear()
-        self._pressure.looked(self._held)
-        self._cost = time.thread_time_ns() - start
-        self._purse.pay(self._cost)
+        cost = time.thread_time_ns() - start
+        self._pressure.looked(time.perf_counter_ns(), self._held, cost)
+        self._purse.pay(cost)

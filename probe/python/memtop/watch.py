@@ -426,6 +426,8 @@ class Watch:
             whole = True
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
+        if usage := self.look.gathering.pools.usage():
+            used.append(("kv_cache", usage))
         self._tell(data, used, changed)
         self._whole = self._whole or whole
         self._gauge(now)

@@ -12,6 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ["MEMTOP_DEBUG_THREADS"] = "1"  # also in the programs that tests start
+# Programs that tests kill would leave boxes among the user's own. A test that wants a box names its folder.
+os.environ.setdefault("MEMTOP_BLACK_BOX", "off")
 
 from peer import Peer
 from pretended import Pretended

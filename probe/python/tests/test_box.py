@@ -130,7 +130,7 @@ def test_a_generation_that_was_not_finished_does_not_count(folder: Path) -> None
     box.begin()
     box.add(b"half")
     data = Path(file._made).read_bytes()
-    assert list(struct.iter_unpack("<QQ", data[64:96])).count((0, 0)) == 1
+    assert (1, len(b"whole")) in struct.iter_unpack("<QQ", data[64:96])
     file.remove()
 
 
@@ -260,13 +260,34 @@ def test_off_is_no_problem(tmp_path: Path, monkeypatch: Any) -> None:
     assert not box.on and box.problem == "" and box.due() is None
 
 
-def test_looks_come_as_memory_grows_and_as_little_is_left() -> None:
-    gib, pressure = 1 << 30, Pressure()
-    assert pressure.grows(gib)
-    pressure.looked(gib)
-    assert not pressure.grows(gib + gib // 5) and pressure.grows(gib + gib // 3)
-    assert not pressure.runs_out(11 * gib, 100 * gib) and pressure.close
-    assert pressure.runs_out(9 * gib, 100 * gib)
-    assert not pressure.runs_out(9 * gib - gib // 2, 100 * gib) and pressure.runs_out(8 * gib, 100 * gib)
-    looks = sum(pressure.runs_out(left, 100 * gib) for left in range(8 * gib, 0, -(64 << 20)))
+SECOND = 1_000_000_000
+GIB = 1 << 30
+
+
+def test_a_look_is_due_when_memory_has_grown_by_a_quarter_and_the_last_one_is_paid_for() -> None:
+    pressure = Pressure()
+    assert pressure.grows(SECOND, GIB)
+    pressure.looked(SECOND, GIB, SECOND // 10)
+    assert not pressure.grows(9 * SECOND, GIB + GIB // 5)
+    assert not pressure.grows(5 * SECOND, 2 * GIB)  # a tenth of a second is too much so soon
+    assert pressure.grows(7 * SECOND, 2 * GIB)
+
+
+def test_looks_come_as_little_is_left() -> None:
+    hour, pressure = 3600 * SECOND, Pressure()
+    assert not pressure.runs_out(hour, 30 * GIB, 100 * GIB) and not pressure.close
+    assert not pressure.runs_out(2 * hour, 11 * GIB, 100 * GIB) and pressure.close
+    assert pressure.runs_out(3 * hour, 9 * GIB, 100 * GIB)
+    assert not pressure.runs_out(4 * hour, 9 * GIB - GIB // 2, 100 * GIB)
+    assert pressure.runs_out(5 * hour, 8 * GIB, 100 * GIB)
+    falling = range(8 * GIB, 0, -(64 << 20))
+    looks = sum(pressure.runs_out((6 + n) * hour, left, 100 * GIB) for n, left in enumerate(falling))
     assert 10 < looks <= 22  # a bounded number
+    assert not pressure.runs_out(999 * hour, 50 * GIB, 100 * GIB)  # there is room again
+
+
+def test_a_look_is_due_when_memory_runs_out_within_seconds() -> None:
+    pressure = Pressure()
+    assert not pressure.runs_out(SECOND, 60 * GIB, 100 * GIB)
+    assert not pressure.runs_out(2 * SECOND, 50 * GIB, 100 * GIB) and not pressure.close  # for five seconds
+    assert pressure.runs_out(3 * SECOND, 38 * GIB, 100 * GIB) and pressure.close

@@ -39,7 +39,7 @@ class Jobs:
         self.boxes.mkdir(mode=0o700)
         self.environment = {
             **os.environ, "MEMTOP_DIR": str(folder / "s"), "MEMTOP_BLACK_BOX": str(self.boxes), "OMP_NUM_THREADS": "1",
-            "MEMTOP_DEBUG_THREADS": "0", **more,
+            **more,
         }  # fmt: skip
         imitated = [IMITATE, "-gpu", "h100-80gb", "-gpus", "1", "--"] if device == "cuda" else []
         self.process = subprocess.Popen(
@@ -142,6 +142,26 @@ def test_a_job_that_ends_by_itself_leaves_nothing(folder: Path, way: str) -> Non
         assert len(jobs.lines(pid)) == 10 and jobs.left() == []
     finally:
         jobs.close()
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+@pytest.mark.parametrize("end", ["end", "kill"])
+def test_children_and_workers_leave_the_box_alone(folder: Path, way: str, end: str) -> None:
+    boxes = folder / "boxes"
+    boxes.mkdir(mode=0o700)
+    environment = {
+        **os.environ, "MEMTOP_DIR": str(folder / "s"), "MEMTOP_BLACK_BOX": str(boxes), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [MEMTOP, "run", "--", sys.executable, str(BOXED.with_name("boxed_children.py")), way, end]
+    job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    said, _ = job.communicate(timeout=240)
+    assert "child 0" in said and said.count(f"{job.pid} 8") == 1, said
+    assert job.returncode == (-signal.SIGKILL if end == "kill" else 0)
+    assert [name.split("-")[0] for name in os.listdir(boxes)] == ([str(job.pid)] if end == "kill" else [])
+    if end == "kill":
+        listed = subprocess.run([MEMTOP, "ls", "--dead", "--json"], env=environment, capture_output=True, text=True)
+        (row,) = json.loads(listed.stdout)
+        assert row["pid"] == job.pid and 1 <= row["step"] <= 8 and "problem" not in row
 
 
 def test_a_job_that_the_kernel_kills_for_lack_of_memory_says_which_line_had_it(folder: Path) -> None:

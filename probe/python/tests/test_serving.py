@@ -137,10 +137,24 @@ def test_a_call_within_a_call_and_one_of_another_model_are_no_steps(watch: Watch
     model = watched(watch)
     serve(model, 1)
     other = Model().eval()
+    call_in_a_thread(watch.devices)
+    serve(other, 1)  # from here on the agent follows it too
+    assert "forward" in vars(other)
     model.first.register_forward_hook(lambda *_: serve(other, 1))
     serve(other, 1)
     serve(model, 2)
     assert sorted(steps_of(watch)) == [1, 2, 3]
+
+
+def test_from_an_optimizer_on_calls_are_no_steps(watch: Watch) -> None:
+    model = watched(watch)
+    watch.look._scanning = Sampling(share=1.0, credit_ns=1 << 60)  # every step
+    serve(model, 1)
+    optimizer = torch.optim.SGD(model.parameters())
+    serve(model, 3)  # the first of them finds it
+    assert sorted(steps_of(watch)) == [1, 2]
+    assert is_plain(model)
+    del optimizer
 
 
 def test_calls_of_two_threads_at_once_are_one_step(watch: Watch) -> None:
@@ -211,3 +225,39 @@ def test_a_watched_model_can_still_be_compiled_whole(watch: Watch) -> None:
         compiled(x)
     serve(model, 1)
     assert is_plain(model)
+
+
+class Queue:
+    """What vLLM's queue of free blocks has."""
+
+    def __init__(self, free: int) -> None:
+        self.num_free_blocks = free
+
+
+class BlockPool:
+    """What vLLM's pool of blocks has. The first block holds nothing, and is not free."""
+
+    def __init__(self, blocks: int) -> None:
+        self.num_gpu_blocks = blocks
+        self.free_block_queue = Queue(blocks - 1)
+
+    def get_usage(self) -> float:
+        raise AssertionError("the agent calls nothing of the program")
+
+
+def test_a_servers_blocks_are_its_cache_and_their_occupancy_is_what_its_pool_counts(
+    watch: Watch, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(BlockPool, "__module__", "vllm.v1.core.block_pool")
+    model, pool = Model().eval(), BlockPool(65)
+    model.first.kv_cache = [torch.zeros(2, 64, 16)]
+    pool.free_block_queue.num_free_blocks -= 24
+    call_in_a_thread(lambda: watch.want(True))
+    serve(model, 2)
+    step = steps_of(watch)[1]
+    assert {"key": "kv_cache", "value": "24 of 64 blocks"} in step["settings"]
+    held = {entry["name"]: entry["bytes"] for entry in step["categories"]}
+    assert held["kv-cache"] == 4 * 2 * 64 * 16
+    pool.free_block_queue = None  # as a version that has other fields
+    serve(model, 1)
+    assert all(entry["key"] != "kv_cache" for entry in steps_of(watch)[2]["settings"])

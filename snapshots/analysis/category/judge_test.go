@@ -120,7 +120,7 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"a library's factored optimizer":                             {"alloc 0x1000 512 stack=factoredstep\nalloc 0x2000 512 stack=forward\n", trace.Optimizer},
 		"eight-bit state":                                            {"alloc 0x1000 512 stack=eightstate\n", trace.Optimizer},
 		"what a step makes and frees is the optimizer's":             {"alloc 0x1000 512 stack=sgdstep\nfree_completed 0x1000 512 stack=sgdstep\nalloc 0x2000 512 stack=forward\n", trace.Optimizer},
-		"weights that a layer gathers":                               {"alloc 0x1000 512 stack=gathered\nfree_completed 0x1000 512 stack=forward\n", trace.Parameter},
+		"weights that a layer gathers":                               {"alloc 0x1000 512 stack=gathered\nfree_completed 0x1000 512 stack=forward\n", trace.GatheredParameter},
 		"a flat buffer of parameters, where a later line makes more": {"alloc 0x1000 512 stack=flatparam\nalloc 0x2000 1024 stack=flatgrad\n", trace.Parameter},
 		"a flat buffer of gradients, made by the later line":         {"alloc 0x1000 1024 stack=flatgrad\nalloc 0x2000 512 stack=flatparam\n", trace.Gradient},
 		"state of an optimizer in C++":                               {"alloc 0x1000 512 stack=native\nalloc 0x2000 512 stack=nativeforward\n", trace.Optimizer},

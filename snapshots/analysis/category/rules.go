@@ -80,7 +80,7 @@ var table = [ruleCount]rule{
 	workspaceSize:    {trace.Workspace, Counted, "the size of a library workspace, never freed"},
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
-	weightsGathered:  {trace.Parameter, Stacked, "sharded weights gathered"},
+	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
 	constructorMade:  {trace.Parameter, Stacked, "made by a constructor"},
 	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter in the step"},
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},

@@ -97,7 +97,7 @@ class Counts:
             found["gathered-parameter"] = gathered(self._run.models)
             # Also what the program still holds of the modules' results, and of earlier steps' graphs.
             held = {place: size for place, size in self._results.items() if not self._ends[place].expired()}
-            graph = {**places(self._saved), **held}
+            graph = {**places([*self._saved, *trained_caches()]), **held}
             known = {**weights, **places(self._inputs), **found["gathered-parameter"], **found["gradient"]}
             found["activation"] = {a: size for a, size in graph.items() if a not in known}
             self._saved.clear()
@@ -206,6 +206,12 @@ def tensors() -> list[Any]:
     plain: Any = torch.Tensor.__torch_dispatch__
     every = [t for t in gc.get_objects() if issubclass(type(t), torch.Tensor)]
     return [t for t in every if type(t).__torch_dispatch__ is plain]
+
+
+def trained_caches() -> list[Any]:
+    """Return the tensors of Hugging Face's caches that training fills. Some may have no graph of their own."""
+    caches = [inside(thing) for thing in gc.get_objects() if type(thing).__name__ == "DynamicCache"]
+    return [tensor for cache in caches if any(t.requires_grad for t in cache) for tensor in cache]
 
 
 def weights_of(model: Any) -> list[Any]:

@@ -64,6 +64,8 @@ def test_the_agent_says_what_the_program_counts(program: str, device: str, tmp_p
     assert sorted(said["rank"] for said in ranks) == list(range(2 if program in RANKS else 1))
     for said in ranks:
         assert all(said["counted"].values()), said
+        gathered = said["counted"].get("forward", {}).get("gathered-parameter", 0)
+        assert (gathered > 0) == (program == "fsdp2"), said
         assert {name: said[name] for name in ("differences", "missing", "foreign", "error")} == {
             "differences": {}, "missing": {}, "foreign": {}, "error": "",
         }, said  # fmt: skip
