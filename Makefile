@@ -177,7 +177,7 @@ agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the job
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP_BINARY=$(CURDIR)/bin/memtop MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
-		$(TORCH_PYTHON) -m pytest -q -p no:cacheprovider -rs --durations 10 tests/imitated
+		$(CURDIR)/bin/imitate -- $(TORCH_PYTHON) -m pytest -q -p no:cacheprovider -rs --durations 10 tests/imitated
 
 imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen

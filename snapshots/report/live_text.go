@@ -31,6 +31,9 @@ func (r *Live) Text(w io.Writer, width int) error {
 	if l != nil && l.Note != "" {
 		p.wrap("  note: ", l.Note)
 	}
+	for _, notice := range r.index.Trace().Notices {
+		p.wrap("  note: ", notice)
+	}
 	p.line("")
 	findingLines(p, r.index)
 	r.levelsText(p)

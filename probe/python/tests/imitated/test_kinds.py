@@ -97,6 +97,8 @@ def check_categories(job: Job) -> None:
 
     def agree(counted: dict[str, Any]) -> bool:
         states = [job.attach("--device", device) for device in counted["devices"]]
+        if any(state["categories"] is None for state in states):  # no step has been measured yet
+            return False
         says = {name: sum(state["categories"][name] for state in states) for name in HELD}
         differences.append((says, {name: counted[name] for name in HELD}))
         return says == differences[-1][1]
@@ -105,7 +107,7 @@ def check_categories(job: Job) -> None:
         try:
             until(job, "categories", agree)
         except AssertionError:
-            raise AssertionError(f"memtop says, the job counts: {differences[-1]}") from None
+            raise AssertionError(f"memtop says, the job counts: {differences[-1:]}") from None
 
 
 def check_settings(job: Job, kind: Kind, before: dict[str, Any]) -> None:
