@@ -160,6 +160,15 @@ func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) in
 	return s.notes[note]
 }
 
+// placeOf returns the place of a site. A stack may be a site of its own, of what the
+// program has a name for, though a keeper has the rest of it.
+func (s *Sites) placeOf(id SiteID) int32 {
+	if id > 0 {
+		return s.stacks[id.Stack()]
+	}
+	return s.notes[id.Note()]
+}
+
 // Of returns the site of an allocation.
 func (s *Sites) Of(a *trace.Allocation) SiteID {
 	return s.list[s.place(a.Stack, a.Note, a.FreeStack)].id()
