@@ -1,5 +1,5 @@
-"""A job that keeps no more after a step than before it: python clean_job.py KIND STEPS DEVICE. It waits for a line,
-then makes its steps."""
+"""A job that keeps no more after a step than before it: python clean_job.py KIND STEPS DEVICE. When it has
+begun to use the device, it prints a line, waits for one, and makes its steps."""
 
 from __future__ import annotations
 
@@ -82,8 +82,10 @@ OWN = {job.__name__: job for job in (average, replay, loader, accumulated)}
 
 def main() -> None:
     kind, steps, device = sys.argv[1:4]
-    sys.stdin.readline()
     torch.set_num_threads(1)
+    torch.ones(1, device=device)
+    print("{}", flush=True)
+    sys.stdin.readline()
     if kind in RANKS:
         torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl")
     try:

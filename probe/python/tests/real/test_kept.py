@@ -61,7 +61,7 @@ class Job:
         """Return the pid of the job's process, the only one with an agent in its folder."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and self.process.poll() is None:
-            for path in Path(self._environment["MEMTOP_DIR"]).glob("*.sock"):
+            for path in Path(self._environment["MEMTOP_DIR"]).glob("[0-9]*.sock"):
                 return int(path.name.split("-")[0].split(".")[0])
         raise AssertionError("there is no agent")
 
@@ -151,6 +151,7 @@ def test_a_leak_is_named_by_its_line_with_true_bytes(kind: str, device: str, sta
 @pytest.mark.parametrize("kind", CLEAN)
 def test_a_job_that_keeps_nothing_is_not_said_to_leak(kind: str, device: str, start: Any) -> None:
     job = start(device, "clean_job.py", kind, str(LONG))
+    job.said()
     recorder = job.record()
     job.steps(0)
     assert job.process.wait(timeout=PATIENCE + LONG) in (0, 77)
