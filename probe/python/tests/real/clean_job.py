@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from typing import Any
 
+import pytest
 import subjects
 import torch
 from programs import PROGRAMS, RANKS, Run
@@ -90,7 +91,7 @@ def main() -> None:
         torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl")
     try:
         {**PROGRAMS, **RANKS, **OWN}[kind](Run(device, int(steps)))
-    except ImportError as error:
+    except (ImportError, pytest.skip.Exception) as error:
         print(error, file=sys.stderr)
         sys.exit(MISSING)
     if kind in RANKS:
