@@ -58,6 +58,10 @@ func Keeper(role string) string {
 	return keeper
 }
 
+// HasGraph reports whether what a keeper keeps are results with the graph that made
+// them: the agent for PyTorch says so.
+func HasGraph(keeper string) bool { return strings.Contains(keeper, " with its graph") }
+
 // Read adds the sites of the tables' new stacks and notes.
 func (s *Sites) Read(t *trace.Tables) {
 	for id := len(s.stacks); id < t.StackCount(); id++ {

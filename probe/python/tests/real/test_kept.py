@@ -17,6 +17,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from memtop.graphs import READABLE  # noqa: E402
+
 HERE = Path(__file__).parent
 MEMTOP = os.environ.get("MEMTOP_BINARY") or os.environ.get("MEMTOP", "")
 IMITATE = os.environ.get("MEMTOP_IMITATE", "")
@@ -124,6 +126,8 @@ def start(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_leak_is_named_by_its_line_with_true_bytes(kind: str, device: str, start: Any) -> None:
+    if kind in ("losses", "total", "context") and not READABLE:
+        pytest.skip(f"PyTorch {torch.__version__} does not show what graphs keep")
     job = start(device, "kept_job.py", kind)
     job.steps(BEFORE)
     job.said()
