@@ -34,7 +34,7 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         peaks = torch.cuda.memory_stats()
-        print(step, peaks["requested_bytes.all.peak"], peaks["allocated_bytes.all.peak"])
+        print(f"{step} {peaks['requested_bytes.all.peak']} {peaks['allocated_bytes.all.peak']}")
         time.sleep(max(0.0, pause - (time.monotonic() - began)))
 
 

@@ -89,6 +89,8 @@ class Job:
     def _read_counts(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
+            if not line.endswith("\n"):
+                break  # the job was killed
             step, requested, allocated = map(int, line.split())
             with self.news:
                 self.counts[step] = requested, allocated
@@ -112,7 +114,7 @@ class Job:
         with self.news:
             self.news.wait_for(lambda: condition() or self.ended, PATIENCE)
             found = condition()
-        assert found, f"{what}; the last steps: {self.steps[-3:]}"
+        assert found, f"{what}; of {len(self.counts)} steps the last known: {self.steps[-3:]}"
         return found
 
     def ask(self, method: str, path: str, body: str | None = None) -> Any:
