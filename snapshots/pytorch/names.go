@@ -74,7 +74,7 @@ var names = [...]string{
 	nameTime: "time_us", nameFrames: "frames", nameCompileContext: "compile_context",
 	nameUserMetadata: "user_metadata", nameInternalMetadata: "internal_metadata", namePoolID: "pool_id",
 	nameForwardFrames: "forward_frames",
-	nameCategory: "category", nameLayer: "layer", nameRole: "role", nameShape: "shape",
+	nameCategory:      "category", nameLayer: "layer", nameRole: "role", nameShape: "shape",
 	nameDType: "dtype", nameNotedCategory: "noted_category",
 	nameDeviceFree: "device_free", nameFilename: "filename", nameLine: "line",
 	nameName: "name", nameFXOp: "fx_node_op", nameFXNode: "fx_node_name",
