@@ -53,9 +53,10 @@ class Unwatched:
         """Look at the next noted step at any cost: the box has no state that goes on."""
         self._purse.begin(looks=1)
 
-    def due(self, now: int) -> bool:
-        """Report whether to note the step that ended now."""
-        return now - self._noted >= (PASSING_NS if self._pressure.close else self._pause)
+    @property
+    def due_at(self) -> int:
+        """When to note the next step."""
+        return self._noted + (PASSING_NS if self._pressure.close else self._pause)
 
     @touches
     def note(self, optimizer: Any, step: int, now: int, duration: int, memory: Source) -> None:
