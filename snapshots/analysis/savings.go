@@ -32,7 +32,7 @@ func (f *finder) save() {
 		f.index.drops(scene, found, from, to)
 	}
 	for _, a := range found {
-		if !scene.Much(a.Saved, 1) {
+		if !scene.Much(a.Saved, 1) && !a.Kind.Told {
 			continue
 		}
 		add := Finding{
@@ -54,7 +54,38 @@ func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
 	s.Spent, s.SpentBy = x.spentAt(at, &s)
+	s.NoBackward, s.Unfinished = x.withoutBackward(at)
 	return &s
+}
+
+// withoutBackward reports whether no backward pass follows an event, and whether
+// nothing that was an activation then is freed: the recording may end before it.
+func (x *Index) withoutBackward(at int) (none, unfinished bool) {
+	if !x.History() || len(x.oomEvents) > 0 || x.trace.Live != nil {
+		return false, false
+	}
+	j := x.verdicts()
+	for i := at + 1; i < x.events.Len(); i++ {
+		e := x.events.At(i)
+		if e.Kind != trace.Alloc {
+			continue
+		}
+		if c, _ := j.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
+			return false, false
+		}
+	}
+	var kept, all int64
+	for _, a := range x.alive(at) {
+		switch c, _ := j.Of(a.ID, a.Note); {
+		case c == trace.BackwardTemporary:
+			return false, false // it is the peak of one
+		case c == trace.Activation:
+			if all += a.Size; a.Close == trace.Never {
+				kept += a.Size
+			}
+		}
+	}
+	return true, 2*kept > all && len(x.Steps()) < 2
 }
 
 // sceneOf returns the live memory right after an event, for package savings. The

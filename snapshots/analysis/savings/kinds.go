@@ -9,11 +9,20 @@ type Kind struct {
 	Silent string // when it is not, although it looks like it
 	Saving string // how the saving is worked out
 	Sure   bool   // the saving is counted, not estimated
+	Told   bool   // it is said also where it saves nothing
 	find   func(s *Scene) (Saving, bool)
 }
 
 // Kinds are all kinds of savings.
 var Kinds = []Kind{
+	{
+		Name:   "no_grad",
+		Change: "torch.no_grad() or torch.inference_mode()",
+		Speaks: "activations are 30 % of the peak, and no backward pass follows it",
+		Silent: "a backward pass follows; where the peak's activations are there to the end of the recording, it says that too",
+		Saving: "the activations: without a graph each layer's go when the next has read them",
+		find:   findNoGrad,
+	},
 	{
 		Name:   "attention_scores",
 		Change: "fused attention",
@@ -98,9 +107,17 @@ var Kinds = []Kind{
 		Name:   "kv_cache",
 		Change: "an 8-bit cache of keys and values",
 		Speaks: "keys and values of generation are 15 % of the peak",
-		Silent: "there are none",
+		Silent: "there are none, or a server reserves them",
 		Saving: "half of them: one byte for each value instead of two",
 		find:   findCache,
+	},
+	{
+		Name:   "server_cache",
+		Change: "a lower share of the GPU for the server",
+		Speaks: "a server's cache of keys and values is 15 % of the peak: it fills the share of the GPU that it is given",
+		Silent: "there is none, or no server is on its stacks",
+		Saving: "none: smaller values make room for more of them, not less memory",
+		Told:   true, find: findServerCache,
 	},
 	{
 		Name:   "workspaces",

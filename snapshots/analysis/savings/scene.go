@@ -32,6 +32,9 @@ type Scene struct {
 	// the stack of the largest of these operations.
 	Spent   int64
 	SpentBy trace.StackID
+	// NoBackward says that no backward pass follows, and Unfinished that the recording
+	// ends with the forward pass of this moment.
+	NoBackward, Unfinished bool
 	// Checkpointing and Autocast are on now, as the program itself says.
 	Checkpointing, Autocast bool
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func findCache(s *Scene) (Saving, bool) {
-	cache := func(p *Part) bool { return p.Category == trace.KVCache }
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server == 0 }
 	t := s.sum(cache)
 	if !s.Much(t.bytes, 15) {
 		return Saving{}, false
@@ -17,6 +17,19 @@ func findCache(s *Scene) (Saving, bool) {
 		Bytes: t.bytes, Relief: fraction(cache, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, sized by the server's settings or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "a cache of 8 bits instead of 16 takes half",
+	}, true
+}
+
+func findServerCache(s *Scene) (Saving, bool) {
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server != 0 }
+	t := s.sum(cache)
+	if !s.Much(t.bytes, 15) {
+		return Saving{}, false
+	}
+	return Saving{
+		Bytes: t.bytes, Relief: Relief{Of: func(*Part) int64 { return 0 }}, Stack: t.stack,
+		Evidence: fmt.Sprintf("The server's cache of keys and values takes %s%s: it fills the share of the GPU that it is given", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "gpu_memory_utilization (vLLM) or mem_fraction_static (SGLang) sets that share; a cache of 8 bits holds more tokens in the same memory",
 	}, true
 }
 

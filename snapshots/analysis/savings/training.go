@@ -8,6 +8,27 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
+// findNoGrad looks for what autograd keeps for a backward pass that does not come.
+func findNoGrad(s *Scene) (Saving, bool) {
+	kept := func(p *Part) bool { return p.Category == trace.Activation }
+	t, l := s.sum(kept), s.layers(kept)
+	if !s.NoBackward || l.many == 0 || !s.Much(t.bytes, 30) {
+		return Saving{}, false
+	}
+	relief := all(kept)
+	relief.Keep = t.bytes / l.many
+	saving := Saving{
+		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
+	}
+	if s.Unfinished {
+		saving.Evidence = fmt.Sprintf("The recording ends before backward: autograd keeps %s of intermediates, most%s", quantity.Bytes(t.bytes), s.at(t.stack))
+		saving.Remedy = "if no backward follows, torch.no_grad() or torch.inference_mode() around the forward pass frees them"
+	}
+	return saving, true
+}
+
 func findAttention(s *Scene) (Saving, bool) {
 	sizes := make(map[int64]bool)
 	for i := range s.Parts {
@@ -98,7 +119,7 @@ func findStale(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if !s.Much(bytes, 2) {
+	if s.NoBackward && s.layers(results).many > 0 || !s.Much(bytes, 2) { // else graphs hold them
 		return Saving{}, false
 	}
 	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
@@ -223,7 +244,7 @@ func findOptimizer(s *Scene) (Saving, bool) {
 func findCheckpointing(s *Scene) (Saving, bool) {
 	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation })
 	t := s.sum(l.has)
-	if s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
+	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	relief := Relief{Of: l.again, Keep: t.bytes / l.many}

@@ -20,6 +20,7 @@ const (
 	backward
 	eightBit   // optimizer state that is small already
 	flat       // a buffer for many gradients
+	server     // a server that reserves memory for its cache
 	sequential // the loop of a Sequential over its modules
 	linear     // a function that keeps what it is given for backward, not its result
 )
@@ -77,6 +78,9 @@ func traitsOf(file, name string) trait {
 	}
 	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
 		t |= eightBit
+	}
+	if has(file, "/vllm/", "/sglang/", "vllm_") || strings.HasPrefix(file, "vllm/") {
+		t |= server
 	}
 	if has(lower, "grad_buffer", "flat_grad", "flatten_dense") || has(base, "grad_buffer", "bucket") {
 		t |= flat
