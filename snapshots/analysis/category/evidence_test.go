@@ -77,6 +77,37 @@ func moves(weights, after []int64) string {
 	return text.String()
 }
 
+// made writes allocations of one stack.
+func made(stack string, sizes ...int64) string {
+	var text strings.Builder
+	for k, size := range sizes {
+		fmt.Fprintf(&text, "alloc 0x%d0000000 %d stack=%s\n", k+1, size, stack)
+	}
+	return text.String()
+}
+
+// TestAWorkspaceForOneProduct is about files with stacks of Python only.
+func TestAWorkspaceForOneProduct(t *testing.T) {
+	const result, works = "alloc 0x1000 512 stack=forward\n", "alloc 0x100000 33554432 stack=forward\n"
+	const gone = "free_completed 0x100000 33554432 stack=forward\n"
+	tests := map[string]struct {
+		events string
+		want   trace.Category
+	}{
+		"right after its result":                 {result + works + gone, trace.Workspace},
+		"not where something was made meanwhile": {result + works + "alloc 0x2000 64 stack=forward\n" + gone, trace.Activation},
+		"not after a result of another place":    {"alloc 0x1000 512 stack=lost\n" + works + gone, trace.Activation},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			j, _ := judged(t, pythonNames, test.events+"alloc 0x9000 64 stack=empty\nfree_completed 0x9000 64 stack=empty\n")
+			if got, rule := j.Of(1, 0); got != test.want {
+				t.Errorf("got %s by %q, want %s", got, rule, test.want)
+			}
+		})
+	}
+}
+
 // TestEvidence has, for each kind of evidence, a trace that shows it and one in which it must not
 // be seen. It judges what one event makes.
 func TestEvidence(t *testing.T) {
@@ -102,16 +133,23 @@ func TestEvidence(t *testing.T) {
 		"but not what a step's closure computes":                     {"alloc 0x1000 512 stack=closed\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 		"nor what the step of something else makes":                  {"alloc 0x1000 512 stack=played\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 
-		"gradients that move with their weights":             {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 3, trace.Gradient},
-		"but not buffers, which have some of the sizes":      {moves([]int64{4096, 4096, 512}, []int64{512}), 3, trace.Parameter},
-		"nor buffers that have a size more often":            {moves([]int64{4096, 512}, []int64{512, 512, 4096}), 2, trace.Parameter},
-		"and the weights before them stay weights":           {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 0, trace.Parameter},
-		"a function that the program applies is forward":     {"alloc 0x1000 512 stack=applies\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
-		"but one that the engine applies is backward":        {"alloc 0x1000 512 stack=generatedback\nfree_completed 0x1000 512 stack=generatedback\n" + later, 0, trace.BackwardTemporary},
-		"generated code that the program applies is forward": {"alloc 0x1000 512 stack=generatedforward\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
-		"what a checkpoint computes again has a graph":       {"alloc 0x1000 512 stack=unpacked\nfree_completed 0x1000 512 stack=unpacked\n" + later, 0, trace.Activation},
-		"what the script copies to the device is input":      {"alloc 0x1000 512 stack=copies\n" + calls(1, "loop", false), 0, trace.Input},
-		"but not what the script computes":                   {"alloc 0x1000 512 stack=computes\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
+		"gradients that move with their weights":                     {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 3, trace.Gradient},
+		"but not buffers, which have some of the sizes":              {moves([]int64{4096, 4096, 512}, []int64{512}), 3, trace.Parameter},
+		"nor buffers that have a size more often":                    {moves([]int64{4096, 512}, []int64{512, 512, 4096}), 2, trace.Parameter},
+		"and the weights before them stay weights":                   {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 0, trace.Parameter},
+		"a function that the program applies is forward":             {"alloc 0x1000 512 stack=applies\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
+		"but one that the engine applies is backward":                {"alloc 0x1000 512 stack=generatedback\nfree_completed 0x1000 512 stack=generatedback\n" + later, 0, trace.BackwardTemporary},
+		"generated code that the program applies is forward":         {"alloc 0x1000 512 stack=generatedforward\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
+		"what a checkpoint computes again has a graph":               {"alloc 0x1000 512 stack=unpacked\nfree_completed 0x1000 512 stack=unpacked\n" + later, 0, trace.Activation},
+		"a copy of every weight beside the model is the optimizer's": {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512), 4, trace.Optimizer},
+		"and so is one in twice the bytes":                           {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 8192, 16384, 1024, 1024), 4, trace.Optimizer},
+		"but not what only has some of the sizes":                    {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 512, 512, 256), 4, trace.Input},
+		"what a cut-off backward made long ago is a gradient":        {"alloc 0x1000 512 stack=back\n" + scrap + scrap + scrap, 0, trace.Gradient},
+		"but not what it has just made":                              {scrap + "alloc 0x1000 512 stack=back\n", 2, trace.BackwardTemporary},
+		"what a whole backward made last is a gradient":              {calls(1, "back", false) + scrap + "alloc 0x1000 512 stack=back\n", 34, trace.Gradient},
+		"temporaries of a step in any file are not its state":        {"alloc 0x1000 512 stack=ownupdate\nfree_completed 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
+		"what the script copies to the device is input":              {"alloc 0x1000 512 stack=copies\n" + calls(1, "loop", false), 0, trace.Input},
+		"but not what the script computes":                           {"alloc 0x1000 512 stack=computes\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

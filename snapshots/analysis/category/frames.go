@@ -125,14 +125,14 @@ func isBackward(file, name string) bool {
 }
 
 func isLoading(file, name string) bool {
-	return hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
+	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
 		hasAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
 			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
 }
 
 func isBuilding(file, base, name string) bool {
 	switch name {
-	case "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
+	case "broadcast_coalesced", "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
 		"load_weights", "weight_loader", "process_weights_after_loading", "set_module_tensor_to_device", "materialize", "to_empty",
 		"load_checkpoint_in_model", "load_checkpoint_and_dispatch", "init_empty_weights", "load_model":
 		return true

@@ -21,9 +21,10 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j)}
+	p := panel{cut: newCut(j), copiesWeights: make(map[trace.StackID]bool)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
+	p.findCopies()
 	p.readLastBackward()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
@@ -51,7 +52,8 @@ func (j *Judge) echoes() bool {
 // panel judges the allocations of a trace that was cut into spans.
 type panel struct {
 	*cut
-	replaces []bool // by stack of the optimizer's step: it makes parameters
+	copiesWeights map[trace.StackID]bool // what they make has the sizes of the weights
+	replaces      []bool                 // by stack of the optimizer's step: it makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
 	longestScratch int
@@ -66,6 +68,13 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	}
 	if p.isProductScratch(i, e) {
 		return workspacePasses
+	}
+	switch m := p.makerOf(e.Stack); m {
+	case constructorMaker, scriptMaker, unknownMaker:
+		if p.copiesWeights[e.Stack] {
+			return weightsCopied
+		}
+	default: // no copies of weights
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:

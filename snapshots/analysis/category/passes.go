@@ -37,9 +37,10 @@ type span struct {
 type cut struct {
 	*Judge
 	spans  []span
-	broken bool // something outside of the model was made since
-	built  bool // something in the trace makes parameters
-	oom    int  // the last event at which memory ran out, or Never
+	broken bool    // something outside of the model was made since
+	built  bool    // something in the trace makes parameters
+	apart  []int32 // allocations of builders, of scripts and of what no frame explains
+	oom    int     // the last event at which memory ran out, or Never
 }
 
 // newCut walks over the allocations once and cuts them into spans.
@@ -83,6 +84,9 @@ func (c *cut) add(i int, e *trace.Event) {
 	default:
 		within := now.phase == forward && s.root != 0 && s.root == now.root
 		c.broken, c.built = c.broken || !within, c.built || m.builds()
+		if m.builds() || m == scriptMaker || m == unknownMaker {
+			c.apart = append(c.apart, int32(i))
+		}
 		return
 	}
 	c.broken = false

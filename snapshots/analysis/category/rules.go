@@ -45,6 +45,7 @@ const (
 	freedByZeroGrad
 	heldGradient
 	optimizerState
+	weightsCopied
 	outlivesStep
 	dropsInStep
 	heldMoment
@@ -96,6 +97,7 @@ var table = [ruleCount]rule{
 	freedByZeroGrad:  {trace.Gradient, Lived, "freed in zero_grad"},
 	heldGradient:     {trace.Gradient, Counted, "held before, never freed: the copy that backward adds to"},
 	optimizerState:   {trace.Optimizer, Stacked, "optimizer begins its state"},
+	weightsCopied:    {trace.Optimizer, Counted, "made outside of modules, one for each weight"},
 	outlivesStep:     {trace.Optimizer, Lived, "made in the step, outlives it"},
 	dropsInStep:      {trace.Optimizer, Lived, "made and freed in the step"},
 	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
