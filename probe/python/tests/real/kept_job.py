@@ -1,5 +1,5 @@
 """A job that keeps memory, and counts it itself: python kept_job.py KIND DEVICE. It reads numbers of steps from its
-standard input, makes so many, and prints what it kept after each step, in bytes, and the line that keeps it, as JSON."""
+standard input, makes so many, and prints the bytes kept after each step, and the line that keeps them, as JSON."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ class Recording:
         part.write_bytes(self.path.read_bytes()[:size])
         said = subprocess.run([MEMTOP, "report", str(part), "--json"], capture_output=True, check=False)
         assert said.returncode in (0, CUT), said.stderr
-        device = max(json.loads(said.stdout)["devices"], key=lambda device: device["events"])
+        if not (devices := json.loads(said.stdout)["devices"]):
+            return 0, []  # nothing of any memory has come yet
+        device = max(devices, key=lambda device: device["events"])
         return device["events"], [finding for finding in device["findings"] if finding["kind"] == "leak"]
 
     def measured(self, events: int | None = None) -> list[int]:
