@@ -22,14 +22,10 @@ type LastStep struct {
 // has ended. It also returns nil if memory ran out since, because then the end of
 // the trace matters.
 func LastStepOf(x *Index) *LastStep {
+	if _, known := lastEnd(x); !known {
+		return nil
+	}
 	c := x.calendar()
-	if len(c.Ends) == 0 || x.kinds[trace.StepEnd] == 0 {
-		return nil
-	}
-	last := c.Ends[len(c.Ends)-1].Event
-	if n := len(x.oomEvents); n > 0 && x.oomEvents[n-1] > last {
-		return nil
-	}
 	s := x.lastMeasured(c)
 	for k := len(c.Ends) - 1; k >= 0 && s == nil; k-- {
 		s = x.wholeStep(c, k)
@@ -76,10 +72,23 @@ func (x *Index) wholeStep(c *calendar, k int) *LastStep {
 }
 
 // LastStepEnd returns the event that ended the last step, or the last event of
-// the trace if there is no such step.
+// the trace if there is no such step. Of that step no more than what it left needs
+// to be known: a program may look for kept memory after more steps than it measures.
 func LastStepEnd(x *Index) int {
-	if s := LastStepOf(x); s != nil {
-		return s.End
+	if end, known := lastEnd(x); known {
+		return end
 	}
 	return x.End()
+}
+
+// lastEnd returns the event that ended the last step, if memory did not run out
+// since.
+func lastEnd(x *Index) (event int, known bool) {
+	ends := x.calendar().Ends
+	if len(ends) == 0 || x.kinds[trace.StepEnd] == 0 {
+		return 0, false
+	}
+	event = int(ends[len(ends)-1].Event)
+	n := len(x.oomEvents)
+	return event, n == 0 || int(x.oomEvents[n-1]) <= event
 }

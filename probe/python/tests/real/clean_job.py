@@ -1,12 +1,15 @@
-"""A job that keeps no more after a step than before it: python clean_job.py KIND STEPS DEVICE. When it has
-begun to use the device, it prints a line, waits for one, and makes its steps."""
+"""A job that keeps no more after a step than before it: python clean_job.py KIND STEPS FOLDER DEVICE. When it has
+begun to use the device, it makes a file in the folder, named by its pid. It begins when there is a file "go"."""
 
 from __future__ import annotations
 
 import copy
+import os
 import random
 import sys
+import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,17 +81,58 @@ def accumulated(run: Run) -> None:
         optimizer.zero_grad()
 
 
-OWN = {job.__name__: job for job in (average, replay, loader, accumulated)}
+def lengths(run: Run) -> None:
+    """A GPT with batches of another length in each step."""
+    model = subjects.gpt().model.to(run.device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(run.steps):
+        words = torch.randint(subjects.WORDS, (2, random.randint(3, subjects.LENGTH))).to(run.device)
+        loss = model(words[:, :-1].contiguous(), words[:, 1:].contiguous())[1]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def validated(run: Run) -> None:
+    """Mixed precision, a list of the losses as numbers, and a validation every 50 steps."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, 4)).to(run.device)
+    optimizer = torch.optim.Adam(model.parameters())
+    losses: list[float] = []
+    for step in range(run.steps):
+        x, y = torch.randn(16, 32, device=run.device), torch.randint(4, (16,), device=run.device)
+        with torch.autocast(run.device, torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step % 50 == 0:
+            model.eval()
+            with torch.no_grad():
+                found = [model(torch.randn(64, 32, device=run.device)).argmax(-1) for _ in range(5)]
+            losses.append(float(torch.cat(found).float().mean()))
+            model.train()
+
+
+OWN = {job.__name__: job for job in (average, replay, loader, accumulated, lengths, validated)}
+
+
+def wait(folder: Path) -> None:
+    (folder / str(os.getpid())).touch()
+    while not (folder / "go").exists():
+        time.sleep(0.02)
 
 
 def main() -> None:
-    kind, steps, device = sys.argv[1:4]
+    kind, steps, folder, device = sys.argv[1:5]
     torch.set_num_threads(1)
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     torch.ones(1, device=device)
-    print("{}", flush=True)
-    sys.stdin.readline()
     if kind in RANKS:
         torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl")
+    wait(Path(folder))
     try:
         {**PROGRAMS, **RANKS, **OWN}[kind](Run(device, int(steps)))
     except (ImportError, pytest.skip.Exception) as error:

@@ -1,5 +1,5 @@
 """A job that keeps memory, and counts it itself: python kept_job.py KIND DEVICE. It reads numbers of steps from its
-standard input, makes so many, and prints what it then keeps, and the line that keeps it, as JSON."""
+standard input, makes so many, and prints the bytes kept after each step, and the line that keeps them, as JSON."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def train() -> None:
             loss_of(x).backward()
             OPTIMIZER.step()
             OPTIMIZER.zero_grad(set_to_none=True)
-        print(json.dumps({"step": steps, "kept": kept(steps), "line": line_of(KIND)}), flush=True)
+        print(json.dumps({"kept": [kept(step) for step in range(steps + 1)], "line": line_of(KIND)}), flush=True)
 
 
 def kept(steps: int) -> int:
-    """Return the bytes that the job keeps on purpose."""
+    """Return the bytes that the job keeps on purpose after so many steps."""
     values = {"exception": 64 * 64 * 4 * 2, "hook": 64 * 256 * 4, "context": 64 * (256 + 64) * 4}.get(KIND, SIZE * 4)
     count = {"seventh": steps // 7}.get(KIND, steps)
     return count * (GRAPH if KIND in ("losses", "total") else values)
