@@ -10,6 +10,8 @@ RUNS     ?= 5
 ARCHITECTURE ?= ampere
 # Parts of the GPU kit, as its run.sh --list has them; none are all.
 PARTS    ?=
+# Programs whose answers are compared with the truth, of cmd/testing/truthtest/programs.
+PROGRAMS ?= all
 KILLS    ?= 100
 LISTS    ?= 5000
 ATTACHES ?= 1000
@@ -34,7 +36,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -178,6 +180,9 @@ agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the job
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP_BINARY=$(CURDIR)/bin/memtop MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
 		$(CURDIR)/bin/imitate -- $(TORCH_PYTHON) -m pytest -q -p no:cacheprovider -rs --durations 10 tests/imitated
+
+truth: ## what memtop says of $(PROGRAMS), beside what they know and what the changes that it proposes really save
+	MEMTOP_TRUTH="$(PROGRAMS)" MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v ./cmd/testing/truthtest
 
 imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen

@@ -159,6 +159,7 @@ var picture = map[string][]string{
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
+	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "snapshots", "snapshots/analysis", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 

@@ -117,12 +117,20 @@ var readers = map[string]func(p *parser) error{
 	"release_lock_on_cudamalloc":   func(p *parser) error { return p.truth(&p.c.releaseLock) },
 	"release_lock_on_hipmalloc":    func(p *parser) error { return p.truth(&p.c.releaseLock) },
 
+	"throw_on_cudamalloc_oom":     func(p *parser) error { return p.truth(&p.c.rejects) },
+	"expandable_segments_reserve": func(p *parser) error { return p.reserve(&p.c.reserve) },
+
+	"expandable_segments_reserve_by_class": (*parser).reserves,
+
 	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
 	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
 	"pinned_use_hip_host_register":      func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
 	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackground) },
 	"pinned_num_register_threads":       (*parser).threads,
 	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(&p.c.pinnedReserve, 1) },
+	"pinned_free_catch_all":             func(p *parser) error { return p.truth(&p.c.pinnedCatch) },
+	"pinned_max_round_threshold_mb":     func(p *parser) error { return p.megabytes(&p.c.pinnedRound, 0) },
+	"pinned_max_cached_size_mb":         func(p *parser) error { return p.megabytes(&p.c.pinnedCached, 0) },
 }
 
 func (p *parser) backend() error {
@@ -172,6 +180,42 @@ func (p *parser) decimal() (float64, error) {
 		return 0, p.fail("expected a number, found %q", got)
 	}
 	return f, nil
+}
+
+// reserve reads "0.5" or "40G". PyTorch warns of others and ignores them.
+func (p *parser) reserve(to *reserve) error {
+	got := p.next()
+	number, gib := strings.CutSuffix(strings.ToUpper(got), "G")
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(f > 0) || math.IsInf(f, 0) || strings.ContainsAny(number, "X_") {
+		return p.fail("expected a part of the memory like 0.5 or a size like 40G, found %q", got)
+	}
+	*to = reserve{f, gib}
+	return nil
+}
+
+// reserves reads "[class:0.5,class:40G]". A program gives classes to its streams
+// by PyTorch's C++, and nothing records them.
+func (p *parser) reserves() error {
+	if err := p.mark("["); err != nil {
+		return err
+	}
+	for {
+		switch class := p.next(); class {
+		case "]":
+			return nil
+		case "":
+			return p.fail("expected \"]\", found the end")
+		case ",":
+		default:
+			if err := p.mark(":"); err != nil {
+				return err
+			}
+			if err := p.reserve(new(reserve)); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 func (p *parser) threshold() error {

@@ -19,8 +19,8 @@ func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 		return
 	}
 	f.releasePins(x)
-	f.smallerBatch()
-	f.follow(x.savings(scene))
+	f.smallerBatch(x)
+	f.follow(x.named(scene, f.Event).Find())
 }
 
 // mostChanges is how many changes to the program's memory are listed.
@@ -48,7 +48,11 @@ func (f *Failure) AddSettings(changes []whatif.Change) {
 	var met []Change
 	for _, c := range changes {
 		if c.Certain {
-			met = append(met, Change{Text: "PYTORCH_CUDA_ALLOC_CONF=" + c.Settings, Saving: c.Saving, Basis: Replayed})
+			text := "PYTORCH_CUDA_ALLOC_CONF=" + c.Settings
+			if c.Settings == "" {
+				text = "PYTORCH_CUDA_ALLOC_CONF not set"
+			}
+			met = append(met, Change{Text: text, Saving: c.Saving, Basis: Replayed})
 		}
 	}
 	f.WouldFit = append(met, f.WouldFit...)
@@ -79,16 +83,30 @@ func pinning(n int) string {
 	return fmt.Sprintf("pin %d segments", n)
 }
 
-// smallerBatch finds how many fewer samples at once would make room. Fewer
-// samples shrink the memory that grows with them, and the request.
-func (f *Failure) smallerBatch() {
+// smallerBatch finds how many fewer samples at once would make room. Fewer samples
+// shrink the memory that grows with them, and the request. How much the rest of the
+// step needs is known only if a step before got as far, and ended.
+func (f *Failure) smallerBatch(x *Index) {
+	short := int64(-1)
+	for _, s := range x.Steps() {
+		if s.To > f.Event || s.To <= s.From {
+			break
+		}
+		short = -1
+		if _, peak := x.Highest(s.From, s.To); peak >= f.Live+f.Requested {
+			short = f.Short + peak - f.Live - f.Requested
+		}
+	}
+	if short < 0 {
+		return
+	}
 	grows := f.Requested
 	for _, c := range trace.Categories {
 		if c.PerSample() {
 			grows += f.Categories[c]
 		}
 	}
-	percent := math.Ceil(100 * float64(f.Short) / float64(grows))
+	percent := math.Ceil(100 * float64(short) / float64(grows))
 	if percent >= 100 {
 		return
 	}

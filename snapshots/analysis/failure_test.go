@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,10 +52,9 @@ func TestAFailedRequestIsAccountedFor(t *testing.T) {
 	if len(f.Pins) != 1 || f.Pins[0].Live != 3*mib || f.Pins[0].Segment != 20*mib {
 		t.Errorf("pins: got %+v, want the segment of 20 MiB that 3 MiB keep", f.Pins)
 	}
-	// Of 30 MiB of activations and the request of 32 MiB a third is 20.7 MiB.
+	// How much the step needs beyond this request is not known, so no batch is said to fit.
 	changes := []Change{
 		{Text: "free 3.0 MiB that pins a segment, from " + x.StackName(f.Pins[0].Stack), Saving: 20 * mib, Basis: Counted},
-		{Text: "a batch 33% smaller", Saving: 62 * mib * 33 / 100, Basis: Estimated},
 	}
 	if diff := cmp.Diff(changes, f.WouldFit); diff != "" {
 		t.Errorf("changes, -want +got:\n%s", diff)
@@ -112,5 +112,36 @@ block 0x10000000 67108864 active_allocated requested=67108864 stack=opt
 		if got != want {
 			t.Errorf("short by %d: the optimizer's state is a change: %v, want %v: %+v", f.Short, got, want, f.WouldFit)
 		}
+	}
+}
+
+// TestASmallerBatchFitsWhereAStepEnded has steps of 64 MiB and then one whose request
+// fails: the steps before say how much more it needs, if they got as far.
+func TestASmallerBatchFitsWhereAStepEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		size int64
+		want string
+	}{
+		"the steps before needed more": {16 * mib, "a batch 75% smaller"},
+		"this one needs more already":  {96 * mib, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, tracetest.Steps(3, func(s int) string {
+				if s == 2 {
+					return fmt.Sprintf("alloc 0x10000000 %d @%d stack=act\noom 12582912 33554432 @%d stack=act\n", test.size, s*1000+100, s*1000+200)
+				}
+				return fmt.Sprintf("alloc 0x10000000 67108864 @%d stack=act\nfree_completed 0x10000000 67108864 @%d stack=act\nalloc 0x100 512 @%d stack=opt\n"+
+					"free_completed 0x100 512 @%d stack=opt\n", s*1000+100, s*1000+200, s*1000+910, s*1000+920)
+			}))
+			got := ""
+			for _, c := range FailureAt(x, x.OOMEvents()[0].Event).WouldFit {
+				if strings.HasPrefix(c.Text, "a batch") {
+					got = c.Text
+				}
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -77,6 +77,13 @@ var (
 	PendingFreeFinding = &FindingKind{
 		Name: "pending_free", Speaks: "a twentieth of what is reserved is freed and waits for another stream", Saving: "what waits",
 	}
+	FlushFinding = &FindingKind{
+		Name: "driver_refused", Speaks: "segments went back to the driver right before another was obtained for the same request: the driver had refused it",
+		Silent: "nothing was obtained right after, or another call gave the segments back",
+	}
+	EmptyCacheFinding = &FindingKind{
+		Name: "empty_cache", Speaks: "empty_cache gave segments back at least four times", Silent: "it was called less often, as between phases of a program",
+	}
 	PrivatePoolFinding = &FindingKind{
 		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "what is unused in them",
 	}
@@ -90,7 +97,7 @@ func FindingKinds() []*FindingKind {
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
-	return append(all, WarmUpFinding, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is a fault, or a fact worth knowing, with its numbers. Pages and
@@ -157,7 +164,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

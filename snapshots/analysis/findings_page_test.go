@@ -27,7 +27,9 @@ func findingsPage() string {
 
 What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: at most five findings. First comes what went wrong and what
 makes numbers doubtful, then what would save the most. Every finding names the line it is about. ` + "`confidence`" + ` is certain
-for what was counted exactly, probable for what was counted by category, possible for what was estimated. The texts are in
+for what was counted exactly, probable for what was counted by category, possible for what was estimated. A saving of the
+program's own memory is by how much the peak drops: memtop takes the blocks away at every moment of the trace and looks for
+the new peak. What lowers it by less than 1 % is not said. The texts are in
 ` + "`snapshots/analysis/finding.go`, `snapshots/analysis/savings` and `snapshots/analysis/ranks`" + `.
 
 | kind | speaks when | is silent when | saving |

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -106,7 +105,7 @@ type Step struct {
 
 // Steps returns the program's iterations: those that our engine or torch.profiler
 // numbered, else the stretches between the ends of the most frequent optimizer
-// step, else the iterations that memtop inferred, see StepsInferred.
+// step (of one line, where several lines call optimizers of one kind), else the iterations that memtop inferred, see StepsInferred.
 func (x *Index) Steps() []Step { return x.stepList().steps }
 
 // StepsInferred returns the evidence from which memtop inferred the steps. It is
@@ -141,44 +140,6 @@ func (x *Index) inferSteps() *stepList {
 		l.steps[i] = Step{Name: "step " + quantity.Count(i+1) + " (inferred)", From: s.From, To: s.To}
 	}
 	return l
-}
-
-// markedSteps makes steps from annotations.
-func (x *Index) markedSteps() []Step {
-	var numbered []Step
-	ends := make(map[string][]int)
-	for _, m := range x.Marks() {
-		switch {
-		case strings.HasPrefix(m.Name, "ProfilerStep#"):
-			numbered = append(numbered, Step{Name: m.Name, From: m.From, To: m.To})
-		case strings.HasPrefix(m.Name, "Optimizer.step#") && !m.OpenEnd:
-			ends[m.Name] = append(ends[m.Name], m.To)
-		}
-	}
-	if len(numbered) > 0 {
-		return numbered
-	}
-	return between(ends)
-}
-
-// between makes steps from the stretches that end with the most frequent mark.
-// The steps do not take its name, because that mark is open only at their ends.
-func between(ends map[string][]int) []Step {
-	var best string
-	for name, at := range ends {
-		if len(at) > len(ends[best]) || len(at) == len(ends[best]) && name < best {
-			best = name
-		}
-	}
-	var steps []Step
-	from := 0
-	for k, to := range ends[best] {
-		if to > 0 { // otherwise the step ended before the first event that is kept
-			steps = append(steps, Step{Name: stepName(int64(k + 1)), From: from, To: to})
-		}
-		from = to
-	}
-	return steps
 }
 
 // stepList has the steps that a program with our engine marked.

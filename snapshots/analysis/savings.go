@@ -18,63 +18,92 @@ var savingKinds = func() map[*savings.Kind]*FindingKind {
 	return kinds
 }()
 
-// save finds the parts of the peak that could be smaller.
+// save finds the parts of the peak that could be smaller. What does not lower the
+// peak is no saving.
 func (f *finder) save() {
 	top := f.top()
-	for _, a := range f.index.savings(top.scene) {
-		found := Finding{
+	scene := f.index.named(top.scene, top.event)
+	found := scene.Find()
+	from, to := 0, f.index.events.Len()
+	if step := f.lastStep(); step != nil {
+		from, to = step.From, step.End+1
+	}
+	if f.index.History() { // else there is but this moment
+		f.index.drops(scene, found, from, to)
+	}
+	for _, a := range found {
+		if !scene.Much(a.Saved, 1) && !a.Kind.Told {
+			continue
+		}
+		add := Finding{
 			Kind: savingKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saved, Evidence: a.Evidence, Remedy: a.Remedy,
 			Confidence: Possible, Where: Where{top.event, a.Stack},
 		}
 		if a.Kind.Sure {
-			found.Confidence = Probable
+			add.Confidence = Probable
 		}
-		f.add(found)
+		f.add(add)
 	}
 }
 
-// savings finds the savings of a scene. It leaves out a saving that the program
-// says is already on. A kept scene may be older than the tables, which only grow.
-func (x *Index) savings(scene *savings.Scene) []savings.Saving {
+// named returns a scene with all that savings need. It leaves out a saving that the
+// program says is already on. A kept scene may be older than the tables, which only
+// grow.
+func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 	s := *scene
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
-	return s.Find()
+	s.Spent, s.SpentBy = x.spentAt(at, &s)
+	s.NoBackward, s.Unfinished = x.withoutBackward(at)
+	return &s
 }
 
-// partKey is the properties that the blocks of a part have in common.
-type partKey struct {
-	stack    trace.StackID
-	note     trace.NoteID
-	category trace.Category
-	size     int64
+// withoutBackward reports whether no backward pass follows an event, and whether
+// nothing that was an activation then is freed: the recording may end before it.
+func (x *Index) withoutBackward(at int) (none, unfinished bool) {
+	if !x.History() || len(x.oomEvents) > 0 || x.trace.Live != nil {
+		return false, false
+	}
+	j := x.verdicts()
+	for i := at + 1; i < x.events.Len(); i++ {
+		e := x.events.At(i)
+		if e.Kind != trace.Alloc {
+			continue
+		}
+		if c, _ := j.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
+			return false, false
+		}
+	}
+	var kept, all int64
+	for _, a := range x.alive(at) {
+		switch c, _ := j.Of(a.ID, a.Note); {
+		case c == trace.BackwardTemporary:
+			return false, false // it is the peak of one
+		case c == trace.Activation:
+			if all += a.Size; a.Close == trace.Never {
+				kept += a.Size
+			}
+		}
+	}
+	return true, 2*kept > all && len(x.Steps()) < 2
 }
 
 // sceneOf returns the live memory right after an event, for package savings. The
 // method savings adds the names.
 func (x *Index) sceneOf(alive []trace.Allocation, at int) *savings.Scene {
 	s := new(savings.Scene)
-	begin, j := x.stepBegin(at), x.verdicts()
-	places, notes := make(map[partKey]int), newNoteKinds(x.tables)
+	begin, p := x.stepBegin(at), newParts(x)
 	for i := range alive {
 		a := &alive[i]
-		category, _ := j.Of(a.ID, a.Note)
-		key := partKey{a.Stack, notes.of(a.Note), category, a.Size}
-		if a.FreeStack {
-			key.stack = 0
-		}
-		k, ok := places[key]
-		if !ok {
-			k = len(s.Parts)
-			places[key] = k
-			s.Parts = append(s.Parts, savings.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size})
-		}
-		s.Parts[k].Count++
+		k := p.of(a)
+		part := &p.all[k]
+		part.Count++
 		if a.Open < begin {
-			s.Parts[k].Old++
+			part.Old++
 		}
 		s.Bytes += a.Size
 	}
+	s.Parts = p.all
 	slices.SortStableFunc(s.Parts, func(a, b savings.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
 	return s
 }
@@ -114,29 +143,6 @@ func (x *Index) stepBegin(at int) int {
 		}
 	}
 	return -1
-}
-
-// noteKinds finds, for each note, the first note with the same role and type.
-type noteKinds struct {
-	tables *trace.Tables
-	first  map[[2]trace.StringID]trace.NoteID
-}
-
-func newNoteKinds(t *trace.Tables) *noteKinds {
-	return &noteKinds{t, make(map[[2]trace.StringID]trace.NoteID)}
-}
-
-func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
-	if id == 0 {
-		return 0
-	}
-	n := &a.tables.Notes[id]
-	key := [2]trace.StringID{n.Role, n.DType}
-	if first, ok := a.first[key]; ok {
-		return first
-	}
-	a.first[key] = id
-	return id
 }
 
 // remedy returns PyTorch's setting against fragmentation, unless it is on

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
@@ -100,7 +99,8 @@ func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 }
 
 // FileAdvice reports advice from the stacks of a file: for each device the
-// findings that would reduce its peak, the largest saving first.
+// findings that would reduce its peak, the largest saving first. Savings of different
+// devices add up to nothing, so they are not mixed.
 func FileAdvice(t *trace.Trace) *Advice {
 	r := &Advice{Schema: AdviceSchema, Path: t.Info.Path, Options: make([]AdviceOption, 0)}
 	for i := range t.Devices {
@@ -112,7 +112,6 @@ func FileAdvice(t *trace.Trace) *Advice {
 		}
 		r.AddWaste(x)
 	}
-	slices.SortStableFunc(r.Options, func(a, b AdviceOption) int { return cmp.Compare(a.Predicted.PeakAllocated, b.Predicted.PeakAllocated) })
 	return r
 }
 

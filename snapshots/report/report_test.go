@@ -217,10 +217,10 @@ func TestAReportSaysWhatWouldHaveFit(t *testing.T) {
 	tr := tracetest.Parse(t, tracetest.Frames+`
 device 0
 segment_alloc 0x10000000 33554432
-alloc 0x10000000 31457280 stack=act
+alloc 0x10000000 31457280 stack=opt
 oom 12582912 33554432 stack=main
 segment 0x10000000 33554432 type="large"
-block 0x10000000 31457280 active_allocated requested=31457280 stack=act
+block 0x10000000 31457280 active_allocated requested=31457280 stack=opt
 block 0x11e00000 2097152 inactive
 `)
 	r := New(tr)
@@ -237,10 +237,10 @@ block 0x11e00000 2097152 inactive
 		t.Fatal(err)
 	}
 	o := r.Devices[0].OOM[0]
-	// Of 30 MiB of activations and the request of 32 MiB a third is more than 20 MiB.
+	// Of 30 MiB of an optimizer's state three quarters are more than 20 MiB.
 	want := []Change{
 		{"PYTORCH_CUDA_ALLOC_CONF=b:1", 24 << 20, "replayed"},
-		{"a batch 33% smaller", 62 << 20 * 33 / 100, "estimated"},
+		{"an 8-bit optimizer", 30 << 20 / 4 * 3, "estimated"},
 	}
 	if diff := cmp.Diff(want, o.WouldFit); diff != "" || o.ShortBytes == nil || *o.ShortBytes != 20<<20 || o.Requester[len(o.Requester)-1] != "/home/me/train.py:10 main" {
 		t.Errorf("short by %v, requested by %v; changes, -want +got:\n%s", o.ShortBytes, o.Requester, diff)
@@ -259,6 +259,6 @@ block 0x11e00000 2097152 inactive
 	answer.Again.Fits = true // under the recorded settings too: it is not the settings' doing
 	r = New(tr)
 	if err := r.Replay(t.Context(), ask); err != nil || len(r.Devices[0].OOM[0].WouldFit) != 1 {
-		t.Errorf("%v, %v: want the batch alone", err, r.Devices[0].OOM[0].WouldFit)
+		t.Errorf("%v, %v: want the optimizer alone", err, r.Devices[0].OOM[0].WouldFit)
 	}
 }

@@ -70,27 +70,36 @@ func commonCopies(sizes []size) int {
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
-// alone: every size occurs a multiple of three or four times, and some just so often.
-// It returns 1 where there is no such thing.
+// alone. It returns 1 where there is no such thing.
 func trainedCopies(sizes []size) int {
-	const fewest = 4 // sizes that have to agree
 	for n := most; n > 2; n-- {
-		agree, unique := 0, false
-		var fits, all int64
-		for i := range sizes {
-			s := &sizes[i]
-			held := int64(len(s.held)) * s.bytes
-			all += held
-			if len(s.held)%n == 0 {
-				agree, fits = agree+1, fits+held
-				unique = unique || len(s.held) == n
-			}
-		}
-		if agree >= fewest && unique && fits*200 >= all*199 {
+		if haveCopies(sizes, n) {
 			return n
 		}
 	}
 	return 1
+}
+
+// haveCopies reports whether every size occurs a multiple of n times, and some just
+// so often. A few bytes may be something else, but no size that occurs often: layers
+// of an even number repeat most sizes, but not those that lie around the layers too.
+func haveCopies(sizes []size, n int) bool {
+	const fewest = 4 // sizes that have to agree
+	agree, unique := 0, false
+	var fits, all int64
+	for i := range sizes {
+		s := &sizes[i]
+		held := int64(len(s.held)) * s.bytes
+		all += held
+		switch {
+		case len(s.held)%n == 0:
+			agree, fits = agree+1, fits+held
+			unique = unique || len(s.held) == n
+		case len(s.held) > 2*n:
+			return false
+		}
+	}
+	return agree >= fewest && unique && fits*200 >= all*199
 }
 
 // judgeSize gives the copies of one size their names. Gradients that stay after

@@ -32,6 +32,10 @@ const (
 	computes   // an operation
 	foreach    // an operation on many tensors at once, as optimizers do
 	constructs // __init__ of anything
+	steps      // a function is named step
+	closes     // an optimizer calls the program again
+	nodes      // a function of the program is applied, forward or backward
+	applies    // a module applies a function to its parameters, gradients or buffers
 	noGrads    // a function runs without a graph
 	native     // C++
 	recomputes // forward is run again, for backward
@@ -57,15 +61,19 @@ func traitsOf(file, name string) trait {
 	add(isGather(file, name), gathers)
 	add(isCache(base, name), caches)
 	add(isOptimizerFile(file, base) && isBeginning(name) || hasAny(name, "_init_group", "init_optimizer_state"), begins)
-	add(isOptimizerFile(file, base), updates)
+	add(isOptimizerFile(file, base) || isStepWrapper(file, name), updates)
+	add(name == "closure", closes)
+	add(strings.HasSuffix(file, "/torch/autograd/function.py") && strings.HasPrefix(name, "apply"), nodes)
 	add(isBackward(file, name), backs)
 	add(isLoading(file, name), loads)
 	add(strings.HasSuffix(file, "/nn/modules/module.py") && !isCall(file, name), moves)
 	add(isBuilding(file, base, name), builds)
-	add(name == "call" && strings.Contains(file, "torchinductor"), compiles)
+	add(name == "call" && strings.Contains(file, "torchinductor") || strings.HasPrefix(file, "<eval_with_key>"), compiles)
 	add(isCall(file, name), calls)
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
+	add(name == "step" && !hasAny(file, "sched", "env"), steps)
+	add(name == "_apply" && t&moves != 0, applies)
 	add(name == "decorate_context" || hasAny(name, "inference_mode", "no_grad"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
 	return t
@@ -76,7 +84,6 @@ func isOptimizerFile(file, base string) bool {
 	case "lr_scheduler.py", "swa_utils.py":
 		return false
 	case "optimizer.py":
-		// PyTorch's wrapper around every step is also around its closure.
 		return !strings.HasSuffix(file, "torch/optim/optimizer.py")
 	}
 	if hasAny(base, "optim") || hasAny(file, "/torch/optim/", "/bitsandbytes/optim/", "/apex/optimizers/", "/ops/adam/") {
@@ -92,6 +99,12 @@ func isOptimizerFile(file, base string) bool {
 	return false
 }
 
+// isStepWrapper knows the function that PyTorch puts around the step of every
+// optimizer, whatever file that is in.
+func isStepWrapper(file, name string) bool {
+	return name == "wrapper" && strings.HasSuffix(file, "torch/optim/optimizer.py")
+}
+
 func isSeparator(r rune) bool { return r == '_' || r == '-' || r == '.' }
 
 // isBeginning recognises functions of an optimizer that make its state.
@@ -104,22 +117,22 @@ func isBackward(file, name string) bool {
 	switch {
 	case name == "backward", strings.HasPrefix(name, "backward_"):
 		return true
-	case strings.HasSuffix(file, "/torch/autograd/function.py"):
-		return name == "apply" // of BackwardCFunction; the forward's has the name of its class
+	case name == "unpack_hook":
+		return strings.HasSuffix(file, "/torch/utils/checkpoint.py")
 	}
 	return name == "_engine_run_backward" || hasAny(name, "post_backward", "_reduce_grad", "CompiledFunctionBackward") ||
 		name == "foreach_reduce"
 }
 
 func isLoading(file, name string) bool {
-	return hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
+	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
 		hasAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
 			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
 }
 
 func isBuilding(file, base, name string) bool {
 	switch name {
-	case "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
+	case "broadcast_coalesced", "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
 		"load_weights", "weight_loader", "process_weights_after_loading", "set_module_tensor_to_device", "materialize", "to_empty",
 		"load_checkpoint_in_model", "load_checkpoint_and_dispatch", "init_empty_weights", "load_model":
 		return true

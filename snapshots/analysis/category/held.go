@@ -11,8 +11,10 @@ import (
 // freed.
 func (j *Judge) judgeHeld() {
 	before := j.held
+	j.findMoved(j.life.Held)
 	j.held = make([]Rule, len(j.life.Held))
 	var alike, never []int
+	ends := j.events.Len()-j.last > manyBorn // many frees and nothing else are the end of a program
 	for k := range j.life.Held {
 		h := &j.life.Held[k]
 		switch {
@@ -24,7 +26,7 @@ func (j *Judge) judgeHeld() {
 			j.held[k] = j.byStack(h)
 		}
 		switch {
-		case j.held[k] == heldUnknown && h.Close == trace.Never:
+		case j.held[k] == heldUnknown && (h.Close == trace.Never || ends && int(h.Close) > j.last):
 			never = append(never, k)
 		case j.held[k] == heldUnknown:
 			alike = append(alike, k)

@@ -41,6 +41,15 @@ func join(lists ...[]int64) []int64 {
 	return all
 }
 
+// frees9 frees nine blocks from before the trace, as the end of a program does.
+func frees9() string {
+	var text strings.Builder
+	for k := range 9 {
+		fmt.Fprintf(&text, "free_completed 0x%d0000 4096 stack=loop\n", k+1)
+	}
+	return text.String()
+}
+
 // TestHeldFromBefore sums up by category what was held before the first event.
 func TestHeldFromBefore(t *testing.T) {
 	// One backward pass that makes a gradient of each of two sizes, and keeps or frees them.
@@ -92,6 +101,21 @@ func TestHeldFromBefore(t *testing.T) {
 		},
 		"layers repeat, without a history": {
 			"", join(times(12, 4<<20), times(24, 2048), times(1, 30<<20)), map[trace.Category]int64{trace.Parameter: 12*4<<20 + 24*2048 + 30<<20},
+		},
+		"one size that repeats is no model, without a history": {
+			"", times(34, 8<<20), map[trace.Category]int64{trace.OtherCategory: 34 * 8 << 20},
+		},
+		"results of layers are far more than their vectors, without a history": {
+			"", join(times(20, 1024*4), times(13, 2048*4), times(13*11, 1024*2048*4)),
+			map[trace.Category]int64{trace.Parameter: 20*1024*4 + 13*2048*4, trace.OtherCategory: 13 * 11 * 1024 * 2048 * 4},
+		},
+		"layers of an even number are no copies of Adam's": {
+			infers, join(times(16, 1<<20), times(8, 4<<20), times(4, 8<<20), times(4, 16<<20), times(18, 2048)),
+			map[trace.Category]int64{trace.Parameter: 16<<20 + 32<<20 + 32<<20 + 64<<20 + 18*2048},
+		},
+		"what a program's end frees was never freed": {
+			"alloc 0x9000 64 stack=forward\n" + strings.Repeat("free_completed 0x9000 64 stack=loop\nalloc 0x9000 64 stack=forward\n", 1) + frees9(), nil,
+			map[trace.Category]int64{trace.Parameter: 9 * 4096},
 		},
 		"pictures are no matrices, without a history": {
 			"", join(times(7, 1280*4), times(5, 1280*1280*9*4), times(3, 513*513*128*4)),

@@ -18,10 +18,13 @@ type Judge struct {
 	anyNoted bool
 
 	flats map[trace.StringID]int32 // by file, the last line that makes a flat buffer
+	// movesGradients has the frames of modules that move gradients after their weights.
+	movesGradients map[trace.FrameID]bool
 
 	rules   []Rule // by event, of the allocation that it made
 	held    []Rule
 	longest [2]int // the first and last event of the longest whole backward pass
+	last    int    // the last event that allocates: who frees later ends the program
 	blank   bool   // some allocation within the trace has no exact category
 	judged  int    // events of which the rules are final
 	native  bool   // some stack has a frame of C++
@@ -40,7 +43,9 @@ const (
 )
 
 // NewJudge returns a judge that has read no events.
-func NewJudge() *Judge { return &Judge{flats: make(map[trace.StringID]int32)} }
+func NewJudge() *Judge {
+	return &Judge{flats: make(map[trace.StringID]int32), movesGradients: make(map[trace.FrameID]bool)}
+}
 
 // Advance takes a longer trace of the same device. The end of an allocation may
 // change the verdict on others, so the judge then judges all allocations again.
@@ -95,6 +100,11 @@ func (j *Judge) readNotes(t *trace.Tables) {
 // walk looks among the events that are new for what it has not seen yet, and leaves
 // what they made without a verdict.
 func (j *Judge) walk() {
+	for k := j.events.Len() - 1; k > j.last && k >= len(j.rules); k-- {
+		if j.events.At(k).Kind == trace.Alloc {
+			j.last = k
+		}
+	}
 	for walked := len(j.rules); walked < j.events.Len() && (!j.blank || !j.stacked); {
 		part := j.events.Span(walked)
 		for k := range part {
@@ -127,6 +137,9 @@ func (j *Judge) judgeByStack(from int) {
 func (j *Judge) first(id trace.StackID) Rule {
 	if j.stacks[id].maker == flatMaker {
 		return j.flat(id)
+	}
+	if j.movesGradients[j.stacks[id].frame] {
+		return gradientMoved
 	}
 	if rule := byMaker[j.stacks[id].maker]; rule != NoRule {
 		return rule

@@ -19,10 +19,13 @@ var byMaker = [...]Rule{
 // judgeAll judges everything that was made within the trace.
 func (j *Judge) judgeAll() {
 	j.generation++
+	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j)}
+	p := panel{cut: newCut(j), copiesWeights: make(map[trace.StackID]bool)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
+	p.findCopies()
+	p.readLastBackward()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
 	})
@@ -49,7 +52,12 @@ func (j *Judge) echoes() bool {
 // panel judges the allocations of a trace that was cut into spans.
 type panel struct {
 	*cut
-	replaces []bool // by stack of the optimizer's step: it makes parameters
+	copiesWeights map[trace.StackID]bool // what they make has the sizes of the weights
+	replaces      []bool                 // by stack of the optimizer's step: it makes parameters
+	// Of a backward pass that is the last span: the longest life, in events, of what
+	// it made and freed, and whether it came to its end.
+	longestScratch int
+	whole          bool
 }
 
 // made judges the allocation of event i, in span at.
@@ -57,6 +65,16 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	s := &p.spans[at]
 	if p.isWorkspace(i, e, at) {
 		return workspaceSize
+	}
+	if p.isProductScratch(i, e) {
+		return workspacePasses
+	}
+	switch m := p.makerOf(e.Stack); m {
+	case constructorMaker, scriptMaker, unknownMaker:
+		if p.copiesWeights[e.Stack] {
+			return weightsCopied
+		}
+	default: // no copies of weights
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:
@@ -95,19 +113,46 @@ func (p *panel) forward(i int, s *span) Rule {
 // pass ends.
 func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
-	switch p.freer(i) {
-	case engineFreer:
+	switch by := p.freer(i); {
+	case by == engineFreer, end <= int(p.spans[at].last):
 		return backwardScratch
-	case zeroFreer:
+	case by == zeroFreer:
 		return freedByZeroGrad
-	case stepFreer:
+	case by == otherFreer, by == stepFreer, at+1 < len(p.spans) && end >= int(p.spans[at+1].first):
 		return outlivesBackward
-	default:
-		if at+1 < len(p.spans) && end >= int(p.spans[at+1].first) {
-			return outlivesBackward
-		}
+	case at+1 < len(p.spans), end != trace.Never:
 		return backwardScratch
+	default:
+		return p.unfinished(i)
 	}
+}
+
+// unfinished judges what the last pass made, if nothing freed it: the recording may
+// end within the pass. It is a gradient if it is older than anything that the pass
+// freed became, or if the pass freed what forward had kept and so is whole.
+func (p *panel) unfinished(i int) Rule {
+	if p.whole || p.events.Len()-i > p.longestScratch {
+		return outlivesBackward
+	}
+	return backwardOpen
+}
+
+// readLastBackward looks at the last span, if it is a backward pass.
+func (p *panel) readLastBackward() {
+	at := len(p.spans) - 1
+	if p.spans[at].phase != backward {
+		return
+	}
+	for i := max(0, int(p.spans[at].first)); i < p.events.Len(); i++ {
+		if p.events.At(i).Kind == trace.Alloc && p.freer(i) == engineFreer {
+			p.longestScratch = max(p.longestScratch, p.life.Closed(i)-i)
+		}
+	}
+	var stay, backed int32
+	for at--; p.spans[at].leads; at-- {
+		stay, backed = stay+p.spans[at].stay, backed+p.spans[at].backed
+	}
+	p.whole = stay > 0 && backed*10 >= stay*9
 }
 
 // step separates state and parameters from temporary memory of the update.
@@ -153,7 +198,7 @@ const (
 // isWorkspace recognises a library's workspace by its size: a thread makes it at
 // its first matrix product, and it stays.
 func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
-	if e.Size != blasWorkspace && e.Size != hopperWorkspace && e.Size != smallWorkspace || p.life.Closed(i) != trace.Never {
+	if !isWorkspaceSize(e.Size) || p.life.Closed(i) != trace.Never {
 		return false
 	}
 	switch p.makerOf(e.Stack) {
@@ -169,6 +214,30 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	default:
 		return p.beside(i, blasWorkspace)
 	}
+}
+
+// isProductScratch recognises a workspace that a library takes for one product and
+// gives back: the product's result comes right before it, from the same place, and
+// nothing is made while it is there. Where stacks have C++ they name it.
+func (p *panel) isProductScratch(i int, e *trace.Event) bool {
+	if p.native || e.Stack <= trace.EmptyStack && !p.silentEngine || !isWorkspaceSize(e.Size) {
+		return false
+	}
+	for k := i + 1; k < min(p.life.Closed(i), p.events.Len()); k++ {
+		if p.events.At(k).Kind == trace.Alloc {
+			return false
+		}
+	}
+	for k := i - 1; k >= max(0, i-8); k-- {
+		if before := p.events.At(k); before.Kind == trace.Alloc {
+			return before.Stack == e.Stack && p.life.Closed(k) > p.life.Closed(i)
+		}
+	}
+	return false
+}
+
+func isWorkspaceSize(bytes int64) bool {
+	return bytes == blasWorkspace || bytes == hopperWorkspace || bytes == smallWorkspace
 }
 
 // beside reports whether an allocation of a size that is never freed was made

@@ -29,7 +29,7 @@ type span struct {
 	leads       bool  // only forward, with a graph, lies between it and a backward pass
 	born        int32 // forward allocations
 	backed      int32 // of them, freed by backward
-	stay        int32 // of them, alive after the last
+	stay        int32 // of them, not freed by the call itself
 	sites       int32 // stacks of those
 }
 
@@ -37,9 +37,10 @@ type span struct {
 type cut struct {
 	*Judge
 	spans  []span
-	broken bool // something outside of the model was made since
-	built  bool // something in the trace makes parameters
-	oom    int  // the last event at which memory ran out, or Never
+	broken bool    // something outside of the model was made since
+	built  bool    // something in the trace makes parameters
+	apart  []int32 // allocations of builders, of scripts and of what no frame explains
+	oom    int     // the last event at which memory ran out, or Never
 }
 
 // newCut walks over the allocations once and cuts them into spans.
@@ -81,7 +82,11 @@ func (c *cut) add(i int, e *trace.Event) {
 			now = c.begin(i, stepping)
 		}
 	default:
-		c.broken, c.built = true, c.built || m.builds()
+		within := now.phase == forward && s.root != 0 && s.root == now.root
+		c.broken, c.built = c.broken || !within, c.built || m.builds()
+		if m.builds() || m == scriptMaker || m == unknownMaker {
+			c.apart = append(c.apart, int32(i))
+		}
 		return
 	}
 	c.broken = false
@@ -145,7 +150,7 @@ func (c *cut) findGraphs() {
 			continue
 		}
 		layers := s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
-		kept := trains && s.stay*2 >= s.born || !trains && !infers && s.stay == s.born
+		kept := s.stay*2 >= s.born && (trains || s.born >= manyBorn) || !trains && !infers && s.stay == s.born
 		s.graph = s.backed*50 > s.born || !s.noGrad && (layers || kept)
 		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
 	}
@@ -205,7 +210,7 @@ func (c *cut) count() {
 			if by == engineFreer {
 				s.backed++
 			}
-			if c.life.Closed(i) < c.after(at) {
+			if by == forwardFreer && c.life.Closed(i) < c.after(at) {
 				return
 			}
 			s.stay++

@@ -30,6 +30,7 @@ const (
 	noted
 	libraryWorkspace
 	workspaceSize
+	workspacePasses
 	moduleMoved
 	moduleBuilt
 	weightsGathered
@@ -39,10 +40,12 @@ const (
 	knownShape
 	accumulated
 	gradientBuffer
+	gradientMoved
 	outlivesBackward
 	freedByZeroGrad
 	heldGradient
 	optimizerState
+	weightsCopied
 	outlivesStep
 	dropsInStep
 	heldMoment
@@ -53,6 +56,7 @@ const (
 	heldResult
 	likeActivation
 	backwardScratch
+	backwardOpen
 	dataLoaded
 	scriptMade
 	heldBatch
@@ -78,6 +82,7 @@ var table = [ruleCount]rule{
 	noted:            {trace.OtherCategory, Exact, "noted by the writer"}, // the note has the category
 	libraryWorkspace: {trace.Workspace, Stacked, "library workspace"},
 	workspaceSize:    {trace.Workspace, Counted, "the size of a library workspace, never freed"},
+	workspacePasses:  {trace.Workspace, Counted, "the size of a library workspace, there for one product"},
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
@@ -86,11 +91,13 @@ var table = [ruleCount]rule{
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
 	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},
 	accumulated:      {trace.Gradient, Stacked, "gradient accumulated"},
+	gradientMoved:    {trace.Gradient, Stacked, "moved after the weight of its size"},
 	gradientBuffer:   {trace.Gradient, Stacked, "flat buffer of gradients"},
 	outlivesBackward: {trace.Gradient, Lived, "made in backward, outlives it"},
 	freedByZeroGrad:  {trace.Gradient, Lived, "freed in zero_grad"},
 	heldGradient:     {trace.Gradient, Counted, "held before, never freed: the copy that backward adds to"},
 	optimizerState:   {trace.Optimizer, Stacked, "optimizer begins its state"},
+	weightsCopied:    {trace.Optimizer, Counted, "made outside of modules, one for each weight"},
 	outlivesStep:     {trace.Optimizer, Lived, "made in the step, outlives it"},
 	dropsInStep:      {trace.Optimizer, Lived, "made and freed in the step"},
 	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
@@ -101,6 +108,7 @@ var table = [ruleCount]rule{
 	heldResult:       {trace.Activation, Lived, "held before, freed by backward"},
 	likeActivation:   {trace.Activation, Lived, "held before, the size of activations"},
 	backwardScratch:  {trace.BackwardTemporary, Lived, "made in backward, gone before it ends"},
+	backwardOpen:     {trace.BackwardTemporary, Lived, "made in backward, in which the recording ends"},
 	dataLoaded:       {trace.Input, Stacked, "data loading"},
 	scriptMade:       {trace.Input, Stacked, "copied or made outside of any module"},
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},

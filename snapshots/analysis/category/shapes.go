@@ -23,20 +23,22 @@ func (j *Judge) judgeShapes(sizes []size) {
 // number of layers, or once or twice as embeddings do.
 func repeat(sizes []size) bool {
 	const fewest, most = 6, 256 // layers
+	const each = 8              // matrices of one size in a layer: results have more
 	for layers := most; layers >= fewest; layers-- {
 		var fits, all, repeated int64
+		agree := 0
 		for i := range sizes {
 			n := len(sizes[i].held)
 			bytes := int64(n) * sizes[i].bytes
 			all += bytes
 			switch {
-			case n%layers == 0:
-				fits, repeated = fits+bytes, repeated+bytes
+			case n%layers == 0 && (n <= each*layers || isVector(&sizes[i])):
+				fits, repeated, agree = fits+bytes, repeated+bytes, agree+1
 			case n <= 2:
 				fits += bytes
 			}
 		}
-		if fits*20 >= all*19 && repeated*2 >= all {
+		if fits*20 >= all*19 && repeated*2 >= all && agree > 1 {
 			return true
 		}
 	}
@@ -76,7 +78,7 @@ func isMatrix(s *size, sizes []size, width int64) bool {
 			continue
 		}
 		rest := s.bytes / v.bytes
-		if hasDimension(sizes, rest, width) {
+		if often(s, v) && hasDimension(sizes, rest, width) {
 			return true
 		}
 		// As many rows as a square has are a picture's.
@@ -87,6 +89,10 @@ func isMatrix(s *size, sizes []size, width int64) bool {
 	}
 	return false
 }
+
+// often reports whether there are enough vectors beside matrices of their dimension:
+// a layer has a norm or a bias for every matrix or two. Results have no vectors.
+func often(matrix, vector *size) bool { return len(matrix.held) <= 2*len(vector.held) }
 
 func hasDimension(sizes []size, n, width int64) bool {
 	const kernel = 3 * 3

@@ -129,11 +129,20 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	s, all, decided := stack{freer: otherFreer}, trait(0), false
 	for i, frame := range frames {
 		t := j.traits[frame]
+		if t&closes != 0 {
+			break // what is around it is the optimizer, which only waits
+		}
+		if t&nodes != 0 && j.firstPython(frames[i+1:]) < 0 {
+			t |= backs // the engine called it: forward has a caller in the program
+		}
 		all |= t
 		s.noGrad = s.noGrad || t&noGrads != 0
 		s.python = s.python || t&native == 0
-		if t&(calls|compiles) != 0 && i+1 < len(frames) {
-			s.root = frames[i+1]
+		if t&(calls|compiles) != 0 {
+			s.root = j.callerOf(frames, i)
+		}
+		if t&applies != 0 && s.maker == moveMaker && j.traits[s.frame]&applies == 0 {
+			s.frame = frame
 		}
 		if t&strong != 0 && !decided {
 			decided = true
@@ -178,7 +187,7 @@ func (j *Judge) inEngine(frames []trace.FrameID) bool {
 // weak judges a stack of which no frame decides.
 func weak(all trait, python bool) maker {
 	switch {
-	case all&foreach != 0 && !python:
+	case all&foreach != 0 && !python, all&steps != 0:
 		return stepMaker
 	case all&constructs != 0:
 		return constructorMaker
@@ -189,6 +198,14 @@ func weak(all trait, python bool) maker {
 	default:
 		return unknownMaker
 	}
+}
+
+// callerOf returns the frame that called frame i: in Python, where one did.
+func (j *Judge) callerOf(frames []trace.FrameID, i int) trace.FrameID {
+	if at := j.firstPython(frames[i+1:]); at >= 0 {
+		return frames[i+1+at]
+	}
+	return frames[min(i+1, len(frames)-1)]
 }
 
 func (j *Judge) firstPython(frames []trace.FrameID) int {

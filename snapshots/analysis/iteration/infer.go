@@ -41,6 +41,8 @@ func Infer(t Trace) ([]Span, Evidence) {
 	w.read()
 	steps, clears := ends(w.steps), w.between(mostVisited(w.clears))
 	switch {
+	case len(steps) == 0 && len(w.steps) > 0:
+		return nil, None // memory ran out in the first: no step came to its end
 	case len(steps) > 0 && len(clears) < 2*len(steps):
 		return steps, Optimizer
 	case len(clears) > 0:
@@ -58,6 +60,7 @@ func Infer(t Trace) ([]Span, Evidence) {
 type visit struct {
 	caller   trace.FrameID // 0 where that is not known
 	from, to int           // its first and last event
+	short    bool          // memory ran out in it
 }
 
 // walk reads the events once and notes the visits.
@@ -86,8 +89,16 @@ func (w *walk) read() {
 	for i := 0; i < w.Events.Len(); {
 		span := w.Events.Span(i)
 		for j := range span {
-			if e := &span[j]; e.Stack > trace.EmptyStack && (e.Kind == trace.Alloc || e.Kind == trace.FreeRequested || e.Kind.Closes()) {
-				w.event(i+j, &w.calls[e.Stack])
+			e := &span[j]
+			if e.Stack <= trace.EmptyStack {
+				continue
+			}
+			switch c := &w.calls[e.Stack]; {
+			case e.Kind == trace.Alloc, e.Kind == trace.FreeRequested, e.Kind.Closes():
+				w.event(i+j, c)
+			case e.Kind == trace.OOM && c.role == step:
+				w.event(i+j, c)
+				w.steps[len(w.steps)-1].short = true
 			}
 		}
 		i += len(span)
@@ -127,7 +138,7 @@ func extend(visits []visit, caller trace.FrameID, i int, another bool) []visit {
 		visits[n-1].to = i
 		return visits
 	}
-	return append(visits, visit{caller, i, i})
+	return append(visits, visit{caller: caller, from: i, to: i})
 }
 
 // mostVisited returns the visits from the line that most come from and, of lines
@@ -149,13 +160,15 @@ func mostVisited(visits []visit) []visit {
 	return chosen
 }
 
-// ends returns the steps that end with visits from one line.
+// ends returns the steps that end with visits from one line in which memory was enough.
 func ends(visits []visit) []Span {
 	var found []Span
 	from := 0
 	for _, v := range mostVisited(visits) {
-		found = append(found, Span{from, v.to + 1})
-		from = v.to + 1
+		if !v.short {
+			found = append(found, Span{from, v.to + 1})
+			from = v.to + 1
+		}
 	}
 	return found
 }

@@ -52,6 +52,15 @@ func callOf(t *trace.Tables, code *lines.Code, stack trace.StackID) call {
 	return call{}
 }
 
+// StepLine returns the line that called for an optimizer's step, 0 for the stack of
+// anything else.
+func StepLine(t *trace.Tables, code *lines.Code, stack trace.StackID) trace.FrameID {
+	if c := callOf(t, code, stack); c.role == step {
+		return c.caller
+	}
+	return 0
+}
+
 // inEngine reports whether a stack is one of the backward pass. Of a stack of
 // Python alone that is known by where it begins: threads of the engine have no
 // frames of the program below its hooks.

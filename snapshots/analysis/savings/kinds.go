@@ -9,11 +9,20 @@ type Kind struct {
 	Silent string // when it is not, although it looks like it
 	Saving string // how the saving is worked out
 	Sure   bool   // the saving is counted, not estimated
+	Told   bool   // it is said also where it saves nothing
 	find   func(s *Scene) (Saving, bool)
 }
 
 // Kinds are all kinds of savings.
 var Kinds = []Kind{
+	{
+		Name:   "no_grad",
+		Change: "torch.no_grad() or torch.inference_mode()",
+		Speaks: "activations are 30 % of the peak, and no backward pass follows it",
+		Silent: "a backward pass follows; where the peak's activations are there to the end of the recording, it says that too",
+		Saving: "the activations: without a graph each layer's go when the next has read them",
+		find:   findNoGrad,
+	},
 	{
 		Name:   "attention_scores",
 		Change: "fused attention",
@@ -26,7 +35,7 @@ var Kinds = []Kind{
 		Name:   "logits",
 		Change: "the loss over an eighth of the tokens at a time",
 		Speaks: "what a loss makes over all classes is alive at the peak in several blocks of one size, and they are 5 % of it",
-		Silent: "there is only one such block, or memory of a softmax within attention",
+		Silent: "there is only one such block, or memory of a softmax within attention; blocks of other lines count if few have that size",
 		Saving: "seven eighths of these blocks: the loss in eight pieces has one eighth of each at a time",
 		find:   findLogits,
 	},
@@ -43,7 +52,7 @@ var Kinds = []Kind{
 		Change: "zero_grad(set_to_none=True) before forward",
 		Speaks: "gradients from before this step are alive at a peak where backward has not begun, and are 5 % of it",
 		Silent: "steps are not known",
-		Saving: "these gradients: set to None they are not there during forward",
+		Saving: "these gradients, from the beginning of each step until backward makes them again",
 		Sure:   true, find: findStaleGradients,
 	},
 	{
@@ -57,23 +66,23 @@ var Kinds = []Kind{
 	{
 		Name:   "in_place",
 		Change: "relu and dropout in place",
-		Speaks: "results of relu or dropout are alive at the peak, and as many blocks of the same size that the line before made; they are 3 % of it",
-		Silent: "the input is not kept",
-		Saving: "the results: in place they take their input's memory",
+		Speaks: "results of relu or dropout stand beside inputs that nothing else reads: freed before anything else is made, or given by the module before in the same `Sequential`; they are 3 % of the peak",
+		Silent: "another layer or a residual may read the input, or the module before keeps it for backward",
+		Saving: "the inputs, from when the results are there",
 		find:   findInPlace,
 	},
 	{
 		Name:   "weight_copies",
 		Change: "weights in bfloat16",
 		Speaks: "half-precision copies that autocast made of weights are alive at the peak, and are 3 % of it",
-		Silent: "autocast is not in use",
+		Silent: "autocast is not in use; of more casts of one size than there are such weights, the others are not copies",
 		Saving: "the copies: weights that are kept in half precision need none",
 		Sure:   true, find: findWeightCopies,
 	},
 	{
 		Name:   "optimizer_state",
 		Change: "an 8-bit optimizer",
-		Speaks: "the optimizer's state is 15 % of the peak",
+		Speaks: "the optimizer's state that outlives its step is 15 % of the peak",
 		Silent: "it is an 8-bit or factored one already",
 		Saving: "three quarters of it: one byte for each value instead of four",
 		find:   findOptimizer,
@@ -83,7 +92,7 @@ var Kinds = []Kind{
 		Change: "checkpointing each layer",
 		Speaks: "activations are 30 % of the peak of a program that trains, and at least four layers make them alike",
 		Silent: "checkpointing is on already, or there is no backward pass",
-		Saving: "all activations but those of one layer, which is computed again, and one block for the input of each",
+		Saving: "all activations of these layers but one block for the input of each, and while a layer is computed again, its own",
 		find:   findCheckpointing,
 	},
 	{
@@ -98,9 +107,17 @@ var Kinds = []Kind{
 		Name:   "kv_cache",
 		Change: "an 8-bit cache of keys and values",
 		Speaks: "keys and values of generation are 15 % of the peak",
-		Silent: "there are none",
+		Silent: "there are none, or a server reserves them",
 		Saving: "half of them: one byte for each value instead of two",
 		find:   findCache,
+	},
+	{
+		Name:   "server_cache",
+		Change: "a lower share of the GPU for the server",
+		Speaks: "a server's cache of keys and values is 15 % of the peak: it fills the share of the GPU that it is given",
+		Silent: "there is none, or no server is on its stacks",
+		Saving: "none: smaller values make room for more of them, not less memory",
+		Told:   true, find: findServerCache,
 	},
 	{
 		Name:   "workspaces",

@@ -29,6 +29,7 @@ frame again "/env/site-packages/torch/utils/checkpoint.py" 300 "forward"
 frame eight "/env/site-packages/bitsandbytes/optim/adamw.py" 50 "step"
 frame buffer "/env/site-packages/megatron/param_and_grad_buffer.py" 592 "__init__"
 frame node "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
+frame vllm "/env/site-packages/vllm/worker/cache_engine.py" 90 "_allocate_kv_cache"
 frame blas "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
 stack probabilities softmax attend train
 stack scores attend train
@@ -40,6 +41,7 @@ stack recomputed linear again train
 stack state8 eight train
 stack backward node
 stack flat buffer train
+stack served vllm train
 stack workspace blas linear train
 stack state train
 `
@@ -139,12 +141,11 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		"flat gradients in the weights' precision": {
 			[]part{weights, {trace.Gradient, 1, 100, "flat", 0}}, map[string][2]int64{},
 		},
-		"relu beside its input": {
-			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}},
-			map[string][2]int64{"in_place": {40, 40}},
+		"relu beside blocks of its size, which others may read": {
+			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}}, map[string][2]int64{},
 		},
-		"relu whose input is gone": {
-			[]part{weights, {trace.Activation, 2, 20, "positive", 0}}, map[string][2]int64{},
+		"more casts than weights of that size": {
+			[]part{{trace.Parameter, 1, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {12, 12}},
 		},
 		"copies of weights that autocast made": {
 			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48}},
@@ -156,9 +157,9 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			[]part{weights, {trace.Optimizer, 8, 25, "state8", 0}}, map[string][2]int64{},
 		},
 		"activations of six layers": {
-			// 600 less those of one layer, and less an input of 10 for each.
+			// All 600 are there, so no layer is computed: only an input of 10 for each stays.
 			[]part{weights, {trace.Activation, 6, 90, "hidden", 0}, {trace.Activation, 6, 10, "scores", 0}, {trace.Gradient, 1, 1, "backward", 0}},
-			map[string][2]int64{"checkpointing": {600, 600 - 100 - 6*10}},
+			map[string][2]int64{"checkpointing": {600, 600 - 6*10}},
 		},
 		"activations that are computed again": {
 			[]part{weights, {trace.Activation, 6, 90, "recomputed", 0}, {trace.Gradient, 1, 1, "backward", 0}}, map[string][2]int64{},
@@ -168,6 +169,9 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		},
 		"keys and values": {
 			[]part{weights, {trace.KVCache, 10, 40, "state", 0}}, map[string][2]int64{"kv_cache": {400, 200}},
+		},
+		"keys and values of a server": {
+			[]part{weights, {trace.KVCache, 10, 40, "served", 0}}, map[string][2]int64{"server_cache": {400, 0}},
 		},
 		"large workspaces": {
 			[]part{weights, {trace.Workspace, 3, 32, "workspace", 0}}, map[string][2]int64{"workspaces": {96, 72}},
@@ -220,6 +224,18 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWithoutBackwardAutogradIsNamedFirst has the activations of six layers.
+func TestWithoutBackwardAutogradIsNamedFirst(t *testing.T) {
+	parts := []part{{trace.Parameter, 4, 25, "state", 0}, {trace.Gradient, 1, 1, "state", 0}, {trace.Activation, 6, 90, "hidden", 0}, {trace.Activation, 6, 10, "scores", 0}}
+	for none, want := range map[bool]string{true: "no_grad", false: "checkpointing"} {
+		s := sceneOf(t, parts)
+		s.NoBackward = none
+		if got := saved(s); len(got) != 1 || got[want][1] == 0 {
+			t.Errorf("no backward pass: %v, got %v, want %s", none, got, want)
+		}
 	}
 }
 

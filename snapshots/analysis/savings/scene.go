@@ -1,6 +1,8 @@
 package savings
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -12,7 +14,8 @@ type Part struct {
 	Category trace.Category
 	Size     int64 // bytes of each
 	Count    int
-	Old      int // of Count, made before the step under way
+	Passing  bool // an optimizer's, freed in the step that made it
+	Old      int  // of Count, made before the step under way
 }
 
 // Bytes returns the bytes of the whole part.
@@ -25,6 +28,13 @@ type Scene struct {
 	Words  *Words
 	Parts  []Part
 	Bytes  int64 // of all parts
+	// Spent is what only operations read whose results could take its place. SpentBy is
+	// the stack of the largest of these operations.
+	Spent   int64
+	SpentBy trace.StackID
+	// NoBackward says that no backward pass follows, and Unfinished that the recording
+	// ends with the forward pass of this moment.
+	NoBackward, Unfinished bool
 	// Checkpointing and Autocast are on now, as the program itself says.
 	Checkpointing, Autocast bool
 }
@@ -33,7 +43,8 @@ type Scene struct {
 type Saving struct {
 	Kind     *Kind
 	Bytes    int64         // that it is about
-	Saved    int64         // bytes that it would save at this moment
+	Saved    int64         // bytes that it would save at this moment; at another one less may be in the way
+	Relief   Relief        // what it takes away at every moment
 	Stack    trace.StackID // of the largest part of it
 	Evidence string        // a clause with the numbers
 	Remedy   string        // a clause
@@ -44,7 +55,7 @@ func (s *Scene) Find() []Saving {
 	var found []Saving
 	for k := range Kinds {
 		if a, ok := Kinds[k].find(s); ok {
-			a.Kind = &Kinds[k]
+			a.Kind, a.Saved = &Kinds[k], a.Relief.Gone(a.Relief.sum(s))
 			found = append(found, a)
 		}
 	}
@@ -71,6 +82,42 @@ func (s *Scene) trains() bool {
 		}
 	}
 	return false
+}
+
+// Overwriting returns for each stack whether its operation may put its result in its
+// input's place, and whether any may.
+func (s *Scene) Overwriting() (all []bool, any bool) {
+	if s.Words.all&inPlace == 0 {
+		return nil, false
+	}
+	all = make([]bool, s.Tables.StackCount())
+	for id := range all {
+		all[id] = s.innermost(trace.StackID(id))&inPlace != 0
+		any = any || all[id]
+	}
+	return all, any
+}
+
+// Chained reports whether two stacks are of modules in the same call of a Sequential,
+// and the first is of an operation that keeps nothing of its result for backward.
+func (s *Scene) Chained(first, second trace.StackID) bool {
+	if s.innermost(first)&linear == 0 {
+		return false
+	}
+	a, b := s.inSequential(first), s.inSequential(second)
+	return a != nil && slices.Equal(a, b)
+}
+
+// inSequential returns the frames of a stack from the innermost Sequential outwards,
+// nil if there is none.
+func (s *Scene) inSequential(stack trace.StackID) []trace.FrameID {
+	frames := s.Tables.Stack(stack)
+	for i, frame := range frames {
+		if s.Words.frames[frame]&sequential != 0 {
+			return frames[i:]
+		}
+	}
+	return nil
 }
 
 // sum gathers parts that belong together.
@@ -108,5 +155,5 @@ func (s *Scene) at(stack trace.StackID) string {
 	return " at " + s.Code.FrameLabel(line)
 }
 
-// much reports whether bytes are at least so many percent of all.
-func (s *Scene) much(bytes, percent int64) bool { return bytes > 0 && bytes*100 >= s.Bytes*percent }
+// Much reports whether bytes are at least so many percent of all.
+func (s *Scene) Much(bytes, percent int64) bool { return bytes > 0 && bytes*100 >= s.Bytes*percent }

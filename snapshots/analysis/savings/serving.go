@@ -8,14 +8,28 @@ import (
 )
 
 func findCache(s *Scene) (Saving, bool) {
-	t := s.sum(func(p *Part) bool { return p.Category == trace.KVCache })
-	if !s.much(t.bytes, 15) {
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server == 0 }
+	t := s.sum(cache)
+	if !s.Much(t.bytes, 15) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
+		Bytes: t.bytes, Relief: fraction(cache, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, sized by the server's settings or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "a cache of 8 bits instead of 16 takes half",
+	}, true
+}
+
+func findServerCache(s *Scene) (Saving, bool) {
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server != 0 }
+	t := s.sum(cache)
+	if !s.Much(t.bytes, 15) {
+		return Saving{}, false
+	}
+	return Saving{
+		Bytes: t.bytes, Relief: Relief{Of: func(*Part) int64 { return 0 }}, Stack: t.stack,
+		Evidence: fmt.Sprintf("The server's cache of keys and values takes %s%s: it fills the share of the GPU that it is given", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "gpu_memory_utilization (vLLM) or mem_fraction_static (SGLang) sets that share; a cache of 8 bits holds more tokens in the same memory",
 	}, true
 }
 
@@ -23,12 +37,18 @@ func findCache(s *Scene) (Saving, bool) {
 const smallWorkspace = 8 << 20
 
 func findWorkspaces(s *Scene) (Saving, bool) {
-	t := s.sum(func(p *Part) bool { return p.Category == trace.Workspace && p.Size > smallWorkspace+smallWorkspace/8 })
-	if t.bytes < 64<<20 || !s.much(t.bytes, 2) {
+	large := func(p *Part) bool { return p.Category == trace.Workspace && p.Size > smallWorkspace+smallWorkspace/8 }
+	t := s.sum(large)
+	if t.bytes < 64<<20 || !s.Much(t.bytes, 2) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes - int64(t.count)*smallWorkspace, Stack: t.stack,
+		Bytes: t.bytes, Relief: Relief{Of: func(p *Part) int64 {
+			if large(p) {
+				return p.Size - smallWorkspace
+			}
+			return 0
+		}}, Stack: t.stack,
 		Evidence: fmt.Sprintf("Libraries hold %s in %s%s, one for each thread and stream", quantity.Bytes(t.bytes), quantity.Plural(t.count, "workspace"), s.at(t.stack)),
 		Remedy:   "CUBLAS_WORKSPACE_CONFIG=:4096:2 makes those of cuBLAS 8 MiB",
 	}, true

@@ -8,6 +8,27 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
+// findNoGrad looks for what autograd keeps for a backward pass that does not come.
+func findNoGrad(s *Scene) (Saving, bool) {
+	kept := func(p *Part) bool { return p.Category == trace.Activation }
+	t, l := s.sum(kept), s.layers(kept)
+	if !s.NoBackward || l.many == 0 || !s.Much(t.bytes, 30) {
+		return Saving{}, false
+	}
+	relief := all(kept)
+	relief.Keep = t.bytes / l.many
+	saving := Saving{
+		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
+	}
+	if s.Unfinished {
+		saving.Evidence = fmt.Sprintf("The recording ends before backward: autograd keeps %s of intermediates, most%s", quantity.Bytes(t.bytes), s.at(t.stack))
+		saving.Remedy = "if no backward follows, torch.no_grad() or torch.inference_mode() around the forward pass frees them"
+	}
+	return saving, true
+}
+
 func findAttention(s *Scene) (Saving, bool) {
 	sizes := make(map[int64]bool)
 	for i := range s.Parts {
@@ -21,14 +42,15 @@ func findAttention(s *Scene) (Saving, bool) {
 	for size := range sizes {
 		largest = max(largest, size)
 	}
-	t := s.sum(func(p *Part) bool {
+	scores := s.alike(func(p *Part) bool {
 		return s.of(p)&(attention|loss) == attention && (p.Size == largest || 2*p.Size == largest)
 	})
-	if len(sizes) == 0 || !s.much(t.bytes, 5) {
+	t := s.sum(scores)
+	if len(sizes) == 0 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
+		Bytes: t.bytes, Relief: all(scores), Stack: t.stack,
 		Evidence: fmt.Sprintf("Attention stores all of its scores%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never stores all of them",
 	}, true
@@ -62,14 +84,21 @@ func findLogits(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	// What backward makes of them has their size, too.
-	t := s.sum(func(p *Part) bool {
-		return p.Size == best.size && (s.of(p)&(loss|attention) == loss || p.Category == trace.BackwardTemporary)
-	})
-	if t.count < 2 || !s.much(t.bytes, 5) {
+	// What the loss is given has its size, and so has what backward makes of it. Where
+	// other activations have that size too, it does not tell.
+	values := s.alike(func(p *Part) bool { return p.Size == best.size && s.of(p)&(loss|attention) == loss })
+	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
+	blocks := func(p *Part) bool {
+		return values(p) || p.Size == best.size && (p.Category == trace.BackwardTemporary || p.Category == trace.Activation && others.count < 2)
+	}
+	t := s.sum(blocks)
+	relief := all(blocks)
+	relief.Keep = t.bytes / 8
+	if t.count < 2 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes / 8 * 7, Stack: best.stack,
+		Bytes: t.bytes, Relief: relief, Stack: best.stack,
 		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
 		Remedy:   "computing it for an eighth of the tokens at a time, without keeping the logits, needs an eighth",
 	}, true
@@ -77,39 +106,49 @@ func findLogits(s *Scene) (Saving, bool) {
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
-	stale := func(p *Part) bool {
-		return p.Old > 0 && p.Old < p.Count && p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
+	results := func(p *Part) bool {
+		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
 	}
+	again := make(map[trace.StackID]bool)
 	var bytes int64
-	for i := range s.Parts {
-		if p := &s.Parts[i]; stale(p) {
-			bytes += p.Size * int64(p.Old)
+	t := s.sum(func(p *Part) bool {
+		if !results(p) || p.Old == 0 || p.Old == p.Count {
+			return false
 		}
-	}
-	if !s.much(bytes, 2) {
+		again[p.Stack] = true
+		bytes += p.Size * int64(p.Old)
+		return true
+	})
+	if s.NoBackward && s.layers(results).many > 0 || !s.Much(bytes, 2) { // else graphs hold them
 		return Saving{}, false
 	}
+	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
+	relief.Extent = Late
 	return Saving{
-		Bytes: bytes, Saved: bytes, Stack: s.sum(stale).stack,
-		Evidence: fmt.Sprintf("%s of results%s of the previous step are still alive while this step computes them again", quantity.Bytes(bytes), s.at(s.sum(stale).stack)),
+		Bytes: bytes, Relief: relief, Stack: t.stack,
+		Evidence: fmt.Sprintf("%s of results%s of the previous step are still alive while this step computes them again", quantity.Bytes(bytes), s.at(t.stack)),
 		Remedy:   "deleting the variable before the forward pass frees them",
 	}, true
 }
 
 func findStaleGradients(s *Scene) (Saving, bool) {
-	var bytes int64
+	gradients := func(p *Part) bool { return p.Category == trace.Gradient }
 	underway := s.sum(func(p *Part) bool { return p.Category == trace.BackwardTemporary })
-	gradients := func(p *Part) bool { return p.Category == trace.Gradient && p.Old > 0 }
-	for i := range s.Parts {
-		if p := &s.Parts[i]; gradients(p) {
-			bytes += p.Size * int64(p.Old)
+	var bytes int64
+	t := s.sum(func(p *Part) bool {
+		if !gradients(p) || p.Old == 0 {
+			return false
 		}
-	}
-	if underway.bytes > 0 || !s.much(bytes, 5) {
+		bytes += p.Size * int64(p.Old)
+		return true
+	})
+	if underway.bytes > 0 || !s.Much(bytes, 5) {
 		return Saving{}, false
 	}
+	relief := all(gradients)
+	relief.Extent = Regrown
 	return Saving{
-		Bytes: bytes, Saved: bytes, Stack: s.sum(gradients).stack,
+		Bytes: bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
 		Remedy:   "unless you accumulate them, zero_grad(set_to_none=True) before the forward pass frees them",
 	}, true
@@ -118,107 +157,128 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 // findGradientBuffers knows float32 buffers by the weights that they are for, which
 // have as many values in half the bytes.
 func findGradientBuffers(s *Scene) (Saving, bool) {
-	t := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&flat != 0 })
+	buffers := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&flat != 0 }
+	t := s.sum(buffers)
 	weights := s.sum(func(p *Part) bool { return p.Category == trace.Parameter })
-	if !s.much(t.bytes, 5) || weights.bytes == 0 || t.bytes < weights.bytes/4*7 {
+	if !s.Much(t.bytes, 5) || weights.bytes == 0 || t.bytes < weights.bytes/4*7 {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
+		Bytes: t.bytes, Relief: fraction(buffers, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Flat buffers of gradients%s take %s, twice what the weights do", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "gradients in the weights' type take half",
 	}, true
 }
 
-// findInPlace pairs each result with a block of the same size from the line before:
-// the same caller, another function.
+// findInPlace looks at what only the operation reads whose result is the last block:
+// its result may take that place.
 func findInPlace(s *Scene) (Saving, bool) {
-	inputs := make(map[int64]int)
-	for i := range s.Parts {
-		if p := &s.Parts[i]; p.Category == trace.Activation && s.innermost(p)&inPlace == 0 {
-			inputs[p.Size] += p.Count
-		}
-	}
-	var t sum
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		if p.Category != trace.Activation || s.innermost(p)&inPlace == 0 || inputs[p.Size] < p.Count {
-			continue
-		}
-		inputs[p.Size] -= p.Count
-		t.add(p)
-	}
-	if !s.much(t.bytes, 3) {
+	if !s.Much(s.Spent, 3) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
-		Evidence: fmt.Sprintf("Relu or dropout%s keep %s beside inputs of the same size", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "inplace=True lets them reuse the input's memory if nothing else reads it",
+		Bytes: s.Spent, Relief: Relief{Extent: Spent}, Stack: s.SpentBy,
+		Evidence: fmt.Sprintf("%s%s keeps its results beside %s of inputs that nothing else reads",
+			s.operation(s.SpentBy), s.at(s.SpentBy), quantity.Bytes(s.Spent)),
+		Remedy: "inplace=True puts a result in its input's place",
 	}, true
 }
 
-// innermost returns the traits of the innermost Python frames: what was called.
-func (s *Scene) innermost(p *Part) trait {
-	operation := s.Code.Operation(p.Stack)
+// operation returns the name of what was called.
+func (s *Scene) operation(stack trace.StackID) string {
+	return s.Tables.FrameName(s.Code.Operation(stack))
+}
+
+// innermost returns the traits of a stack's innermost Python frame: what was called.
+func (s *Scene) innermost(stack trace.StackID) trait {
+	operation := s.Code.Operation(stack)
 	if operation == 0 {
 		return 0
 	}
 	return s.Words.frames[operation]
 }
 
+// findWeightCopies knows a copy of a weight by its size. Autocast makes one of each
+// weight, so of more blocks of one size the others are something else.
 func findWeightCopies(s *Scene) (Saving, bool) {
-	weights := make(map[int64]bool)
+	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
-		if p := &s.Parts[i]; p.Category == trace.Parameter && s.of(p)&autocast == 0 {
-			weights[p.Size] = true
+		switch p := &s.Parts[i]; {
+		case s.of(p)&autocast != 0:
+			casts[p.Size] += int64(p.Count)
+		case p.Category == trace.Parameter:
+			weights[p.Size/2] += int64(p.Count)
 		}
 	}
-	t := s.sum(func(p *Part) bool { return s.of(p)&autocast != 0 && weights[2*p.Size] })
-	if !s.much(t.bytes, 3) {
+	relief := Relief{Of: func(p *Part) int64 {
+		if s.of(p)&autocast == 0 || casts[p.Size] == 0 {
+			return 0
+		}
+		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
+	}}
+	t := s.sum(func(p *Part) bool { return relief.Of(p) > 0 })
+	t.bytes = relief.sum(s)
+	if !s.Much(t.bytes, 3) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes, Stack: t.stack,
+		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "weights in bfloat16, with float32 copies in the optimizer, need no such copies",
 	}, true
 }
 
 func findOptimizer(s *Scene) (Saving, bool) {
-	t := s.sum(func(p *Part) bool { return p.Category == trace.Optimizer })
-	if s.Words.all&eightBit != 0 || !s.much(t.bytes, 15) {
+	state := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
+	t := s.sum(state)
+	if s.Words.all&eightBit != 0 || !s.Much(t.bytes, 15) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes / 4 * 3, Stack: t.stack,
+		Bytes: t.bytes, Relief: fraction(state, 3, 4), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}, true
 }
 
 func findCheckpointing(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Category == trace.Activation }
-	t := s.sum(kept)
-	layers, input := s.layers(kept)
-	if s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || layers == 0 || !s.much(t.bytes, 30) {
+	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation })
+	t := s.sum(l.has)
+	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	saving := t.bytes - t.bytes/layers - layers*input
-	if saving <= 0 {
-		return Saving{}, false
-	}
+	relief := Relief{Of: l.again, Keep: t.bytes / l.many}
+	relief.Full = relief.sum(s)
 	return Saving{
-		Bytes: t.bytes, Saved: saving, Stack: t.stack,
-		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", layers, quantity.Bytes(t.bytes), s.at(t.stack)),
+		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "checkpointing each layer keeps only its input, and runs its forward pass twice",
 	}, true
 }
 
+// layers is memory of layers that are alike.
+type layers struct {
+	many  int64
+	has   func(p *Part) bool
+	input *Part // stands for what the layers are given, nil if there is none
+}
+
+// again returns the bytes of each block that are computed again: all but one input
+// of each layer.
+func (l *layers) again(p *Part) int64 {
+	switch {
+	case !l.has(p):
+		return 0
+	case p.Stack == l.input.Stack:
+		return p.Size - p.Size*l.many/int64(l.input.Count)
+	}
+	return p.Size
+}
+
 // layers returns how many layers there are: the number of which most of the memory
-// has a multiple of blocks, of each stack and size. It also returns the size that
-// most of these have, which stands for a layer's input.
-func (s *Scene) layers(fits func(p *Part) bool) (layers, input int64) {
+// has a multiple of blocks, of each stack and size. The size that most of these have
+// stands for that of a layer's input.
+func (s *Scene) layers(fits func(p *Part) bool) layers {
 	var kept []*Part
 	for i := range s.Parts {
 		if p := &s.Parts[i]; fits(p) && p.Stack > trace.EmptyStack {
@@ -237,16 +297,20 @@ func (s *Scene) layers(fits func(p *Part) bool) (layers, input int64) {
 			best, covered = n, bytes
 		}
 	}
+	l := layers{many: int64(best), has: s.alike(func(p *Part) bool {
+		return fits(p) && p.Stack > trace.EmptyStack && best > 0 && p.Count > 0 && p.Count%best == 0
+	})}
 	stacks := make(map[int64]int)
 	for _, p := range kept {
-		if best > 0 && p.Count%best == 0 {
-			stacks[p.Size]++
-			if stacks[p.Size] > stacks[input] || stacks[p.Size] == stacks[input] && p.Size < input {
-				input = p.Size
-			}
+		if best == 0 || p.Count%best != 0 {
+			continue
+		}
+		stacks[p.Size]++
+		if l.input == nil || stacks[p.Size] > stacks[l.input.Size] || stacks[p.Size] == stacks[l.input.Size] && p.Size < l.input.Size {
+			l.input = p
 		}
 	}
-	return int64(best), input
+	return l
 }
 
 // fewestLayers is how often something must be there to be a layer.
@@ -265,18 +329,19 @@ func counts(parts []*Part) []int {
 }
 
 func findPrecision(s *Scene) (Saving, bool) {
-	t := s.sum(func(p *Part) bool {
+	single := func(p *Part) bool {
 		switch s.Tables.String(s.Tables.Notes[p.Note].DType) {
 		case "f32", "float32":
 			return p.Category == trace.Activation
 		}
 		return false
-	})
-	if s.Autocast || s.Words.all&autocast != 0 || !s.trains() || !s.much(t.bytes, 30) {
+	}
+	t := s.sum(single)
+	if s.Autocast || s.Words.all&autocast != 0 || !s.trains() || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Saved: t.bytes / 2, Stack: t.stack,
+		Bytes: t.bytes, Relief: fraction(single, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of activations are float32, most%s", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "mixed precision keeps them in two bytes",
 	}, true

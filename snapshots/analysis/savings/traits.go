@@ -18,8 +18,11 @@ const (
 	checkpoint
 	autocast
 	backward
-	eightBit // optimizer state that is small already
-	flat     // a buffer for many gradients
+	eightBit   // optimizer state that is small already
+	flat       // a buffer for many gradients
+	server     // a server that reserves memory for its cache
+	sequential // the loop of a Sequential over its modules
+	linear     // a function that keeps what it is given for backward, not its result
 )
 
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
@@ -56,8 +59,13 @@ func traitsOf(file, name string) trait {
 		t |= loss
 	}
 	switch lower {
-	case "relu", "relu_", "relu6", "leaky_relu", "dropout", "hardtanh", "elu":
+	case "relu", "relu6", "leaky_relu", "dropout", "hardtanh", "elu":
 		t |= inPlace
+	case "linear", "_conv_forward", "batch_norm":
+		t |= linear
+	}
+	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
+		t |= sequential
 	}
 	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || has(name, "CheckpointFunction", "recompute_fn") {
 		t |= checkpoint
@@ -70,6 +78,9 @@ func traitsOf(file, name string) trait {
 	}
 	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
 		t |= eightBit
+	}
+	if has(file, "/vllm/", "/sglang/", "vllm_") || strings.HasPrefix(file, "vllm/") {
+		t |= server
 	}
 	if has(lower, "grad_buffer", "flat_grad", "flatten_dense") || has(base, "grad_buffer", "bucket") {
 		t |= flat

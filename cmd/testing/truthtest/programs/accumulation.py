@@ -1,0 +1,30 @@
+"""Gradients of four batches are summed before each step; what the last batch gave is still named in the next."""
+
+import torch
+
+from parts import GPT, adam, gradients, remedied, states, weights
+from truth import Truth
+
+truth = Truth(
+    "checkpointing", "logits", "optimizer_state", "stale_results", wrong={"stale_gradients": "they are being summed"}
+)
+truth.record(stacks="python")
+model = remedied(truth, GPT(width=768, layers=6, heads=12).cuda())
+optimizer = adam(truth, model.parameters(), lr=1e-4)
+truth.keep("parameter", lambda: weights(model))
+truth.keep("gradient", lambda: gradients(model))
+truth.keep("optimizer", lambda: states(optimizer))
+for _ in range(3):
+    for _ in range(4):
+        truth.phase("data")
+        tokens = torch.randint(0, 8192, (8, 512)).cuda()
+        targets = torch.randint(0, 8192, (8, 512)).cuda()
+        truth.phase("forward")
+        loss = model(tokens, targets) / 4
+        truth.phase("backward")
+        loss.backward()
+    truth.phase("step")
+    optimizer.step()
+    optimizer.zero_grad()
+    truth.step()
+truth.end()

@@ -1,0 +1,33 @@
+"""`total += loss` keeps the graph's end of every step, and a list the features of each batch."""
+
+import torch
+
+from parts import GPT, gradients, remedied, states, weights
+from truth import Truth
+
+truth = Truth("checkpointing", "growth", "stale_results", "logits", expect=("growth",))
+truth.record()
+model = remedied(truth, GPT(width=512, layers=4, heads=8).cuda())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+truth.keep("parameter", lambda: weights(model))
+truth.keep("gradient", lambda: gradients(model))
+truth.keep("optimizer", lambda: states(optimizer))
+total, features = 0, []
+model.norm.register_forward_hook(lambda module, given, made: features.append(made))
+for _ in range(12):
+    truth.phase("data")
+    tokens = torch.randint(0, 8192, (8, 512)).cuda()
+    targets = torch.randint(0, 8192, (8, 512)).cuda()
+    truth.phase("forward")
+    loss = model(tokens, targets)
+    total += loss
+    truth.phase("backward")
+    loss.backward()
+    truth.phase("step")
+    optimizer.step()
+    optimizer.zero_grad()
+    if truth.change in ("growth", "stale_results"):
+        total = total.detach()
+        features.clear()
+    truth.step()
+truth.end()

@@ -1,0 +1,197 @@
+package truthtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+const (
+	mean, worst = 5.0, 15.0 // percent of the bytes at a peak that may have a wrong category
+	tolerance   = 2         // percent of the changed program's peak by which a saving may be off
+)
+
+// ofReserved are kinds of findings whose saving is memory that is reserved and not in
+// use, so that it changes no peak of allocated memory.
+var ofReserved = []string{"warm_up", "private_pool", "pending_free", "rounding", "fragmentation"}
+
+// TestAnswersAreTrue prints a table of the programs that are named in $MEMTOP_TRUTH, by spaces, or of all.
+// $MEMTOP_TRUTH_FOLDER keeps the snapshots.
+func TestAnswersAreTrue(t *testing.T) {
+	all := programs(t)
+	runner := Runner{Python: cudaPython(t), Folder: os.Getenv("MEMTOP_TRUTH_FOLDER")}
+	if runner.Folder == "" {
+		runner.Folder = t.TempDir()
+	}
+	sum, count := 0.0, 0
+	for _, program := range all {
+		t.Run(program, func(t *testing.T) {
+			folder, told := runChanged(t, &runner, program, "")
+			answers, err := Ask(t.Context(), folder, told)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range answers {
+				a := &answers[i]
+				share, at := a.Mislabelled(0), a.Worst()
+				sum, count = sum+share, count+1
+				t.Logf("%-16s device %d  peak %-10s  mislabelled %4.1f%% at the peak, at most %.1f%% at %d other moments",
+					program, a.Number, quantity.Bytes(a.Peak), share, a.Mislabelled(at), len(a.Moments)-1)
+				if a.Mislabelled(at) > worst {
+					t.Errorf("%.1f%% of the bytes after event %d are mislabelled, want at most %.0f%%", a.Mislabelled(at), a.Moments[at].Event, worst)
+				}
+				for _, w := range a.Wrong[at] {
+					if w.Bytes*200 > a.Allocated[at] {
+						t.Logf("    %10s  %4d blocks are %s, said to be %s (%s): %s", quantity.Bytes(w.Bytes), w.Count, w.Right, w.Said, w.Rule, w.Where)
+					}
+				}
+				checkSteps(t, a)
+				if told.Fits != nil {
+					checkFits(t, &runner, program, told, a)
+				}
+				for _, kind := range told.Expect {
+					if !slices.ContainsFunc(a.Report.Findings, func(f report.Finding) bool { return f.Kind == kind }) {
+						t.Errorf("    MISSING: no finding is a %s", kind)
+					}
+				}
+				for _, f := range a.Report.Findings {
+					checkFinding(t, &runner, program, told, a, &f)
+				}
+			}
+		})
+	}
+	if count > 0 && sum/float64(count) > mean {
+		t.Errorf("%.1f%% are mislabelled in the mean of %d peaks, want at most %.0f%%", sum/float64(count), count, mean)
+	}
+}
+
+func checkSteps(t *testing.T, a *Answers) {
+	t.Helper()
+	said := a.Report.Steps
+	if said.Count > 0 && said.Count != len(a.Steps) {
+		t.Errorf("    there are %d steps, said to be %d from %q: %v, %v", len(a.Steps), said.Count, said.From, a.Steps, said.Peaks)
+	}
+}
+
+// changes has the names of changes that would have made a program fit, by the text. A
+// batch has its percents.
+var changes = map[string]string{
+	"an 8-bit optimizer": "optimizer_state", "checkpointing each layer": "checkpointing",
+	"the loss over an eighth of the tokens at a time": "logits",
+}
+
+// checkFits has a program that ran out of memory make each change that would have made
+// it fit. An allocator's settings are replayed and not tried here.
+func checkFits(t *testing.T, runner *Runner, program string, told *Told, a *Answers) {
+	t.Helper()
+	if *told.Fits || len(a.Report.OOM) != 1 {
+		t.Fatalf("    memory was enough: %v; %d requests ran out of memory", *told.Fits, len(a.Report.OOM))
+	}
+	for _, would := range a.Report.OOM[0].WouldFit {
+		change := changes[would.Change]
+		var percent int
+		if n, _ := fmt.Sscanf(would.Change, "a batch %d%% smaller", &percent); n == 1 {
+			change = fmt.Sprintf("batch=%d", percent)
+		}
+		if change == "" {
+			t.Logf("    would fit with %s", would.Change)
+			continue
+		}
+		_, changed := runChanged(t, runner, program, change)
+		if *changed.Fits {
+			t.Logf("    would fit with %s: right", would.Change)
+		} else {
+			t.Errorf("    would fit with %s: WRONG, memory runs out", would.Change)
+		}
+	}
+}
+
+func runChanged(t *testing.T, runner *Runner, program, change string) (string, *Told) {
+	t.Helper()
+	folder, err := runner.Run(t.Context(), program, change)
+	switch {
+	case err != nil && strings.HasPrefix(program, "library_") && strings.Contains(err.Error(), "ModuleNotFoundError"):
+		t.Skip("a library is not installed")
+	case err != nil:
+		t.Fatal(err)
+	}
+	told, err := Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, told
+}
+
+// checkFinding has the program make the change that a finding proposes, and compares the peaks.
+// The peak of a program that ran out of memory would have been another.
+func checkFinding(t *testing.T, runner *Runner, program string, told *Told, a *Answers, f *report.Finding) {
+	t.Helper()
+	line := fmt.Sprintf("    %-16s %s", f.Kind, f.Text)
+	reason, wrong := told.Wrong[f.Kind]
+	switch {
+	case wrong:
+		t.Errorf("%s\n        WRONG: %s", line, reason)
+	case f.SavingBytes == 0, told.Fits != nil, slices.Contains(ofReserved, f.Kind):
+		t.Log(line)
+	case !slices.Contains(told.Changes, f.Kind):
+		t.Errorf("%s\n        NOT PROVED: the program cannot make this change", line)
+	default:
+		_, changed := runChanged(t, runner, program, f.Kind)
+		i := slices.IndexFunc(changed.Devices, func(d Device) bool { return d.Number == a.Number })
+		peak := changed.Devices[i].Peak
+		off := a.Peak - f.SavingBytes - peak
+		verdict := fmt.Sprintf("saving %s said, %s true", quantity.Bytes(f.SavingBytes), quantity.Bytes(a.Peak-peak))
+		if 100*max(off, -off) > tolerance*peak {
+			t.Errorf("%s\n        WRONG: %s", line, verdict)
+		} else {
+			t.Logf("%s\n        right: %s", line, verdict)
+		}
+	}
+}
+
+func programs(t *testing.T) []string {
+	t.Helper()
+	switch wanted := os.Getenv("MEMTOP_TRUTH"); wanted {
+	case "":
+		t.Skip("MEMTOP_TRUTH is not set: make truth")
+		return nil
+	case "all":
+		files, err := filepath.Glob("programs/*.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, file := range files {
+			if name := strings.TrimSuffix(filepath.Base(file), ".py"); !slices.Contains([]string{"truth", "parts", "unet"}, name) {
+				all = append(all, name)
+			}
+		}
+		return all
+	default:
+		return strings.Fields(wanted)
+	}
+}
+
+// cudaPython returns an interpreter with PyTorch's CUDA build, or skips the test.
+func cudaPython(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("importing PyTorch takes seconds each time")
+	}
+	python := os.Getenv("MEMTOP_TORCH_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	const version = `import importlib.util as u, runpy; assert runpy.run_path(u.find_spec("torch").submodule_search_locations[0] + "/version.py")["cuda"]`
+	if err := exec.CommandContext(t.Context(), python, "-c", version).Run(); err != nil {
+		t.Skipf("%s has no PyTorch with CUDA: set MEMTOP_TORCH_PYTHON to an interpreter that has", python)
+	}
+	return python
+}

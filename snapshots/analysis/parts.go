@@ -1,0 +1,93 @@
+package analysis
+
+import (
+	"sort"
+
+	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// partKey is the properties that the blocks of a part have in common.
+type partKey struct {
+	stack    trace.StackID
+	note     trace.NoteID
+	category trace.Category
+	size     int64
+	passing  bool
+}
+
+// parts numbers the parts of a trace as they come up.
+type parts struct {
+	x      *Index
+	judge  *category.Judge
+	notes  *noteKinds
+	ends   []int // of the steps
+	known  map[partKey]int
+	keys   []partKey // by part
+	recent []int32   // by stack, the last part and 1: most allocations of a stack are alike
+	all    []savings.Part
+}
+
+func newParts(x *Index) *parts {
+	p := &parts{x: x, judge: x.verdicts(), notes: newNoteKinds(x.tables), known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
+	for _, s := range x.Steps() {
+		p.ends = append(p.ends, s.To)
+	}
+	return p
+}
+
+// of returns the number of an allocation's part.
+func (p *parts) of(a *trace.Allocation) int {
+	category, _ := p.judge.Of(a.ID, a.Note)
+	key := partKey{stack: a.Stack, note: p.notes.of(a.Note), category: category, size: a.Size}
+	if a.FreeStack {
+		key.stack = 0
+	}
+	if category == trace.Optimizer {
+		key.passing = a.Open >= 0 && a.Close < p.stepEnd(a.Open)
+	}
+	recent := &p.recent[max(key.stack, 0)]
+	if *recent > 0 && p.keys[*recent-1] == key {
+		return int(*recent - 1)
+	}
+	k, ok := p.known[key]
+	if !ok {
+		k = len(p.all)
+		p.known[key], p.keys = k, append(p.keys, key)
+		p.all = append(p.all, savings.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size, Passing: key.passing})
+	}
+	*recent = int32(k + 1)
+	return k
+}
+
+// stepEnd returns the end of the step that an event is in, −1 if it is in none.
+func (p *parts) stepEnd(event int) int {
+	if k := sort.SearchInts(p.ends, event+1); k < len(p.ends) {
+		return p.ends[k]
+	}
+	return -1
+}
+
+// noteKinds finds, for each note, the first note with the same role and type.
+type noteKinds struct {
+	tables *trace.Tables
+	first  map[[2]trace.StringID]trace.NoteID
+}
+
+func newNoteKinds(t *trace.Tables) *noteKinds {
+	return &noteKinds{t, make(map[[2]trace.StringID]trace.NoteID)}
+}
+
+func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
+	if id == 0 {
+		return 0
+	}
+	n := &a.tables.Notes[id]
+	key := [2]trace.StringID{n.Role, n.DType}
+	if first, ok := a.first[key]; ok {
+		return first
+	}
+	a.first[key] = id
+	return id
+}

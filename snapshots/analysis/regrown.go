@@ -1,0 +1,50 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// additions are the ends of what backward added to a gradient that was there, by
+// size. A gradient that is not there is not added to: it is what backward made.
+type additions map[int64][]int
+
+// note takes an allocation of a backward pass that its step frees.
+func (s additions) note(r *reliefs, a *trace.Allocation) {
+	switch c := r.parts.all[r.parts.of(a)].Category; {
+	case c != trace.Gradient && c != trace.BackwardTemporary, a.Close >= r.parts.stepEnd(a.Open):
+	default:
+		s[a.Size] = append(s[a.Size], a.Close)
+	}
+}
+
+// regrow takes gradients away from the beginning of each later step until backward
+// makes them again, as far as that is known.
+func (r *reliefs) regrow(c *relief) {
+	if len(c.grown) == 0 {
+		return
+	}
+	for _, ends := range r.added {
+		slices.Sort(ends)
+	}
+	for k, to := range r.parts.ends {
+		from := 0
+		if k > 0 {
+			from = r.parts.ends[k-1]
+		}
+		used := make(map[int64]int)
+		for i := range c.grown {
+			a := &c.grown[i]
+			if a.Open >= from || a.Close < to || to > r.to || from < r.from {
+				continue
+			}
+			ends := r.added[a.Size]
+			next, _ := slices.BinarySearch(ends, from)
+			next += used[a.Size]
+			if used[a.Size]++; next < len(ends) && ends[next] < to {
+				r.cutBetween(c, from, ends[next], a.Size)
+			}
+		}
+	}
+}

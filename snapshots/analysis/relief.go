@@ -1,0 +1,237 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/savings"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// A saving is the drop of the peak
+//
+// A change takes memory away at every moment of a trace, and another moment may
+// then be the highest. So memtop takes away what the change takes away, and looks
+// for the new peak. It adds up, by bucket of events, what is gone throughout the
+// bucket. That bounds the new level, and only buckets whose bound is above the
+// highest level found so far are replayed.
+
+// relief is one change, and what it takes away in a range of events.
+type relief struct {
+	savings.Relief
+	before []int64 // by bucket, bytes that are gone at its start
+	ending []int64 // of these, what ends in it
+	// turns are the events at which blocks go or come back that are not gone for as
+	// long as they live, in order.
+	turns []turn
+	grown []trace.Allocation // gradients that a step finds when it begins
+}
+
+type turn struct {
+	event int
+	bytes int64 // that are gone from then on, negative for what comes back
+}
+
+// reliefs computes several changes in one walk over the events [from, to).
+type reliefs struct {
+	*Index
+	scene       *savings.Scene
+	parts       *parts
+	from, to    int
+	first       int // bucket
+	changes     []relief
+	bytes       [][]int64 // by part, what each change takes of each of its blocks; nil for nothing
+	overwriting []bool    // by stack, the operations whose results could take their input's place; nil if no change is about them
+	added       additions // nil if no change is about gradients
+}
+
+// drops sets what each of the savings of a scene saves to the drop of the highest
+// level of the events [from, to).
+func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int) {
+	if len(found) == 0 || to <= from {
+		return
+	}
+	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift}
+	buckets := to>>bucketShift + 2 - r.first
+	for i := range found {
+		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets)})
+		switch found[i].Relief.Extent {
+		case savings.Spent:
+			r.overwriting, _ = scene.Overwriting()
+		case savings.Regrown:
+			r.added = make(additions)
+		}
+	}
+	r.walk()
+	_, peak := x.Highest(from, to)
+	if from == 0 {
+		peak = max(peak, x.initial)
+	}
+	for k := range r.changes {
+		found[k].Saved = max(0, peak-r.highest(k))
+	}
+}
+
+// walk takes from every allocation what the changes take.
+func (r *reliefs) walk() {
+	r.life.Alive(r.from-1, func(id trace.AllocationID) bool {
+		r.take(id, r.first<<bucketShift-1)
+		return true
+	})
+	for i := r.from; i < r.to; {
+		span := r.events.Span(i)
+		span = span[:min(len(span), r.to-i)]
+		for j := range span {
+			if e := &span[j]; e.Kind == trace.Alloc {
+				r.take(trace.AllocationID(i+j), i+j)
+				if r.overwriting != nil && r.overwriting[max(e.Stack, 0)] {
+					r.spend(i + j)
+				}
+			}
+		}
+		i += len(span)
+	}
+	for k := range r.changes {
+		c := &r.changes[k]
+		r.regrow(c)
+		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
+		for b := 1; b < len(c.before); b++ {
+			c.before[b] += c.before[b-1]
+		}
+	}
+}
+
+// take takes from an allocation, which counts from an event on, what the changes
+// take.
+func (r *reliefs) take(id trace.AllocationID, from int) {
+	a := r.life.Allocation(id)
+	a.Note = r.life.NoteAt(id, r.End(), a.Note)
+	to := min(a.Close, r.to)
+	if r.added != nil {
+		r.added.note(r, &a)
+	}
+	for k, bytes := range r.of(&a) {
+		switch c := &r.changes[k]; {
+		case bytes == 0:
+		case c.Extent == savings.Whole:
+			r.cut(c, from, to, bytes)
+		case c.Extent == savings.Late:
+			if end := r.parts.stepEnd(a.Open); end >= 0 {
+				r.cutBetween(c, max(end, from), to, bytes)
+			}
+		case c.Extent == savings.Regrown:
+			c.grown = append(c.grown, a)
+		}
+	}
+}
+
+// of returns what each change takes of an allocation, nil if that is nothing.
+func (r *reliefs) of(a *trace.Allocation) []int64 {
+	part := r.parts.of(a)
+	if part < len(r.bytes) {
+		return r.bytes[part]
+	}
+	var bytes []int64
+	for k := range r.changes {
+		c := &r.changes[k]
+		if c.Extent == savings.Spent {
+			continue // these are pairs of allocations
+		}
+		if taken := c.Of(&r.parts.all[part]); taken > 0 {
+			if bytes == nil {
+				bytes = make([]int64, len(r.changes))
+			}
+			bytes[k] = taken
+		}
+	}
+	r.bytes = append(r.bytes, bytes)
+	return bytes
+}
+
+// spend takes what an operation read last from when it has its result.
+func (r *reliefs) spend(result int) {
+	input, found := r.spent(result, r.scene)
+	if !found {
+		return
+	}
+	a := r.life.Allocation(input)
+	for k := range r.changes {
+		if c := &r.changes[k]; c.Extent == savings.Spent {
+			r.cutBetween(c, result, min(a.Close, r.to), a.Size)
+		}
+	}
+}
+
+// cutBetween takes a block's bytes away for a part of its life.
+func (r *reliefs) cutBetween(c *relief, from, to int, bytes int64) {
+	if from < to {
+		c.turns = append(c.turns, turn{from, bytes}, turn{to, -bytes})
+		r.cut(c, from, to, bytes)
+	}
+}
+
+// cut takes bytes away after the events [from, to).
+func (r *reliefs) cut(c *relief, from, to int, bytes int64) {
+	first, last := from>>bucketShift+1-r.first, to>>bucketShift-r.first
+	if first > last {
+		return // it comes and goes within a bucket
+	}
+	c.before[first] += bytes
+	c.before[last+1] -= bytes
+	c.ending[last] += bytes
+}
+
+// highest returns the highest level with a change.
+func (r *reliefs) highest(k int) int64 {
+	c := &r.changes[k]
+	best := int64(0)
+	if r.from == 0 {
+		best = r.initial - c.Gone(c.before[0])
+	}
+	bound := func(b int) int64 { return r.initial + r.high.levels[0][r.first+b] - c.Gone(c.before[b]-c.ending[b]) }
+	buckets := (r.to-1)>>bucketShift + 1 - r.first
+	likely := 0
+	for b := range buckets {
+		if bound(b) > bound(likely) {
+			likely = b
+		}
+	}
+	best = max(best, r.highestIn(k, likely))
+	for b := range buckets {
+		if bound(b) > best {
+			best = max(best, r.highestIn(k, b))
+		}
+	}
+	return best
+}
+
+// highestIn returns the highest level in a bucket with a change.
+func (r *reliefs) highestIn(k, bucket int) int64 {
+	c := &r.changes[k]
+	from, to := max(r.from, (r.first+bucket)<<bucketShift), min(r.to, (r.first+bucket+1)<<bucketShift)
+	gone, best := c.before[bucket], int64(0)
+	next, _ := slices.BinarySearchFunc(c.turns, from, func(t turn, event int) int { return cmp.Compare(t.event, event) })
+	r.scan(from, to, func(i int, level int64) {
+		for ; next < len(c.turns) && c.turns[next].event == i; next++ {
+			gone += c.turns[next].bytes
+		}
+		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
+			gone += r.taken(k, joins) - r.taken(k, leaves)
+		}
+		best = max(best, r.initial+level-c.Gone(gone))
+	})
+	return best
+}
+
+// taken returns what a change takes of an allocation for as long as it lives.
+func (r *reliefs) taken(k int, id trace.AllocationID) int64 {
+	if id == trace.NoAllocation || r.changes[k].Extent != savings.Whole {
+		return 0
+	}
+	a := r.life.Allocation(id)
+	a.Note = r.life.NoteAt(id, r.End(), a.Note)
+	if bytes := r.of(&a); bytes != nil {
+		return bytes[k]
+	}
+	return 0
+}

@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/savings"
+)
+
+// comings is a trace of blocks that come and go at random, of three stacks.
+func comings(random *rand.Rand, events int) string {
+	var text strings.Builder
+	text.WriteString(tracetest.Frames + "device 0\n")
+	alive := make(map[int]int)
+	next := 1
+	for range events {
+		if len(alive) > 0 && random.IntN(5) < 2 {
+			for addr, size := range alive { // any of them
+				fmt.Fprintf(&text, "free_completed 0x%x %d\n", addr, size)
+				delete(alive, addr)
+				break
+			}
+			continue
+		}
+		size := 512 * (1 + random.IntN(100))
+		fmt.Fprintf(&text, "alloc 0x%x %d stack=%s\n", next<<20, size, []string{"main", "act", "opt"}[random.IntN(3)])
+		alive[next<<20] = size
+		next++
+		if random.IntN(20) == 0 {
+			fmt.Fprintf(&text, "free_completed 0x%x 4096 stack=act\n", (next+1<<20)<<20) // held from before
+		}
+	}
+	return text.String()
+}
+
+// TestADropIsThatOfATraceWithoutTheBlocks takes blocks away from random traces, and
+// compares with the levels of every event, added up one by one.
+func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		x := indexOf(t, comings(random, 20+random.IntN(1500)))
+		keep, full := int64(random.IntN(1<<18)), int64(random.IntN(2)*random.IntN(1<<22))
+		relief := savings.Relief{Keep: keep, Full: full, Of: func(p *savings.Part) int64 {
+			if int(p.Stack)%3 == 0 {
+				return 0
+			}
+			return p.Size * int64(p.Stack%3) / 2
+		}}
+		from, to := 0, x.events.Len()
+		if seed%2 == 1 {
+			from = random.IntN(to)
+			to = from + 1 + random.IntN(to-from)
+		}
+		found := []savings.Saving{{Relief: relief}}
+		x.drops(new(savings.Scene), found, from, to)
+		got := found[0].Saved
+		var before, after int64
+		for at := from; at < to; at++ {
+			before, after = max(before, levelWithout(x, at, nil)), max(after, levelWithout(x, at, &relief))
+		}
+		if from == 0 {
+			before, after = max(before, levelWithout(x, -1, nil)), max(after, levelWithout(x, -1, &relief))
+		}
+		if want := before - after; got != want {
+			t.Errorf("seed %d, events [%d, %d): the peak of %d drops by %d, want %d", seed, from, to, before, got, want)
+		}
+	}
+}
+
+// levelWithout adds up what is alive after an event, less what a relief takes.
+func levelWithout(x *Index, at int, r *savings.Relief) int64 {
+	var level, gone int64
+	for _, a := range x.alive(at) {
+		level += a.Size
+		if r != nil {
+			stack := a.Stack
+			if a.FreeStack {
+				stack = 0
+			}
+			gone += r.Of(&savings.Part{Stack: stack, Size: a.Size})
+		}
+	}
+	if r != nil {
+		level -= r.Gone(gone)
+	}
+	return level
+}
+
+// module is a program's layer whose function is called from one line.
+const module = `
+frame main "/home/me/train.py" 10 "main"
+frame relu "/env/site-packages/torch/nn/functional.py" 1700 "relu"
+frame leaky "/env/site-packages/torch/nn/functional.py" 1900 "leaky_relu"
+frame conv "/env/site-packages/torch/nn/modules/conv.py" 500 "_conv_forward"
+frame tanh "/env/site-packages/torch/nn/modules/activation.py" 400 "tanh"
+frame chain "/env/site-packages/torch/nn/modules/container.py" 250 "forward"
+frame other "/home/me/train.py" 11 "main"
+frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
+stack CONV conv call main
+stack RELU relu call main
+stack CHAINCONV conv call chain main
+stack CHAINTANH tanh call chain main
+stack CHAINLEAKY leaky call chain main
+stack OTHERLEAKY leaky call chain other
+stack OTHER conv call other
+device 0
+`
+
+// TestInPlaceIsAdvisedWhereNothingElseReads has 8 MiB of something else, and an input
+// and a result of 32 MiB each.
+func TestInPlaceIsAdvisedWhereNothingElseReads(t *testing.T) {
+	const begin, size = "alloc 0x1000000 8388608 stack=OTHER\n", 33554432
+	input := func(stack string) string { return fmt.Sprintf("alloc 0x2000000 %d stack=%s\n", size, stack) }
+	result := func(stack string) string { return fmt.Sprintf("alloc 0x4000000 %d stack=%s\n", size, stack) }
+	const free = "free_requested 0x2000000 33554432\nfree_completed 0x2000000 33554432\n"
+	const more = "alloc 0x8000000 1048576 stack=OTHER\n"
+	for name, test := range map[string]struct {
+		text string
+		want int64
+	}{
+		"the input goes at once":                        {begin + input("CONV") + result("RELU") + free + more, 31 << 20},
+		"something is made meanwhile: it may have read": {begin + input("CONV") + result("RELU") + more + free, 0},
+		"the input stays: a residual may read it":       {begin + input("CONV") + result("RELU") + more, 0},
+		"the next module of a Sequential alone has it":  {begin + input("CHAINCONV") + result("CHAINLEAKY") + more, 32 << 20},
+		"the module before keeps its result":            {begin + input("CHAINTANH") + result("CHAINLEAKY") + more, 0},
+		"another call of the Sequential":                {begin + input("CHAINCONV") + result("OTHERLEAKY") + more, 0},
+		"an input of another size":                      {begin + input("CONV") + "alloc 0x4000000 16777216 stack=RELU\n" + free + more, 0},
+		"the peak is elsewhere": {
+			begin + input("CONV") + result("RELU") + free + "free_completed 0x4000000 33554432\nalloc 0x10000000 134217728 stack=OTHER\n", 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got int64
+			for _, f := range indexOf(t, module+test.text).allFindings() {
+				if f.Kind.Name == "in_place" {
+					got = f.Saving
+				}
+			}
+			if got != test.want {
+				t.Errorf("saves %d, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package savings
+
+import "github.com/memtop/memtop/snapshots/trace"
+
+// Relief is what a change to the program takes away from its memory, at every
+// moment of a trace: the same change takes it from every step.
+type Relief struct {
+	Of     func(p *Part) int64 // bytes of each of a part's blocks that go, 0 for none
+	Extent Extent
+	Keep   int64 // bytes that stay of all that Of adds up to
+	// Full is how much it adds up to when all is made and nothing freed yet; 0 for any
+	// amount. Keep goes too then: no layer is computed.
+	Full int64
+}
+
+// Extent says when a change takes a block away.
+type Extent uint8
+
+const (
+	Whole   Extent = iota // for as long as it lives
+	Late                  // from the end of the step that made it
+	Regrown               // from the beginning of each later step until backward makes it again
+	Spent                 // from when the last operation that reads it has its result
+)
+
+// Gone returns what is taken away where the blocks add up to some bytes.
+func (r *Relief) Gone(bytes int64) int64 {
+	if r.Full > 0 && bytes >= r.Full-r.Keep/2 {
+		return bytes
+	}
+	return max(0, bytes-r.Keep)
+}
+
+// sum adds up what Of says at the scene's moment.
+func (r *Relief) sum(s *Scene) int64 {
+	if r.Extent == Spent {
+		return s.Spent
+	}
+	var bytes int64
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		count := p.Count
+		if r.Extent != Whole {
+			count = p.Old
+		}
+		bytes += r.Of(p) * int64(count)
+	}
+	return bytes
+}
+
+// alike returns a function that knows the scene's parts that fit and, at other
+// moments, blocks of other sizes from the same stacks: the same operation on another
+// batch.
+func (s *Scene) alike(fits func(p *Part) bool) func(p *Part) bool {
+	type origin struct {
+		stack    trace.StackID
+		category trace.Category
+		size     int64 // 0 for any
+	}
+	fit := make(map[origin]bool)
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		here := origin{p.Stack, p.Category, p.Size}
+		if fit[here] = fit[here] || fits(p); fit[here] && p.Stack > trace.EmptyStack {
+			fit[origin{p.Stack, p.Category, 0}] = true
+		}
+	}
+	return func(p *Part) bool {
+		if fits, known := fit[origin{p.Stack, p.Category, p.Size}]; known {
+			return fits
+		}
+		return fit[origin{p.Stack, p.Category, 0}]
+	}
+}
+
+// all is a relief of the whole of some parts.
+func all(fits func(p *Part) bool) Relief { return fraction(fits, 1, 1) }
+
+// fraction is a relief of a part of each block.
+func fraction(fits func(p *Part) bool, part, of int64) Relief {
+	return Relief{Of: func(p *Part) int64 {
+		if fits(p) {
+			return p.Size * part / of
+		}
+		return 0
+	}}
+}
