@@ -22,7 +22,7 @@ func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 		rule     string
 	}{
 		"a layer's call makes activations":                           {"malloc layer call user", trace.Activation, "forward with a graph"},
-		"the autograd engine makes temporaries at first":             {"malloc node engine", trace.BackwardTemporary, "made in backward, gone before it ends"},
+		"the autograd engine makes temporaries at first":             {"malloc node engine", trace.BackwardTemporary, "made in backward, in which the recording ends"},
 		"a layer run again in backward makes activations":            {"malloc layer call check engine", trace.Activation, "forward run again in backward"},
 		"optimizer code makes state":                                 {"malloc adam wrap user", trace.Optimizer, "optimizer begins its state"},
 		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", trace.Activation, "forward with a graph"},

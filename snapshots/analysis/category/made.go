@@ -131,7 +131,7 @@ func (p *panel) backward(i, at int) Rule {
 // end within the pass. It is a gradient if it is older than anything that the pass
 // freed became, or if the pass freed what forward had kept and so is whole.
 func (p *panel) unfinished(i int) Rule {
-	if p.whole || p.events.Len()-i > p.longestScratch {
+	if p.whole || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
 		return outlivesBackward
 	}
 	return backwardOpen
