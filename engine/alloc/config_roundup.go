@@ -61,7 +61,11 @@ func (p *parser) roundupList() error {
 // was for.
 func (p *parser) bucket(size string, divisions int64, first bool, last int) (int, error) {
 	if size == ">" {
-		for i := last + 1; i < roundupBuckets; i++ {
+		from := last + 1
+		if p.rules.last {
+			from = last
+		}
+		for i := from; i < roundupBuckets; i++ {
 			p.c.roundup[i] = divisions
 		}
 		return last, nil

@@ -8,6 +8,10 @@ type Rules struct {
 	// without what the capture of a graph forbids: events are looked at, and the
 	// cache is emptied.
 	pools bool
+	// whole says that a memory fraction of 1 is no limit.
+	whole bool
+	// last says that ">" in roundup_power2_divisions is also for the last size named.
+	last bool
 }
 
 // order is how free blocks of one size in one pool and stream follow each other.

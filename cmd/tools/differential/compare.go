@@ -22,7 +22,8 @@ type comparison struct {
 
 	free, total int64
 	sizes       map[uint64]int64
-	made        uint64            // the last address that PyTorch did not get
+	made        uint64            // the last segment that PyTorch did not get
+	below       uint64            // the last range
 	ranges      map[uint64]uint64 // our reserved ranges whose addresses PyTorch has not told, and told
 	size        int64             // of a range
 	blocks      map[int]alloc.Allocation
@@ -33,7 +34,7 @@ type comparison struct {
 // compare runs a program on our allocator.
 func compare(t *torch, settings string, p *program, events []event) (*comparison, error) {
 	c := &comparison{
-		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60,
+		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
 		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), pools: make(map[int]bool),
 	}
 	a, err := alloc.New(c, alloc.Options{Config: settings, Rules: t.rules()})
@@ -49,6 +50,7 @@ func compare(t *torch, settings string, p *program, events []event) (*comparison
 			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 	}
+	c.translate()
 	return c, nil
 }
 
@@ -59,7 +61,7 @@ func (c *comparison) difference() string {
 		switch {
 		case i == len(c.events):
 			return fmt.Sprintf("event %d, during %q: PyTorch has ended, ours has %s", i, c.during[i], ours)
-		case !c.same(ours, c.events[i]):
+		case ours != c.events[i]:
 			return fmt.Sprintf("event %d, during %q: PyTorch has %s, ours %s", i, c.during[i], c.events[i], ours)
 		}
 	}
@@ -143,25 +145,23 @@ func (c *comparison) next() *event {
 	return &c.events[len(c.ours)]
 }
 
-func (c *comparison) same(ours, theirs event) bool {
-	at := c.at(ours.addr, theirs.addr)
-	return ours.kind == theirs.kind && ours.size == theirs.size && ours.stream == theirs.stream && at == theirs.addr
-}
-
-// at returns the address that PyTorch has for one of ours. What PyTorch reserves is not an
-// event, so where that lies is known with the first memory in it.
-func (c *comparison) at(ours, theirs uint64) uint64 {
-	for from, to := range c.ranges {
-		if ours-from >= uint64(c.size) {
-			continue
+// translate gives our events in reserved ranges PyTorch's addresses. What PyTorch
+// reserves is not an event, so where that lies is known with the first memory in it.
+func (c *comparison) translate() {
+	for i := range c.ours {
+		at := &c.ours[i].addr
+		for from, to := range c.ranges {
+			if *at-from >= uint64(c.size) || c.ours[i].kind == trace.OOM {
+				continue
+			}
+			if to == 0 && i < len(c.events) {
+				to = c.events[i].addr - (*at - from)
+				c.ranges[from] = to
+			}
+			*at += to - from
+			break
 		}
-		if to == 0 {
-			to = theirs - (ours - from)
-			c.ranges[from] = to
-		}
-		return ours - from + to
 	}
-	return ours
 }
 
 // Malloc gives the address that PyTorch got.
@@ -188,12 +188,13 @@ func (c *comparison) Free(addr uint64) {
 // MemInfo returns what is left.
 func (c *comparison) MemInfo() (free, total int64) { return c.free, c.total }
 
-// Reserve gives addresses that stand for PyTorch's.
+// Reserve gives addresses that stand for PyTorch's. The system gives each range
+// below the one before.
 func (c *comparison) Reserve(size int64) (uint64, error) {
 	c.size = max(c.size, size)
-	c.made += 2 * uint64(size)
-	c.ranges[c.made] = 0
-	return c.made, nil
+	c.below -= 2 * uint64(size)
+	c.ranges[c.below] = 0
+	return c.below, nil
 }
 
 // Unreserve has nothing to do: addresses are not given again.
