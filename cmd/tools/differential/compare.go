@@ -27,7 +27,7 @@ type comparison struct {
 	ranges      map[uint64]uint64 // our reserved ranges whose addresses PyTorch has not told, and told
 	size        int64             // of a range
 	blocks      map[int]alloc.Allocation
-	pools       map[int]bool // that were used before
+	uses        map[int]int // of each pool, that have ended
 	last        alloc.Event
 }
 
@@ -35,7 +35,7 @@ type comparison struct {
 func compare(t *torch, settings string, p *program, events []event) (*comparison, error) {
 	c := &comparison{
 		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
-		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), pools: make(map[int]bool),
+		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
 	}
 	a, err := alloc.New(c, alloc.Options{Config: settings, Rules: t.rules()})
 	if err != nil {
@@ -71,17 +71,22 @@ func (c *comparison) difference() string {
 	return ""
 }
 
-// sorted is the comparison without the order of frees that complete together.
+// sorted is the comparison without the order of what one call completes or gives back.
 func (c *comparison) sorted() *comparison {
 	other := *c
 	other.events, other.ours = sorted(c.events), sorted(c.ours)
 	return &other
 }
 
+// gives reports whether one call may make many events of a kind.
+func gives(k trace.Kind) bool {
+	return k == trace.FreeCompleted || k == trace.SegmentFree || k == trace.SegmentUnmap
+}
+
 func sorted(events []event) []event {
 	list := slices.Clone(events)
-	for from, to := 0, 0; from < len(list); from = to + 1 {
-		for to = from; to < len(list) && list[to].kind == trace.FreeCompleted; to++ {
+	for from, to := 0, 0; from < len(list); from = to {
+		for to = from + 1; to < len(list) && list[to].kind == list[from].kind && gives(list[to].kind); to++ {
 		}
 		slices.SortFunc(list[from:to], func(x, y event) int { return cmp.Compare(x.addr, y.addr) })
 	}
@@ -90,7 +95,10 @@ func sorted(events []event) []event {
 
 func (c *comparison) do(t *torch, o operation) error {
 	b, known := c.blocks[o.id]
-	pool := trace.Pool{0, int64(o.id)}
+	pool := trace.Pool{int64(o.id), 0}
+	if made(o.id) {
+		pool = trace.Pool{0, int64(o.id)}
+	}
 	switch o.kind {
 	case request:
 		b, err := c.a.Alloc(o.bytes, alloc.Stream(t.streams[o.extra]), alloc.Tag{})
@@ -114,16 +122,22 @@ func (c *comparison) do(t *torch, o operation) error {
 		return c.a.BeginPool(pool, nil)
 	case end:
 		err := c.a.EndPool(pool)
-		if c.pools[o.id] {
+		if made(o.id) && c.uses[o.id] > 0 {
 			err = errors.Join(err, c.a.ReleasePool(pool))
 		}
-		c.pools[o.id] = true // its first use counts as the program's own, until it drops the pool
+		c.uses[o.id]++ // the first one counts as the program's own, until it drops the pool
 		return err
 	case drop:
-		err := c.a.ReleasePool(pool)
-		delete(c.pools, o.id)
-		c.a.EmptyPool(pool)
-		return err
+		if made(o.id) {
+			err := c.a.ReleasePool(pool)
+			c.a.EmptyPool(pool)
+			return err
+		}
+		for range c.uses[o.id] {
+			if err := c.a.ReleasePool(pool); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type round struct {
 	torch            *torch
 	settings         string
 	programs, events int
-	reordered        int // programs whose events are equal but for the order of frees that complete together
+	reordered        int // programs whose events are equal but for the order of what one call completes or gives back
 	different        []string
 }
 

@@ -7,6 +7,7 @@ lines that it writes are the version, the device's free bytes and the streams.
 
 import gc
 import sys
+import warnings
 
 import torch
 from torch.cuda import memory
@@ -23,14 +24,66 @@ def events() -> list[str]:
     return lines
 
 
+class Made:
+    """A pool that the program makes."""
+
+    def __init__(self) -> None:
+        self.pool = torch.cuda.MemPool()
+
+    def begin(self) -> None:
+        self.using = torch.cuda.use_mem_pool(self.pool)
+        self.using.__enter__()
+
+    def end(self) -> None:
+        self.using.__exit__(None, None, None)
+
+    def drop(self) -> None:
+        self.pool = self.using = None
+
+
+class Graphs:
+    """A pool of graphs, of which each use captures one. Older releases allocate for a graph, so they only divert."""
+
+    def __init__(self) -> None:
+        self.handle = torch.cuda.graph_pool_handle()
+        self.graphs: list[torch.cuda.CUDAGraph] = []
+        self.uses = 0
+
+    def begin(self) -> None:
+        self.uses += 1
+        if not CAPTURES:
+            torch._C._cuda_beginAllocateToPool(0, self.handle)
+            return
+        self.graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.stream(SIDE[0]):
+            self.graphs[-1].capture_begin(pool=self.handle)
+
+    def end(self) -> None:
+        if not CAPTURES:
+            END(0, self.handle)
+            return
+        with torch.cuda.stream(SIDE[0]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the graph is empty
+            self.graphs[-1].capture_end()
+
+    def drop(self) -> None:
+        self.graphs.clear()
+        for _ in range(0 if CAPTURES else self.uses):
+            torch._C._cuda_releasePool(0, self.handle)
+
+
+CAPTURES = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 14)
+END = getattr(torch._C, "_cuda_endAllocateToPool", None) or torch._C._cuda_endAllocateCurrentStreamToPool
+SIDE: list[torch.cuda.Stream] = []
+
+
 class Program:
     """One program, from an empty allocator to an empty one."""
 
     def __init__(self, streams: list[torch.cuda.Stream]) -> None:
         self.streams = streams
         self.blocks: dict[int, torch.Tensor] = {}
-        self.pools: dict[int, torch.cuda.MemPool] = {}
-        self.using = None
+        self.pools: dict[int, Made | Graphs] = {}
 
     def do(self, kind: str, words: list[str]) -> None:
         if kind == "e":
@@ -46,14 +99,12 @@ class Program:
                 self.blocks[number].record_stream(self.streams[int(words[1])])
         elif kind == "b":
             if number not in self.pools:
-                self.pools[number] = torch.cuda.MemPool()
-            self.using = torch.cuda.use_mem_pool(self.pools[number])
-            self.using.__enter__()
+                self.pools[number] = Graphs() if number % 2 else Made()
+            self.pools[number].begin()
         elif kind == "x":
-            self.using.__exit__(None, None, None)
-            self.using = None
+            self.pools[number].end()
         elif kind == "d":
-            del self.pools[number]
+            self.pools.pop(number).drop()
 
     def request(self, number: int, stream: torch.cuda.Stream, size: int) -> None:
         with torch.cuda.stream(stream):
@@ -65,8 +116,8 @@ class Program:
 
 def main() -> None:
     torch.cuda.init()
-    side = sorted((torch.cuda.Stream() for _ in range(2)), key=lambda stream: stream.cuda_stream)
-    streams = [torch.cuda.default_stream(), *side]
+    SIDE.extend(sorted((torch.cuda.Stream() for _ in range(2)), key=lambda stream: stream.cuda_stream))
+    streams = [torch.cuda.default_stream(), *SIDE]
     torch.empty(1, device="cuda")
     torch.cuda.empty_cache()
     print(torch.__version__)
