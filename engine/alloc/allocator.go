@@ -142,7 +142,7 @@ func (a *Allocator) SetFraction(f float64) {
 
 func (a *Allocator) setFraction(f float64) {
 	_, total := a.driver.MemInfo()
-	a.limited, a.limit = f < 1 || !a.rules.whole, int64(min(max(f, 0), 1)*float64(total))
+	a.limited, a.limit = f < 1 || !a.rules.wholeIsEndless(), int64(min(max(f, 0), 1)*float64(total))
 }
 
 // Limit returns how many bytes may be reserved, and whether that is limited.

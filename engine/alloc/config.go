@@ -15,10 +15,13 @@ type config struct {
 	releaseLock      bool // unlock while the driver allocates
 	largeSegment     int64
 	fraction         float64 // of the device's memory, 0 when not set
+	reserve          float64 // of the device's memory, the addresses of an expandable segment; 0 when not set
+	reserveBytes     int64   // the same as a number
 	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
 	pinnedThreads    int64   // the pinned settings are about host memory
 	pinnedRegister   bool
 	pinnedBackground bool
+	pinnedCatchAll   bool
 	pinnedReserve    int64
 }
 
@@ -39,12 +42,15 @@ func defaultConfig() config {
 //	roundup_power2_divisions:N      or [256:N,512:N,>:N]: N is a power of two, per size in MiB
 //	expandable_segments:True|False  one growing segment per stream and pool; needs a [Mapper]
 //	large_segment_size_mb:N         instead of 20; N ≥ 10
+//	expandable_segments_reserve:F   or NG: addresses of an expandable segment, instead of 9/8 of the memory
 //	per_process_memory_fraction:F   as [Allocator.SetFraction], at once; 0 ≤ F ≤ 1
 //	release_lock_on_cudamalloc:True|False
 //	backend:native
 //	pinned_use_cuda_host_register, pinned_num_register_threads,
 //	pinned_use_background_threads, pinned_reserve_segment_size_mb,
-//	graph_capture_record_stream_reuse: accepted, they are about other memory
+//	pinned_free_catch_all, graph_capture_record_stream_reuse: accepted, they
+//	are about other memory
+//	throw_on_cudamalloc_oom:False
 //
 // It takes effect with the next request. An error is one line, and then
 // nothing has changed. Safe for concurrent use.

@@ -98,6 +98,9 @@ func (p *parser) setting() error {
 	if !ok {
 		return p.fail("unknown setting %q", key)
 	}
+	if !p.rules.knows(key) {
+		return p.fail("PyTorch %s does not know the setting %q, 2.%d is the first that does", p.rules, key, since[key])
+	}
 	p.key = key
 	if err := p.mark(":"); err != nil {
 		return err
@@ -117,6 +120,10 @@ var readers = map[string]func(p *parser) error{
 	"expandable_segments":          func(p *parser) error { return p.truth(&p.c.expandable) },
 	"release_lock_on_cudamalloc":   func(p *parser) error { return p.truth(&p.c.releaseLock) },
 	"release_lock_on_hipmalloc":    func(p *parser) error { return p.truth(&p.c.releaseLock) },
+
+	"expandable_segments_reserve": (*parser).reserve,
+	"throw_on_cudamalloc_oom":     (*parser).rejects,
+	"pinned_free_catch_all":       func(p *parser) error { return p.truth(&p.c.pinnedCatchAll) },
 
 	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
 	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
@@ -196,6 +203,31 @@ func (p *parser) fraction() error {
 		return p.fail("%g is not within 0 and 1", f)
 	}
 	p.c.fraction = f
+	return nil
+}
+
+// rejects reads whether requests fail before the cache is given back, which this
+// allocator cannot.
+func (p *parser) rejects() error {
+	on := false
+	if err := p.truth(&on); err != nil || !on {
+		return err
+	}
+	return p.fail("this allocator gives the cache back before a request fails")
+}
+
+// reserve reads a part of the device's memory, as in 0.5, or gibibytes, as in 40G.
+func (p *parser) reserve() error {
+	got := p.next()
+	number, gibibytes := strings.CutSuffix(got, "G")
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(f > 0) {
+		return p.fail("expected a part of the memory or gibibytes as in 40G, found %q", got)
+	}
+	p.c.reserve, p.c.reserveBytes = f, 0
+	if gibibytes {
+		p.c.reserve, p.c.reserveBytes = 0, int64(min(f*(1<<30), 1<<62))
+	}
 	return nil
 }
 

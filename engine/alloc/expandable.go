@@ -123,7 +123,14 @@ func (a *Allocator) pageOf(p *pool) int64 {
 // rangeSize returns how many addresses an expandable segment reserves.
 func (a *Allocator) rangeSize(page int64) int64 {
 	_, total := a.driver.MemInfo()
-	return (total + total/8 + page - 1) / page * page
+	size := total + total/8
+	switch c := &a.config; {
+	case c.reserve > 0:
+		size = min(size, int64(min(c.reserve, 2)*float64(total)))
+	case c.reserveBytes > 0:
+		size = min(size, c.reserveBytes)
+	}
+	return (size + page - 1) / page * page
 }
 
 // mapFront maps memory to at least the first size bytes of an unmapped block,

@@ -117,6 +117,6 @@ type poolPair struct{ small, large pool }
 
 func (r Rules) newPoolPair(owner *privatePool) poolPair {
 	return poolPair{
-		small: pool{kind: smallPool, order: r.order, owner: owner}, large: pool{kind: largePool, order: r.order, owner: owner},
+		small: pool{kind: smallPool, order: r.order(), owner: owner}, large: pool{kind: largePool, order: r.order(), owner: owner},
 	}
 }

@@ -158,7 +158,7 @@ func (a *Allocator) releasePrivate(some func(*privatePool) bool) {
 // then no event may be looked at.
 func (a *Allocator) capturing() bool {
 	for _, d := range a.diverted {
-		if d.to.id[0] != 0 || !a.rules.pools {
+		if d.to.id[0] != 0 || a.rules.poolsAreCaptures() {
 			return true
 		}
 	}

@@ -37,7 +37,11 @@ func compare(t *torch, settings string, p *program, events []event) (*comparison
 		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
 		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
 	}
-	a, err := alloc.New(c, alloc.Options{Config: settings, Rules: t.rules()})
+	rules, err := alloc.RulesOf(t.version)
+	if err != nil {
+		return nil, err
+	}
+	a, err := alloc.New(c, alloc.Options{Config: settings, Rules: rules})
 	if err != nil {
 		return nil, err
 	}
@@ -238,9 +242,3 @@ func (c *comparison) EventReady(alloc.Event) bool { return true }
 
 // SyncEvent has nothing to wait for.
 func (c *comparison) SyncEvent(alloc.Event) {}
-
-func (t *torch) rules() alloc.Rules {
-	var minor int
-	fmt.Sscanf(t.version, "2.%d", &minor)
-	return alloc.RulesOf(minor)
-}
