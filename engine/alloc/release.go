@@ -14,8 +14,11 @@ func (a *Allocator) EmptyCache() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tick()
-	if !a.capturing() {
+	switch {
+	case !a.capturing():
 		a.releaseCached()
+	case a.rules.emptiesDropped():
+		a.releasePrivate(func(*privatePool) bool { return true })
 	}
 }
 

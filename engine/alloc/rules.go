@@ -54,10 +54,11 @@ func (r Rules) Differences(others Rules) (list []string) {
 
 // clauses are all that differs between releases, in the same order for each. The
 // settings that a release does not know are not among them: they are refused.
-func (r Rules) clauses() [4]string {
-	c := [4]string{
+func (r Rules) clauses() [5]string {
+	c := [5]string{
 		orderTexts[r.order()], "a memory fraction of 1 is a limit", "> in roundup_power2_divisions leaves the last size as it is",
 		"while a MemPool takes requests, the cache is kept",
+		"while it does, empty_cache does nothing",
 	}
 	if r.wholeIsEndless() {
 		c[1] = "a memory fraction of 1 is no limit"
@@ -67,6 +68,9 @@ func (r Rules) clauses() [4]string {
 	}
 	if !r.poolsAreCaptures() {
 		c[3] = "while a MemPool takes requests, the cache is given back when memory runs out"
+		c[4] = "while it does, empty_cache works"
+	} else if r.emptiesDropped() {
+		c[4] = "while it does, empty_cache gives back what is left of pools that were dropped"
 	}
 	return c
 }
@@ -85,6 +89,11 @@ func (r Rules) laterSizesAndLast() bool { return r.release > 0 && r.release < 10
 // made itself are treated as those in the capture of a graph: no event is looked
 // at, and the cache is not emptied. Source: issue 175015, which called that wrong.
 func (r Rules) poolsAreCaptures() bool { return r.release < 13 }
+
+// emptiesDropped reports whether to empty the cache in a capture empties the pools
+// that have no users. Source: release_cached_blocks in CUDACachingAllocator.cpp,
+// where 2.8 removed MemPoolContext.
+func (r Rules) emptiesDropped() bool { return r.release >= 8 }
 
 // order is how free blocks of one size in one pool and stream follow each other.
 type order uint8
