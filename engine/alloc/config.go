@@ -12,17 +12,38 @@ type config struct {
 	gcThreshold      float64
 	roundup          [roundupBuckets]int64
 	expandable       bool
-	releaseLock      bool // unlock while the driver allocates
+	reserve          reserve // the addresses of an expandable segment
+	rejects          bool    // requests beyond the device's memory fail before anything is freed
+	releaseLock      bool    // unlock while the driver allocates
 	largeSegment     int64
 	fraction         float64 // of the device's memory, 0 when not set
-	reserve          float64 // of the device's memory, the addresses of an expandable segment; 0 when not set
-	reserveBytes     int64   // the same as a number
 	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
 	pinnedThreads    int64   // the pinned settings are about host memory
 	pinnedRegister   bool
 	pinnedBackground bool
-	pinnedCatchAll   bool
 	pinnedReserve    int64
+	pinnedCatch      bool
+	pinnedRound      int64
+	pinnedCached     int64
+}
+
+// reserve is an amount of addresses: a part of the device's memory, or a number of
+// GiB. The zero value is 9/8 of the memory, and no other is more.
+type reserve struct {
+	value float64
+	gib   bool
+}
+
+// of returns the bytes on a device with so much memory.
+func (r reserve) of(total int64) int64 {
+	unit, full := float64(total), total+total/8
+	if r.gib {
+		unit = 1 << 30
+	}
+	if bytes := r.value * unit; r.value > 0 && bytes < float64(full) {
+		return int64(bytes)
+	}
+	return full
 }
 
 func defaultConfig() config {
@@ -41,16 +62,17 @@ func defaultConfig() config {
 //	garbage_collection_threshold:F  part of the limit above which old segments go back; 0 < F < 1
 //	roundup_power2_divisions:N      or [256:N,512:N,>:N]: N is a power of two, per size in MiB
 //	expandable_segments:True|False  one growing segment per stream and pool; needs a [Mapper]
+//	expandable_segments_reserve:F   addresses of such a segment: a part of the memory, or 40G; ≤ 9/8
+//	throw_on_cudamalloc_oom:True|False  beyond the device's memory fail before the cache is freed
 //	large_segment_size_mb:N         instead of 20; N ≥ 10
-//	expandable_segments_reserve:F   or NG: addresses of an expandable segment, instead of 9/8 of the memory
 //	per_process_memory_fraction:F   as [Allocator.SetFraction], at once; 0 ≤ F ≤ 1
 //	release_lock_on_cudamalloc:True|False
 //	backend:native
 //	pinned_use_cuda_host_register, pinned_num_register_threads,
 //	pinned_use_background_threads, pinned_reserve_segment_size_mb,
-//	pinned_free_catch_all, graph_capture_record_stream_reuse: accepted, they
-//	are about other memory
-//	throw_on_cudamalloc_oom:False
+//	pinned_free_catch_all, pinned_max_round_threshold_mb, pinned_max_cached_size_mb,
+//	graph_capture_record_stream_reuse: accepted, they are about other memory
+//	expandable_segments_reserve_by_class:[C:F,...]: accepted; no stream has a class here
 //
 // It takes effect with the next request. An error is one line, and then
 // nothing has changed. Safe for concurrent use.

@@ -121,9 +121,10 @@ var readers = map[string]func(p *parser) error{
 	"release_lock_on_cudamalloc":   func(p *parser) error { return p.truth(&p.c.releaseLock) },
 	"release_lock_on_hipmalloc":    func(p *parser) error { return p.truth(&p.c.releaseLock) },
 
-	"expandable_segments_reserve": (*parser).reserve,
-	"throw_on_cudamalloc_oom":     (*parser).rejects,
-	"pinned_free_catch_all":       func(p *parser) error { return p.truth(&p.c.pinnedCatchAll) },
+	"throw_on_cudamalloc_oom":     func(p *parser) error { return p.truth(&p.c.rejects) },
+	"expandable_segments_reserve": func(p *parser) error { return p.reserve(&p.c.reserve) },
+
+	"expandable_segments_reserve_by_class": (*parser).reserves,
 
 	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
 	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
@@ -131,6 +132,9 @@ var readers = map[string]func(p *parser) error{
 	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackground) },
 	"pinned_num_register_threads":       (*parser).threads,
 	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(&p.c.pinnedReserve, 1) },
+	"pinned_free_catch_all":             func(p *parser) error { return p.truth(&p.c.pinnedCatch) },
+	"pinned_max_round_threshold_mb":     func(p *parser) error { return p.megabytes(&p.c.pinnedRound, 0) },
+	"pinned_max_cached_size_mb":         func(p *parser) error { return p.megabytes(&p.c.pinnedCached, 0) },
 }
 
 func (p *parser) backend() error {
@@ -182,6 +186,42 @@ func (p *parser) decimal() (float64, error) {
 	return f, nil
 }
 
+// reserve reads "0.5" or "40G". PyTorch warns of others and ignores them.
+func (p *parser) reserve(to *reserve) error {
+	got := p.next()
+	number, gib := strings.CutSuffix(strings.ToUpper(got), "G")
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(f > 0) || math.IsInf(f, 0) || strings.ContainsAny(number, "X_") {
+		return p.fail("expected a part of the memory like 0.5 or a size like 40G, found %q", got)
+	}
+	*to = reserve{f, gib}
+	return nil
+}
+
+// reserves reads "[class:0.5,class:40G]". A program gives classes to its streams
+// by PyTorch's C++, and nothing records them.
+func (p *parser) reserves() error {
+	if err := p.mark("["); err != nil {
+		return err
+	}
+	for {
+		switch class := p.next(); class {
+		case "]":
+			return nil
+		case "":
+			return p.fail("expected \"]\", found the end")
+		case ",":
+		default:
+			if err := p.mark(":"); err != nil {
+				return err
+			}
+			if err := p.reserve(new(reserve)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
 func (p *parser) threshold() error {
 	f, err := p.decimal()
 	if err != nil {
@@ -203,31 +243,6 @@ func (p *parser) fraction() error {
 		return p.fail("%g is not within 0 and 1", f)
 	}
 	p.c.fraction = f
-	return nil
-}
-
-// rejects reads whether requests fail before the cache is given back, which this
-// allocator cannot.
-func (p *parser) rejects() error {
-	on := false
-	if err := p.truth(&on); err != nil || !on {
-		return err
-	}
-	return p.fail("this allocator gives the cache back before a request fails")
-}
-
-// reserve reads a part of the device's memory, as in 0.5, or gibibytes, as in 40G.
-func (p *parser) reserve() error {
-	got := p.next()
-	number, gibibytes := strings.CutSuffix(got, "G")
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(f > 0) {
-		return p.fail("expected a part of the memory or gibibytes as in 40G, found %q", got)
-	}
-	p.c.reserve, p.c.reserveBytes = f, 0
-	if gibibytes {
-		p.c.reserve, p.c.reserveBytes = 0, int64(min(f*(1<<30), 1<<62))
-	}
 	return nil
 }
 

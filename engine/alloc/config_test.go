@@ -36,11 +36,18 @@ func TestSettingsAreUnderstood(t *testing.T) {
 		"an empty list": {"roundup_power2_divisions:[]", func(*config) {}},
 		"what is for other memory": {
 			"pinned_use_cuda_host_register:True,pinned_num_register_threads:8,pinned_use_background_threads:True," +
-				"pinned_reserve_segment_size_mb:16,graph_capture_record_stream_reuse:True", func(c *config) {
+				"pinned_reserve_segment_size_mb:16,graph_capture_record_stream_reuse:True,pinned_free_catch_all:True," +
+				"pinned_max_round_threshold_mb:4,pinned_max_cached_size_mb:0", func(c *config) {
+				c.pinnedCatch, c.pinnedRound = true, 4*mib
 				c.pinnedRegister, c.pinnedThreads, c.pinnedBackground = true, 8, true
 				c.pinnedReserve, c.captureReuse = 16*mib, true
 			},
 		},
+		"a reserve in GiB":       {"expandable_segments_reserve:40g", func(c *config) { c.reserve = reserve{40, true} }},
+		"a reserve of a part":    {"expandable_segments_reserve:.5", func(c *config) { c.reserve = reserve{0.5, false} }},
+		"reserves of classes":    {"expandable_segments_reserve_by_class:[a:2G,b:0.1]", func(*config) {}},
+		"reserves of no classes": {"expandable_segments_reserve_by_class:[]", func(*config) {}},
+		"to fail early":          {"throw_on_cudamalloc_oom:True", func(c *config) { c.rejects = true }},
 		"the lock, the fraction and the segments": {
 			"release_lock_on_cudamalloc:True,per_process_memory_fraction:0.5,large_segment_size_mb:40", func(c *config) {
 				c.releaseLock, c.fraction, c.largeSegment = true, 0.5, 40*mib
@@ -56,7 +63,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 			want := defaultConfig()
 			want.text = test.text
 			test.want(&want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(config{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(config{}, reserve{})); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", test.text, diff)
 			}
 		})
@@ -84,6 +91,13 @@ func TestSettingsThatAreWrongAreOneLine(t *testing.T) {
 		"a list that does not end":   {"roundup_power2_divisions:[4:2", `expected ",", found the end`},
 		"a list without sizes":       {"roundup_power2_divisions:[4]", `expected ":", found "]"`},
 		"threads of three":           {"pinned_num_register_threads:3", "not a power of two up to 128"},
+		"a reserve of nothing":       {"expandable_segments_reserve:0G", `like 0.5 or a size like 40G, found "0G"`},
+		"a reserve that is endless":  {"expandable_segments_reserve:inf", `found "inf"`},
+		"a reserve in other units":   {"expandable_segments_reserve:4GB", `found "4GB"`},
+		"a reserve of base 16":       {"expandable_segments_reserve:0x10G", `found "0x10G"`},
+		"a class without a reserve":  {"expandable_segments_reserve_by_class:[a]", `expected ":", found "]"`},
+		"classes without a bracket":  {"expandable_segments_reserve_by_class:a:2G", `expected "[", found "a"`},
+		"classes that do not end":    {"expandable_segments_reserve_by_class:[a:2G", `expected "]", found the end`},
 		"a device that cannot map":   {"expandable_segments:True", "this device cannot map memory"},
 		"commas one after the other": {"backend:native,,", `unknown setting ","`},
 	}

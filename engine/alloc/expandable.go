@@ -10,7 +10,7 @@ import (
 // # Expandable segments
 //
 // One segment for each stream and pool reserves more addresses than the device
-// has memory, 9/8 of it, and gets memory page by page from the front: 2 MiB in
+// has memory, 9/8 of it, or as many as the settings say, and gets memory page by page from the front: 2 MiB in
 // the small pool, 20 MiB in the large. Its blocks are allocated, free, or
 // unmapped; neighbours join when both are free or both are unmapped. A request
 // that fits no free block takes the lowest address where enough free and
@@ -92,7 +92,7 @@ func (a *Allocator) expandableSpace(q *request) (*block, error) {
 }
 
 // reserve makes a new expandable segment, all of it unmapped. It returns nil for
-// a request that is larger than the segment, and so larger than the device.
+// a request that is larger than the segment.
 func (a *Allocator) reserve(q *request) (*block, error) {
 	page := a.pageOf(q.pool)
 	size := a.rangeSize(page)
@@ -123,14 +123,7 @@ func (a *Allocator) pageOf(p *pool) int64 {
 // rangeSize returns how many addresses an expandable segment reserves.
 func (a *Allocator) rangeSize(page int64) int64 {
 	_, total := a.driver.MemInfo()
-	size := total + total/8
-	switch c := &a.config; {
-	case c.reserve > 0:
-		size = min(size, int64(min(c.reserve, 2)*float64(total)))
-	case c.reserveBytes > 0:
-		size = min(size, c.reserveBytes)
-	}
-	return (size + page - 1) / page * page
+	return (a.config.reserve.of(total) + page - 1) / page * page
 }
 
 // mapFront maps memory to at least the first size bytes of an unmapped block,

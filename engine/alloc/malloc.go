@@ -142,10 +142,14 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 }
 
 // grow asks the driver for memory. It returns nil and no error when there is
-// none, or the limit forbids it.
+// none, or the limit forbids it, and an error if the settings want that before
+// others try.
 func (a *Allocator) grow(q *request) (*block, error) {
 	if a.limited && a.stats.Reserved()+q.segment > a.limit {
 		return nil, nil
+	}
+	if _, total := a.driver.MemInfo(); a.config.rejects && a.stats.Reserved()+q.segment > total {
+		return nil, a.rejection(q)
 	}
 	if a.config.expandable {
 		return a.growExpandable(q)

@@ -25,6 +25,7 @@ type OOMError struct {
 	Memory   Breakdown
 	Holders  []Holder // the holders with the most bytes, the largest first
 	TooLarge bool     // refused without a try: more than any device has
+	Rejected bool     // refused by throw_on_cudamalloc_oom, and not recorded as an event
 }
 
 // Holder is memory that is in use for one purpose, allocated at one place.
@@ -63,6 +64,9 @@ func (e *OOMError) Error() string {
 	}
 	fmt.Fprintf(&b, "; reserved %s, of it in use %s", sizeText(e.Memory.Reserved), sizeText(e.Memory.Requested()))
 	b.WriteString(e.inUse())
+	if e.Rejected {
+		b.WriteString("; throw_on_cudamalloc_oom refused it with the cache still full")
+	}
 	for i, h := range e.Holders[:min(len(e.Holders), holdersTold)] {
 		fmt.Fprintf(&b, "%s %s", [2]string{"; most by", ","}[min(i, 1)], &h)
 	}
@@ -132,6 +136,21 @@ func deviceName(device int) string { return fmt.Sprintf("device %d", device) }
 
 // outOfMemory counts and records the failure of a request.
 func (a *Allocator) outOfMemory(q *request) *OOMError {
+	e := a.shortage(q)
+	a.record(trace.OOM, uint64(e.Free), q.rounded, q.stream, q.stack, q.tag)
+	a.stats.OOMs++
+	return e
+}
+
+// rejection is the failure of a request that the settings forbid to try.
+func (a *Allocator) rejection(q *request) *OOMError {
+	e := a.shortage(q)
+	e.Rejected = true
+	return e
+}
+
+// shortage says what holds the memory that a request lacks.
+func (a *Allocator) shortage(q *request) *OOMError {
 	e := &OOMError{
 		Device: a.name, Requested: q.bytes, Rounded: q.rounded, Segment: q.segment, Stream: q.stream.handle,
 		For: a.names.Label(q.tag), Limit: -1, Memory: a.stats.Breakdown(), Holders: a.holders(),
@@ -140,8 +159,6 @@ func (a *Allocator) outOfMemory(q *request) *OOMError {
 	if a.limited {
 		e.Limit = a.limit
 	}
-	a.record(trace.OOM, uint64(e.Free), q.rounded, q.stream, q.stack, q.tag)
-	a.stats.OOMs++
 	return e
 }
 

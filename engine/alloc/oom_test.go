@@ -86,3 +86,26 @@ func TestSizesInMessagesAreThoseOfPyTorch(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestsBeyondTheDeviceMayFailEarly has what PyTorch 2.15 does with
+// throw_on_cudamalloc_oom: the cache stays full, and no event is recorded.
+func TestRequestsBeyondTheDeviceMayFailEarly(t *testing.T) {
+	for _, config := range []string{"throw_on_cudamalloc_oom:True", "throw_on_cudamalloc_oom:True,expandable_segments:True"} {
+		a := newAllocator(t, newMemory(t, 1000*mib), Options{Config: config, History: 100})
+		must(t, a, 400*mib)
+		a.Free(must(t, a, 200*mib))
+		_, err := a.Alloc(500*mib, 0, Tag{})
+		var e *OOMError
+		if !errors.As(err, &e) || !e.Rejected || !strings.Contains(err.Error(), "throw_on_cudamalloc_oom") {
+			t.Errorf("%s: error %v, want that the settings refuse it", config, err)
+		}
+		stats := a.Stats()
+		if stats.Reserved() != 600*mib || stats.OOMs != 0 || stats.AllocRetries != 0 || len(sizes(a, trace.OOM)) != 0 {
+			t.Errorf("%s: %d reserved after %d failures and %d retries, want a full cache and none",
+				config, stats.Reserved(), stats.OOMs, stats.AllocRetries)
+		}
+		must(t, a, 400*mib) // just fits
+		configure(t, a, "throw_on_cudamalloc_oom:False")
+		mustFail(t, a, 500*mib)
+	}
+}

@@ -142,13 +142,16 @@ const segmentShift = 41
 // since says which release was the first to know a setting, if that is not the
 // oldest. Source: PyTorch's own answers to each.
 var since = map[string]int{
-	"graph_capture_record_stream_reuse": 9,
-	"per_process_memory_fraction":       10,
-	"pinned_reserve_segment_size_mb":    10,
-	"large_segment_size_mb":             11,
-	"throw_on_cudamalloc_oom":           12,
-	"pinned_free_catch_all":             12,
-	"expandable_segments_reserve":       15,
+	"graph_capture_record_stream_reuse":    9,
+	"per_process_memory_fraction":          10,
+	"pinned_reserve_segment_size_mb":       10,
+	"large_segment_size_mb":                11,
+	"throw_on_cudamalloc_oom":              12,
+	"pinned_free_catch_all":                12,
+	"expandable_segments_reserve":          15,
+	"expandable_segments_reserve_by_class": 15,
+	"pinned_max_round_threshold_mb":        15,
+	"pinned_max_cached_size_mb":            15,
 }
 
 // knows reports whether the release has a setting.

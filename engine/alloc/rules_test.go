@@ -3,6 +3,8 @@ package alloc
 import (
 	"slices"
 	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func rulesOf(t *testing.T, release string) Rules {
@@ -100,5 +102,50 @@ func TestDifferencesAreTheClausesThatChanged(t *testing.T) {
 	d := newest.Differences(rulesOf(t, "2.12"))
 	if !slices.Contains(d, orderTexts[bySegment]) || len(d) != 3 {
 		t.Errorf("2.15 differs from 2.12 in %q", d)
+	}
+}
+
+// While a MemPool takes requests, what happens to the cache is up to the release.
+func TestTheReleaseDecidesWhatAPoolInUseForbids(t *testing.T) {
+	const dropped, kept = 2 << 20, 4 << 20 // what stays of a pool without users, and of the cache
+	for release, left := range map[string]int64{"2.7": kept, "2.8": dropped, "2.12": dropped, "2.13": 0} {
+		a, _ := ruled(t, release, "")
+		inPool(t, a, trace.Pool{1, 0}, func() { a.Free(alloc(t, a, 512, 0)) })
+		if err := a.ReleasePool(trace.Pool{1, 0}); err != nil {
+			t.Fatal(err)
+		}
+		a.Free(alloc(t, a, 512, 0))
+		inPool(t, a, trace.Pool{0, 1}, func() { a.EmptyCache() })
+		if stats := a.Stats(); stats.Reserved() != left {
+			t.Errorf("%s keeps %d bytes, want %d", release, stats.Reserved(), left)
+		}
+	}
+}
+
+// A stream that used a block in a capture is waited for only if it did so before.
+func TestAUseInACaptureIsNotWaitedFor(t *testing.T) {
+	a, _ := ruled(t, "2.15", "")
+	b := alloc(t, a, 512, 0)
+	inPool(t, a, trace.Pool{1, 0}, func() {
+		a.RecordStream(b, 7)
+		a.Free(b)
+		if stats := a.Stats(); stats.Active.All.Current != 1 {
+			t.Error("the block is free in the capture")
+		}
+	})
+	a.Poll()
+	if stats := a.Stats(); stats.Active.All.Current != 0 {
+		t.Error("the block waits for a stream that used it in the capture")
+	}
+}
+
+func inPool(t *testing.T, a *Allocator, id trace.Pool, do func()) {
+	t.Helper()
+	if err := a.BeginPool(id, nil); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	if err := a.EndPool(id); err != nil {
+		t.Fatal(err)
 	}
 }

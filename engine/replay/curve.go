@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -46,12 +48,12 @@ func reservedIn(s *trace.State) int64 {
 }
 
 // oomOf returns a request that failed. The process could reserve what it had plus
-// the driver's free memory. If that would have been enough, the process had a
-// limit of its own, which is not recorded: it is at least the most that the
-// process ever had.
+// the driver's free memory. If that would have been enough, and no reserve of
+// expandable segments was set, the process had a limit of its own, which is not
+// recorded: it is at least the most that the process ever had.
 func oomOf(a *alloc.Allocator, i int, e *trace.Event, c *curve) *whatif.OOM {
 	o := &whatif.OOM{Event: i, Size: e.Size, Segment: a.SegmentFor(e.Size), Reserved: c.end, Capacity: c.peak}
-	if left := int64(e.Addr); e.Absent&trace.NoAddr == 0 && left >= 0 && left < o.Segment {
+	if left := int64(e.Addr); e.Absent&trace.NoAddr == 0 && left >= 0 && (left < o.Segment || strings.Contains(a.Config(), reserved)) {
 		o.Capacity = o.Reserved + left
 	}
 	return o

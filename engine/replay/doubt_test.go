@@ -53,6 +53,10 @@ func TestWhatIsNotReproducedHasItsReason(t *testing.T) {
 			tr.Settings = []trace.Setting{{Key: "PYTORCH_CUDA_ALLOC_CONF", Value: "backend:cudaMallocAsync"}}
 			return &tr
 		}(), `this allocator is native, not "cudaMallocAsync"`},
+		"a reserve of which the file says half": {func() *trace.Trace {
+			tr := newRandom(t, 4, 200*mib, alloc.Options{Config: "expandable_segments:True,expandable_segments_reserve:0.2", History: 1 << 20}).trace(2000)
+			return tr
+		}(), "the reserve of expandable segments depends on"},
 		"events that were lost": {func() *trace.Trace {
 			tr := *record("roundup_power2_divisions:2")
 			tr.Settings, tr.Live = nil, &trace.Live{Gaps: []trace.Gap{{Missed: 3}}}

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/engine/alloc"
@@ -165,5 +167,58 @@ func TestAFloodOfFailuresEnds(t *testing.T) {
 				t.Errorf("it ends with %q (%v)", r.wrong, err)
 			}
 		})
+	}
+}
+
+// TestARecordingShowsWhatWasRefused has requests that its settings refuse on a
+// smaller device than its own, whose size it does not say.
+func TestARecordingShowsWhatWasRefused(t *testing.T) {
+	s := newScript(t, plenty, alloc.Options{History: 100, Config: rejects + ":True"})
+	s.alloc(deviceBytes)
+	s.alloc(20 * mib)
+	if got := ask(t, whatif.Question{Trace: s.a.Snapshot()}).Recorded.WhyNot; got != "" {
+		t.Error(got)
+	}
+}
+
+// addressed returns a trace of a block that was asked for at an address, after a
+// block that led there. The events from the leading block on are noted.
+func addressed(t *testing.T, change func(i int, e *trace.Event)) *trace.Trace {
+	t.Helper()
+	s := newScript(t, plenty, alloc.Options{History: 100})
+	s.a.Free(s.alloc(40 * mib))
+	s.alloc(12 * mib)
+	leading := s.alloc(12 * mib)
+	s.alloc(5 * mib)
+	s.a.Free(leading)
+	tr, tables := s.a.Snapshot(), trace.Tables{}
+	tables = *tr.Tables
+	tables.Strings = append(slices.Clip(tables.Strings), trace.AtAddress)
+	tables.Notes = append(slices.Clip(tables.Notes), trace.Note{Internal: trace.StringID(len(tables.Strings) - 1)})
+	tr.Tables = &tables
+	return changed(tr, func(i int, e *trace.Event) {
+		if i > 4 {
+			e.Note = trace.NoteID(len(tables.Notes) - 1)
+		}
+		change(i, e)
+	})
+}
+
+func TestABlockThatLedToAnAddressIsNotRepeated(t *testing.T) {
+	tr := addressed(t, func(int, *trace.Event) {})
+	a := ask(t, whatif.Question{Trace: tr, Settings: []string{"max_split_size_mb:21"}})
+	if got := a.Runs[0].PeakReserved; got != 72*mib {
+		t.Errorf("%d reserved, want segments of 40, 12 and 20 MiB: the leading block would need another", got)
+	}
+}
+
+func TestMemoryAtAnAddressExplainsADifference(t *testing.T) {
+	tr := addressed(t, func(i int, e *trace.Event) {
+		if i > 4 && e.Kind != trace.Alloc || i == 5 {
+			e.Addr += uint64(8 * mib) // to where our allocator would not go
+		}
+	})
+	if got := ask(t, whatif.Question{Trace: tr}).Recorded.WhyNot; !strings.Contains(got, trace.AtAddress) {
+		t.Errorf("why not: %q", got)
 	}
 }

@@ -115,6 +115,9 @@ func (p *program) event(i int) {
 	p.allow()
 	switch e.Kind {
 	case trace.Alloc:
+		if p.leads(i, e) {
+			return
+		}
 		end := p.question.pools.divert(p.a, e)
 		p.alloc(i, e.Addr, e.Size, p.streamOf(e))
 		end()
@@ -130,6 +133,22 @@ func (p *program) event(i int) {
 		p.failed(i, e)
 	default: // other events are the allocator's own, or no calls
 	}
+}
+
+// leads reports whether an allocation only led PyTorch's allocator to an address
+// that was asked for. It is freed right after the one there, and an allocator
+// that chooses addresses itself has no use for it.
+func (p *program) leads(i int, e *trace.Event) bool {
+	t, events := p.question.Trace.Tables, p.question.Device.Events
+	if t.Internal(e.Note) != trace.AtAddress {
+		return false
+	}
+	next := ours(events, i+1) // the allocation there
+	if next = ours(events, next+1); next >= events.Len() {
+		return false
+	}
+	free := events.At(next)
+	return free.Kind == trace.FreeRequested && free.Addr == e.Addr && t.Internal(free.Note) == trace.AtAddress
 }
 
 // allow gives the process the memory that it has in the recording, unless the

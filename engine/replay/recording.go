@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -30,6 +31,9 @@ type recording struct {
 // tokenStream is the stream that stands for all others that used a block.
 const tokenStream = alloc.Stream(1<<64 - 1)
 
+// rejects is the setting that refuses requests by the size of the device.
+const rejects = "throw_on_cudamalloc_oom"
+
 // pace is after how many events a replay looks whether it is called off.
 const pace = 1 << 12
 
@@ -37,6 +41,9 @@ const pace = 1 << 12
 // the first event.
 func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.Rules, base *trace.State) (*recording, error) {
 	r := &recording{tables: t.Tables, events: d.Events, pools: poolsOf(t, d), waits: newWaits()}
+	if strings.Contains(settings, rejects) {
+		settings += "," + rejects + ":False" // the recording shows what was refused; the device's memory it does not
+	}
 	a, err := alloc.New(r, alloc.Options{Device: d.ID, Config: settings, Rules: rules})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 
@@ -67,6 +68,10 @@ func (q *question) suspicion() string {
 		return "the file does not say its settings, and under the defaults it goes otherwise: "
 	case q.limited:
 		return "the settings limit the memory to a fraction that is not known in bytes: "
+	case q.addressed():
+		return "some memory was asked for at an address (" + trace.AtAddress + "), which is not replayed: "
+	case strings.Contains(q.settings, reserved):
+		return "the reserve of expandable segments depends on the device's memory and on classes of streams, which the file does not say: "
 	case len(q.pools.ranges) > 0:
 		return "some memory is in private pools that are not all recorded: "
 	case q.Device.Overflowed:
@@ -74,6 +79,19 @@ func (q *question) suspicion() string {
 	}
 	return ""
 }
+
+// addressed reports whether the program asked for memory at an address.
+func (q *question) addressed() bool {
+	for i := range q.Device.Events.Len() {
+		if q.Trace.Tables.Internal(q.Device.Events.At(i).Note) == trace.AtAddress {
+			return true
+		}
+	}
+	return false
+}
+
+// reserved begins the settings of the addresses of expandable segments.
+const reserved = "expandable_segments_reserve"
 
 // gaps returns in how many places events of the device are missing.
 func (q *question) gaps() int {

@@ -104,8 +104,8 @@ func (f *Follower) each(do func(i int, r *rank)) {
 // settleEvery is how often memtop asks ranks whether a step has shown a change.
 const settleEvery = 100 * time.Millisecond
 
-// settle waits until all ranks have shown a change. The error names a rank that
-// refused it.
+// settle waits until all ranks have shown a change. When ctx ends, it asks a last
+// time. The error names a rank that refused the change, or that stalled.
 func (f *Follower) settle(ctx context.Context, all []asked) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -113,7 +113,10 @@ func (f *Follower) settle(ctx context.Context, all []asked) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return stalled(f.ranks, all)
+		}
+		last := ctx.Err() != nil
+		if last {
+			ctx = context.WithoutCancel(ctx)
 		}
 		f.each(func(i int, r *rank) {
 			if all[i].change.State == trace.Pending {
@@ -122,6 +125,9 @@ func (f *Follower) settle(ctx context.Context, all []asked) error {
 		})
 		if err := refusal(f.ranks, all); err != nil && ctx.Err() == nil {
 			return err
+		}
+		if last {
+			return stalled(f.ranks, all)
 		}
 	}
 	return nil

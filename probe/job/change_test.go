@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,23 +56,39 @@ func stepping(t *testing.T, programs []*probetest.Program, probes []*probe.Probe
 // amps returns the precision of each rank's next step, "gone" of one that has ended.
 func (f *Follower) amps(t *testing.T) string {
 	t.Helper()
-	values := make([]string, len(f.ranks))
+	return f.settings(t, func(s *protocol.Settings) string {
+		at := slices.IndexFunc(s.Options, func(o trace.Option) bool { return o.Key == "amp" })
+		return s.Options[at].Value
+	})
+}
+
+// states returns the states of each rank's changes.
+func (f *Follower) states(t *testing.T) string {
+	t.Helper()
+	return f.settings(t, func(s *protocol.Settings) string {
+		var states []string
+		for _, c := range s.Changes {
+			states = append(states, c.State.String())
+		}
+		return strings.Join(states, ",")
+	})
+}
+
+// settings returns a text about each rank's settings, "gone" of a rank that has ended.
+func (f *Follower) settings(t *testing.T, about func(*protocol.Settings) string) string {
+	t.Helper()
+	texts := make([]string, len(f.ranks))
 	f.each(func(i int, r *rank) {
-		values[i] = "gone"
+		texts[i] = "gone"
 		_ = r.tell(t.Context(), func(ctx context.Context, teller *attach.Teller) error { // it may be gone
 			s, err := teller.Settings(ctx)
-			if err != nil {
-				return err
+			if err == nil {
+				texts[i] = about(s)
 			}
-			for _, o := range s.Options {
-				if o.Key == "amp" {
-					values[i] = o.Value
-				}
-			}
-			return nil
+			return err
 		})
 	})
-	return strings.Join(values, " ")
+	return strings.Join(texts, " ")
 }
 
 func TestASettingIsChangedInAllRanks(t *testing.T) {
@@ -86,7 +103,7 @@ func TestASettingIsChangedInAllRanks(t *testing.T) {
 	}
 }
 
-func TestASettingIsChangedInNoRankIfOneRefusesOrStalls(t *testing.T) {
+func TestASettingIsChangedInNoRankIfOneRefuses(t *testing.T) {
 	no := errors.New("it has no such precision")
 	tests := map[string]struct {
 		refuse  func(programs []*probetest.Program, probes []*probe.Probe)
@@ -96,19 +113,14 @@ func TestASettingIsChangedInNoRankIfOneRefusesOrStalls(t *testing.T) {
 	}{
 		"one refuses at once": {func(p []*probetest.Program, _ []*probe.Probe) { p[2].Refusal = no }, 3, "rank 2 refused: it has no such precision", "off off off"},
 		"two refuse":          {func(p []*probetest.Program, _ []*probe.Probe) { p[1].Refusal, p[2].Refusal = no, no }, 3, "so did 1 more", "off off off"},
-		"one makes no step while the others do": {
-			func([]*probetest.Program, []*probe.Probe) {}, 2, "rank 2 has made no step", "off off off",
-		},
-		"one has ended": {func(_ []*probetest.Program, p []*probe.Probe) { _ = p[2].Close() }, 2, "rank 2", "off off gone"},
+		"one has ended":       {func(_ []*probetest.Program, p []*probe.Probe) { _ = p[2].Close() }, 2, "rank 2", "off off gone"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, programs, probes := ranksOf(t, 3)
 			test.refuse(programs, probes)
 			stepping(t, programs[:test.stepped], probes[:test.stepped])
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := f.Set(ctx, 0, "amp", "bf16")
+			_, err := f.Set(t.Context(), 0, "amp", "bf16")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %q in it", err, test.want)
 			}
@@ -116,6 +128,26 @@ func TestASettingIsChangedInNoRankIfOneRefusesOrStalls(t *testing.T) {
 				t.Errorf("the ranks have %s, want %s", got, test.values)
 			}
 		})
+	}
+}
+
+func TestASettingIsChangedInNoRankIfOneMakesNoStepWhileTheOthersDo(t *testing.T) {
+	f, programs, probes := ranksOf(t, 3)
+	stepping(t, programs[:2], probes[:2])
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1) // one message comes
+	go func() {
+		_, err := f.Set(ctx, 0, "amp", "bf16")
+		done <- err
+	}()
+	probetest.Eventually(t, "the change", func() bool { return f.states(t) == "applied applied pending" })
+	cancel()
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "rank 2 has made no step") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := f.amps(t); got != "off off off" {
+		t.Errorf("the ranks have %s", got)
 	}
 }
 

@@ -21,6 +21,8 @@ type Failure struct {
 	Categories [trace.CategoryCount]int64
 	Lines      *lines.Table
 	WouldFit   []Change // each of them alone, the smallest first
+
+	refusedBy string // what refuses a request that the device has memory for
 }
 
 // Pin is a segment that could go back to the driver if a little memory in it were
@@ -53,7 +55,7 @@ func (b Basis) String() string { return [...]string{"estimated", "counted", "rep
 
 // FailureAt accounts for the request that failed at an event of kind OOM.
 func FailureAt(x *Index, event int) *Failure {
-	f := &Failure{OOM: x.oomAt(event)}
+	f := &Failure{OOM: x.oomAt(event), refusedBy: x.refusedBy()}
 	m, held, stream := x.inferMap(event), newHeldFacts(x, event), x.events.At(event).Stream
 	x.judgeBy(&f.OOM, m, held.holders)
 	f.Need, f.Short = x.driverNeed(f.Requested), -1

@@ -48,7 +48,11 @@ func (f *Failure) AddSettings(changes []whatif.Change) {
 	var met []Change
 	for _, c := range changes {
 		if c.Certain {
-			met = append(met, Change{Text: "PYTORCH_CUDA_ALLOC_CONF=" + c.Settings, Saving: c.Saving, Basis: Replayed})
+			text := "PYTORCH_CUDA_ALLOC_CONF=" + c.Settings
+			if c.Settings == "" {
+				text = "PYTORCH_CUDA_ALLOC_CONF not set"
+			}
+			met = append(met, Change{Text: text, Saving: c.Saving, Basis: Replayed})
 		}
 	}
 	f.WouldFit = append(met, f.WouldFit...)

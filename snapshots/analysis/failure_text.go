@@ -32,7 +32,7 @@ func (f *Failure) shortfall() Fact {
 	case f.Short < 0:
 		return Fact{"short", segment + "what the driver had is not recorded"}
 	case f.Short == 0:
-		return Fact{"short", "the driver had " + quantity.Bytes(f.DeviceFree) + " free: a limit on this process's share, or more was needed at once"}
+		return Fact{"short", "the driver had " + quantity.Bytes(f.DeviceFree) + " free: " + f.refusedBy}
 	default:
 		return Fact{"short by", quantity.Bytes(f.Short) + ": " + segment + "the driver had " + quantity.Bytes(f.DeviceFree)}
 	}

@@ -145,3 +145,48 @@ func TestBeforeAFirstLookOnlyTroubleIsFound(t *testing.T) {
 		t.Errorf("it finds %q", found[0].Text())
 	}
 }
+
+// TestWhatOneKeeperKeepsIsOneSite has a list from before the recording, of which the
+// program tells late, and tensors of the list that it has not told of yet.
+func TestWhatOneKeeperKeepsIsOneSite(t *testing.T) {
+	m := newMaker()
+	kept, argument := m.tag("other", "", "kept by history[…], train.py:9"), m.tag("input", "", "argument")
+	told := func(addr uint64) {
+		b := m.live[addr]
+		m.add(trace.Event{Kind: trace.Retag, Addr: addr, Size: b.Requested, Stack: b.Stack, Note: kept})
+	}
+	var before []uint64
+	for range 10 {
+		before = append(before, m.get(0, 0, 1024))
+	}
+	m.attach()
+	line := m.stack(9)
+	m.get(argument, line, 2048) // of the same line, and the program has a name for it
+	for range 20 {
+		m.run(func() {
+			addr := m.get(0, line, 1024)
+			if m.step == 6 {
+				for _, old := range before {
+					told(old)
+				}
+				told(addr)
+			}
+		})
+	}
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	found := make(map[string]leak.Site)
+	for _, s := range x.Sites(x.End()) {
+		found[s.Name] = s
+	}
+	list := found["history[…], train.py:9"]
+	if list.Count != 30 || list.Bytes != 30<<10 || list.GrowthPerStep != 1024 || list.Trend != leak.Suspected {
+		t.Errorf("got %d tensors, %d bytes, +%d a step, %s; want 30, 30720, +1024, a suspected leak: %s",
+			list.Count, list.Bytes, list.GrowthPerStep, list.Trend, list.Reason)
+	}
+	for name, s := range found {
+		if name != list.Name && s.Trend.Alarming() {
+			t.Errorf("%s, of the same line: got %s, want steady: %s", name, s.Trend, s.Reason)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -120,7 +122,7 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 	switch {
 	case driver >= need && o.DeviceFree >= 0:
 		return Unexplained, "asked for " + ask + " while the driver had " + quantity.Bytes(driver) +
-			" free: a limit on this process's share, or more was needed at once"
+			" free: " + x.refusedBy()
 	case enough(own) && o.Largest < o.Requested:
 		return Fragmented, "asked for " + ask + "; " + quantity.Bytes(own) + " was cached for this stream, but in pieces of at most " +
 			quantity.Bytes(o.Largest) + ", and the driver had " + quantity.Bytes(driver)
@@ -135,6 +137,16 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 		return Full, "asked for " + ask + "; only " + quantity.Bytes(m.Free) + " was cached and the driver had " + quantity.Bytes(driver) +
 			", while " + quantity.Bytes(o.Live) + " was held"
 	}
+}
+
+// refusedBy says what refuses a request that the device has memory for.
+func (x *Index) refusedBy() string {
+	for _, s := range x.trace.Settings {
+		if text, ok := s.Value.(string); ok && strings.Contains(text, "expandable_segments_reserve") {
+			return "expandable_segments_reserve lets no segment have that much, or a limit on this process's share"
+		}
+	}
+	return "a limit on this process's share, or more was needed at once"
 }
 
 // serves reports whether the group's free memory may serve a request of a stream,

@@ -126,6 +126,9 @@ func (g *siteGatherer) sites() []leak.Site {
 			}
 		}
 		survey.Judge(&s.Site, s.sizes)
+		if s.Trend.Alarming() && leak.HasGraph(s.Name) {
+			s.Reason += " It keeps what backward would need: keep .detach() or .item() of it."
+		}
 		all = append(all, s.Site)
 	}
 	slices.SortFunc(all, func(a, b leak.Site) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID)) })

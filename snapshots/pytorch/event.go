@@ -9,7 +9,7 @@ import (
 // noteFields are the keys of an entry that go into its note. Every entry has an
 // action; its kind decides whether it goes there.
 var noteFields = func() (fields uint64) {
-	for _, k := range append(noteKeys[:], namePoolID, nameForwardFrames, nameNotedCategory) {
+	for _, k := range append(noteKeys[:], nameInternalMetadata, namePoolID, nameForwardFrames, nameNotedCategory) {
 		fields |= 1 << k
 	}
 	return fields &^ (1 << nameAction)
@@ -153,6 +153,7 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 		}
 		n.Pool = m.pool(f, namePoolID)
 		n.Forward = m.textList(f, nameForwardFrames)
+		n.Internal = m.string(f, nameInternalMetadata)
 	}
 	id := m.in.Note(n)
 	last.keep(f, id)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -65,7 +66,11 @@ func checkError(t *testing.T, err error, length int64) {
 // checkReadable follows every number of a trace into its table.
 func checkReadable(tr *trace.Trace) {
 	tables := tr.Tables
-	for _, d := range tr.Devices {
+	devices := tr.Devices
+	if tr.Pinned != nil {
+		devices = append(slices.Clip(devices), *tr.Pinned)
+	}
+	for _, d := range devices {
 		for i := range d.Events.Len() {
 			e := d.Events.At(i)
 			for _, frame := range tables.Stack(e.Stack) {
@@ -96,6 +101,9 @@ func checkRewritten(t *testing.T, tr *trace.Trace) {
 	}
 	if len(again.Devices) != len(tr.Devices) {
 		t.Fatalf("%d devices became %d", len(tr.Devices), len(again.Devices))
+	}
+	if tr.Pinned != nil && (again.Pinned == nil || again.Pinned.Events.Len() != tr.Pinned.Events.Len()) {
+		t.Fatalf("pinned memory %+v became %+v", tr.Pinned, again.Pinned)
 	}
 	for i := range tr.Devices {
 		events := again.Devices[i].Events

@@ -20,6 +20,7 @@ const (
 	nameFrames
 	nameCompileContext
 	nameUserMetadata
+	nameInternalMetadata
 	namePoolID
 	nameForwardFrames
 	nameCategory
@@ -55,6 +56,8 @@ const (
 	nameDeviceTraces
 	nameAllocatorSettings
 	nameExternalAnnotations
+	nameHostSegments
+	nameHostTraces
 	nameOverflowed
 	nameMaxEntries
 	keyCount // the names above are keys of records
@@ -69,8 +72,9 @@ const (
 var names = [...]string{
 	nameAction: "action", nameAddr: "addr", nameSize: "size", nameStream: "stream",
 	nameTime: "time_us", nameFrames: "frames", nameCompileContext: "compile_context",
-	nameUserMetadata: "user_metadata", namePoolID: "pool_id", nameForwardFrames: "forward_frames",
-	nameCategory: "category", nameLayer: "layer", nameRole: "role", nameShape: "shape",
+	nameUserMetadata: "user_metadata", nameInternalMetadata: "internal_metadata", namePoolID: "pool_id",
+	nameForwardFrames: "forward_frames",
+	nameCategory:      "category", nameLayer: "layer", nameRole: "role", nameShape: "shape",
 	nameDType: "dtype", nameNotedCategory: "noted_category",
 	nameDeviceFree: "device_free", nameFilename: "filename", nameLine: "line",
 	nameName: "name", nameFXOp: "fx_node_op", nameFXNode: "fx_node_name",
@@ -82,6 +86,7 @@ var names = [...]string{
 	nameIsExpandable: "is_expandable", nameBlocks: "blocks", nameStage: "stage",
 	nameSegments: "segments", nameDeviceTraces: "device_traces",
 	nameAllocatorSettings: "allocator_settings", nameExternalAnnotations: "external_annotations",
+	nameHostSegments: "host_segments", nameHostTraces: "host_traces",
 	nameOverflowed: "trace_alloc_overflowed", nameMaxEntries: "trace_alloc_max_entries",
 	nameActiveAllocated: "active_allocated", nameActivePending: "active_pending_free",
 	nameActiveAwaiting: "active_awaiting_free", nameInactive: "inactive",

@@ -11,11 +11,13 @@ import (
 // contents is the top level of a snapshot, and the keys that its records have.
 type contents struct {
 	segments, traces, settings, annotations value
+	hostSegments, hostTraces                value
 	overflowed, maxEntries                  value
 	found                                   uint64 // top-level keys
 	entryKeys, blockKeys, segmentKeys       uint64
 	list                                    bool // a bare list of segments
 	truncatedAt                             int64
+	claimed                                 int // entries that are in a trace
 }
 
 // maxDevices bounds how many devices a snapshot may list.
@@ -35,6 +37,8 @@ func (m *machine) contents(f *fields) value {
 	c.traces = get(nameDeviceTraces)
 	c.settings = get(nameAllocatorSettings)
 	c.annotations = get(nameExternalAnnotations)
+	c.hostSegments = get(nameHostSegments)
+	c.hostTraces = get(nameHostTraces)
 	c.overflowed = get(nameOverflowed)
 	c.maxEntries = get(nameMaxEntries)
 	return value{tag: tagSnapshot}
@@ -47,9 +51,11 @@ func (m *machine) finish() (*trace.Trace, error) {
 	}
 	c := &m.snapshot
 	t := &trace.Trace{}
-	segments := m.listed(c.segments, tagSegment)
-	devices, err := m.devices(segments)
+	devices, err := m.devices(m.listed(c.segments, tagSegment))
 	if err != nil {
+		return nil, err
+	}
+	if t.Pinned, err = m.pinned(); err != nil {
 		return nil, err
 	}
 	m.replayed(devices)
@@ -133,16 +139,10 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 		device(id).Final.Segments = own
 	}
 	traces := m.lists.at(m.snapshot.traces.listID())
-	claimed := 0
 	for i := range traces.len() {
-		events, copied, err := m.events(m.resolve(traces.at(i)))
+		events, err := m.events(m.resolve(traces.at(i)))
 		if err != nil {
 			return nil, err
-		}
-		if !copied {
-			if claimed += events.Len(); claimed > m.log.Len() {
-				return nil, m.corrupt("two devices' traces share entries")
-			}
 		}
 		if events.Len() > 0 {
 			device(i).Events = events
@@ -213,19 +213,46 @@ func sortSegments(segments []trace.Segment) {
 	})
 }
 
+// pinnedID is the number that PyTorch gives to the device of pinned host memory.
+const pinnedID = -1
+
+// pinned returns the pinned host memory, nil when the file says nothing of it.
+// Its trace is one list, since there is one allocator for all devices.
+func (m *machine) pinned() (*trace.Device, error) {
+	c := &m.snapshot
+	if c.found&(1<<nameHostSegments|1<<nameHostTraces) == 0 {
+		return nil, nil
+	}
+	d := &trace.Device{ID: pinnedID}
+	for _, id := range m.listed(c.hostSegments, tagSegment) {
+		s := m.segments.at(id)
+		if err := m.charge(2*segmentBytes + int64(len(s.Blocks))*blockBytes); err != nil {
+			return nil, err
+		}
+		d.Final.Segments = append(d.Final.Segments, *s)
+	}
+	sortSegments(d.Final.Segments)
+	var err error
+	d.Events, err = m.events(c.hostTraces)
+	return d, err
+}
+
 // events returns a device's trace. The log has the entries in the order read, so
 // only a list that shuffles or repeats them is copied.
-func (m *machine) events(v value) (events trace.Events, copied bool, err error) {
+func (m *machine) events(v value) (trace.Events, error) {
 	l := m.lists.at(v.listID())
 	all := m.log.Events()
 	if l.items == nil && (l.of == tagEvent || l.count == 0) {
-		return all.Slice(int(l.first), int(l.first+l.count)), false, nil
+		if m.snapshot.claimed += int(l.count); m.snapshot.claimed > m.log.Len() {
+			return trace.Events{}, m.corrupt("two devices' traces share entries")
+		}
+		return all.Slice(int(l.first), int(l.first+l.count)), nil
 	}
 	if err := m.charge(int64(l.len())*eventBytes + chunkBytes); err != nil {
-		return trace.Events{}, true, err
+		return trace.Events{}, err
 	}
 	if l.len() > trace.MaxEvents {
-		return trace.Events{}, true, m.corrupt("more than %d trace entries", trace.MaxEvents)
+		return trace.Events{}, m.corrupt("more than %d trace entries", trace.MaxEvents)
 	}
 	var log trace.EventLog
 	for i := range l.len() {
@@ -235,7 +262,7 @@ func (m *machine) events(v value) (events trace.Events, copied bool, err error) 
 			m.odd++
 		}
 	}
-	return log.Events(), true, nil
+	return log.Events(), nil
 }
 
 // notices returns what readers should know before they trust the rest.

@@ -1,6 +1,10 @@
 package pytorch
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // writer returns the program that wrote the file. Only our own engine records
 // layers; it writes as a PyTorch of a certain version does.
@@ -15,13 +19,19 @@ func (m *machine) writer() string {
 // versions returns the PyTorch versions that write such files, by the newest
 // feature in them. PyTorch 2.0 added traces, 2.1 addresses and stacks of blocks,
 // 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile contexts, 2.9 one more
-// setting, 2.10 user metadata, 2.12 pools of entries, 2.14 annotate. A file
-// without entries cannot show the newest features.
+// setting, 2.10 user metadata, 2.12 pools of entries, 2.13 two settings of pinned
+// memory, 2.14 pinned memory itself and annotate, 2.15 notes of the allocator and
+// the reserve of expandable segments. A file without entries cannot show the
+// newest features.
 func (m *machine) versions() string {
 	c := &m.snapshot
 	switch {
-	case m.hasKind(trace.Annotate):
-		return "PyTorch 2.14 or later"
+	case c.entryKeys&(1<<nameInternalMetadata) != 0, m.setsReserve():
+		return "PyTorch 2.15 or later"
+	case m.hasKind(trace.Annotate), c.found&(1<<nameHostSegments|1<<nameHostTraces) != 0:
+		return "PyTorch 2.14, 2.15 or later"
+	case m.hasSettingText("max_round_threshold"):
+		return "PyTorch 2.13"
 	case c.entryKeys&(1<<namePoolID|1<<nameForwardFrames) != 0,
 		c.overflowed.tag != tagNone, c.maxEntries.tag != tagNone, m.hasSetting(nameOverflowed), m.hasSetting(nameMaxEntries):
 		return "PyTorch 2.12–2.13"
@@ -66,13 +76,24 @@ func (m *machine) hasKind(k trace.Kind) bool { return m.kinds&(1<<k) != 0 }
 func (m *machine) hasSetting(k name) bool { return m.hasSettingText(names[k]) }
 
 func (m *machine) hasSettingText(key string) bool {
+	return m.inSettings(0, func(s string) bool { return s == key })
+}
+
+// setsReserve reports whether the program set the reserve of expandable segments.
+func (m *machine) setsReserve() bool {
+	return m.inSettings(1, func(s string) bool { return strings.Contains(s, "expandable_segments_reserve") })
+}
+
+// inSettings reports whether one of the settings' keys (0) or values (1) is such a
+// text.
+func (m *machine) inSettings(at int, is func(string) bool) bool {
 	v := m.snapshot.settings
 	if v.tag != tagDict {
 		return false
 	}
 	items := m.dicts[v.id].items
-	for i := 0; i+1 < len(items); i += 2 {
-		if id, ok := items[i].text(); ok && m.in.Strings[id] == key {
+	for i := at; i < len(items); i += 2 {
+		if id, ok := m.resolve(items[i]).text(); ok && is(m.in.Strings[id]) {
 			return true
 		}
 	}

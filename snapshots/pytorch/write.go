@@ -78,6 +78,12 @@ func (p *pickler) top() error {
 		p.key(nameExternalAnnotations)
 		p.list(len(p.t.Annotations), func(i int) { p.annotation(&p.t.Annotations[i]) })
 	}
+	if d := p.t.Pinned; d != nil {
+		p.key(nameHostSegments)
+		p.list(len(d.Final.Segments), func(i int) { p.segment(&d.Final.Segments[i]) })
+		p.key(nameHostTraces)
+		p.list(d.Events.Len(), func(i int) { p.event(d.Events.At(i), d.Events.At(i).Note) })
+	}
 	p.op(pickle.SetItems)
 	return nil
 }

@@ -123,7 +123,8 @@ func (p *pickler) note(id trace.NoteID) {
 		if k := noteKeys[i]; k != nameAction && k != nameCategory {
 			p.stringField(k, *text)
 		}
-		if noteKeys[i] == nameUserMetadata { // where PyTorch has it
+		if noteKeys[i] == nameUserMetadata { // where PyTorch has them
+			p.stringField(nameInternalMetadata, n.Internal)
 			p.poolField(namePoolID, n.Pool)
 		}
 	}

@@ -23,6 +23,7 @@ type Report struct {
 	Source      Source   `json:"source"`
 	Annotations int      `json:"annotations"`
 	Devices     []Device `json:"devices"`
+	Pinned      *Pinned  `json:"pinned_host,omitempty"` // if the file has some
 
 	notices []string
 	indexes []*analysis.Index
@@ -160,6 +161,7 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 	r := &Report{
 		Schema: Schema, Source: sourceReport(&t.Info), Annotations: len(t.Annotations),
 		Devices: make([]Device, len(indexes)), notices: t.Notices, indexes: indexes,
+		Pinned: newPinned(t),
 	}
 	for i, x := range indexes {
 		r.Devices[i] = newDevice(x)

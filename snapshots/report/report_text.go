@@ -29,6 +29,9 @@ func (r *Report) Text(w io.Writer, width int) error {
 		p.line("")
 		p.line("No device has a segment or an event.")
 	}
+	if r.Pinned != nil {
+		r.Pinned.text(p)
+	}
 	return p.w.Flush()
 }
 
@@ -171,8 +174,13 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 	}
 	p.line("")
 	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
-	for _, r := range rows[:min(shown, len(rows))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, d.PeakRequested), r.SelfCount)
+	p.rows(rows[:min(shown, len(rows))], d.PeakRequested)
+}
+
+// rows writes lines of the program with what they hold of some bytes.
+func (p *page) rows(rows []lines.Row, of int64) {
+	for _, r := range rows {
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, of), r.SelfCount)
 		p.line("%s%s", lead, fitName(r.Name, p.width-cells(lead)))
 	}
 }

@@ -97,7 +97,7 @@ func (a *Adoption) note(id NoteID) NoteID {
 		for _, text := range n.Texts() {
 			*text = a.string(*text)
 		}
-		n.Pool, n.Forward = a.pool(n.Pool), a.list(n.Forward)
+		n.Pool, n.Forward, n.Internal = a.pool(n.Pool), a.list(n.Forward), a.string(n.Internal)
 		return a.in.Note(n)
 	})
 }

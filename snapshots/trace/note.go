@@ -14,6 +14,23 @@ type Note struct {
 	DType          StringID `json:"dtype,omitempty"`
 	Pool           PoolID   `json:"pool,omitempty"`
 	Forward        ListID   `json:"forward,omitempty"` // forward-pass stack of a backward allocation, formatted lines
+	// Internal is what PyTorch's allocator says of an event of its own, as
+	// AtAddress. Only snapshots have it, so it is no part of the wire's notes.
+	Internal StringID `json:"internal,omitempty"`
+}
+
+// AtAddress is what PyTorch's allocator says of memory that was asked for at an
+// address, and of the block before it, which it takes and frees to get there.
+const AtAddress = "mallocWithAddress"
+
+// Internal returns what PyTorch's allocator says of an event of its own, "" if
+// nothing. Before PyTorch 2.15 that was where the program's metadata is.
+func (t *Tables) Internal(id NoteID) string {
+	n := &t.Notes[id]
+	if s := t.String(n.UserMetadata); n.Internal == 0 && s == AtAddress {
+		return s
+	}
+	return t.String(n.Internal)
 }
 
 // NoteTexts are the names of a note's texts, as files spell them. All code that

@@ -9,9 +9,12 @@ import (
 // an immutable value and safe for concurrent use. A growing source returns a new
 // trace when more has come.
 type Trace struct {
-	Info        Info
-	Tables      *Tables
-	Devices     []Device // ascending; those with a segment or an event
+	Info    Info
+	Tables  *Tables
+	Devices []Device // ascending; those with a segment or an event
+	// Pinned is the host memory of PyTorch's pinned allocator, as a device of its
+	// own: its segments are what the system gave. It is nil in files without it.
+	Pinned      *Device
 	Annotations []Annotation
 	Settings    []Setting // the allocator's, in file order
 	Notices     []string  // a reader should know these before trusting the rest

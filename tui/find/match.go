@@ -120,6 +120,9 @@ func noteHas(t *trace.Tables, n *trace.Note, word string) bool {
 			return true
 		}
 	}
+	if containsFold(t.String(n.Internal), word) {
+		return true
+	}
 	for _, id := range t.Lists[n.Forward] {
 		if containsFold(t.String(id), word) {
 			return true

@@ -153,6 +153,34 @@ func (p *Page) pools() section {
 	}}
 }
 
+// pinnedLines is how many lines of the program the section of pinned memory names.
+const pinnedLines = 3
+
+// pinned is about host memory, so it keeps its own moments: its peak and the end.
+func (p *Page) pinned() section {
+	of := p.Scene.Pinned
+	if of == nil {
+		return section{}
+	}
+	s := of.Summary()
+	lines := of.Lines[:min(len(of.Lines), pinnedLines)]
+	return section{3 + len(lines), func(c screen.Canvas) {
+		c.Rule(0, "Pinned host memory", "beside the device's", false)
+		for i, g := range []gauge{
+			{name: "at the end", bytes: s.Active, note: screen.Bytes(s.Reserved) + " held"},
+			{name: "peak", bytes: s.PeakRequested, note: screen.Bytes(s.PeakReserved) + " held"},
+		} {
+			g.style = screen.Style{Fg: screen.Muted}
+			drawGauge(c, 1+i, g, max(s.PeakReserved, 1))
+		}
+		for i, row := range lines {
+			c.Right(1, 3+i, screen.BytesWidth, screen.Bytes(row.Self), screen.Plain)
+			c.Right(12, 3+i, 8, "×"+screen.Count(row.SelfCount), screen.Dim)
+			c.Fit(22, 3+i, c.Width()-23, row.Name, screen.Plain)
+		}
+	}}
+}
+
 // source says what was read and what to beware of.
 func (p *Page) source() section {
 	t, d := p.Scene.Trace(), p.Scene.Index.Device()

@@ -25,6 +25,8 @@ type Scene struct {
 	Marks   []Mark // begins and ends of Ranges, and changed settings, in the order of events
 	Ranges  []analysis.Mark
 	Steps   []analysis.Step
+	// Pinned is the pinned host memory of a file, nil when it has none.
+	Pinned *analysis.Pinned
 	// LastStep is the last step of a program that has ended, nil when unknown.
 	LastStep *analysis.LastStep
 	// Following says that the cursor stays on the last event.
@@ -59,7 +61,7 @@ type Edition struct {
 // memory, see [analysis.Shortage]; else for a recording at its end; else at the
 // peak.
 func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
-	s := &Scene{Theme: t, Index: x, Gate: new(ask.Gate)}
+	s := &Scene{Theme: t, Index: x, Gate: new(ask.Gate), Pinned: analysis.PinnedOf(x.Trace())}
 	s.update()
 	switch {
 	case s.Growing():

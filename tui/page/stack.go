@@ -1,6 +1,8 @@
 package page
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -81,9 +83,10 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 	}{
 		{"compile", n.CompileContext},
 		{"metadata", n.UserMetadata},
+		{"allocator", n.Internal},
 	} {
 		if s := t.String(p.id); known(s) {
-			lines = append(lines, Pair(p.label, s))
+			lines = append(lines, Pair(p.label, metadataText(s)))
 		}
 	}
 	if n.Pool != 0 {
@@ -96,6 +99,29 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 		lines = append(lines, Line{Text: " " + t.String(s)})
 	}
 	return lines
+}
+
+// metadataText returns metadata that PyTorch made of a dict, a JSON object, as
+// "key: value, key: value", and other text as it is.
+func metadataText(s string) string {
+	const longest = 4 << 10 // a detail is made for every move of the cursor
+	if len(s) > longest {
+		return s
+	}
+	in := json.NewDecoder(strings.NewReader(s))
+	if begin, err := in.Token(); err != nil || begin != json.Delim('{') || !json.Valid([]byte(s)) {
+		return s
+	}
+	var parts []string
+	for in.More() {
+		key, _ := in.Token() // it is valid
+		var value json.RawMessage
+		_ = in.Decode(&value)
+		text := string(value)
+		_ = json.Unmarshal(value, &text) // if it is a text
+		parts = append(parts, fmt.Sprint(key)+": "+text)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // known reports whether a word of the file is more than a placeholder.

@@ -24,7 +24,9 @@ var Layouts = []Layout{
 	{Name: "2.9", Version: 209},
 	{Name: "2.10", Version: 210},
 	{Name: "2.12", Version: 212},
+	{Name: "2.13", Version: 213},
 	{Name: "2.14", Version: 214},
+	{Name: "2.15", Version: 215},
 	{Name: "xpu", Version: 211, NoPool: true, NoTime: true},
 	{Name: "npu", Version: 201, NoPool: true, NoTime: true},
 }
@@ -55,6 +57,13 @@ func (l Layout) Strip(t *trace.Trace) *trace.Trace {
 	if l.Version < 205 {
 		out.Annotations = nil
 	}
+	if t.Pinned != nil && l.Version >= 214 && !l.NoPool {
+		pinned := *t.Pinned
+		pinned.Events = l.events(pinned.Events, notes)
+		out.Pinned = &pinned
+	} else {
+		out.Pinned = nil
+	}
 	if l.Version < 200 {
 		out.Info.List, out.Info.NoTraces, out.Info.TraceLists = true, true, 0
 	}
@@ -79,6 +88,9 @@ func (l Layout) notes(tables *trace.Tables) []trace.NoteID {
 		}
 		if l.Version < 212 {
 			n.Forward = 0
+		}
+		if l.Version < 215 {
+			n.Internal = 0
 		}
 		if _, ok := ids[n]; !ok {
 			ids[n] = trace.NoteID(len(notes))
@@ -168,6 +180,9 @@ func (l Layout) settings(settings []trace.Setting) []trace.Setting {
 		if s.Key != "graph_capture_record_stream_reuse" || l.Version >= 209 {
 			out = append(out, s)
 		}
+	}
+	if l.Version >= 213 {
+		out = append(out, trace.Setting{Key: "max_round_threshold", Value: int64(-1)}, trace.Setting{Key: "max_cached_size", Value: int64(-1)})
 	}
 	if l.Version >= 212 {
 		out = append(out,

@@ -44,9 +44,18 @@ func Random(o Options) *trace.Trace {
 		t.Annotations = append(t.Annotations, p.annotations...)
 		p.annotations = nil
 	}
+	t.Pinned = p.pinned()
 	tables := p.in.View()
 	t.Tables = &tables
 	return t
+}
+
+// pinned returns pinned host memory, of which there is less.
+func (p *program) pinned() *trace.Device {
+	p.options.Expandable, p.options.Watch = false, nil
+	p.options.Operations = (p.options.Operations + 9) / 10
+	d := p.run(-1)
+	return &d
 }
 
 // program is what uses the simulated allocator.
@@ -110,6 +119,9 @@ func (p *program) allocate() {
 	n += p.random.Int64N(n)
 	if p.random.IntN(4) == 0 {
 		r.note.Forward = p.lines
+	}
+	if n%13 == 0 {
+		r.note.Internal = p.in.String(trace.AtAddress)
 	}
 	if p.random.IntN(10) == 0 {
 		r.note.CompileContext = p.in.String("Torch-Compiled Region: 0/0")

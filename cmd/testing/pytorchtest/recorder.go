@@ -36,7 +36,7 @@ func (r *recorder) noteOf(pool trace.Pool) trace.NoteID {
 // plain returns the current note without the fields that only allocations have.
 func (r *recorder) plain(pool trace.Pool) trace.NoteID {
 	return r.in.Note(trace.Note{
-		CompileContext: r.note.CompileContext, UserMetadata: r.note.UserMetadata, Pool: r.in.Pool(pool),
+		CompileContext: r.note.CompileContext, UserMetadata: r.note.UserMetadata, Internal: r.note.Internal, Pool: r.in.Pool(pool),
 	})
 }
 

@@ -59,6 +59,17 @@ func Value(t *trace.Trace) any {
 		}
 		top.set("external_annotations", list)
 	}
+	if d := t.Pinned; d != nil {
+		segments, events := &List{}, &List{}
+		for i := range d.Final.Segments {
+			segments.Items = append(segments.Items, b.segment(&d.Final.Segments[i]))
+		}
+		for i := range d.Events.Len() {
+			events.Items = append(events.Items, b.event(d.Events.At(i)))
+		}
+		top.set("host_segments", segments)
+		top.set("host_traces", events)
+	}
 	return top
 }
 
@@ -98,6 +109,7 @@ func (b *builder) event(e *trace.Event) *Dict {
 	d.setIf(e.Absent&trace.NoTime == 0, "time_us", e.Time)
 	d.setIf(n.CompileContext != 0, "compile_context", Fresh(b.text(n.CompileContext)))
 	d.setIf(n.UserMetadata != 0, "user_metadata", Fresh(b.text(n.UserMetadata)))
+	d.setIf(n.Internal != 0, "internal_metadata", Fresh(b.text(n.Internal)))
 	if n.Pool != 0 {
 		d.set("pool_id", b.pool(n.Pool))
 	}

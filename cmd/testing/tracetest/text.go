@@ -23,8 +23,9 @@ import "fmt"
 //	                                  file, line, function; the rest from torch.fx
 //	stack LABEL FRAME...              innermost frame first
 //	note LABEL [action=T] [compile_context=T] [user_metadata=T] [category=T] [layer=T]
-//	     [role=T] [shape=T] [dtype=T] [pool=N,N] [forward=T]...
+//	     [role=T] [shape=T] [dtype=T] [internal=T] [pool=N,N] [forward=T]...
 //	device N [overflowed] [max=N]     what follows belongs to it
+//	pinned                            what follows belongs to pinned host memory
 //	KIND ADDR SIZE [@N] [stream=N] [stack=LABEL] [note=LABEL]
 //	segment ADDR SIZE [device=N] [allocated=N] [active=N] [requested=N]
 //	     [stream=N] [type=T] [pool=N,N] [expandable=BOOL] [stack=LABEL] [unaddressed] [unsized]

@@ -96,6 +96,7 @@ var textLines = map[string]func(*textReader, *textFields) error{
 	"stack":       (*textReader).stack,
 	"note":        (*textReader).note,
 	"device":      (*textReader).startDevice,
+	"pinned":      (*textReader).startPinned,
 	"segment":     (*textReader).segment,
 	"block":       (*textReader).block,
 	"tenant":      (*textReader).tenant,

@@ -30,6 +30,13 @@ func (p *textReader) startDevice(f *textFields) error {
 	return nil
 }
 
+func (p *textReader) startPinned(*textFields) error {
+	p.closeDevice()
+	p.t.Pinned = &trace.Device{ID: -1}
+	p.device, p.log = p.t.Pinned, new(trace.EventLog)
+	return nil
+}
+
 func (p *textReader) closeDevice() {
 	if p.device != nil {
 		p.device.Events = p.log.Events()

@@ -54,6 +54,8 @@ func (p *textReader) note(f *textFields) error {
 	var forward []trace.StringID
 	for key, value := range f.attributes() {
 		switch key {
+		case "internal":
+			n.Internal = f.name(value)
 		case "pool":
 			n.Pool = f.pool(value)
 		case "forward":

@@ -26,6 +26,10 @@ func WriteText(w io.Writer, t *trace.Trace) error {
 	for i := range t.Devices {
 		p.device(&t.Devices[i])
 	}
+	if t.Pinned != nil {
+		p.line("pinned")
+		p.contents(t.Pinned)
+	}
 	if p.err == nil {
 		p.err = p.w.Flush()
 	}

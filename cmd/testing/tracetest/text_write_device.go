@@ -14,6 +14,11 @@ func (p *textWriter) device(d *trace.Device) {
 		p.key("max", d.MaxEvents)
 	}
 	p.end()
+	p.contents(d)
+}
+
+// contents writes what is within a device.
+func (p *textWriter) contents(d *trace.Device) {
 	for i := range d.Events.Len() {
 		p.event(d.Events.At(i))
 	}

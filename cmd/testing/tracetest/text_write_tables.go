@@ -95,6 +95,7 @@ func (p *textWriter) noteFields(n *trace.Note) {
 	for i, text := range n.Texts() {
 		p.text(trace.NoteTexts[i], *text)
 	}
+	p.text("internal", n.Internal)
 	if n.Pool != 0 {
 		p.pool(n.Pool)
 	}

@@ -3,9 +3,9 @@
     python bench/box.py [cpu|cuda] [--turns N] [--seconds SECONDS] [--step MILLISECONDS]
 
 The two kinds of jobs run in turn, each in a process of its own. The time within the agent's hook is measured in the
-job itself: two jobs differ by more than the agent costs. Most calls only count the step; ten a second note it. The
-table has the median of each kind, which other programs on the machine change little, and what the two come to in a
-job with such steps. Looks and counts are not in it: they are paid from budgets of 0.03 % and 0.05 %. For CUDA
+job itself: two jobs differ by more than the agent costs. Most calls only count the step; a few in each second note
+it. The result has the median of each kind, which other programs on the machine change little, and the share of the
+job's time that they come to. Looks and counts are not in it: they are paid from budgets of 0.03 % and 0.05 %. For CUDA
 without a GPU, run it under `imitate`.
 """
 
@@ -29,7 +29,8 @@ memtop.agent.start()
 clock, costs = time.perf_counter_ns, []
 def timed(listener):
     def call(optimizer):
-        begin, due = clock(), watch.unwatched.due(clock())
+        begin = clock()
+        due = begin >= watch.unwatched.due_at
         listener(optimizer)
         costs.append((due, clock() - begin))
     return call
@@ -84,10 +85,12 @@ def main() -> None:
             kind += costs
     for box, kinds in found.items():
         counted, noted = (statistics.median(costs) / 1000 for costs in kinds)
-        step = counted + (noted - counted) * options.step / 100
+        seconds = options.turns * options.seconds
+        share = (counted * len(kinds[0]) + noted * len(kinds[1])) / 1e4 / seconds
+        which = f"{options.device}, {'with' if box else 'without'} a box"
         print(
-            f"{options.device}, {'with' if box else 'without'} a box: counted {counted:.1f} us, noted {noted:.1f} us, "
-            f"{step:.2f} us a step, {step / options.step / 10:.3f} %",
+            f"{which}: {len(kinds[0])} steps counted in {counted:.1f} us, "
+            f"{len(kinds[1])} noted in {noted:.1f} us, {share:.3f} % of {seconds:.0f} s",
             flush=True,
         )
 

@@ -28,6 +28,7 @@ from .threads import touches
 
 VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
 CHECK_NS = 250_000_000  # at least, from one look at the counters to the next
+CALM_NS = 1_000_000_000  # the same while the history is off
 SETTLED = 4  # looks without danger after which the history is off
 REST = 15.0  # seconds from one look to the next in a program that makes no steps
 SOON_NS = 600_000_000_000  # there is danger if the device would be full within this time
@@ -41,7 +42,8 @@ class Caution:
         self._clock = clock
         self._mode = os.environ.get(VARIABLE, "")
         self._peaks: dict[int, int] = {}
-        self._checked = 0  # when the counters were last looked at
+        self.due_at = 0  # when to look at the counters again
+        self._checked = 0  # when they were last looked at
         self._calm = 0  # looks without danger
         self._on = False
         self._made = 0  # allocations that the program had made at the last look
@@ -77,13 +79,14 @@ class Caution:
             self._decide(self._clock())
 
     @touches
-    def stepped(self) -> None:
+    def stepped(self, now: int) -> None:
         """Look at the allocator's counters, if it is time, and turn the history on or off."""
-        now = self._clock()
-        if self._mode or now - self._checked < CHECK_NS or not present():
+        if now < self.due_at:
             return
-        self._steps.set()
-        self._decide(now)
+        if not self._mode and present():
+            self._steps.set()
+            self._decide(now)
+        self.due_at = now + (CHECK_NS if self._on else CALM_NS)
 
     def _decide(self, now: int) -> None:
         with self._lock:

@@ -152,10 +152,8 @@ class CudaMemory:
         if self._history.foreign:
             return
         self._registry = registry
-        tags = self._tags()
-        self._journal.add(Pickled(now_us(), pickled(snapshot())))
-        for entry in tags:
-            self._journal.add(entry)
+        tags = tuple(self._tags())
+        self._journal.add(Pickled(now_us(), pickled(snapshot()), tags))
 
     def passing(self, now_ns: int) -> Json:
         """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
@@ -200,11 +198,11 @@ class CudaMemory:
     def snapshot(self) -> bytes:
         """Return a snapshot made by PyTorch. If the program is watched, it is the newest that viewers have: it has the
         history of a whole step, and notes say what memory is for."""
-        taken, tags = self._journal.snapshot() if self._whole else (None, [])
+        taken = self._journal.snapshot() if self._whole else None
         if taken is None:
             return pickled(snapshot())
         contents = pickle.loads(taken.data)
-        write(contents, {address: self._text(note) for entry in tags for address, note in entry.notes})
+        write(contents, {address: self._text(note) for entry in taken.tags for address, note in entry.notes})
         return pickled(contents)
 
     def _text(self, note: int) -> dict[str, str]:

@@ -47,21 +47,23 @@ class Message(NamedTuple):
     data: Any
 
 
-class Pickled(NamedTuple):
-    """A pickled snapshot of PyTorch's allocator. The bytes are empty once a later snapshot has replaced it."""
-
-    time_us: int
-    data: bytes
-
-
 class Tags(NamedTuple):
-    """What the memory of a device is for now: the note of each address."""
+    """What the memory of a device is for at the moment of a snapshot: the note of each address."""
 
     device: int
     notes: tuple[tuple[int, int], ...]
 
 
-Entry = Union[Event, Message, Pickled, Tags]
+class Pickled(NamedTuple):
+    """A pickled snapshot of PyTorch's allocator, and what its memory is for. Both are empty once a later snapshot has
+    replaced it: at another moment, other memory may be at the same addresses."""
+
+    time_us: int
+    data: bytes
+    tags: tuple[Tags, ...] = ()
+
+
+Entry = Union[Event, Message, Pickled]
 
 
 @dataclass
@@ -145,15 +147,11 @@ class Journal:
                 self._latest[(type, key)] = entry
             self._add(entry)
 
-    def add(self, entry: Pickled | Tags) -> None:
-        """Add a snapshot or tags. Only the latest snapshot is kept: it contains what the earlier ones had."""
+    def add(self, entry: Pickled) -> None:
+        """Add a snapshot. Only the latest is kept: it contains what the earlier ones had."""
         with self.lock:
-            if isinstance(entry, Pickled):
-                self._pickled, self._pickled_at = entry, self._position
-                entry = entry._replace(data=b"")
-            else:
-                self._latest[(Tags, entry.device)] = entry
-            self._add(entry)
+            self._pickled, self._pickled_at = entry, self._position
+            self._add(entry._replace(data=b"", tags=()))
 
     def forget(self) -> None:
         """Forget all live memory, and all entries so far."""
@@ -161,8 +159,6 @@ class Journal:
             self._entries.clear()
             self._alive.clear()
             self._pickled = None
-            for key in [key for key, entry in self._latest.items() if isinstance(entry, Tags)]:
-                del self._latest[key]
 
     def state(self) -> State:
         """Return the current state. The caller may keep it."""
@@ -170,10 +166,10 @@ class Journal:
             latest = [*self._last_steps(), *self._latest.values()]
             return State(self._position, self._events, self._reported, dict(self._alive), self._pickled, latest)
 
-    def snapshot(self) -> tuple[Pickled | None, list[Tags]]:
-        """Return the newest snapshot, and the newest tags of each device."""
+    def snapshot(self) -> Pickled | None:
+        """Return the newest snapshot."""
         with self.lock:
-            return self._pickled, [entry for entry in self._latest.values() if isinstance(entry, Tags)]
+            return self._pickled
 
     def since(self, position: int) -> Batch:
         """Return the entries from a position on."""

@@ -29,7 +29,7 @@ from .threads import touches
 # What finding all that is kept may cost: a share of the program's time, and nanoseconds at once.
 KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
 SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
-# After a viewer came, so many looks are made within so many steps: growth shows by comparing steps that are far apart.
+# After a viewer came, so many looks at least are made within so many steps: growth shows between steps far apart.
 FEW, SOON = 6, 60
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 SHARE = 0.006  # of the job's time that looks may take on average; with the sessions the cost stays below 1 %
 CREDIT_NS = 300_000_000  # nanoseconds that may be spent at once, so that a viewer gets first numbers soon
 
+DEBT = 1 / 3  # of what may be spent at once: more than that of what promised looks overspend is not saved up afterwards
+
 
 class Sampling:
     """A time budget. Time adds to it, looks are paid from it, and when it is empty there is no look."""
@@ -21,9 +23,9 @@ class Sampling:
         self._cost = 0.0  # of the last look
 
     def begin(self, looks: int = 0, within: int = 0) -> None:
-        """Fill the budget: a viewer has come, or waits for the effect of a change. `looks` looks are made at any cost;
-        what they overspend is saved up afterwards. The looks are spread over the steps `within`; the first one is made
-        at once."""
+        """Fill the budget: a viewer has come, or waits for the effect of a change. When it is empty, `looks` more are
+        made at any cost; what they overspend is saved up afterwards, up to `DEBT`. All looks are spread over the steps
+        `within`, and the first one is made at once."""
         self._credit = float(self._most)
         self._promised, self._within = looks, within
         self._steps, self._since, self._cost = 0, within, 0.0
@@ -43,14 +45,13 @@ class Sampling:
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
         self._steps += 1
         self._since += 1
-        if not (self.always or self._due()):
+        left = max(0, self._within - self._steps)
+        paid = self._credit > 0 and self._since * self._credit >= left * self._cost
+        promised = self._promised > 0 and self._since * self._promised >= left
+        if not (self.always or paid or promised):
             return False
-        self._promised -= 1
+        self._promised -= promised and not paid
+        if promised and not paid:
+            self._credit = max(self._credit, -DEBT * self._most)
         self._since = 0
         return True
-
-    def _due(self) -> bool:
-        left = max(0, self._within - self._steps)
-        if self._promised > 0 and self._since * self._promised >= left:
-            return True
-        return self._credit > 0 and self._since * self._credit >= left * self._cost

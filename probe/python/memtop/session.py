@@ -27,7 +27,6 @@ from .journal import (
     Journal,
     Message,
     Pickled,
-    Tags,
     now_us,
 )
 from .lines import Lines
@@ -179,7 +178,7 @@ class Session:
                     functools.partial(self._encoder.base, device, state.events, alive, missed, reason),
                 )
         elif state.pickled is not None:
-            yield from self._encoder.snapshot(self.fit(state.pickled.data))
+            yield from self._snapshot(state.pickled)
         for entry in state.latest:
             yield from self._entry(entry)
         self._steps = state.steps
@@ -209,9 +208,12 @@ class Session:
                 ("message", id(entry)), entry, lambda: [self._encoder.message(entry.type, entry.data)]
             )
         elif isinstance(entry, Pickled):
-            yield from self._encoder.snapshot(self.fit(entry.data))
-        elif isinstance(entry, Tags):
-            yield self._encoder.tags(entry)
+            yield from self._snapshot(entry)
+
+    def _snapshot(self, taken: Pickled) -> Iterator[Piece]:
+        yield from self._encoder.snapshot(self.fit(taken.data))
+        for tags in taken.tags:
+            yield self._encoder.tags(tags)
 
     def _once(self, key: tuple[Hashable, ...], source: object, make: Callable[[], Iterable[bytes]]) -> Iterator[Piece]:
         return self._shared.pieces((self._encoder.encoding, *key), source, make)

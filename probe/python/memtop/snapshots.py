@@ -73,9 +73,7 @@ class Snapshots:
     def _take(self) -> Json:
         self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
         contents, taken = snapshot(), now_us()
-        self._journal.add(Pickled(taken, pickled(contents)))
-        for entry in tags:
-            self._journal.add(entry)
+        self._journal.add(Pickled(taken, pickled(contents), tuple(tags)))
         return contents
 
     def _take_new(self) -> None:

@@ -26,7 +26,7 @@ from .threads import touches
 
 PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
-NOTING = 0.0005  # share of the program's time that noting steps may take, unless the pause is the longest
+NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
@@ -43,7 +43,7 @@ class Unwatched:
         self._memory: Source | None = None
         self._noted = 0  # when a step was last noted
         self._pause = PASSING_NS  # from then until the next
-        self._cost_of_note = 20_000  # what noting a step costs, in nanoseconds
+        self._cost_of_note = 100_000  # what noting a step costs, in nanoseconds
         self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1)
@@ -53,9 +53,10 @@ class Unwatched:
         """Look at the next noted step at any cost: the box has no state that goes on."""
         self._purse.begin(looks=1)
 
-    def due(self, now: int) -> bool:
-        """Report whether to note the step that ended now."""
-        return now - self._noted >= (PASSING_NS if self._pressure.close else self._pause)
+    @property
+    def due_at(self) -> int:
+        """When to note the next step."""
+        return self._noted + (PASSING_NS if self._pressure.close else self._pause)
 
     @touches
     def note(self, optimizer: Any, step: int, now: int, duration: int, memory: Source) -> None:
@@ -70,16 +71,19 @@ class Unwatched:
         data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if isinstance(memory, CudaMemory):
             data.update(memory.passing(now))
-        if self.box is None or not self.box.on:
-            self._journal.message(STEP, data)
-        elif self._presses(self.box, data, memory, now) or self._purse.next(since):
-            self._take(self.box, optimizer, data, memory)
+        box = self.box if self.box is not None and self.box.on else None
+        if box is not None and (self._presses(box, data, memory, now) or self._purse.next(since)):
+            self._take(box, optimizer, data, memory)
         else:
-            self._count(data, memory)
-            self._journal.message(STEP, data)
-            self.box.note(STEP, data)
+            self._tell(box, data, memory)
             self._price(time.perf_counter_ns() - begin)
         self._journal.forget()
+
+    def _tell(self, box: BlackBox | None, data: Json, memory: Source) -> None:
+        if box is not None:
+            self._count(box, data, memory)
+            box.note(STEP, data)
+        self._journal.message(STEP, data)
 
     def _price(self, cost: int) -> None:
         """Note what it has cost to note a step, so that the next pause pays for it. One that took long because other
@@ -87,10 +91,10 @@ class Unwatched:
         self._cost_of_note += (min(cost, 2 * self._cost_of_note) - self._cost_of_note) // 8
         self._pause = round(min(max(PASSING_NS, self._cost_of_note / NOTING), PASSING_MOST_NS))
 
-    def _count(self, data: Json, memory: Source) -> None:
+    def _count(self, box: BlackBox, data: Json, memory: Source) -> None:
         """Add what the optimizer holds, in a program whose memory was never looked at."""
         counted = self.account.memory
-        if memory.host and counted.known_us and self.box is not None and not self.box.knows:
+        if memory.host and counted.known_us and not box.knows:
             data.update(allocated_bytes=counted.allocated, reserved_bytes=counted.reserved)
 
     def _presses(self, box: BlackBox, data: Json, memory: Source, now: int) -> bool:

@@ -36,7 +36,6 @@ from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
-from .leader import Leader
 from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
@@ -50,6 +49,7 @@ from .source import Source
 from .stacks import Stacks
 from .steppers import Steppers
 from .stepping import ignore, listen
+from .steps import Steps
 from .threads import called_by_pytorch, touches
 from .unwatched import Unwatched
 
@@ -66,6 +66,7 @@ class Watch:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
+        self.steps = Steps()
         self.guard = Guard()
         self.history = History()
         self.caution = Caution(self.history)
@@ -80,21 +81,17 @@ class Watch:
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
         transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
-        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()))
-        self.step = 0  # number of ended steps
+        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()), self.steps)
         self._wanted = False
-        self._thread = 0  # the training thread
         self._closing = False
-        self._began = time.perf_counter_ns()
         self._gauged = 0  # when the system's gauges were last read
         self.unwatched = Unwatched(journal, self.registry, self.look)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
         self._serving = Serving(self._begin_call, self._end_call)
-        self._called_at = self._began  # when it was last measured in a call
+        self._called_at = self.steps.began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
-        self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
         self.course.requests = lambda: self.memory.requests()
@@ -112,11 +109,12 @@ class Watch:
                 self._scanning.begin(looks=1)
                 self.look.renew()
                 self._wanted = True
-                self._await_call(self._began)
+                self._await_call(self.steps.began)
             elif self._wanted and not wanted:
                 self._calls.leave()
                 self.memory.end()
             self._wanted = wanted
+            self.steps.wake()
 
     def source(self) -> Source:
         """Return the memory that is watched, or that would be if watching began now. Any thread may ask."""
@@ -124,6 +122,11 @@ class Watch:
             if not self._wanted:
                 self._choose_memory()
             return self.memory
+
+    @property
+    def step(self) -> int:
+        """The number of steps that have ended."""
+        return self.steps.ended
 
     @property
     def looked(self) -> bool:
@@ -192,12 +195,13 @@ class Watch:
     def close(self) -> None:
         """Stop: at once in the training thread, otherwise when that thread ends its step."""
         self.want(False)
-        if self._thread == threading.get_ident():
+        if self.steps.thread == threading.get_ident():
             self._leave()
-        elif self._thread == 0:  # there was no step, so there is nothing to undo
+        elif self.steps.thread == 0:  # there was no step, so there is nothing to undo
             ignore(self._after_step)
         else:
             self._closing = True
+            self.steps.wake()
 
     @called_by_pytorch
     def abandon(self) -> None:
@@ -218,6 +222,8 @@ class Watch:
 
     @called_by_pytorch
     def _after_step(self, optimizer: Any, *_: Any) -> None:
+        if self.steps.passes(optimizer):
+            return
         self._guarded(optimizer)
         if self.guard.error:
             with contextlib.suppress(Exception):  # remove as much as possible
@@ -228,16 +234,16 @@ class Watch:
         self._serving.trains = True
         if self._taking.acquire(blocking=False):
             try:
-                if self._leader.leads(optimizer, self.models.lead):
+                if self.steps.leader.leads(optimizer, self.models.lead):
                     self._boundary(optimizer)
             finally:
                 self._taking.release()
 
     def _boundary(self, optimizer: Any) -> None:
         now = time.perf_counter_ns()
-        duration, self._began = now - self._began, now
-        self._thread = threading.get_ident()
-        self._count_step()
+        duration, self.steps.began = now - self.steps.began, now
+        self.steps.thread = threading.get_ident()
+        self._count_step(now)
         if self._closing:
             self._leave()
             return
@@ -269,7 +275,7 @@ class Watch:
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
-        self._began = time.perf_counter_ns()
+        self.steps.began = time.perf_counter_ns()
 
     def _computes_nothing(self) -> bool:
         """Report whether the device is imitated, so that the program has no true loss."""
@@ -281,10 +287,10 @@ class Watch:
             min(paid, CREDIT_NS // 2) if self.look.first else paid
         )  # part of the cost of a first look occurs only once
 
-    def _count_step(self) -> None:
-        self.step += 1
+    def _count_step(self, now: int) -> None:
+        self.steps.ended += 1
         self.memory.stepped()
-        self.caution.stepped()
+        self.caution.stepped(now)
 
     def _tell(
         self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], whole: bool
@@ -316,20 +322,23 @@ class Watch:
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
-        if self.unwatched.due(now) and self._lock.acquire(blocking=False):
+        if now >= self.unwatched.due_at and self._lock.acquire(blocking=False):
             try:
                 if not self._wanted:
                     self._choose_memory()
                     self.unwatched.note(optimizer, self.step, now, duration, self.memory)
             finally:
                 self._lock.release()
+        self.steps.rest(min(self.unwatched.due_at, self.caution.due_at))
+        if self._wanted or self._closing or self.settings.busy:
+            self.steps.wake()
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look
         found. Without a viewer, it is the memory of the optimizer's parameters, gradients and state, or of the models
         if the program makes no steps."""
         source = self.source()
-        self._await_call(max(self._began, self._called_at))
+        self._await_call(max(self.steps.began, self._called_at))
         if not source.host:
             return source.devices()
         if not (self._wanted and self._looked_us):  # the looks for the box clear what a viewer's last look found
@@ -396,11 +405,11 @@ class Watch:
     def _open_call(self, model: Any, arguments: Any, named: Any) -> None:
         now = time.perf_counter_ns()
         self._move_to_device()
-        self._begin_step(None, self.sampling.next(now - self._began))
+        self._begin_step(None, self.sampling.next(now - self.steps.began))
         if self.look.on:
             self.look.layers.begin_call(model, arguments, named)
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
-        self._began = time.perf_counter_ns()
+        self.steps.began = time.perf_counter_ns()
 
     @called_by_pytorch
     def _end_call(self, model: Any, output: Any) -> None:
@@ -415,9 +424,9 @@ class Watch:
     @touches
     def _close_call(self, model: Any, output: Any) -> None:
         now = time.perf_counter_ns()
-        self._count_step()
+        self._count_step(now)
         data = {
-            "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self._began, "probe_ns": 0,
+            "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self.steps.began, "probe_ns": 0,
         }  # fmt: skip
         used, changed = self.settings.values(), self.settings.apply(self.step + 1)
         whole = self.look.on
@@ -433,7 +442,7 @@ class Watch:
             used.append(("kv_cache", usage))
         self._tell(data, used, changed, whole)
         self._gauge(now)
-        self._began = time.perf_counter_ns()
+        self.steps.began = time.perf_counter_ns()
 
     def _fail(self, error: Exception) -> None:
         self.guard.fail(error)

@@ -8,7 +8,7 @@ import pytest
 from recorded import RECORDED, SHORT, needs_recorded
 from standin import Allocator
 
-from memtop.caution import CHECK_NS, REST, SETTLED, Caution
+from memtop.caution import CALM_NS, CHECK_NS, REST, SETTLED, Caution
 from memtop.history import History
 
 GIB = 1 << 30
@@ -43,7 +43,7 @@ class Watched:
         for _ in range(count):
             self.now += every
             self.peak += rise
-            self.caution.stepped()
+            self.caution.stepped(self.now)
         return self.allocator.most is not None
 
 
@@ -68,7 +68,7 @@ def test_it_is_on_in_the_first_steps_and_off_when_the_peak_has_settled(program: 
 def test_it_is_on_again_when_the_device_would_be_full_soon(program: Watched) -> None:
     program.caution.begin()
     assert not program.steps(SETTLED + 1)
-    assert program.steps(1, rise=GIB)  # 89 GiB more in 22 s
+    assert program.steps(1, rise=4 * GIB, every=CALM_NS)  # 86 GiB more in 22 s
     assert not program.steps(SETTLED)
 
 
@@ -78,13 +78,16 @@ def test_it_stays_off_while_the_peak_rises_too_slowly_to_matter(program: Watched
     assert not program.steps(SETTLED + 1)
     assert not program.steps(100, rise=1 << 20)  # 90 GiB more in 6 hours
     program.peak = 100 * GIB - (1 << 30)
-    assert program.steps(1, rise=1 << 20)
+    assert program.steps(1, rise=1 << 20, every=CALM_NS)
 
 
 @needs_recorded
-def test_it_looks_at_the_counters_at_most_four_times_a_second(program: Watched) -> None:
+def test_it_looks_at_the_counters_at_most_four_times_a_second_and_once_when_it_is_off(program: Watched) -> None:
     program.caution.begin()
     assert program.steps(1000, every=1000), "no time has passed that would settle anything"
+    assert not program.steps(SETTLED)
+    assert not program.steps(3, rise=GIB, every=CALM_NS // 4), "it looked before the second had passed"
+    assert program.steps(1, every=CALM_NS // 4)
 
 
 @needs_recorded

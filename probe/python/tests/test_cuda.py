@@ -44,14 +44,15 @@ class Watched:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the newest snapshot of the journal."""
-        pickled = self.journal.state().pickled
+        pickled = self.journal.snapshot()
         assert pickled is not None
         found: dict[str, Any] = pickle.loads(pickled.data)
         return found
 
     def tags(self) -> list[Tags]:
         """Return the newest tags of the journal."""
-        return [entry for entry in self.journal.state().latest if isinstance(entry, Tags)]
+        pickled = self.journal.snapshot()
+        return list(pickled.tags) if pickled is not None else []
 
 
 @pytest.fixture

@@ -99,18 +99,21 @@ def test_the_kinds_have_the_names_of_the_page() -> None:
 def test_a_snapshot_comes_in_parts_and_tags_after_it(serving: Serving) -> None:
     pickled = bytes(range(256)) * 10_000
     serving.program.cached = True
-    serving.journal.add(Pickled(1, b"an older one"))
-    serving.journal.add(Pickled(2, pickled))
     note = serving.journal.tables.note("parameter")
-    serving.journal.add(Tags(0, ((4096, note), (8192, note))))
+    old, tags = Tags(0, ((4096, note),)), Tags(0, ((4096, note), (8192, note)))
+    serving.journal.add(Pickled(1, b"an older one", (old,)))
+    serving.journal.add(Pickled(2, pickled, (tags,)))
     stream = serving.peer().stream("?checksum=none")
     first = stream.batch()
     assert b"".join(frame.data[1] for frame in first if frame.type == SNAPSHOT) == pickled
     assert [frame.data[0] for frame in first if frame.type == SNAPSHOT] == [2, 1, 0]
     assert [frame.data for frame in first if frame.type == TAGS] == [(0, [(4096, "parameter"), (8192, "parameter")])]
-    serving.journal.add(Pickled(3, b"one that is followed at once"))
-    serving.journal.add(Pickled(4, b"the newest"))
-    assert stream.until(SNAPSHOT).data == (0, b"the newest")
+    with serving.journal.lock:
+        serving.journal.add(Pickled(3, b"one that is followed at once", (old,)))
+        serving.journal.add(Pickled(4, b"the newest", (tags,)))
+    news = (frame for frame in stream.frames() if frame.type in (SNAPSHOT, TAGS))
+    assert next(news).data == (0, b"the newest")
+    assert len(next(news).data[1]) == 2
 
 
 def test_the_last_steps_are_repeated_with_the_newest_layers() -> None:

@@ -69,7 +69,7 @@ func (m *Merged) note(t *trace.Tables, n trace.Note) trace.Note {
 	for _, field := range n.Texts() {
 		*field = m.text(t, *field)
 	}
-	n.Pool = m.in.Pool(t.Pools[n.Pool])
+	n.Pool, n.Internal = m.in.Pool(t.Pools[n.Pool]), m.text(t, n.Internal)
 	lines := make([]trace.StringID, len(t.Lists[n.Forward]))
 	for i, line := range t.Lists[n.Forward] {
 		lines[i] = m.text(t, line)

@@ -152,6 +152,7 @@ func (h *History) site(id trace.AllocationID, at int) (place int32, size int64) 
 
 // rename moves an allocation to the site that event i says it is of. It was of that
 // site all the time, so its past moves too: learning what memory is for is no growth.
+// What something was seen to keep was kept until then.
 func (h *History) rename(id trace.AllocationID, i int) {
 	from, size := h.site(id, i-1)
 	to, _ := h.site(id, i)
@@ -162,8 +163,10 @@ func (h *History) rename(id trace.AllocationID, i int) {
 	if _, held := id.Held(); !held {
 		since = h.until(int(id))
 	}
-	h.sites[from] = shifted(h.sites[from], int32(since), len(h.moments), -1, -size)
-	h.sites[to] = shifted(h.sites[to], int32(since), len(h.moments), 1, size)
+	if !h.known.keeps(from) {
+		h.sites[from] = shifted(h.sites[from], int32(since), len(h.moments), -1, -size)
+		h.sites[to] = shifted(h.sites[to], int32(since), len(h.moments), 1, size)
+	}
 	h.change(from, -1, -size)
 	h.change(to, 1, size)
 }

@@ -58,6 +58,10 @@ func Keeper(role string) string {
 	return keeper
 }
 
+// HasGraph reports whether what a keeper keeps are results with the graph that made
+// them: the agent for PyTorch says so.
+func HasGraph(keeper string) bool { return strings.Contains(keeper, " with its graph") }
+
 // Read adds the sites of the tables' new stacks and notes.
 func (s *Sites) Read(t *trace.Tables) {
 	for id := len(s.stacks); id < t.StackCount(); id++ {
@@ -152,12 +156,27 @@ func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) in
 		return s.notes[note]
 	}
 	if at := s.stacks[stack]; at > 0 && !freeStack {
-		if keeper := s.joined[stack]; keeper > 0 {
+		if keeper := s.joined[stack]; keeper > 0 && s.notes[note] == 0 {
 			return keeper
 		}
 		return at
 	}
 	return s.notes[note]
+}
+
+// keeps reports whether the site at a place is of what one keeper keeps.
+func (s *Sites) keeps(place int32) bool {
+	note := s.list[place].note
+	return note > 0 && s.kept[note]
+}
+
+// placeOf returns the place of a site. A stack may be a site of its own, of what the
+// program has a name for, though a keeper has the rest of it.
+func (s *Sites) placeOf(id SiteID) int32 {
+	if id > 0 {
+		return s.stacks[id.Stack()]
+	}
+	return s.notes[id.Note()]
 }
 
 // Of returns the site of an allocation.

@@ -53,7 +53,7 @@ func bridged(gaps []trace.Gap, since, until int) bool {
 // Judge completes a site by its history and its trend. The site's category and losses
 // must be known; sizes are those of its allocations and get another order.
 func (v *Survey) Judge(s *Site, sizes []int64) {
-	e, place := &v.evidence, v.past.known.place(s.ID.Stack(), s.ID.Note(), false)
+	e, place := &v.evidence, v.past.known.placeOf(s.ID)
 	copy(e.samples, v.axis)
 	v.past.levels(place, v.from, e.samples)
 	e.category, e.lost, e.lostSize, e.sizes = s.Category, s.LostCount, s.LostBytes, sizes

@@ -352,35 +352,37 @@ func (e *evidence) distinct() bool {
 }
 
 // everyStep reports whether the site grew by the same in each of the last steps, of
-// which the samples may be some.
+// which the samples may be some. Where it grows by whole allocations a step, the end
+// of a step may be noted an allocation too early or too late: its time comes from
+// another clock than those of the allocations.
 func (e *evidence) everyStep(need int) bool {
-	var rates []float64
-	steps, i := 0, len(e.samples)-1
-	for ; i > 0 && (steps < need || len(rates) < trendFew); i-- {
+	steps, measured, i := 0, 0, len(e.samples)-1
+	rested := false // it did not grow at a sample
+	for ; i > 0 && (steps < need || measured < trendFew); i-- {
+		if !e.samples[i].excused() {
+			steps += e.gap(i)
+			measured++
+			rested = rested || e.low[i] == e.low[i-1]
+		}
+	}
+	rate, off := float64(e.risen(i+1, len(e.samples)))/float64(max(1, steps)), 1.0
+	if rate < 1 {
+		off = 0.5
+	}
+	if steps < need || measured < trendFew || rested && rate < 1 {
+		return false
+	}
+	level, passed, same := 0, 0, 0
+	for i++; i < len(e.samples); i++ {
 		if e.samples[i].excused() {
 			continue
 		}
-		if e.low[i] == e.low[i-1] {
-			return false
-		}
-		steps += e.gap(i)
-		rates = append(rates, float64(e.low[i]-e.low[i-1])/float64(e.gap(i)))
-	}
-	if steps < need || len(rates) < trendFew {
-		return false
-	}
-	slices.Sort(rates)
-	usual, same, total := rates[len(rates)/2], 0, len(rates)
-	for i++; i < len(e.samples); i++ {
-		if e.samples[i-1].found && len(rates) > trendFew {
-			total--
-			continue
-		}
-		if rose := e.low[i] - e.low[i-1]; !e.samples[i].excused() && math.Abs(float64(rose)-usual*float64(e.gap(i))) < 0.5 {
+		level, passed = level+e.low[i]-e.low[i-1], passed+e.gap(i)
+		if math.Abs(float64(level)-rate*float64(passed)) <= off {
 			same++
 		}
 	}
-	return same*10 >= total*9
+	return same*10 >= measured*9
 }
 
 // spaced reports whether the site grows once every so many steps, for a while.

@@ -24,9 +24,12 @@ func (a *Answer) Sentences() []string {
 		list = append(list, fmt.Sprintf("%s held before the recording is requested first, from an empty cache.", quantity.Bytes(r.Held)))
 	}
 	if o := r.OOM; o != nil {
-		list = append(list, fmt.Sprintf("Event %s asked for %s, in a segment of %s, with %s of at most %s reserved: %s too little.",
-			quantity.Count(o.Event), quantity.Bytes(o.Size), quantity.Bytes(o.Segment), quantity.Bytes(o.Reserved),
-			quantity.Bytes(o.Capacity), quantity.Bytes(o.Short())))
+		why := quantity.Bytes(o.Short()) + " too little"
+		if o.Short() <= 0 {
+			why = "expandable_segments_reserve lets no segment have that much"
+		}
+		list = append(list, fmt.Sprintf("Event %s asked for %s, in a segment of %s, with %s of at most %s reserved: %s.",
+			quantity.Count(o.Event), quantity.Bytes(o.Size), quantity.Bytes(o.Segment), quantity.Bytes(o.Reserved), quantity.Bytes(o.Capacity), why))
 		if a.Again.Fits && a.Memory > 0 {
 			list = append(list, "With "+quantity.Bytes(a.Memory)+" it fits under the recorded settings.")
 		} else if a.Again.Fits {

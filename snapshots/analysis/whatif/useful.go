@@ -1,6 +1,9 @@
 package whatif
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // useful are settings that often help, each a change by itself but for the last.
 var useful = []string{
@@ -15,6 +18,10 @@ var useful = []string{
 // collecting takes a device whose memory is known.
 const collecting = "garbage_collection_threshold:0.8,per_process_memory_fraction:0.95"
 
+// reserves finds the settings that make expandable segments smaller, of which a
+// large request asks too much.
+var reserves = regexp.MustCompile(`,?\s*expandable_segments_reserve(_by_class)?\s*:\s*(\[[^\]]*\]|[^,]*)`)
+
 // Useful returns settings that are worth trying on a program, given its recorded
 // settings: those with one change each, and the defaults if they differ. memory
 // is the device's memory in bytes, 0 if not known.
@@ -22,6 +29,9 @@ func Useful(recorded string, memory int64) []string {
 	var list []string
 	if recorded != "" {
 		list = append(list, "")
+	}
+	if without := strings.Trim(reserves.ReplaceAllString(recorded, ""), ", "); without != "" && reserves.MatchString(recorded) {
+		list = append(list, without)
 	}
 	for _, change := range useful {
 		if recorded == "" {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..program import Json, Refused
+from ..steps import Steps
 from ..threads import allowed
 from .setting import NONE, Setting, unknown
 
@@ -37,7 +38,7 @@ class Offer(NamedTuple):
 class Settings:
     """`renew`, `apply`, `values`, `end` and `restore` belong to the thread that trains; the rest is for any thread."""
 
-    def __init__(self, table: Sequence[Setting]) -> None:
+    def __init__(self, table: Sequence[Setting], steps: Steps) -> None:
         self.read_only = is_read_only()
         self._table = {setting.key: setting for setting in table}
         # is called when an accepted change cannot be made
@@ -46,7 +47,8 @@ class Settings:
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and the first step to use it
         self._without: dict[str, int] = {}  # by key, the steps that have ended without the value in use
-        self._begun = 1  # the latest step that has begun
+        self._steps = steps
+        self._in_use = False  # some setting has another value than the program began with
         self._offers: dict[str, Offer] = {}  # replaced, never modified
         with allowed():  # nothing of the program can be touched yet
             self.renew()
@@ -58,7 +60,7 @@ class Settings:
     def options(self) -> Sequence[Json]:
         """Return the settings that a viewer may change, with their values of the next step."""
         with self._lock:
-            soon = {key: value for key, (value, at) in self._asked.items() if at <= self._begun + 1}
+            soon = {key: value for key, (value, at) in self._asked.items() if at <= self._steps.ended + 2}
         return [
             {
                 "key": s.key, "value": soon.get(s.key, s.value), "about": self._offers[s.key].about,
@@ -73,10 +75,13 @@ class Settings:
         if why_not := self._find(key, value).why_not.get(value, ""):
             raise Refused(why_not)
         with self._lock:
-            if 0 < at <= self._begun:
-                raise Refused(f"step {at} has begun already")
-            self._asked.pop(key, None)
+            before = self._asked.pop(key, None)
             self._asked[key] = value, at
+            self._steps.wake()
+            if 0 < at <= self._steps.ended + 1:
+                del self._asked[key]
+                self._asked.update({key: before} if before else {})
+                raise Refused(f"step {at} has begun already")
 
     def predict(self, key: str, value: str) -> Json | None:
         """Predict the effect of a value, None if it is not known."""
@@ -110,16 +115,21 @@ class Settings:
                 self.refused(f"{_WITHOUT} steps ran without it: the program does not call what it stands in for", s.key)
         return sorted(found)
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is to be done when a step ends: a value is asked for, or one is in use."""
+        return bool(self._asked) or self._in_use
+
     def apply(self, step: int) -> list[tuple[str, str]]:
         """Make the changes that are due at the step that begins, and return them."""
         for setting in self._once:
             setting.restore()
         with self._lock:  # no request for this step is accepted from here on
-            self._begun = step
             due = [(key, value) for key, (value, at) in self._asked.items() if at <= step]
             for key, _ in due:
                 del self._asked[key]
         changed = [(key, value) for key, value in due if self._switch(key, value)]
+        self._in_use = any(s.value != (NONE if s.once else s.choices[0]) for s in self._table.values())
         if due:
             self.renew()
         return changed

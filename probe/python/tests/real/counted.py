@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
+import pytest  # noqa: E402
 import torch  # noqa: E402
 from programs import PROGRAMS, RANKS, Run  # noqa: E402
 from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
@@ -283,7 +284,7 @@ def main() -> None:
     moments = Moments(counts.at)
     try:
         program(run)
-    except ImportError as error:
+    except (ImportError, pytest.skip.Exception) as error:
         print(error)
         sys.exit(MISSING)
     moments.end()

@@ -21,10 +21,10 @@ PATIENCE = 300.0  # seconds for one program, on a busy machine
 TORCHRUN = ("-m", "torch.distributed.run", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0")
 
 
-def command(program: str, device: str) -> list[str]:
+def command(script: str, program: str, device: str) -> list[str]:
     ranks = 2 if program in RANKS else 1
     launcher = [*TORCHRUN, "--nproc-per-node", str(ranks)] if program in RANKS else []
-    own = [sys.executable, *launcher, str(HERE / "counted.py"), program, device]
+    own = [sys.executable, *launcher, str(HERE / script), program, device]
     if device == "cpu":
         return own
     imitate = os.environ.get("MEMTOP_IMITATE")
@@ -54,8 +54,8 @@ def test_the_agent_says_what_the_program_counts(program: str, device: str, tmp_p
     if device == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run(
-        [*command(program, device), str(results)], env=environment, capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
+        [*command("counted.py", program, device), str(results)], env=environment, capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     if done.returncode == MISSING:
         pytest.skip(f"needs a library: {done.stdout.strip()}")
