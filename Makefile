@@ -26,6 +26,7 @@ SOAK     ?= 10m
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
 FILES    ?= 2000
+PROGRAMS ?= 2000
 SEED     ?= 1
 GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
 # What takes the network away from a command, where that is allowed.
@@ -36,7 +37,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -189,6 +190,9 @@ imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 
 imitation-check: ## build them again and compare
 	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
+
+alloc-differential: ## $(PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
+	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(PROGRAMS) -seed $(SEED)
 
 rehearsals: ## rehearse programs with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run 'Rehears' ./cmd/memtop

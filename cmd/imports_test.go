@@ -137,15 +137,16 @@ var picture = map[string][]string{
 	"cmd/tools/bench": {
 		"cmd/command", "cmd/tools/terminal", "engine/...", "probe", "probe/attach", "probe/engine", "snapshots/quantity", "snapshots/trace", "golang.org/x/sys/...",
 	},
-	"cmd/tools/gpukit":     {}, // a script and its tests
-	"cmd/tools/imitate":    {"engine/device/cuda/imitation"},
-	"cmd/tools/librarygen": {"github.com/klauspost/compress/..."},
-	"cmd/tools/modulegen":  {"github.com/klauspost/compress/zstd", "engine/device/cuda/kernels/source"},
-	"cmd/tools/picture":    {"cmd/tools/terminal"},
-	"cmd/tools/release":    {"github.com/CycloneDX/cyclonedx-go"},
-	"cmd/tools/simdgen":    {},
-	"cmd/tools/terminal":   {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
-	"cmd/tools/wheel":      {"probe/python"},
+	"cmd/tools/gpukit":       {}, // a script and its tests
+	"cmd/tools/differential": {"engine/alloc", "engine/device/cuda/imitation", "snapshots/trace"},
+	"cmd/tools/imitate":      {"engine/device/cuda/imitation"},
+	"cmd/tools/librarygen":   {"github.com/klauspost/compress/..."},
+	"cmd/tools/modulegen":    {"github.com/klauspost/compress/zstd", "engine/device/cuda/kernels/source"},
+	"cmd/tools/picture":      {"cmd/tools/terminal"},
+	"cmd/tools/release":      {"github.com/CycloneDX/cyclonedx-go"},
+	"cmd/tools/simdgen":      {},
+	"cmd/tools/terminal":     {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
+	"cmd/tools/wheel":        {"probe/python"},
 	// What only tests import.
 	"cmd/testing/browsertest":    {},
 	"cmd/testing/causetest":      {},

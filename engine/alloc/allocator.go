@@ -16,6 +16,7 @@ type Allocator struct {
 	mapper Mapper // nil when the driver is none
 	device int
 	name   string
+	rules  Rules
 
 	config  config
 	limited bool
@@ -30,6 +31,8 @@ type Allocator struct {
 	unused   []*block
 	lost     []*block // never freed, see Lost
 	serial   uint64   // of the last allocated block
+	born     uint64   // blocks made
+	made     uint64   // segments made
 	stats    Stats
 	pending  int // events outstanding on all streams
 
@@ -51,6 +54,8 @@ type Options struct {
 	Device int
 	// Name is the device's name in messages, "device 0" when empty.
 	Name string
+	// Rules are those of a release of PyTorch.
+	Rules Rules
 	// Config is given to [Allocator.Configure].
 	Config string
 	// Limit is given to [Allocator.SetLimit] when it is not 0.
@@ -71,8 +76,8 @@ type Options struct {
 // may use. The only error is a [ConfigError].
 func New(d Driver, o Options) (*Allocator, error) {
 	a := &Allocator{
-		driver: d, device: o.Device, name: o.Name, config: defaultConfig(),
-		pools: newPoolPair(nil), names: o.Names, recorder: o.Recorder,
+		driver: d, device: o.Device, name: o.Name, rules: o.Rules, config: defaultConfig(),
+		pools: o.Rules.newPoolPair(nil), names: o.Names, recorder: o.Recorder,
 		clock: newClock(),
 	}
 	a.SetStacks(o.Stacks)
@@ -137,7 +142,7 @@ func (a *Allocator) SetFraction(f float64) {
 
 func (a *Allocator) setFraction(f float64) {
 	_, total := a.driver.MemInfo()
-	a.limited, a.limit = true, int64(min(max(f, 0), 1)*float64(total))
+	a.limited, a.limit = f < 1 || !a.rules.wholeIsEndless(), int64(min(max(f, 0), 1)*float64(total))
 }
 
 // Limit returns how many bytes may be reserved, and whether that is limited.

@@ -59,21 +59,24 @@ type block struct {
 	addr       uint64
 	size       int64
 	prev, next *block
-	slot       **block  // the link to it in its list of free blocks
-	after      *block   // the next free block in that list
-	set        *freeSet // its pool and stream
-	events     int32    // of other streams, not known to have happened yet
+	slot       **block // the link to it in its list of free blocks
+	after      *block  // the next free block in that list
+	place      uint64  // its place among free blocks of its size, see order
+	events     int32   // of other streams, not known to have happened yet
 	state      blockState
 	marked     bool // among the free blocks, see freeSet
 	expandable bool // its segment is expandable
 
+	set       *freeSet // its pool and stream
 	segment   *segment
+	born      uint64 // the count of blocks when this one was made
 	serial    uint64
 	requested int64 // stale when the block is free, as in PyTorch
 	tag       Tag
 	stack     trace.StackID // where it was allocated
 	age       int64         // the pool's count of searches when it became free
 	uses      *[]*stream    // other streams that used it since it was allocated; nil for none
+	captured  []*stream     // those of them that used it in a capture
 }
 
 // blockState is the current state of a block.
@@ -102,6 +105,7 @@ type segment struct {
 	first      *block
 	stack      trace.StackID
 	expandable bool
+	number     uint64 // the count of segments when this one was made
 }
 
 func (b *block) split() bool { return b.prev != nil || b.next != nil }
@@ -135,7 +139,8 @@ func (a *Allocator) newBlock(s *segment, set *freeSet, addr uint64, size int64) 
 	} else {
 		b = &block{}
 	}
-	b.addr, b.size, b.segment, b.set, b.expandable = addr, size, s, set, s.expandable
+	a.born++
+	b.addr, b.size, b.segment, b.set, b.expandable, b.born = addr, size, s, set, s.expandable, a.born
 	return b
 }
 

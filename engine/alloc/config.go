@@ -79,7 +79,7 @@ func defaultConfig() config {
 func (a *Allocator) Configure(text string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c, err := parseConfig(a.config, text)
+	c, err := a.rules.parseConfig(a.config, text)
 	if err != nil {
 		return err
 	}

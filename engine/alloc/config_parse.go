@@ -28,13 +28,14 @@ type parser struct {
 	at     int
 	key    string
 	c      config
+	rules  Rules
 }
 
-// parseConfig returns c changed by text.
-func parseConfig(c config, text string) (config, error) {
+// parseConfig returns c changed by text, as a release reads it.
+func (r Rules) parseConfig(c config, text string) (config, error) {
 	d := defaultConfig()
 	c.text, c.maxSplit, c.gcThreshold, c.roundup, c.fraction = text, d.maxSplit, d.gcThreshold, d.roundup, d.fraction
-	p := &parser{tokens: tokens(text), c: c}
+	p := &parser{tokens: tokens(text), c: c, rules: r}
 	for p.at < len(p.tokens) {
 		if err := p.setting(); err != nil {
 			return config{}, err
@@ -96,6 +97,9 @@ func (p *parser) setting() error {
 	read, ok := readers[key]
 	if !ok {
 		return p.fail("unknown setting %q", key)
+	}
+	if !p.rules.knows(key) {
+		return p.fail("PyTorch %s does not know the setting %q, 2.%d is the first that does", p.rules, key, since[key])
 	}
 	p.key = key
 	if err := p.mark(":"); err != nil {

@@ -8,7 +8,7 @@ import (
 // roundup reads roundup_power2_divisions: one number for all sizes, or a list
 // of SIZE:NUMBER with the sizes in MiB, powers of two, ascending. The first
 // number also holds for all smaller sizes; ">" stands for all sizes after the
-// last. (Before 2.8, PyTorch's ">" changed the last as well.)
+// last. (Before 2.10, PyTorch's ">" changes the last as well.)
 func (p *parser) roundup() error {
 	if p.at < len(p.tokens) && p.tokens[p.at] == "[" {
 		p.at++
@@ -61,7 +61,11 @@ func (p *parser) roundupList() error {
 // was for.
 func (p *parser) bucket(size string, divisions int64, first bool, last int) (int, error) {
 	if size == ">" {
-		for i := last + 1; i < roundupBuckets; i++ {
+		from := last + 1
+		if p.rules.laterSizesAndLast() {
+			from = last
+		}
+		for i := from; i < roundupBuckets; i++ {
 			p.c.roundup[i] = divisions
 		}
 		return last, nil

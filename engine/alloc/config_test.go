@@ -56,7 +56,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseConfig(defaultConfig(), test.text)
+			got, err := Rules{}.parseConfig(defaultConfig(), test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseConfig(defaultConfig(), text)
+		c, err := Rules{}.parseConfig(defaultConfig(), text)
 		if err != nil {
 			return
 		}

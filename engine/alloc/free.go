@@ -36,6 +36,9 @@ func (a *Allocator) RecordStream(b Allocation, s Stream) {
 		return
 	}
 	bl.usedBy(a.streamOf(s))
+	if a.capturing() {
+		bl.captured = append(bl.captured, a.streamOf(s))
+	}
 }
 
 // usedBy notes that a stream, not the block's own, uses the block.
@@ -65,7 +68,7 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 	switch {
 	case b.uses == nil || len(*b.uses) == 0:
 		a.complete(b, stack)
-	case len(a.diverted) > 0:
+	case a.capturing():
 		a.deferred = append(a.deferred, b)
 	default:
 		a.recordEvents(b)
@@ -77,7 +80,7 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.record(trace.FreeCompleted, b.addr, b.requested, b.set.stream, stack, b.tag)
 	size, k := b.size, b.set.pool.kind
-	b.state, b.tag, b.stack = stateFree, Tag{}, 0
+	b.state, b.tag, b.stack, b.captured = stateFree, Tag{}, 0, nil
 	blocks, bytes := a.joinFree(b)
 	if b.split() {
 		blocks++

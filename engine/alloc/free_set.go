@@ -47,15 +47,15 @@ func binOf(size int64) uint {
 // before reports whether the block comes before a key. It makes one comparison,
 // not one of the sizes and one of the addresses: the processor would often
 // mispredict both branches.
-func (b *block) before(size int64, addr uint64) bool {
-	_, less := bits.Sub64(b.addr, addr, 0)
+func (b *block) before(size int64, place uint64) bool {
+	_, less := bits.Sub64(b.place, place, 0)
 	_, less = bits.Sub64(uint64(b.size), uint64(size), less)
 	return less != 0
 }
 
 // newFreeSet returns an empty set.
 func newFreeSet(p *pool, s *stream) *freeSet {
-	f := &freeSet{pool: p, stream: s, end: block{size: unlimited, addr: 1<<64 - 1}}
+	f := &freeSet{pool: p, stream: s, end: block{size: unlimited, place: 1<<64 - 1}}
 	for i := range f.bins {
 		f.bins[i] = &f.end
 	}
@@ -100,11 +100,11 @@ func (f *freeSet) next(b *block) *block {
 
 // search returns the link of a bin to its first block that is not before the key.
 // That may be the end.
-func (f *freeSet) search(at uint, size int64, addr uint64) **block {
+func (f *freeSet) search(at uint, size int64, place uint64) **block {
 	link := &f.bins[at]
-	for passed := 0; (*link).before(size, addr); passed++ {
+	for passed := 0; (*link).before(size, place); passed++ {
 		if passed == nearby {
-			return f.searchFar(at, size, addr)
+			return f.searchFar(at, size, place)
 		}
 		link = &(*link).after
 	}
@@ -114,12 +114,12 @@ func (f *freeSet) search(at uint, size int64, addr uint64) **block {
 // searchFar is search from the last mark before the key. If that mark is far away
 // it makes more marks, so that no search passes the same part of a bin again
 // without marks.
-func (f *freeSet) searchFar(at uint, size int64, addr uint64) **block {
-	mark, link := f.lastMark(at, size, addr), &f.bins[at]
+func (f *freeSet) searchFar(at uint, size int64, place uint64) **block {
+	mark, link := f.lastMark(at, size, place), &f.bins[at]
 	if mark > 0 {
 		link = &f.marks[at][mark-1].after
 	}
-	for passed := 1; (*link).before(size, addr); passed++ {
+	for passed := 1; (*link).before(size, place); passed++ {
 		if passed%nearby == 0 {
 			f.mark(at, mark, *link)
 			mark++
@@ -130,9 +130,9 @@ func (f *freeSet) searchFar(at uint, size int64, addr uint64) **block {
 }
 
 // lastMark returns how many of a bin's marks are before the key.
-func (f *freeSet) lastMark(at uint, size int64, addr uint64) int {
+func (f *freeSet) lastMark(at uint, size int64, place uint64) int {
 	n, _ := slices.BinarySearchFunc(f.marks[at], true, func(b *block, _ bool) int {
-		if b.before(size, addr) {
+		if b.before(size, place) {
 			return -1
 		}
 		return 0
@@ -149,7 +149,7 @@ func (f *freeSet) mark(at uint, n int, b *block) {
 }
 
 func (f *freeSet) unmark(at uint, b *block) {
-	n := f.lastMark(at, b.size, b.addr)
+	n := f.lastMark(at, b.size, b.place)
 	b.marked = false
 	f.marks[at] = slices.Delete(f.marks[at], n, n+1)
 }
@@ -157,7 +157,8 @@ func (f *freeSet) unmark(at uint, b *block) {
 // add puts a block into its set, at age 0.
 func (f *freeSet) add(b *block) {
 	at := binOf(b.size)
-	link := f.search(at, b.size, b.addr)
+	b.place = f.pool.order.place(b)
+	link := f.search(at, b.size, b.place)
 	after := *link
 	b.slot, b.after = link, after
 	after.slot = &b.after

@@ -56,7 +56,7 @@ func (a *Allocator) lockedMalloc(n int64, s Stream, t Tag, stack trace.StackID) 
 
 func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*block, error) {
 	a.tick()
-	if len(a.diverted) == 0 {
+	if !a.capturing() {
 		a.processEvents()
 	}
 	var q request
@@ -91,7 +91,7 @@ func (a *Allocator) newMemory(q *request) (*block, error) {
 	if b == nil && err == nil && a.releaseOversize(q) {
 		b, err = a.grow(q)
 	}
-	if b == nil && err == nil && len(a.diverted) == 0 {
+	if b == nil && err == nil && !a.capturing() {
 		a.releaseCached()
 		a.stats.AllocRetries++
 		b, err = a.grow(q)

@@ -1,5 +1,7 @@
 package alloc
 
+import "slices"
+
 // waiting is a freed block and an event that must happen before it is free.
 type waiting struct {
 	event Event
@@ -17,12 +19,15 @@ func (a *Allocator) recordEvents(b *block) {
 	*b.uses = (*b.uses)[:0]
 }
 
-// recordDeferred does the same for blocks that were freed while requests were
-// diverted.
+// recordDeferred does the same for blocks that were freed in a capture. Streams that
+// used them in it need no event: a capture ends after all that is in it.
 func (a *Allocator) recordDeferred() {
 	for i, b := range a.deferred {
-		a.recordEvents(b)
 		a.deferred[i] = nil
+		*b.uses = slices.DeleteFunc(*b.uses, func(s *stream) bool { return slices.Contains(b.captured, s) })
+		if a.recordEvents(b); b.events == 0 {
+			a.complete(b, b.stack)
+		}
 	}
 	a.deferred = a.deferred[:0]
 }
@@ -57,21 +62,24 @@ func (a *Allocator) Poll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tick()
-	if len(a.diverted) == 0 {
+	if !a.capturing() {
 		a.processEvents()
 	}
 }
 
-// synchronize waits for all outstanding events and frees their blocks.
-func (a *Allocator) synchronize() {
+// synchronize waits for the outstanding events of some blocks and frees these.
+func (a *Allocator) synchronize(some func(*block) bool) {
 	a.stats.SyncAllStreams++
 	a.recordDeferred()
 	for _, s := range a.streams {
-		for _, w := range s.waiting {
+		s.waiting = slices.DeleteFunc(s.waiting, func(w waiting) bool {
+			if !some(w.block) {
+				return false
+			}
 			a.syncer.SyncEvent(w.event)
 			a.passed(w.block)
-		}
-		s.drop(len(s.waiting))
+			return true
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 // pool keeps the free blocks of one kind.
 type pool struct {
 	kind     poolKind
+	order    order
 	owner    *privatePool // nil for the default pools
 	free     []*freeSet   // by stream, ascending handles
 	unmapped []*block     // of expandable segments, by stream and address
@@ -114,6 +115,8 @@ func (a *Allocator) poolFor(rounded int64, s *stream) *pool {
 // poolPair is the small and the large pool of one owner.
 type poolPair struct{ small, large pool }
 
-func newPoolPair(owner *privatePool) poolPair {
-	return poolPair{small: pool{kind: smallPool, owner: owner}, large: pool{kind: largePool, owner: owner}}
+func (r Rules) newPoolPair(owner *privatePool) poolPair {
+	return poolPair{
+		small: pool{kind: smallPool, order: r.order(), owner: owner}, large: pool{kind: largePool, order: r.order(), owner: owner},
+	}
 }

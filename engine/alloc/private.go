@@ -81,6 +81,19 @@ func (a *Allocator) ReleasePool(id trace.Pool) error {
 	return nil
 }
 
+// EmptyPool gives the unused memory of one private pool back to the driver, if the
+// pool has no users. It first waits for the pool's pending blocks. Safe for
+// concurrent use.
+func (a *Allocator) EmptyPool(id trace.Pool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tick()
+	if p := a.privatePool(id); p != nil && p.users == 0 {
+		a.synchronize(func(b *block) bool { return b.set.pool.owner == p })
+		a.releasePrivate(func(q *privatePool) bool { return q == p })
+	}
+}
+
 // PoolBlocks returns the addresses of the blocks handed out of a private pool,
 // ascending. Safe for concurrent use.
 func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
@@ -109,7 +122,7 @@ func (a *Allocator) privatePool(id trace.Pool) *privatePool {
 // newPrivatePool adds a private pool without users.
 func (a *Allocator) newPrivatePool(id trace.Pool) *privatePool {
 	p := &privatePool{id: id, note: a.names.poolNote(id)}
-	p.pools = newPoolPair(p)
+	p.pools = a.rules.newPoolPair(p)
 	a.private = append(a.private, p)
 	return p
 }
@@ -128,15 +141,26 @@ func (a *Allocator) divertedTo(s Stream) *privatePool {
 	return nil
 }
 
-// releasePrivate empties the private pools that have no users, and forgets
-// those that then have no memory.
-func (a *Allocator) releasePrivate() {
+// releasePrivate empties those of some private pools that have no users, and
+// forgets those that then have no memory.
+func (a *Allocator) releasePrivate(some func(*privatePool) bool) {
 	a.private = slices.DeleteFunc(a.private, func(p *privatePool) bool {
-		if p.users > 0 {
+		if p.users > 0 || !some(p) {
 			return false
 		}
 		a.releasePool(&p.pools.small)
 		a.releasePool(&p.pools.large)
 		return p.segments == 0
 	})
+}
+
+// capturing reports whether requests are diverted as in the capture of a graph:
+// then no event may be looked at.
+func (a *Allocator) capturing() bool {
+	for _, d := range a.diverted {
+		if d.to.id[0] != 0 || a.rules.poolsAreCaptures() {
+			return true
+		}
+	}
+	return false
 }

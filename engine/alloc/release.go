@@ -14,18 +14,21 @@ func (a *Allocator) EmptyCache() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tick()
-	if len(a.diverted) == 0 {
+	switch {
+	case !a.capturing():
 		a.releaseCached()
+	case a.rules.emptiesDropped():
+		a.releasePrivate(func(*privatePool) bool { return true })
 	}
 }
 
 // releaseCached empties the cache: the large pool, the small one, then private
 // pools that were released, each in the order of its free blocks.
 func (a *Allocator) releaseCached() {
-	a.synchronize()
+	a.synchronize(func(*block) bool { return true })
 	a.releasePool(&a.pools.large)
 	a.releasePool(&a.pools.small)
-	a.releasePrivate()
+	a.releasePrivate(func(*privatePool) bool { return true })
 }
 
 // releasePool gives back the pool's whole segments, then unmaps the free pages of
@@ -125,6 +128,8 @@ func (a *Allocator) collectGarbage() {
 }
 
 func (a *Allocator) addSegment(s *segment) {
+	a.made++
+	s.number = a.made
 	at, _ := slices.BinarySearchFunc(a.segments, s.addr, segmentOrder)
 	a.segments = slices.Insert(a.segments, at, s)
 }

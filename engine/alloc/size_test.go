@@ -33,7 +33,7 @@ func TestRequestsAreRounded(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := parseConfig(defaultConfig(), test.config)
+			c, err := Rules{}.parseConfig(defaultConfig(), test.config)
 			if err != nil {
 				t.Fatal(err)
 			}

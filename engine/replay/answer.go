@@ -14,8 +14,10 @@ import (
 // question is a question with the data that every replay of it needs.
 type question struct {
 	whatif.Question
-	settings  string // the recorded ones
-	unknown   error  // why the recorded settings cannot be used; then the defaults replace them
+	settings  string      // the recorded ones
+	rules     alloc.Rules // of the recording's writer, as far as its name says
+	possible  []alloc.Rules
+	unknown   error // why the recorded settings cannot be used; then the defaults replace them
 	start     start
 	curve     curve
 	pools     pools
@@ -45,21 +47,27 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	if err := q.prepare(); err != nil {
 		return nil, err
 	}
-	answer := &whatif.Answer{Device: q.Device.ID, Memory: q.Memory, Runs: make([]whatif.Run, 0, len(q.Settings))}
+	trials, err := q.trials()
+	if err != nil {
+		return nil, err
+	}
+	answer := &whatif.Answer{Device: q.Device.ID, Memory: q.Memory, Runs: make([]whatif.Run, 0, len(trials))}
 	r := &answer.Recorded
 	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.oom, heldIn(&q.start.state)
 	if r.WhyNot = q.refusal(); r.WhyNot != "" {
 		return answer, q.check()
 	}
-	err := q.reproduce(ctx, r)
-	if err != nil {
+	if err := q.reproduce(ctx, r); err != nil {
 		return nil, err
 	}
-	if answer.Again, err = q.try(ctx, q.settings); err != nil {
+	if trials, err = q.trials(); err != nil { // now that the rules are known
 		return nil, err
 	}
-	for _, settings := range q.Settings {
-		run, err := q.try(ctx, settings)
+	if answer.Again, err = q.try(ctx, trial{settings: q.settings, rules: q.rules}); err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		run, err := q.try(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +87,12 @@ func (q *question) prepare() error {
 		}
 	}
 	_, q.limited = a.Limit()
-	if q.Settings == nil {
+	q.possible = rulesOf(q.Trace.Info.Writer, q.settings)
+	q.rules = q.possible[0]
+	switch {
+	case q.Settings == nil && len(q.Releases) > 0:
+		q.Settings = []string{q.settings}
+	case q.Settings == nil:
 		q.Settings = whatif.Useful(q.settings, q.Memory)
 	}
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
@@ -89,11 +102,15 @@ func (q *question) prepare() error {
 	return q.check()
 }
 
-// check checks that the settings to try are valid.
+// check checks that what is to be tried is valid.
 func (q *question) check() error {
-	for _, settings := range q.Settings {
-		if _, err := newProgram(q, settings); err != nil {
-			return settingsError(settings, err)
+	trials, err := q.trials()
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		if _, err := newProgram(q, t); err != nil {
+			return settingsError(t.settings, err)
 		}
 	}
 	return nil
@@ -138,11 +155,11 @@ func heldIn(s *trace.State) int64 {
 	return sum
 }
 
-// try runs the program under some settings.
-func (q *question) try(ctx context.Context, settings string) (*whatif.Run, error) {
-	p, err := newProgram(q, settings)
+// try runs the program under some settings and rules.
+func (q *question) try(ctx context.Context, t trial) (*whatif.Run, error) {
+	p, err := newProgram(q, t)
 	if err != nil {
-		return nil, settingsError(settings, err)
+		return nil, settingsError(t.settings, err)
 	}
 	if err := p.do(ctx); err != nil {
 		return nil, err

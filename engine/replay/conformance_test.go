@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/engine/alloc"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -62,7 +64,7 @@ func TestRealTracesReplayEventByEvent(t *testing.T) {
 func follow(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
 	t.Helper()
 	base := startOf(tr, d)
-	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), &base.state)
+	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state)
 	if err != nil {
 		t.Fatal(err)
 	}

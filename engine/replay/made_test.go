@@ -158,7 +158,7 @@ func TestAFloodOfFailuresEnds(t *testing.T) {
 			calls(s)
 			tr := s.a.Snapshot()
 			base := startOf(tr, &tr.Devices[0])
-			r, err := newRecording(tr, &tr.Devices[0], "", &base.state)
+			r, err := newRecording(tr, &tr.Devices[0], "", alloc.Rules{}, &base.state)
 			if err != nil {
 				t.Fatal(err)
 			}

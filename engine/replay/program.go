@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
@@ -29,12 +30,12 @@ const triedOOMs = 64
 
 // newProgram returns the program before its first request. The error is about the
 // settings.
-func newProgram(q *question, settings string) (*program, error) {
+func newProgram(q *question, t trial) (*program, error) {
 	p := &program{
 		counted: newCounted(q.memory()), question: q, blocks: make(map[uint64]alloc.Allocation), level: q.curve.begin,
-		failures: q.curve.ooms, run: whatif.Run{Settings: settings, OOMEvent: -1},
+		failures: q.curve.ooms, run: whatif.Run{Settings: t.settings, Torch: t.release, OOMEvent: -1, Note: q.otherwise(t)},
 	}
-	a, err := alloc.New(p, alloc.Options{Device: q.Device.ID, Config: settings})
+	a, err := alloc.New(p, alloc.Options{Device: q.Device.ID, Config: t.settings, Rules: t.rules})
 	if err != nil {
 		return nil, err
 	}
@@ -44,15 +45,18 @@ func newProgram(q *question, settings string) (*program, error) {
 	case !limited || q.Memory > 0:
 	case q.limited:
 		a.SetLimit(p.total) // the recorded limit is unknown: all recorded memory is within it
-		p.run.Note = "the memory fraction is left out: the file does not say of how much it is"
+		p.note("the memory fraction is left out: the file does not say of how much it is")
 	default:
 		return nil, errUnknownMemory
 	}
 	if !limited && collects(a) {
-		p.run.Note = "garbage_collection_threshold does nothing without a memory fraction"
+		p.note("garbage_collection_threshold does nothing without a memory fraction")
 	}
 	return p, nil
 }
+
+// note adds to what is to know of the run.
+func (p *program) note(text string) { p.run.Note = strings.TrimPrefix(p.run.Note+"; "+text, "; ") }
 
 var errUnknownMemory = errors.New("a memory fraction is of what the device has, which the file does not say")
 

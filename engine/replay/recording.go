@@ -39,12 +39,12 @@ const pace = 1 << 12
 
 // newRecording puts an allocator with the recorded settings into the state before
 // the first event.
-func newRecording(t *trace.Trace, d *trace.Device, settings string, base *trace.State) (*recording, error) {
+func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.Rules, base *trace.State) (*recording, error) {
 	r := &recording{tables: t.Tables, events: d.Events, pools: poolsOf(t, d), waits: newWaits()}
 	if strings.Contains(settings, rejects) {
 		settings += "," + rejects + ":False" // the recording shows what was refused; the device's memory it does not
 	}
-	a, err := alloc.New(r, alloc.Options{Device: d.ID, Config: settings})
+	a, err := alloc.New(r, alloc.Options{Device: d.ID, Config: settings, Rules: rules})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/memtop/memtop/engine/alloc"
+
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -24,7 +26,19 @@ func (q *question) reproduce(ctx context.Context, to *whatif.Recorded) error {
 		to.WhyNot = q.start.doubt
 		return nil
 	}
-	r, err := newRecording(q.Trace, q.Device, q.settings, &q.start.state)
+	for _, rules := range q.possible {
+		if err := q.reproduceBy(ctx, rules, to); err != nil || to.WhyNot == "" {
+			q.rules = rules
+			return err
+		}
+	}
+	return nil
+}
+
+// reproduceBy is reproduce with the rules of one release.
+func (q *question) reproduceBy(ctx context.Context, rules alloc.Rules, to *whatif.Recorded) error {
+	to.WhyNot = ""
+	r, err := newRecording(q.Trace, q.Device, q.settings, rules, &q.start.state)
 	if err != nil {
 		to.WhyNot = "the state before the first event contradicts itself: " + err.Error()
 		return nil

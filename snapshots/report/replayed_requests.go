@@ -43,6 +43,7 @@ type ReplayOOM struct {
 // ReplayRun is the program under some settings.
 type ReplayRun struct {
 	AllocConf          string `json:"alloc_conf"`
+	Torch              string `json:"torch,omitempty"` // the release of PyTorch, left out for the recording's
 	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
 	PeakAllocatedBytes int64  `json:"peak_allocated_bytes"` // in blocks
 	OOM                bool   `json:"oom"`
@@ -90,7 +91,7 @@ func NewReplay(a *whatif.Answer) *Replay {
 
 func replayRun(r *whatif.Run) ReplayRun {
 	run := ReplayRun{
-		AllocConf: r.Settings, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
+		AllocConf: r.Settings, Torch: r.Torch, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
 		OOM: r.OOM, Fits: r.Fits, Note: r.Note,
 	}
 	if r.OOM {

@@ -12,6 +12,7 @@ import (
 // request.
 type Change struct {
 	Settings string `json:"change"`
+	Torch    string `json:"torch,omitempty"` // the release of PyTorch, "" for the recording's
 	// Saving is how many bytes less the process reserves, with the request
 	// served, than it would have needed under the recorded settings. It is 0 if
 	// only more memory than the process had serves the request.
@@ -30,7 +31,7 @@ func (a *Answer) Changes() []Change {
 	failed := a.Recorded.OOM
 	for i := range a.Runs {
 		if r := &a.Runs[i]; failed != nil && r.Fits {
-			list = append(list, Change{r.Settings, max(failed.Reserved+failed.Segment-r.Reserved, 0), !a.Again.Fits})
+			list = append(list, Change{r.Settings, r.Torch, max(failed.Reserved+failed.Segment-r.Reserved, 0), !a.Again.Fits})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(y.Saving, x.Saving) })

@@ -115,7 +115,7 @@ func (a *Answer) Rows() []Row {
 
 func (a *Answer) row(r *Run) Row {
 	row := Row{
-		Name: settingsName(r.Settings), PeakReserved: r.PeakReserved, PeakAllocated: r.PeakAllocated,
+		Name: runName(r), PeakReserved: r.PeakReserved, PeakAllocated: r.PeakAllocated,
 		Delta: r.PeakReserved - a.Again.PeakReserved, Compared: !r.Ends, Note: r.Note, settings: r.Settings,
 	}
 	failed := a.Recorded.OOM
@@ -128,6 +128,15 @@ func (a *Answer) row(r *Run) Row {
 		row.Outcome = "does not fit"
 	}
 	return row
+}
+
+func runName(r *Run) string {
+	switch name := settingsName(r.Settings); {
+	case r.Torch != "":
+		return "PyTorch " + r.Torch + ", " + name
+	default:
+		return name
+	}
 }
 
 func settingsName(settings string) string {

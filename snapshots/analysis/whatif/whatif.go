@@ -18,6 +18,10 @@ type Question struct {
 	// PYTORCH_CUDA_ALLOC_CONF and in place of the recorded settings. nil means
 	// the settings of [Useful].
 	Settings []string
+	// Releases of PyTorch, such as "2.15", whose allocators are tried, each under all
+	// settings. Settings that are nil are then the recorded ones. Without releases
+	// the recording's is tried.
+	Releases []string
 	// Event is the out-of-memory event in question. If the event is of another
 	// kind, the last out-of-memory event counts.
 	Event int
@@ -80,6 +84,7 @@ func (o *OOM) Short() int64 { return max(o.Reserved+o.Segment-o.Capacity, 0) }
 // Run is the program under some settings.
 type Run struct {
 	Settings      string
+	Torch         string // the release of PyTorch, "" for the recording's
 	PeakReserved  int64
 	PeakAllocated int64 // in blocks, rounded as the settings say
 	// OOM says that a request failed. OOMEvent is the event of the first failure;

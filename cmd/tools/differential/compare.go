@@ -1,0 +1,244 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// comparison runs a program on our allocator and compares what it does with
+// PyTorch's events. It is the allocator's driver and recorder: a device of the same
+// size whose addresses are those that PyTorch got.
+type comparison struct {
+	a      *alloc.Allocator
+	events []event // PyTorch's
+	ours   []event
+	during []operation // for each of ours
+	doing  operation
+
+	free, total int64
+	sizes       map[uint64]int64
+	made        uint64            // the last segment that PyTorch did not get
+	below       uint64            // the last range
+	ranges      map[uint64]uint64 // our reserved ranges whose addresses PyTorch has not told, and told
+	size        int64             // of a range
+	blocks      map[int]alloc.Allocation
+	uses        map[int]int // of each pool, that have ended
+	last        alloc.Event
+}
+
+// compare runs a program on our allocator.
+func compare(t *torch, settings string, p *program, events []event) (*comparison, error) {
+	c := &comparison{
+		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
+		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
+	}
+	rules, err := alloc.RulesOf(t.version)
+	if err != nil {
+		return nil, err
+	}
+	a, err := alloc.New(c, alloc.Options{Config: settings, Rules: rules})
+	if err != nil {
+		return nil, err
+	}
+	c.a = a
+	a.SetFraction(p.fraction)
+	a.Observe(c)
+	for _, o := range p.operations() {
+		c.doing = o
+		if err := c.do(t, o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o, err)
+		}
+	}
+	c.translate()
+	return c, nil
+}
+
+// difference returns the first difference between PyTorch's events and ours, "" for
+// none.
+func (c *comparison) difference() string {
+	for i, ours := range c.ours {
+		switch {
+		case i == len(c.events):
+			return fmt.Sprintf("event %d, during %q: PyTorch has ended, ours has %s", i, c.during[i], ours)
+		case ours != c.events[i]:
+			return fmt.Sprintf("event %d, during %q: PyTorch has %s, ours %s", i, c.during[i], c.events[i], ours)
+		}
+	}
+	if len(c.ours) < len(c.events) {
+		return "ours has ended, PyTorch has " + c.events[len(c.ours)].String()
+	}
+	return ""
+}
+
+// sorted is the comparison without the order of what one call completes or gives back.
+func (c *comparison) sorted() *comparison {
+	other := *c
+	other.events, other.ours = sorted(c.events), sorted(c.ours)
+	return &other
+}
+
+// gives reports whether one call may make many events of a kind.
+func gives(k trace.Kind) bool {
+	return k == trace.FreeCompleted || k == trace.SegmentFree || k == trace.SegmentUnmap
+}
+
+func sorted(events []event) []event {
+	list := slices.Clone(events)
+	for from, to := 0, 0; from < len(list); from = to {
+		for to = from + 1; to < len(list) && list[to].kind == list[from].kind && gives(list[to].kind); to++ {
+		}
+		slices.SortFunc(list[from:to], func(x, y event) int { return cmp.Compare(x.addr, y.addr) })
+	}
+	return list
+}
+
+func (c *comparison) do(t *torch, o operation) error {
+	b, known := c.blocks[o.id]
+	pool := trace.Pool{int64(o.id), 0}
+	if made(o.id) {
+		pool = trace.Pool{0, int64(o.id)}
+	}
+	switch o.kind {
+	case request:
+		b, err := c.a.Alloc(o.bytes, alloc.Stream(t.streams[o.extra]), alloc.Tag{})
+		if err == nil {
+			c.blocks[o.id] = b
+		} else if !errors.Is(err, alloc.ErrNoMemory) {
+			return err
+		}
+	case free:
+		if known {
+			c.a.Free(b)
+		}
+		delete(c.blocks, o.id)
+	case record:
+		if known {
+			c.a.RecordStream(b, alloc.Stream(t.streams[o.extra]))
+		}
+	case empty:
+		c.a.EmptyCache()
+	case begin:
+		return c.a.BeginPool(pool, nil)
+	case end:
+		err := c.a.EndPool(pool)
+		if made(o.id) && c.uses[o.id] > 0 {
+			err = errors.Join(err, c.a.ReleasePool(pool))
+		}
+		c.uses[o.id]++ // the first one counts as the program's own, until it drops the pool
+		return err
+	case drop:
+		if made(o.id) {
+			err := c.a.ReleasePool(pool)
+			c.a.EmptyPool(pool)
+			return err
+		}
+		for range c.uses[o.id] {
+			if err := c.a.ReleasePool(pool); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Record keeps an event.
+func (c *comparison) Record(_ int, e trace.Event) {
+	c.ours = append(c.ours, event{e.Kind, e.Addr, e.Size, c.a.Names().Tables().Streams[e.Stream]})
+	c.during = append(c.during, c.doing)
+}
+
+func (e event) String() string {
+	return fmt.Sprintf("%s of %d bytes at %#x on stream %d", e.kind, e.size, e.addr, e.stream)
+}
+
+func (c *comparison) next() *event {
+	if len(c.ours) >= len(c.events) {
+		return nil
+	}
+	return &c.events[len(c.ours)]
+}
+
+// translate gives our events in reserved ranges PyTorch's addresses. What PyTorch
+// reserves is not an event, so where that lies is known with the first memory in it.
+func (c *comparison) translate() {
+	for i := range c.ours {
+		at := &c.ours[i].addr
+		for from, to := range c.ranges {
+			if *at-from >= uint64(c.size) || c.ours[i].kind == trace.OOM {
+				continue
+			}
+			if to == 0 && i < len(c.events) {
+				to = c.events[i].addr - (*at - from)
+				c.ranges[from] = to
+			}
+			*at += to - from
+			break
+		}
+	}
+}
+
+// Malloc gives the address that PyTorch got.
+func (c *comparison) Malloc(size int64) (uint64, error) {
+	if c.free < size {
+		return 0, alloc.ErrNoMemory
+	}
+	c.free -= size
+	c.made += uint64(size)
+	addr := c.made
+	if e := c.next(); e != nil && e.kind == trace.SegmentAlloc {
+		addr = e.addr
+	}
+	c.sizes[addr] = size
+	return addr, nil
+}
+
+// Free takes memory back.
+func (c *comparison) Free(addr uint64) {
+	c.free += c.sizes[addr]
+	delete(c.sizes, addr)
+}
+
+// MemInfo returns what is left.
+func (c *comparison) MemInfo() (free, total int64) { return c.free, c.total }
+
+// Reserve gives addresses that stand for PyTorch's. The system gives each range
+// below the one before.
+func (c *comparison) Reserve(size int64) (uint64, error) {
+	c.size = max(c.size, size)
+	c.below -= 2 * uint64(size)
+	c.ranges[c.below] = 0
+	return c.below, nil
+}
+
+// Unreserve has nothing to do: addresses are not given again.
+func (c *comparison) Unreserve(uint64, int64) {}
+
+// Map counts.
+func (c *comparison) Map(_ uint64, size int64) error {
+	if c.free < size {
+		return alloc.ErrNoMemory
+	}
+	c.free -= size
+	return nil
+}
+
+// Unmap counts.
+func (c *comparison) Unmap(_ uint64, size int64) { c.free += size }
+
+// RecordEvent returns an event that has happened when it is next looked at, as all
+// have on the imitated GPU.
+func (c *comparison) RecordEvent(alloc.Stream) alloc.Event {
+	c.last++
+	return c.last
+}
+
+// EventReady is always true.
+func (c *comparison) EventReady(alloc.Event) bool { return true }
+
+// SyncEvent has nothing to wait for.
+func (c *comparison) SyncEvent(alloc.Event) {}

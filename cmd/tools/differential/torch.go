@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+//go:embed process.py
+var script string
+
+// torch is a process with PyTorch on the imitated GPU.
+type torch struct {
+	version     string
+	free, total int64 // bytes of the device
+	streams     []uint64
+	command     *exec.Cmd
+	to          io.WriteCloser
+	from        *bufio.Reader
+}
+
+// event is one of PyTorch's events.
+type event struct {
+	kind   trace.Kind
+	addr   uint64 // of an out of memory the device's free bytes
+	size   int64
+	stream uint64
+}
+
+// deviceMemory is what the imitated GPU has for the process: little, so that it
+// runs out often.
+const deviceMemory = 768 * mebibyte
+
+// start starts PyTorch with settings, from a folder of libraries.
+func start(python, folder, settings string) (*torch, error) {
+	gpu, _ := imitation.Find("t4")
+	gpu.Total = gpu.Context + deviceMemory
+	t := &torch{command: exec.Command(python, "-c", script)}
+	t.command.Env = append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu.Variable(1, false),
+		"PYTORCH_CUDA_ALLOC_CONF="+settings, "PYTORCH_ALLOC_CONF="+settings, "OMP_NUM_THREADS=1")
+	t.command.Stderr = os.Stderr
+	out, err := t.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if t.to, err = t.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := t.command.Start(); err != nil {
+		return nil, err
+	}
+	t.from = bufio.NewReaderSize(out, 1<<20)
+	return t, t.greeting()
+}
+
+func (t *torch) greeting() error {
+	lines := [3]string{}
+	for i := range lines {
+		line, err := t.from.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("PyTorch did not start: %w", errors.Join(err, t.command.Wait()))
+		}
+		lines[i] = strings.TrimSpace(line)
+	}
+	t.version = lines[0]
+	_, err := fmt.Sscan(lines[1], &t.free, &t.total)
+	for word := range strings.FieldsSeq(lines[2]) {
+		var s uint64
+		_, failed := fmt.Sscan(word, &s)
+		t.streams, err = append(t.streams, s), errors.Join(err, failed)
+	}
+	return err
+}
+
+// run runs a program and returns its events.
+func (t *torch) run(p *program) ([]event, error) {
+	if _, err := io.WriteString(t.to, p.String()+".\n"); err != nil {
+		return nil, err
+	}
+	var events []event
+	for {
+		line, err := t.from.ReadString('\n')
+		if err != nil {
+			return nil, fmt.Errorf("PyTorch ended: %w", errors.Join(err, t.command.Wait()))
+		}
+		if line == ".\n" {
+			return events, nil
+		}
+		var name string
+		var e event
+		if _, err := fmt.Sscan(line, &name, &e.addr, &e.size, &e.stream); err != nil {
+			return nil, fmt.Errorf("PyTorch said %q: %w", line, err)
+		}
+		e.kind = trace.KindOf(name)
+		events = append(events, e)
+	}
+}
+
+func (t *torch) close() error {
+	return errors.Join(t.to.Close(), t.command.Wait())
+}

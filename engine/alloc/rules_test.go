@@ -1,0 +1,151 @@
+package alloc
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+func rulesOf(t *testing.T, release string) Rules {
+	t.Helper()
+	r, err := RulesOf(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Two blocks of 1 MiB are free; the one at the lower address is in the later segment.
+func TestTheReleaseDecidesWhichBlockIsTaken(t *testing.T) {
+	for release, lower := range map[string]bool{"2.6": true, "2.11.0+cu130": true, "2.12.0": false, "2.13": false, "2.15.0+cu132": false} {
+		a, _ := ruled(t, release, "")
+		gone := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
+		early := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
+		a.Free(gone[0])
+		a.Free(gone[1])
+		a.EmptyCache() // the next segment gets its address
+		late := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
+		low, high := late[0].Addr(), early[0].Addr()
+		if low >= high {
+			t.Fatalf("%s: the later segment is at %#x, the earlier at %#x", release, low, high)
+		}
+		a.Free(late[0])
+		a.Free(early[0])
+		if got := alloc(t, a, 1<<20, 0).Addr(); (got == low) != lower {
+			t.Errorf("%s takes the block at %#x, of %#x and %#x", release, got, low, high)
+		}
+	}
+}
+
+// ruled returns an allocator with the rules of a release, and its driver.
+func ruled(t *testing.T, release, settings string) (*Allocator, *memory) {
+	t.Helper()
+	m := newMemory(t, 1<<30)
+	a, err := New(m, Options{Config: settings, Rules: rulesOf(t, release)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, m
+}
+
+func alloc(t *testing.T, a *Allocator, n int64, s Stream) Allocation {
+	t.Helper()
+	b, err := a.Alloc(n, s, Tag{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAFractionOfOneIsALimitBefore210(t *testing.T) {
+	for release, want := range map[string]bool{"2.9": true, "2.10": false} {
+		a, _ := ruled(t, release, "")
+		a.SetFraction(1)
+		if _, limited := a.Limit(); limited != want {
+			t.Errorf("%s: limited is %v", release, limited)
+		}
+	}
+}
+
+func TestTheLastSizeIsAmongTheLaterOnesBefore210(t *testing.T) {
+	for release, want := range map[string]int64{"2.9": 24 << 20, "2.10": 20 << 20} {
+		a, _ := ruled(t, release, "roundup_power2_divisions:[16:4,>:2]")
+		if got := alloc(t, a, 19<<20, 0).Size(); got != want {
+			t.Errorf("%s: a block of %d bytes, want %d", release, got, want)
+		}
+	}
+}
+
+func TestAReleaseRefusesLaterSettings(t *testing.T) {
+	for release, known := range map[string]bool{"2.10": false, "2.11": true} {
+		_, err := New(newMemory(t, 1<<30), Options{Config: "large_segment_size_mb:40", Rules: rulesOf(t, release)})
+		if (err == nil) != known {
+			t.Errorf("%s: %v", release, err)
+		}
+	}
+}
+
+func TestOnlyKnownReleasesHaveRules(t *testing.T) {
+	for _, release := range []string{"", "2", "2.0", "2.16", "3.1", "2.x", "2.9b"} {
+		if r, err := RulesOf(release); err == nil {
+			t.Errorf("%q has the rules %v", release, r)
+		}
+	}
+}
+
+func TestDifferencesAreTheClausesThatChanged(t *testing.T) {
+	newest := rulesOf(t, "2.15")
+	if d := newest.Differences(rulesOf(t, "2.13")); d != nil {
+		t.Errorf("2.15 differs from 2.13: %q", d)
+	}
+	d := newest.Differences(rulesOf(t, "2.12"))
+	if !slices.Contains(d, orderTexts[bySegment]) || len(d) != 3 {
+		t.Errorf("2.15 differs from 2.12 in %q", d)
+	}
+}
+
+// While a MemPool takes requests, what happens to the cache is up to the release.
+func TestTheReleaseDecidesWhatAPoolInUseForbids(t *testing.T) {
+	const dropped, kept = 2 << 20, 4 << 20 // what stays of a pool without users, and of the cache
+	for release, left := range map[string]int64{"2.7": kept, "2.8": dropped, "2.12": dropped, "2.13": 0} {
+		a, _ := ruled(t, release, "")
+		inPool(t, a, trace.Pool{1, 0}, func() { a.Free(alloc(t, a, 512, 0)) })
+		if err := a.ReleasePool(trace.Pool{1, 0}); err != nil {
+			t.Fatal(err)
+		}
+		a.Free(alloc(t, a, 512, 0))
+		inPool(t, a, trace.Pool{0, 1}, func() { a.EmptyCache() })
+		if stats := a.Stats(); stats.Reserved() != left {
+			t.Errorf("%s keeps %d bytes, want %d", release, stats.Reserved(), left)
+		}
+	}
+}
+
+// A stream that used a block in a capture is waited for only if it did so before.
+func TestAUseInACaptureIsNotWaitedFor(t *testing.T) {
+	a, _ := ruled(t, "2.15", "")
+	b := alloc(t, a, 512, 0)
+	inPool(t, a, trace.Pool{1, 0}, func() {
+		a.RecordStream(b, 7)
+		a.Free(b)
+		if stats := a.Stats(); stats.Active.All.Current != 1 {
+			t.Error("the block is free in the capture")
+		}
+	})
+	a.Poll()
+	if stats := a.Stats(); stats.Active.All.Current != 0 {
+		t.Error("the block waits for a stream that used it in the capture")
+	}
+}
+
+func inPool(t *testing.T, a *Allocator, id trace.Pool, do func()) {
+	t.Helper()
+	if err := a.BeginPool(id, nil); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	if err := a.EndPool(id); err != nil {
+		t.Fatal(err)
+	}
+}
