@@ -42,6 +42,7 @@ type reliefs struct {
 	changes     []relief
 	bytes       [][]int64 // by part, what each change takes of each of its blocks; nil for nothing
 	overwriting []bool    // by stack, the operations whose results could take their input's place; nil if no change is about them
+	whole       bool      // what the changes take is gone for as long as it lives, so what comes and goes within a bucket is left to its replay
 	added       additions // nil if no change is about gradients
 }
 
@@ -51,15 +52,17 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	if len(found) == 0 || to <= from {
 		return
 	}
-	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift}
+	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
 		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets)})
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
+		case savings.Late:
+			r.whole = false
 		case savings.Regrown:
-			r.added = make(additions)
+			r.whole, r.added = false, make(additions)
 		}
 	}
 	r.walk()
@@ -83,7 +86,9 @@ func (r *reliefs) walk() {
 		span = span[:min(len(span), r.to-i)]
 		for j := range span {
 			if e := &span[j]; e.Kind == trace.Alloc {
-				r.take(trace.AllocationID(i+j), i+j)
+				if !r.whole || r.life.Closed(i+j)>>bucketShift > (i+j)>>bucketShift {
+					r.take(trace.AllocationID(i+j), i+j)
+				}
 				if r.overwriting != nil && r.overwriting[max(e.Stack, 0)] {
 					r.spend(i + j)
 				}
