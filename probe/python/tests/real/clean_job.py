@@ -16,7 +16,9 @@ import pytest
 import subjects
 import torch
 from programs import PROGRAMS, RANKS, Run
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+STEP = 0.02  # seconds that a step takes at least, so that the time of all steps pays for looks at some to the end
 MISSING = 77  # the exit code if a library is not installed
 
 
@@ -133,6 +135,7 @@ def main() -> None:
     if kind in RANKS:
         torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl")
     wait(Path(folder))
+    register_optimizer_step_pre_hook(lambda *_: time.sleep(STEP))
     try:
         {**PROGRAMS, **RANKS, **OWN}[kind](Run(device, int(steps)))
     except (ImportError, pytest.skip.Exception) as error:
