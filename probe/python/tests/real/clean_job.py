@@ -55,13 +55,23 @@ def replay(run: Run) -> None:
         optimizer.step()
 
 
+class Rows(torch.utils.data.Dataset[Any]):
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return torch.full((64,), index / self._count), index % 8
+
+
 def loader(run: Run) -> None:
     """Batches that other processes make, and means of losses over the last steps."""
     model = torch.nn.Linear(64, 8).to(run.device)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
-    rows = [(torch.randn(64), index % 8) for index in range(16 * run.steps)]
     recent: deque[Any] = deque(maxlen=10)
-    for x, y in torch.utils.data.DataLoader(rows, batch_size=16, num_workers=2):
+    for x, y in torch.utils.data.DataLoader(Rows(16 * run.steps), batch_size=16, num_workers=2):
         loss = torch.nn.functional.cross_entropy(model(x.to(run.device)), y.to(run.device))
         optimizer.zero_grad()
         loss.backward()

@@ -173,8 +173,8 @@ def test_a_job_that_keeps_nothing_is_not_said_to_leak(kind: str, device: str, st
     job.end()
     for recording in job.recordings:
         size, steps = recording.path.stat().st_size, recording.measured()
-        # Steps of a device that computes nothing are so short that the budget may pay for the first looks only.
-        assert len(steps) >= 6 and (device == "cuda" or steps[-1] > LONG * 0.75)
+        # A look costs more where memory is on a device, and more than it should beside other programs.
+        assert len(steps) >= 6 and steps[-1] > LONG * (0.75 if device == "cpu" else 0.5), steps
         for poll in range(1, POLLS + 1):
             _, leaks = recording.leaks(size * poll // POLLS)
             assert leaks == [], (poll, leaks)
