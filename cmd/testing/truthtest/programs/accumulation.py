@@ -2,7 +2,8 @@
 
 import torch
 
-from parts import GPT, adam, gradients, remedied, states, weights
+import train
+from parts import GPT, adam, remedied
 from truth import Truth
 
 truth = Truth(
@@ -11,9 +12,7 @@ truth = Truth(
 truth.record(stacks="python")
 model = remedied(truth, GPT(width=768, layers=6, heads=12).cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 for _ in range(3):
     for _ in range(4):
         truth.phase("data")

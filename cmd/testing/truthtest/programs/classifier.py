@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from parts import gradients, states, weights
+import train
 from truth import Truth
 
 truth = Truth("in_place", wrong={"in_place": "relu keeps its result and nothing keeps its input: it saves nothing"})
@@ -25,9 +25,7 @@ model = nn.Sequential(
     nn.Dropout(0.5), nn.Linear(1024, 10),
 ).cuda()  # fmt: skip
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 
 
 @torch.no_grad()

@@ -2,7 +2,8 @@
 
 import torch
 
-from parts import GPT, adam, gradients, remedied, states, weights
+import train
+from parts import GPT, adam, remedied
 from truth import Truth
 
 truth = Truth("logits", "optimizer_state")
@@ -10,19 +11,6 @@ truth.record()
 plain = remedied(truth, GPT(width=512, layers=6, heads=8).cuda())
 model = torch.compile(plain, backend="aot_eager")
 optimizer = adam(truth, plain.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(plain))
-truth.keep("gradient", lambda: gradients(plain))
-truth.keep("optimizer", lambda: states(optimizer))
-for _ in range(4):
-    truth.phase("data")
-    tokens = torch.randint(0, 8192, (8, 512)).cuda()
-    targets = torch.randint(0, 8192, (8, 512)).cuda()
-    truth.phase("forward")
-    loss = model(tokens, targets)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad()
-    truth.step()
+train.keep(truth, plain, optimizer)
+train.steps(truth, model, optimizer, 4, batch=8, length=512)
 truth.end()

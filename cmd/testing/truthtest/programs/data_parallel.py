@@ -5,7 +5,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from parts import adam, again, gradients, states, weights
+import train
+from parts import adam, again
 from truth import Truth
 
 truth = Truth(
@@ -42,9 +43,7 @@ class Model(nn.Module):
 
 model = nn.DataParallel(Model().cuda(), device_ids=[0, 1])
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 for _ in range(4):
     truth.phase("data")
     x = torch.randn(8192, 1024).cuda()

@@ -5,7 +5,7 @@ import contextlib
 import torch
 from torch import nn
 
-from parts import gradients, states, weights
+import train
 from truth import Truth
 
 truth = Truth("no_grad", expect=("no_grad",), wrong={"checkpointing": "no backward follows"})
@@ -13,9 +13,7 @@ truth.record()
 layers = [m for _ in range(6) for m in (nn.Linear(2048, 2048), nn.ReLU())]
 model = nn.Sequential(*layers, nn.Linear(2048, 100)).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 for _ in range(3):
     truth.phase("data")
     x = torch.randn(4096, 2048).cuda()

@@ -2,16 +2,15 @@
 
 import torch
 
-from parts import GPT, gradients, remedied, states, weights
+import train
+from parts import GPT, remedied
 from truth import Truth
 
 truth = Truth("checkpointing", "growth", "stale_results", "logits", expect=("growth",))
 truth.record()
 model = remedied(truth, GPT(width=512, layers=4, heads=8).cuda())
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 total, features = 0, []
 model.norm.register_forward_hook(lambda module, given, made: features.append(made))
 for _ in range(12):

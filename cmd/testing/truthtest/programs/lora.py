@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from parts import GPT, gradients, remedied, states, weights
+import train
+from parts import GPT, remedied
 from truth import Truth
 
 truth = Truth("checkpointing", "logits", wrong={"in_place": "the dropout's input is also the frozen layer's"})
@@ -31,21 +32,6 @@ for block in model.blocks:
     block.mlp[2] = LoRA(block.mlp[2])
 model.to("cuda")
 optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
-
-
-for _ in range(4):
-    truth.phase("data")
-    tokens = torch.randint(0, 8192, (8, 512)).to("cuda")
-    targets = torch.randint(0, 8192, (8, 512)).to("cuda")
-    truth.phase("forward")
-    loss = model(tokens, targets)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad()
-    truth.step()
+train.keep(truth, model, optimizer)
+train.steps(truth, model, optimizer, 4, batch=8, length=512)
 truth.end()

@@ -1,29 +1,16 @@
 """Sequences grow; the third step no longer fits."""
 
-import torch
-
-from parts import GPT, adam, gradients, remedied, smaller, states, weights
+import train
+from parts import GPT, adam, remedied, smaller
 from truth import Truth
 
 truth = Truth("batch", "checkpointing", "optimizer_state", "logits")
 truth.record()
 model = remedied(truth, GPT(width=1024, layers=12, heads=16, length=1024).cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 batch = smaller(truth, 32)
 with truth.until_memory_runs_out():
     for length in (256, 512, 1024):
-        truth.phase("data")
-        tokens = torch.randint(0, 8192, (batch, length)).cuda()
-        targets = torch.randint(0, 8192, (batch, length)).cuda()
-        truth.phase("forward")
-        loss = model(tokens, targets)
-        truth.phase("backward")
-        loss.backward()
-        truth.phase("step")
-        optimizer.step()
-        optimizer.zero_grad()
-        truth.step()
+        train.steps(truth, model, optimizer, 1, batch=batch, length=length)
 truth.end()

@@ -2,15 +2,14 @@
 
 import torch
 
-from parts import GPT, adam, gradients, remedied, states, weights
+import train
+from parts import GPT, adam, remedied
 from truth import Truth
 
 truth = Truth("checkpointing", "logits", "optimizer_state")
 model = remedied(truth, GPT(width=768, layers=8, heads=12).cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 truth.record(stacks="python")
 
 

@@ -4,16 +4,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from parts import adam, gradients, states, weights
+import train
+from parts import adam
 from truth import Truth
 
 truth = Truth("optimizer_state")
 truth.record()
 policy = nn.Sequential(nn.Linear(512, 2048), nn.Tanh(), nn.Linear(2048, 2048), nn.Tanh(), nn.Linear(2048, 16)).cuda()
 optimizer = adam(truth, policy.parameters(), lr=3e-4)
-truth.keep("parameter", lambda: weights(policy))
-truth.keep("gradient", lambda: gradients(policy))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, policy, optimizer)
 truth.phase("data")
 seen = torch.zeros(128, 2048, 512, device="cuda")
 rewards = torch.zeros(128, 2048, device="cuda")

@@ -5,16 +5,15 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from parts import adam, again, gradients, states, weights
+import train
+from parts import adam, again
 from truth import Truth
 
 truth = Truth("stale_results", "checkpointing", "optimizer_state", expect=("stale_results",))
 truth.record()
 model = nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.GELU()) for _ in range(6)]).cuda()
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
+train.keep(truth, model, optimizer)
 checkpointing = truth.change == "checkpointing"
 
 

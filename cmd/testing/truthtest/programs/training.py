@@ -1,29 +1,13 @@
 """A language model trains, as most do: the reference of the others."""
 
-import torch
-
-from parts import GPT, adam, gradients, remedied, states, weights
+import train
+from parts import GPT, adam, remedied
 from truth import Truth
 
 truth = Truth("optimizer_state", "checkpointing", "logits")
 truth.record()
 model = remedied(truth, GPT().cuda())
 optimizer = adam(truth, model.parameters(), lr=1e-4)
-truth.keep("parameter", lambda: weights(model))
-truth.keep("gradient", lambda: gradients(model))
-truth.keep("optimizer", lambda: states(optimizer))
-
-
-for _ in range(4):
-    truth.phase("data")
-    tokens = torch.randint(0, 8192, (16, 512)).cuda()
-    targets = torch.randint(0, 8192, (16, 512)).cuda()
-    truth.phase("forward")
-    loss = model(tokens, targets)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    truth.step()
+train.keep(truth, model, optimizer)
+train.steps(truth, model, optimizer, 4, batch=16, length=512)
 truth.end()

@@ -265,6 +265,15 @@ def inside(value: Any, seen: set[int] | None = None) -> list[Any]:
     return inside(vars(value), seen) if hasattr(value, "__dict__") else []
 
 
+def tell(result: dict[str, Any]) -> None:
+    """Print a result, and add it to the file that is the third argument, in which each rank writes a line."""
+    line = json.dumps(result)
+    print(line, flush=True)
+    if len(sys.argv) > 3:
+        with open(sys.argv[3], "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
 def main() -> None:
     name, kind = sys.argv[1:3]
     torch.set_num_threads(1)
@@ -313,11 +322,7 @@ def main() -> None:
         "counted": counts.found, "differences": differences, "missing": asked.missing, "foreign": asked.foreign,
         "error": watch.guard.error,
     }  # fmt: skip
-    line = json.dumps(result)
-    print(line, flush=True)
-    if len(sys.argv) > 3:
-        with open(sys.argv[3], "a", encoding="utf-8") as file:
-            file.write(line + "\n")
+    tell(result)
     with allowed():
         watch.close()
     if ranks:

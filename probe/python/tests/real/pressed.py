@@ -8,7 +8,6 @@ RESULTS, a file gets it too.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import random
 import sys
@@ -21,7 +20,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(
 import jobs  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
-from counted import MISSING, inside  # noqa: E402
+from counted import MISSING, inside, tell  # noqa: E402
 from programs import PROGRAMS, RANKS, Run, subject  # noqa: E402
 from subjects import Subject  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
@@ -260,11 +259,7 @@ def main() -> None:
         "values": {key: sorted(values) for key, values in presser.values.items()}, "refused": presser.refused,
         "error": presser.watch.guard.error,
     }  # fmt: skip
-    line = json.dumps(result)
-    print(line, flush=True)
-    if len(sys.argv) > 3:
-        with open(sys.argv[3], "a", encoding="utf-8") as file:
-            file.write(line + "\n")
+    tell(result)
     if name in RANKS:
         torch.distributed.destroy_process_group()
 
