@@ -24,7 +24,12 @@ type relief struct {
 	// turns are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
 	turns []turn
-	grown []trace.Allocation // gradients that a step finds when it begins
+	// grown is what backward makes again: gradients, or what layers keep.
+	grown []trace.Allocation
+	// more is what a moment needs in addition, in order, and most is by bucket the
+	// largest of these.
+	more []turn
+	most []int64
 }
 
 type turn struct {
@@ -55,11 +60,11 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
-		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets)})
+		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets)})
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
-		case savings.Late:
+		case savings.Late, savings.Again:
 			r.whole = false
 		case savings.Regrown:
 			r.whole, r.added = false, make(additions)
@@ -99,7 +104,10 @@ func (r *reliefs) walk() {
 	for k := range r.changes {
 		c := &r.changes[k]
 		r.regrow(c)
-		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
+		r.again(c)
+		for _, turns := range [][]turn{c.turns, c.more} {
+			slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
+		}
 		for b := 1; b < len(c.before); b++ {
 			c.before[b] += c.before[b-1]
 		}
@@ -124,7 +132,7 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
 				r.cutBetween(c, max(end, from), to, bytes)
 			}
-		case c.Extent == savings.Regrown:
+		case c.Extent == savings.Regrown, c.Extent == savings.Again:
 			c.grown = append(c.grown, a)
 		}
 	}
@@ -193,7 +201,9 @@ func (r *reliefs) highest(k int) int64 {
 	if r.from == 0 {
 		best = r.initial - c.Gone(c.before[0])
 	}
-	bound := func(b int) int64 { return r.initial + r.high.levels[0][r.first+b] - c.Gone(c.before[b]-c.ending[b]) }
+	bound := func(b int) int64 {
+		return r.initial + r.high.levels[0][r.first+b] - c.Gone(c.before[b]-c.ending[b]) + c.most[b]
+	}
 	buckets := (r.to-1)>>bucketShift + 1 - r.first
 	likely := 0
 	for b := range buckets {
@@ -215,7 +225,7 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 	c := &r.changes[k]
 	from, to := max(r.from, (r.first+bucket)<<bucketShift), min(r.to, (r.first+bucket+1)<<bucketShift)
 	gone, best := c.before[bucket], int64(0)
-	next, _ := slices.BinarySearchFunc(c.turns, from, func(t turn, event int) int { return cmp.Compare(t.event, event) })
+	next, more := firstTurn(c.turns, from), firstTurn(c.more, from)
 	r.scan(from, to, func(i int, level int64) {
 		for ; next < len(c.turns) && c.turns[next].event == i; next++ {
 			gone += c.turns[next].bytes
@@ -223,9 +233,18 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
 			gone += r.taken(k, joins) - r.taken(k, leaves)
 		}
-		best = max(best, r.initial+level-c.Gone(gone))
+		level += r.initial - c.Gone(gone)
+		for best = max(best, level); more < len(c.more) && c.more[more].event == i; more++ {
+			best = max(best, level+c.more[more].bytes)
+		}
 	})
 	return best
+}
+
+// firstTurn returns the number of the first turn at an event or later.
+func firstTurn(turns []turn, event int) int {
+	first, _ := slices.BinarySearchFunc(turns, event, func(t turn, event int) int { return cmp.Compare(t.event, event) })
+	return first
 }
 
 // taken returns what a change takes of an allocation for as long as it lives.

@@ -16,6 +16,7 @@ type Part struct {
 	Count    int
 	Passing  bool // an optimizer's, freed in the step that made it
 	Old      int  // of Count, made before the step under way
+	First    int  // the event that made the first of them
 }
 
 // Bytes returns the bytes of the whole part.

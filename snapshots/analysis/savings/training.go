@@ -16,7 +16,7 @@ func findNoGrad(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	relief := all(kept)
-	relief.Keep = t.bytes / l.many
+	relief.Keep = t.bytes / int64(l.many)
 	saving := Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -247,8 +247,8 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := Relief{Of: l.again, Keep: t.bytes / l.many}
-	relief.Full = relief.sum(s)
+	relief := all(l.has)
+	relief.Extent, relief.Begins = Again, l.begins
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -258,26 +258,14 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 
 // layers is memory of layers that are alike.
 type layers struct {
-	many  int64
-	has   func(p *Part) bool
-	input *Part // stands for what the layers are given, nil if there is none
+	many   int
+	has    func(p *Part) bool
+	begins func(p *Part) bool // knows what a layer makes first
 }
 
-// again returns the bytes of each block that are computed again: all but one input
-// of each layer.
-func (l *layers) again(p *Part) int64 {
-	switch {
-	case !l.has(p):
-		return 0
-	case p.Stack == l.input.Stack:
-		return p.Size - p.Size*l.many/int64(l.input.Count)
-	}
-	return p.Size
-}
-
-// layers returns how many layers there are: the number of which most of the memory
-// has a multiple of blocks, of each stack and size. The size that most of these have
-// stands for that of a layer's input.
+// layers returns how many layers there are: the number that most of the memory has of
+// blocks, of each stack and size, or a multiple of it. Of the layer that is under way
+// some are not there.
 func (s *Scene) layers(fits func(p *Part) bool) layers {
 	var kept []*Part
 	for i := range s.Parts {
@@ -289,7 +277,7 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 	for _, n := range counts(kept) {
 		var bytes int64
 		for _, p := range kept {
-			if p.Count%n == 0 {
+			if each(p.Count, n) > 0 {
 				bytes += p.Bytes()
 			}
 		}
@@ -297,20 +285,30 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 			best, covered = n, bytes
 		}
 	}
-	l := layers{many: int64(best), has: s.alike(func(p *Part) bool {
-		return fits(p) && p.Stack > trace.EmptyStack && best > 0 && p.Count > 0 && p.Count%best == 0
-	})}
-	stacks := make(map[int64]int)
+	var first *Part
 	for _, p := range kept {
-		if best == 0 || p.Count%best != 0 {
-			continue
-		}
-		stacks[p.Size]++
-		if l.input == nil || stacks[p.Size] > stacks[l.input.Size] || stacks[p.Size] == stacks[l.input.Size] && p.Size < l.input.Size {
-			l.input = p
+		if each(p.Count, best) == 1 && (first == nil || p.First < first.First) {
+			first = p
 		}
 	}
-	return l
+	return layers{
+		many:   best,
+		has:    s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.Count, best) > 0 }),
+		begins: func(p *Part) bool { return first != nil && p.Stack == first.Stack && p.Category == first.Category },
+	}
+}
+
+// each returns how many of some blocks each of the layers has, 0 where they are not
+// the layers'. One layer may be under way.
+func each(count, layers int) int {
+	if layers == 0 || count == 0 {
+		return 0
+	}
+	blocks := (count + layers - 1) / layers
+	if count%layers == 0 || blocks*(layers-1) <= count && blocks < layers/2 {
+		return blocks
+	}
+	return 0
 }
 
 // fewestLayers is how often something must be there to be a layer.
