@@ -36,21 +36,32 @@ func (r *reliefs) again(c *relief) {
 			r.cutBetween(c, max(l.end, r.from), to, l.blocks[i].Size)
 			bytes += l.blocks[i].Size
 		}
-		first, last := l.blocks[0].Open, l.blocks[len(l.blocks)-1].Open
-		if _, level := r.Highest(first, last+1); to < r.to {
-			if more := level - r.RequestedAt(first-1) - bytes; more > 0 {
-				c.more = append(c.more, turn{to, more})
-				bucket := to>>bucketShift - r.first
-				c.most[bucket] = max(c.most[bucket], more)
-			}
+		if to >= r.to {
+			continue
 		}
+		first, last := l.blocks[0].Open, l.blocks[len(l.blocks)-1].Open
+		_, level := r.Highest(first, last+1)
+		if more := level - r.RequestedAt(first-1) - bytes; more > 0 {
+			r.add(c, to, more)
+		}
+	}
+}
+
+// add adds bytes after one event.
+func (r *reliefs) add(c *relief, event int, bytes int64) {
+	c.turns = append(c.turns, turn{event, -bytes}, turn{event + 1, bytes})
+	bucket := event>>bucketShift - r.first
+	c.most[bucket] += bytes
+	if next := (event+1)>>bucketShift - r.first; next != bucket {
+		c.before[next] -= bytes
+		c.before[next+1] += bytes
 	}
 }
 
 // layersOf yields the layers that a change is about, without what each gives to the
 // next: the last that it makes of more than a trifle.
 func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
-	begins := func(a *trace.Allocation) bool { return c.Begins(&r.parts.all[r.parts.of(a)]) }
+	begins := func(a *trace.Allocation) bool { return c.Begins(&r.parts.all[r.parts.of(a)]) && !r.passes(a) }
 	return func(yield func(layer) bool) {
 		for i := 0; i < len(c.grown); {
 			from := i
@@ -80,6 +91,21 @@ func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
 			}
 		}
 	}
+}
+
+// soon is how many allocations after its own something is gone that only the next
+// operations read, and not backward.
+const soon = 4
+
+// passes reports whether a block is gone soon after it was made.
+func (r *reliefs) passes(a *trace.Allocation) bool {
+	at := a.Open
+	for range soon {
+		if at = r.nextMade(at); a.Close < at {
+			return true
+		}
+	}
+	return false
 }
 
 // trifle is the part of a layer's bytes below which a block is no layer's result: the

@@ -24,11 +24,10 @@ type relief struct {
 	// turns are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
 	turns []turn
+	until int // the event that ends the last of the blocks that are taken, for what is made beside them
 	// grown is what backward makes again: gradients, or what layers keep.
 	grown []trace.Allocation
-	// more is what a moment needs in addition, in order, and most is by bucket the
-	// largest of these.
-	more []turn
+	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
 
@@ -61,6 +60,7 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
 		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets)})
+		r.whole = r.whole && found[i].Relief.Beside == nil
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
@@ -105,9 +105,7 @@ func (r *reliefs) walk() {
 		c := &r.changes[k]
 		r.regrow(c)
 		r.again(c)
-		for _, turns := range [][]turn{c.turns, c.more} {
-			slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
-		}
+		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
 		for b := 1; b < len(c.before); b++ {
 			c.before[b] += c.before[b-1]
 		}
@@ -126,7 +124,12 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	for k, bytes := range r.of(&a) {
 		switch c := &r.changes[k]; {
 		case bytes == 0:
+		case bytes < 0:
+			if a.Open < c.until {
+				r.cutBetween(c, from, to, -bytes)
+			}
 		case c.Extent == savings.Whole:
+			c.until = max(c.until, a.Close)
 			r.cut(c, from, to, bytes)
 		case c.Extent == savings.Late:
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
@@ -138,7 +141,8 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	}
 }
 
-// of returns what each change takes of an allocation, nil if that is nothing.
+// of returns what each change takes of an allocation, nil if that is nothing. It is
+// negative where the change takes that only if the block was made beside another.
 func (r *reliefs) of(a *trace.Allocation) []int64 {
 	part := r.parts.of(a)
 	if part < len(r.bytes) {
@@ -150,10 +154,14 @@ func (r *reliefs) of(a *trace.Allocation) []int64 {
 		if c.Extent == savings.Spent {
 			continue // these are pairs of allocations
 		}
-		if taken := c.Of(&r.parts.all[part]); taken > 0 {
-			if bytes == nil {
-				bytes = make([]int64, len(r.changes))
-			}
+		taken := c.Of(&r.parts.all[part])
+		if taken == 0 && c.Beside != nil {
+			taken = -c.Beside(&r.parts.all[part])
+		}
+		if taken != 0 && bytes == nil {
+			bytes = make([]int64, len(r.changes))
+		}
+		if taken != 0 {
 			bytes[k] = taken
 		}
 	}
@@ -225,7 +233,7 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 	c := &r.changes[k]
 	from, to := max(r.from, (r.first+bucket)<<bucketShift), min(r.to, (r.first+bucket+1)<<bucketShift)
 	gone, best := c.before[bucket], int64(0)
-	next, more := firstTurn(c.turns, from), firstTurn(c.more, from)
+	next, _ := slices.BinarySearchFunc(c.turns, from, func(t turn, event int) int { return cmp.Compare(t.event, event) })
 	r.scan(from, to, func(i int, level int64) {
 		for ; next < len(c.turns) && c.turns[next].event == i; next++ {
 			gone += c.turns[next].bytes
@@ -233,18 +241,9 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
 			gone += r.taken(k, joins) - r.taken(k, leaves)
 		}
-		level += r.initial - c.Gone(gone)
-		for best = max(best, level); more < len(c.more) && c.more[more].event == i; more++ {
-			best = max(best, level+c.more[more].bytes)
-		}
+		best = max(best, r.initial+level-c.Gone(gone))
 	})
 	return best
-}
-
-// firstTurn returns the number of the first turn at an event or later.
-func firstTurn(turns []turn, event int) int {
-	first, _ := slices.BinarySearchFunc(turns, event, func(t turn, event int) int { return cmp.Compare(t.event, event) })
-	return first
 }
 
 // taken returns what a change takes of an allocation for as long as it lives.
@@ -255,7 +254,7 @@ func (r *reliefs) taken(k int, id trace.AllocationID) int64 {
 	a := r.life.Allocation(id)
 	a.Note = r.life.NoteAt(id, r.End(), a.Note)
 	if bytes := r.of(&a); bytes != nil {
-		return bytes[k]
+		return max(0, bytes[k])
 	}
 	return 0
 }

@@ -8,6 +8,9 @@ type Relief struct {
 	Of     func(p *Part) int64 // bytes of each of a part's blocks that go, 0 for none
 	Extent Extent
 	Keep   int64 // bytes that stay of all that Of adds up to
+	// Beside is like Of for blocks that were made while one was there of which Of takes
+	// something. It may be nil.
+	Beside func(p *Part) int64
 	// Begins knows the block that a layer's forward pass makes first, for [Again].
 	Begins func(p *Part) bool
 }
@@ -28,8 +31,11 @@ func (r *Relief) Gone(bytes int64) int64 { return max(0, bytes-r.Keep) }
 
 // sum adds up what Of says at the scene's moment.
 func (r *Relief) sum(s *Scene) int64 {
-	if r.Extent == Spent {
+	switch r.Extent {
+	case Spent:
 		return s.Spent
+	case Again:
+		return 0 // only the events tell
 	}
 	var bytes int64
 	for i := range s.Parts {
@@ -39,6 +45,9 @@ func (r *Relief) sum(s *Scene) int64 {
 			count = p.Old
 		}
 		bytes += r.Of(p) * int64(count)
+		if r.Beside != nil {
+			bytes += r.Beside(p) * int64(count)
+		}
 	}
 	return bytes
 }

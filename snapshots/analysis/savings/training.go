@@ -83,17 +83,19 @@ func findLogits(s *Scene) (Saving, bool) {
 	if best == nil {
 		return Saving{}, false
 	}
-	// What backward makes of them has their size, too.
-	// What the loss is given has its size, and so has what backward makes of it. Where
-	// other activations have that size too, it does not tell.
-	values := s.alike(func(p *Part) bool { return p.Size == best.size && s.of(p)&(loss|attention) == loss })
+	// What the loss is given has its size, and so has what backward makes of it while it
+	// is there. A copy in half precision has half. Where other activations have that size
+	// too, it does not tell.
+	sized := func(p *Part) bool { return p.Size == best.size || 2*p.Size == best.size }
+	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(loss|attention) == loss })
 	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
 	blocks := func(p *Part) bool {
-		return values(p) || p.Size == best.size && (p.Category == trace.BackwardTemporary || p.Category == trace.Activation && others.count < 2)
+		return values(p) || p.Size == best.size && p.Category == trace.Activation && others.count < 2
 	}
-	t := s.sum(blocks)
-	relief := all(blocks)
-	relief.Keep = t.bytes / 8
+	made := func(p *Part) bool { return sized(p) && p.Category == trace.BackwardTemporary }
+	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
+	relief := fraction(blocks, 7, 8)
+	relief.Beside = fraction(made, 7, 8).Of
 	if t.count < 2 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
@@ -247,6 +249,10 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
+	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
+	if s.Much(replicas.bytes, 2) {
+		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
+	}
 	relief := all(l.has)
 	relief.Extent, relief.Begins = Again, l.begins
 	return Saving{
@@ -277,7 +283,7 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 	for _, n := range counts(kept) {
 		var bytes int64
 		for _, p := range kept {
-			if each(p.Count, n) > 0 {
+			if each(p.New(), n) > 0 {
 				bytes += p.Bytes()
 			}
 		}
@@ -287,13 +293,13 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 	}
 	var first *Part
 	for _, p := range kept {
-		if each(p.Count, best) == 1 && (first == nil || p.First < first.First) {
+		if each(p.New(), best) == 1 && (first == nil || p.First < first.First) {
 			first = p
 		}
 	}
 	return layers{
 		many:   best,
-		has:    s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.Count, best) > 0 }),
+		has:    s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.New(), best) > 0 }),
 		begins: func(p *Part) bool { return first != nil && p.Stack == first.Stack && p.Category == first.Category },
 	}
 }
@@ -318,8 +324,8 @@ const fewestLayers = 4
 func counts(parts []*Part) []int {
 	var all []int
 	for _, p := range parts {
-		if p.Count >= fewestLayers {
-			all = append(all, p.Count)
+		if p.New() >= fewestLayers {
+			all = append(all, p.New())
 		}
 	}
 	slices.Sort(all)
