@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/savings"
@@ -23,7 +22,6 @@ func (r *reliefs) again(c *relief) {
 	if c.Extent != savings.Again {
 		return
 	}
-	slices.SortFunc(c.grown, func(a, b trace.Allocation) int { return cmp.Compare(a.Open, b.Open) })
 	ends := make([]int, len(c.grown))
 	for i := range c.grown {
 		ends[i] = c.grown[i].Close
@@ -61,51 +59,73 @@ func (r *reliefs) add(c *relief, event int, bytes int64) {
 // layersOf yields the layers that a change is about, without what each gives to the
 // next: the last that it makes of more than a trifle.
 func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
-	begins := func(a *trace.Allocation) bool { return c.Begins(&r.parts.all[r.parts.of(a)]) && !r.passes(a) }
+	last := r.lastOfLayer(c)
 	return func(yield func(layer) bool) {
-		for i := 0; i < len(c.grown); {
-			from := i
-			for i++; i < len(c.grown) && !begins(&c.grown[i]); i++ {
+		for k, from := range c.passes {
+			to := len(c.grown)
+			if k+1 < len(c.passes) {
+				to = c.passes[k+1]
 			}
-			if !begins(&c.grown[from]) || c.grown[from].Open < 0 {
-				continue
-			}
-			l := layer{end: r.nextMade(c.grown[i-1].Open), read: r.to}
-			var bytes int64
-			for k := range c.grown[from:i] {
-				if a := &c.grown[from+k]; a.Close > l.end {
-					l.blocks, bytes = append(l.blocks, *a), bytes+a.Size
+			for i := from; i < to; i++ {
+				if c.grown[i].Stack != last {
+					continue
 				}
-			}
-			for k := range slices.Backward(l.blocks) {
-				if l.blocks[k].Size >= bytes/trifle {
-					l.blocks = slices.Delete(l.blocks, k, k+1)
-					break
+				if l := r.layerOf(c.grown[from : i+1]); len(l.blocks) > 0 && !yield(l) {
+					return
 				}
-			}
-			for k := range l.blocks {
-				l.read = min(l.read, l.blocks[k].Close)
-			}
-			if len(l.blocks) > 0 && !yield(l) {
-				return
+				from = i + 1
 			}
 		}
 	}
 }
 
-// soon is how many allocations after its own something is gone that only the next
-// operations read, and not backward.
-const soon = 4
-
-// passes reports whether a block is gone soon after it was made.
-func (r *reliefs) passes(a *trace.Allocation) bool {
-	at := a.Open
-	for range soon {
-		if at = r.nextMade(at); a.Close < at {
-			return true
+// lastOfLayer returns the stack of what a layer makes last: of what the longest forward
+// pass makes that a backward pass follows, the last. Without one, it is what a layer
+// makes before the next begins again.
+func (r *reliefs) lastOfLayer(c *relief) trace.StackID {
+	var longest []trace.Allocation
+	for k := 1; k < len(c.passes); k++ {
+		if pass := c.grown[c.passes[k-1]:c.passes[k]]; len(pass) > len(longest) {
+			longest = pass
 		}
 	}
-	return false
+	if len(longest) > 0 {
+		return longest[len(longest)-1].Stack
+	}
+	for i := 1; i < len(c.grown); i++ {
+		if c.grown[i].Stack == c.grown[0].Stack {
+			return c.grown[i-1].Stack
+		}
+	}
+	return 0
+}
+
+// layerOf returns a layer of what its forward pass makes.
+func (r *reliefs) layerOf(made []trace.Allocation) layer {
+	l := layer{end: r.nextMade(made[len(made)-1].Open), read: r.to}
+	var bytes int64
+	for k := range made {
+		if a := &made[k]; a.Close > l.end && a.Open >= 0 {
+			l.blocks, bytes = append(l.blocks, *a), bytes+a.Size
+		}
+	}
+	for k := range slices.Backward(l.blocks) {
+		if l.blocks[k].Size >= bytes/trifle {
+			l.blocks = slices.Delete(l.blocks, k, k+1)
+			break
+		}
+	}
+	for k := range l.blocks {
+		l.read = min(l.read, l.blocks[k].Close)
+	}
+	return l
+}
+
+// endPass notes that backward has begun, so that what comes is of another forward pass.
+func (c *relief) endPass() {
+	if c.passes[len(c.passes)-1] < len(c.grown) {
+		c.passes = append(c.passes, len(c.grown))
+	}
 }
 
 // trifle is the part of a layer's bytes below which a block is no layer's result: the

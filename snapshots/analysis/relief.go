@@ -26,7 +26,8 @@ type relief struct {
 	turns []turn
 	until int // the event that ends the last of the blocks that are taken, for what is made beside them
 	// grown is what backward makes again: gradients, or what layers keep.
-	grown []trace.Allocation
+	grown  []trace.Allocation
+	passes []int // the first of grown of each forward pass
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
@@ -59,7 +60,7 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
-		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets)})
+		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets), passes: []int{0}})
 		r.whole = r.whole && found[i].Relief.Beside == nil
 		switch found[i].Relief.Extent {
 		case savings.Spent:
@@ -121,6 +122,11 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
+	if c := r.parts.all[r.parts.of(&a)].Category; c == trace.BackwardTemporary || c == trace.Gradient {
+		for k := range r.changes {
+			r.changes[k].endPass()
+		}
+	}
 	for k, bytes := range r.of(&a) {
 		switch c := &r.changes[k]; {
 		case bytes == 0:
@@ -135,7 +141,9 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
 				r.cutBetween(c, max(end, from), to, bytes)
 			}
-		case c.Extent == savings.Regrown, c.Extent == savings.Again:
+		case c.Extent == savings.Regrown:
+			c.grown = append(c.grown, a)
+		case c.Extent == savings.Again && a.Open >= r.from:
 			c.grown = append(c.grown, a)
 		}
 	}

@@ -97,9 +97,6 @@ func (x *Index) sceneOf(alive []trace.Allocation, at int) *savings.Scene {
 		a := &alive[i]
 		k := p.of(a)
 		part := &p.all[k]
-		if part.Count == 0 || a.Open < part.First {
-			part.First = a.Open
-		}
 		part.Count++
 		if a.Open < begin {
 			part.Old++

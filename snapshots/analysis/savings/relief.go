@@ -11,8 +11,6 @@ type Relief struct {
 	// Beside is like Of for blocks that were made while one was there of which Of takes
 	// something. It may be nil.
 	Beside func(p *Part) int64
-	// Begins knows the block that a layer's forward pass makes first, for [Again].
-	Begins func(p *Part) bool
 }
 
 // Extent says when a change takes a block away.

@@ -69,7 +69,7 @@ func sceneOf(t *testing.T, parts []part) *savings.Scene {
 	for i, p := range parts {
 		s.Parts = append(s.Parts, savings.Part{
 			Stack: tr.Devices[0].Events.At(i).Stack, Category: p.category, Size: p.mebibyte * mib, Count: p.count, Old: p.old,
-			First: i, Passing: p.stack == "passing",
+			Passing: p.stack == "passing",
 		})
 		s.Bytes += p.mebibyte * mib * int64(p.count)
 	}

@@ -16,7 +16,6 @@ type Part struct {
 	Count    int
 	Passing  bool // an optimizer's or a weight, freed in the step that made it
 	Old      int  // of Count, made before the step under way
-	First    int  // the event that made the first of them
 }
 
 // New returns how many blocks the step under way has made.

@@ -254,7 +254,7 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
 	}
 	relief := all(l.has)
-	relief.Extent, relief.Begins = Again, l.begins
+	relief.Extent = Again
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -264,9 +264,8 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 
 // layers is memory of layers that are alike.
 type layers struct {
-	many   int
-	has    func(p *Part) bool
-	begins func(p *Part) bool // knows what a layer makes first
+	many int
+	has  func(p *Part) bool
 }
 
 // layers returns how many layers there are: the number that most of the memory has of
@@ -291,17 +290,7 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 			best, covered = n, bytes
 		}
 	}
-	var first *Part
-	for _, p := range kept {
-		if each(p.New(), best) == 1 && (first == nil || p.First < first.First) {
-			first = p
-		}
-	}
-	return layers{
-		many:   best,
-		has:    s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.New(), best) > 0 }),
-		begins: func(p *Part) bool { return first != nil && p.Stack == first.Stack && p.Category == first.Category },
-	}
+	return layers{many: best, has: s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.New(), best) > 0 })}
 }
 
 // each returns how many of some blocks each of the layers has, 0 where they are not
