@@ -20,7 +20,7 @@ var Kinds = []Kind{
 		Change: "torch.no_grad() or torch.inference_mode()",
 		Speaks: "activations are 30 % of the peak, and no backward pass follows it",
 		Silent: "a backward pass follows; where the peak's activations are there to the end of the recording, it says that too",
-		Saving: "the activations: without a graph each layer's go when the next has read them",
+		Saving: "the activations made since the last backward pass, except the results of steps; who reads what is not recorded, so each goes at the latest with its layer or step, at the earliest when the next operation has its result",
 		find:   findNoGrad,
 	},
 	{

@@ -12,13 +12,13 @@ import (
 func findNoGrad(s *Scene) (Saving, bool) {
 	kept := func(p *Part) bool { return p.Category == trace.Activation && s.of(p)&autocast == 0 }
 	t, l := s.sum(kept), s.layers(kept)
-	if !s.NoBackward || l.many == 0 || !s.Much(t.bytes, 30) {
+	if !s.NoBackward || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := all(kept)
-	relief.Keep = t.bytes / int64(l.many)
+	least, most := all(kept), all(kept)
+	least.Extent, least.Layers, most.Extent = Held, l.has, Passed
 	saving := Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Relief: least, Most: &most, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
 	}
@@ -108,8 +108,8 @@ func findLogits(s *Scene) (Saving, bool) {
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
-	results := func(p *Part) bool {
-		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
+	results := func(p *Part) bool { // without a backward pass, graphs hold activations
+		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !s.NoBackward || p.Category == trace.Inference)
 	}
 	again := make(map[trace.StackID]bool)
 	var bytes int64
@@ -121,7 +121,7 @@ func findStale(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if s.NoBackward && s.layers(results).many > 0 || !s.Much(bytes, 2) { // else graphs hold them
+	if !s.Much(bytes, 2) {
 		return Saving{}, false
 	}
 	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
