@@ -47,6 +47,15 @@ func (x *Index) HostGrowth() []host.Growth {
 	return host.Growing(x.trace.Live.Gauges, x.hostDevice())
 }
 
+// HostPerStep returns by how many bytes the program's memory on the host rises in a
+// step, and over how many steps; 0 steps if that is not known.
+func (x *Index) HostPerStep() (bytes, steps int64) {
+	if x.trace.Live == nil {
+		return 0, 0
+	}
+	return host.PerStep(x.trace.Live.Gauges, x.hostDevice())
+}
+
 // hostDevice is the device of the gauges of the machine's memory.
 func (x *Index) hostDevice() int {
 	if x.uncached {
@@ -67,6 +76,9 @@ func (f *finder) hostGrows() {
 			Evidence: fmt.Sprintf("Memory of the host grows: %s, +%s per step over %s, now %s", g.Name,
 				quantity.Bytes(g.GrowthPerStep), quantity.Plural(g.Steps, "step"), quantity.Bytes(g.Bytes)),
 			Remedy: g.Kind.Remedy(),
+		}
+		if g.Keeper != "" {
+			found.Evidence, found.Remedy = found.Evidence+", kept by "+g.Keeper, "look at what it adds and when that is taken out"
 		}
 		if g.Detail != "" {
 			found.Evidence += " (" + g.Detail + ")"

@@ -46,9 +46,20 @@ type Host struct {
 	GroupKernel    int64 `json:"group_kernel,omitempty"`
 	GroupOthers    int   `json:"group_others,omitempty"`
 
+	// Kept is containers of the program's language that grow, with about what they take.
+	Kept []Kept `json:"kept,omitempty"`
+
 	// The address space, where it is limited.
 	AddressSpace      int64 `json:"address_space,omitempty"`
 	AddressSpaceLimit int64 `json:"address_space_limit,omitempty"`
 
 	CostNS int64 `json:"cost_ns"` // of reading all this, since the program began
+}
+
+// Kept is a list or dict that has grown since an earlier look. Its name is from the
+// program and is not made printable.
+type Kept struct {
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"`
+	Entries int    `json:"entries"`
 }

@@ -14,9 +14,10 @@ import re
 import resource
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from . import heaps, processes
+from .containers import Kept
 from .gauges import Group, groups, host_gauge
 from .processes import Resident
 from .program import Json
@@ -28,17 +29,25 @@ _STAT = re.compile(rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel) (\d+)$", re
 _V1 = re.compile(rb"^total_", re.M)
 
 
+class Shares(NamedTuple):
+    """What the page tables said."""
+
+    more: Resident  # of the workers, beside what they share with the program
+    then: dict[int, int]  # anonymous memory of each worker at that time, also what it shares
+
+
 class Ledger:
     """Any thread may call `gauge` and set `watched`. `due` and `tend` belong to the server's thread."""
 
     def __init__(self) -> None:
         self.tensors: Callable[[], int] = lambda: 0  # bytes of the processor's tensors that are known, 0 for none
+        self.kept: Callable[[], tuple[Kept, ...]] = tuple  # containers of the program that grow
         self.box_bytes: Callable[[], int] = lambda: 0  # what memtop itself has in shared memory
         self.watched = False
         self._began = time.time()
         # Both are replaced, never changed.
         self._asked: Json = {}  # what the allocators said last, and folders
-        self._shares: Json = {}  # what the workers have, where only their page tables say it
+        self._shares: Shares | None = None  # what the workers have, where only their page tables say it
         self._workers: list[int] = []
         self._purse = Sampling(SHARE, CREDIT_NS)
         self._walks = Sampling(SHARE, CREDIT_NS)
@@ -83,24 +92,41 @@ class Ledger:
         found: Json = {
             "step": step, "anonymous": own.resident.anonymous, "files": own.resident.files,
             "shared": own.resident.shared, "swapped": own.swapped, "cost_ns": self._cost_ns,
-            **self._asked, **self._shares, **_group(self._workers), **_address_space(own.address_space),
+            **self._asked, **self._of_workers(), **_group(self._workers), **_address_space(own.address_space),
         }  # fmt: skip
         for name, bytes in (("tensors", self.tensors()), ("box", self.box_bytes()), ("pinned", heaps.pinned())):
             if bytes:
                 found[name] = bytes
+        if kept := self.kept():
+            found["kept"] = [each._asdict() for each in kept]
         return found
 
-    def _walk(self) -> Json:
+    def _walk(self) -> Shares | None:
         """Ask for the parts of shared pages, unless the control group has nobody else: then its sums say it."""
         self._workers = processes.workers()
         if not self._workers or _group(self._workers).get("group_others") == 0:
-            return {}
+            return None
         return _beside_own(self._workers)
+
+    def _of_workers(self) -> Json:
+        """Return how many workers there are and what they have. What one has got since its page tables were read, it
+        shares with nobody."""
+        resident = {pid: found.anonymous for pid in self._workers if (found := processes.resident(pid))}
+        if not resident:
+            return {}
+        most = max(resident, key=resident.__getitem__)
+        found: Json = {"workers": len(resident), "worker": most, "worker_anonymous": resident[most]}
+        if shares := self._shares:
+            more = sum(max(0, size - shares.then.get(pid, 0)) for pid, size in resident.items())
+            found.update(
+                workers_anonymous=shares.more.anonymous + more, workers_files=shares.more.files,
+                workers_shared=shares.more.shared,
+            )  # fmt: skip
+        return found
 
     def _ask(self) -> Json:
         found: Json = {}
         self._workers = processes.workers()
-        found.update(_largest(self._workers))
         if malloc := heaps.malloc():
             found.update(malloc=malloc.used, malloc_free=malloc.free)
         if python := heaps.python():
@@ -110,22 +136,13 @@ class Ledger:
         return found
 
 
-def _largest(workers: list[int]) -> Json:
-    """Return which of the workers has most anonymous memory, also what it shares."""
-    sizes = {pid: found.anonymous for pid in workers if (found := processes.resident(pid))}
-    if not sizes:
-        return {}
-    most = max(sizes, key=sizes.__getitem__)
-    return {"workers": len(sizes), "worker": most, "worker_anonymous": sizes[most]}
-
-
-def _beside_own(workers: list[int]) -> Json:
+def _beside_own(workers: list[int]) -> Shares:
     """Return what the workers have beside what they share with this process. Shared pages count in parts, so the parts
     of all together are what all have."""
+    then = {pid: found.anonymous for pid in workers if (found := processes.resident(pid))}
     parts = [processes.proportional(pid) or Resident() for pid in (os.getpid(), *workers)]
     own = processes.own().resident
-    more = Resident(*(max(0, sum(kind) - mine) for *kind, mine in zip(*parts, own)))
-    return {"workers_anonymous": more.anonymous, "workers_files": more.files, "workers_shared": more.shared}
+    return Shares(Resident(*(max(0, sum(kind) - mine) for *kind, mine in zip(*parts, own))), then)
 
 
 def _group(workers: list[int]) -> Json:

@@ -21,34 +21,20 @@ type Growth struct {
 	leak.Verdict
 	StepsLeft int64 // until the limit is reached, -1 if no limit is known
 	Of        Limit
+	Keeper    string // the container that holds what grows, with its line; "" if none is known
 }
 
 // Growing returns the rows that grow in the gauges of a device, the fastest first.
 // Memory of files and of other processes is left out.
 func Growing(gauges []trace.Gauge, device int) []Growth {
-	var levels [kinds][]leak.Level
-	var last *trace.Gauge
-	var l Ledger
-	for i := range gauges {
-		g := &gauges[i]
-		if g.Device != device || g.Host == nil || last != nil && g.Host.Step < last.Host.Step {
-			continue
-		}
-		last, l = g, Of(g.Host)
-		var bytes [kinds]int64
-		for _, r := range l.Rows {
-			bytes[r.Kind] = r.Bytes
-		}
-		for k := range kinds {
-			levels[k] = append(levels[k], leak.Level{Step: g.Host.Step, Bytes: bytes[k]})
-		}
-	}
+	levels, _, last := levelsOf(gauges, device)
 	if last == nil {
 		return nil
 	}
+	l := Of(last.Host)
 	var found []Growth
 	for k := range kinds {
-		if k.Droppable() || k == Others || k == Unexplained {
+		if !k.counts() {
 			continue
 		}
 		v := leak.OfLevels(levels[k], max(leastRise, l.Bytes/leastShare))
@@ -63,10 +49,63 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 		if limit, known := LimitOf(last); known {
 			grown.Of, grown.StepsLeft = limit, limit.Left()/max(1, v.GrowthPerStep)
 		}
+		if k == Python || k == Native {
+			grown.Keeper = keeper(last.Host, v.GrowthPerStep*int64(v.Steps))
+		}
 		found = append(found, grown)
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
 	return found
+}
+
+// keeper names the growing container that holds most, if it holds at least half of what
+// memory has risen by.
+func keeper(h *trace.Host, rise int64) string {
+	most := trace.Kept{}
+	for _, k := range h.Kept {
+		if k.Bytes > most.Bytes {
+			most = k
+		}
+	}
+	if 2*most.Bytes < rise {
+		return ""
+	}
+	return trace.Printable(most.Name)
+}
+
+// PerStep returns by how many bytes the program's memory on the host rises in a step,
+// that of files and of other processes left out, and over how many steps; 0 steps if
+// the gauges do not tell.
+func PerStep(gauges []trace.Gauge, device int) (bytes, steps int64) {
+	_, whole, _ := levelsOf(gauges, device)
+	return leak.RisePerStep(whole)
+}
+
+// counts reports whether growth of a kind is the program's, and not to be dropped.
+func (k Kind) counts() bool { return !k.Droppable() && k != Others && k != Unexplained }
+
+// levelsOf returns the levels of each kind after the steps of a device's ledgers, those
+// of all that counts, and the last gauge, nil if there is no ledger.
+func levelsOf(gauges []trace.Gauge, device int) (of [kinds][]leak.Level, whole []leak.Level, last *trace.Gauge) {
+	for i := range gauges {
+		g := &gauges[i]
+		if g.Device != device || g.Host == nil || last != nil && g.Host.Step < last.Host.Step {
+			continue
+		}
+		last = g
+		var bytes [kinds]int64
+		sum := int64(0)
+		for _, r := range Of(g.Host).Rows {
+			if bytes[r.Kind] = r.Bytes; r.Kind.counts() {
+				sum += r.Bytes
+			}
+		}
+		for k := range kinds {
+			of[k] = append(of[k], leak.Level{Step: g.Host.Step, Bytes: bytes[k]})
+		}
+		whole = append(whole, leak.Level{Step: g.Host.Step, Bytes: sum})
+	}
+	return of, whole, last
 }
 
 // Remedy says where to look if memory of a kind grows, in a sentence.
