@@ -23,7 +23,7 @@ func hosts(all []protocol.Measured) []exposition.Family {
 			for _, row := range host.Of(g.Host).Rows {
 				rows.Samples = append(rows.Samples, exposition.Sample{Labels: slices.Concat(program.Labels, []string{"kind", row.Name}), Value: float64(row.Bytes)})
 			}
-			if l, known := host.LimitOf(g); known {
+			if l, known := g.Nearest(); known {
 				limits.Samples = append(limits.Samples, exposition.Sample{Labels: program.Labels, Value: float64(l.Bytes)})
 				left.Samples = append(left.Samples, exposition.Sample{Labels: program.Labels, Value: float64(l.Left())})
 			}

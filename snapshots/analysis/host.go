@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -64,11 +65,11 @@ func (x *Index) hostDevice() int {
 	return trace.HostDevice
 }
 
-// hostGrows finds what grows on the host. Tensors on a processor are left out: leaks
-// name their lines.
+// hostGrows finds what grows on the host. Tensors on a processor are left out where a
+// leak names their line.
 func (f *finder) hostGrows() {
 	for _, g := range f.index.HostGrowth() {
-		if g.Kind == host.Tensors && f.index.uncached {
+		if g.Kind == host.Tensors && slices.ContainsFunc(f.found, func(found Finding) bool { return found.Kind == LeakFinding }) {
 			continue
 		}
 		found := Finding{

@@ -46,8 +46,8 @@ func newHost(x *analysis.Index) *Host {
 		TimeUS: gauge.Time, Whose: ledger.Whose, Bytes: ledger.Bytes, Rows: ledger.Rows, Growing: make([]HostGrowth, 0),
 		CostNS: gauge.Host.CostNS,
 	}
-	if l, known := host.LimitOf(gauge); known {
-		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Use}
+	if l, known := gauge.Nearest(); known {
+		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Used}
 	}
 	for _, g := range x.HostGrowth() {
 		row := HostGrowth{Name: g.Name, Keeper: g.Keeper, GrowthPerStep: g.GrowthPerStep, StepsObserved: g.Steps}

@@ -1,7 +1,7 @@
-"""Which of the program's lists and dicts grow, and what they take, for memory that is in no tensor.
+"""Which of the program's lists and dicts grow, and what they take of the host's memory.
 
 Sizes are estimates: some of the newest entries are weighed, and the others are taken to weigh as much. Only values of
-Python's own types and numpy's arrays are weighed, so no code of the program runs.
+Python's own types, tensors and numpy's arrays are weighed, so no code of the program runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from itertools import islice
 from types import FrameType
 from typing import Any, Callable, NamedTuple
 
+import torch
+
+from .registry import storage_of
 from .threads import touches
 from .ways import ITEM, Way
 
@@ -20,6 +23,7 @@ MOST = 4  # containers that are told
 WEIGHED, DEPTH = 8, 3  # entries of a container that are weighed, and how deep
 _KNOWN = 4096  # containers whose lengths are remembered
 _CONTAINERS: tuple[Any, ...] = (list, dict, set, deque, tuple, frozenset)
+_TENSORS = (torch.Tensor, torch.nn.Parameter)
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), bool)
 
 
@@ -65,6 +69,8 @@ class Containers:
 def weight(value: Any, depth: int = DEPTH) -> int:
     """Return about how many bytes a value takes, with what it holds; 0 if it is of another kind."""
     kind = type(value)
+    if kind in _TENSORS:
+        return int(storage_of(value)[0].nbytes()) if value.device.type == "cpu" else 0
     if kind in _PLAIN or kind is _array_type():
         return sys.getsizeof(value)
     if not isinstance(value, _CONTAINERS):
