@@ -17,6 +17,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/remote"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -49,10 +50,6 @@ func (a *app) here(ctx context.Context) error {
 	return l.writeLines(text.String())
 }
 
-// snapshotNames are how the names of snapshots and recordings end, before what a
-// compressor adds.
-var snapshotNames = []string{".pickle", ".mtr"}
-
 // mostEntries bounds how much of a folder is looked at.
 const mostEntries = 10_000
 
@@ -62,7 +59,7 @@ func snapshotsHere(folder fs.FS, now time.Time) [2]string {
 	var newest fs.FileInfo
 	found := 0
 	for _, e := range entries[:min(len(entries), mostEntries)] {
-		if !e.Type().IsRegular() || !isSnapshotName(e.Name()) {
+		if !e.Type().IsRegular() || !snapshots.IsSnapshotName(e.Name()) {
 			continue
 		}
 		info, err := e.Info()
@@ -81,13 +78,6 @@ func snapshotsHere(folder fs.FS, now time.Time) [2]string {
 		what += fmt.Sprintf(", the newest of %d files here", found)
 	}
 	return [2]string{"memtop open " + remote.Word(newest.Name()), what}
-}
-
-func isSnapshotName(name string) bool {
-	for _, compressed := range []string{".gz", ".zst"} {
-		name = strings.TrimSuffix(name, compressed)
-	}
-	return slices.ContainsFunc(snapshotNames, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // runningHere returns the command for the running programs: those that can be
