@@ -92,7 +92,9 @@ func (s *server) addRehearsal(m *mcp.Server) {
 func ask[In any](m *mcp.Server, name, about string, answer func(context.Context, In) (*mcp.CallToolResult, any, error)) {
 	closed := false
 	mcp.AddTool(m, &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}},
-		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) { return answer(ctx, in) })
+		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+			return answer(ctx, in)
+		})
 }
 
 // flag returns a flag with its value in one word, so that no value is taken for another
