@@ -25,21 +25,25 @@ def register(shell: Any) -> None:
     shell.register_magic_function(show, "line", "memtop")
 
 
-def show(line: str) -> Any:
+class Page:
+    """What a cell shows: a page in a frame."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def _repr_html_(self) -> str:
+        attributes = f'sandbox="allow-scripts" width="100%" height="{HEIGHT}" style="border:0" title="memtop"'
+        return f'<iframe {attributes} srcdoc="{html.escape(self.text)}"></iframe>'
+
+
+def show(line: str) -> Page:
     """``%memtop [FILE] [FLAGS of memtop export]``: without a file, the memory of this kernel."""
     from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
-    from IPython.display import HTML  # type: ignore[import-not-found,unused-ignore]
 
     try:
-        return HTML(frame(page(shlex.split(line))))
+        return Page(page(shlex.split(line)))
     except OSError as failure:
         raise UsageError(str(failure)) from None  # which a notebook shows in one line
-
-
-def frame(text: str) -> str:
-    """Return an inline frame with a page."""
-    attributes = f'sandbox="allow-scripts" width="100%" height="{HEIGHT}" style="border:0" title="memtop"'
-    return f'<iframe {attributes} srcdoc="{html.escape(text)}"></iframe>'
 
 
 def page(arguments: list[str]) -> str:

@@ -42,7 +42,7 @@ def test_a_kernel_that_uses_no_gpu_is_told_so(stand_in: Path) -> None:
 
 
 def test_a_page_cannot_leave_its_frame() -> None:
-    text = notebook.frame('"></iframe><script>alert(1)</script>')
+    text = notebook.Page('"></iframe><script>alert(1)</script>')._repr_html_()
     assert text.count("<") == 2 and 'sandbox="allow-scripts"' in text
 
 
