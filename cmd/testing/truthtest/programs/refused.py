@@ -1,0 +1,18 @@
+"""A GPU that is too small for what the cache keeps: the driver refuses, and the allocator empties its cache."""
+
+import torch
+
+from truth import Truth
+
+truth = Truth("expandable_segments", expect=("driver_refused",), wrong={"empty_cache": "nobody calls it"})
+truth.record()
+for turn in range(40):
+    truth.phase("data")
+    x = torch.randn(64 << 20).cuda() if turn == 0 else x.new_empty((64 + 8 * turn) << 20)  # floats: 256 MiB and more
+    truth.phase("inference")
+    y = x * 2
+    truth.are("inference/activation", y)
+    best = y.argmax().item()
+    del y
+    truth.step()
+truth.end()
