@@ -8,7 +8,8 @@ truth = Truth("expandable_segments", expect=("driver_refused",), wrong={"empty_c
 truth.record()
 for turn in range(40):
     truth.phase("data")
-    x = torch.randn(64 << 20).cuda() if turn == 0 else x.new_empty((64 + 8 * turn) << 20)  # floats: 256 MiB and more
+    x = torch.ones((64 + 8 * turn) << 20, device="cuda")  # 256 MiB and more
+    truth.are("input", x)
     truth.phase("inference")
     y = x * 2
     truth.are("inference/activation", y)
