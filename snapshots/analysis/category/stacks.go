@@ -126,7 +126,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	if len(frames) == 0 {
 		return stack{maker: noMaker}
 	}
-	s, all, decided := stack{freer: otherFreer}, trait(0), false
+	s, all, every, decided := stack{freer: otherFreer}, trait(0), ^trait(0), false
 	for i, frame := range frames {
 		t := j.traits[frame]
 		if t&closes != 0 {
@@ -136,6 +136,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 			t |= backs // the engine called it: forward has a caller in the program
 		}
 		all |= t
+		every &= t
 		s.noGrad = s.noGrad || t&noGrads != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
@@ -150,6 +151,8 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		}
 	}
 	switch {
+	case !decided && every&library != 0 && all&native == 0:
+		s.maker, s.freer = backwardMaker, engineFreer // its thread has no frame of the program
 	case !decided:
 		s.maker = weak(all, s.python)
 		s.root = frames[len(frames)-1]
@@ -158,8 +161,10 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		}
 	case s.maker == forwardMaker && j.traits[s.frame]&compiles != 0 && all&backs != 0:
 		s.maker, s.freer = backwardMaker, engineFreer
-	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && j.inEngine(frames):
+	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && all&modules != 0 && j.inEngine(frames):
 		s.maker, s.freer = recomputeMaker, engineFreer
+	case s.maker == forwardMaker && all&(backs|modules) == backs:
+		s.maker, s.freer = backwardMaker, engineFreer // of a function that backward applies
 	}
 	return s
 }
