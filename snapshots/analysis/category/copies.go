@@ -190,7 +190,7 @@ func (j *Judge) groupSizes(held []int) []size {
 		s.held = append(s.held, k)
 	}
 	return slices.DeleteFunc(sizes, func(s size) bool {
-		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > 2) {
+		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > mostWorkspaces) {
 			return false
 		}
 		for _, k := range s.held {
@@ -221,6 +221,9 @@ func (j *Judge) countGradients(sizes []size) (stay bool) {
 				adding[at]++
 			}
 		case outlivesBackward, freedByZeroGrad, accumulated:
+			if m := j.makerOf(e.Stack); m != backwardMaker && m != gradientMaker {
+				continue // a copy of one
+			}
 			staying[at] = append(staying[at], i)
 			stay = true
 		default: // no gradient

@@ -26,6 +26,7 @@ func (j *Judge) judgeAll() {
 	p.findReplacements()
 	p.findCopies()
 	p.readLastBackward()
+	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
 	})
@@ -58,6 +59,7 @@ type panel struct {
 	// it made and freed, and whether it came to its end.
 	longestScratch int
 	whole          bool
+	workspaces     int // allocations of the size of Hopper's that stay
 }
 
 // made judges the allocation of event i, in span at.
@@ -75,6 +77,13 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 			return weightsCopied
 		}
 	default: // no copies of weights
+	}
+	switch m := p.makerOf(e.Stack); m {
+	case unknownMaker, scriptMaker, operationMaker:
+		if p.freer(i) == zeroFreer {
+			return freedByZeroGrad
+		}
+	default: // not made by the program's own code
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:
@@ -100,6 +109,8 @@ func (p *panel) forward(i int, s *span) Rule {
 	switch {
 	case by == engineFreer:
 		return freedByEngine
+	case s.prepares:
+		return scriptMade
 	case s.phase == forward && s.graph:
 		return graphKept
 	case p.stacks[p.events.At(i).Stack].noGrad:
@@ -114,6 +125,8 @@ func (p *panel) forward(i int, s *span) Rule {
 func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
 	switch by := p.freer(i); {
+	case by == engineFreer && p.inLaterBackward(end, at):
+		return freedByEngine // of a backward pass that has a graph itself
 	case by == engineFreer, end <= int(p.spans[at].last):
 		return backwardScratch
 	case by == zeroFreer:
@@ -125,6 +138,12 @@ func (p *panel) backward(i, at int) Rule {
 	default:
 		return p.unfinished(i)
 	}
+}
+
+// inLaterBackward reports whether an event lies in a backward pass after a span.
+func (p *panel) inLaterBackward(event, at int) bool {
+	in := p.spanOf(event)
+	return in > at && p.spans[in].phase == backward && event <= int(p.spans[in].last)
 }
 
 // unfinished judges what the last pass made, if nothing freed it: the recording may
@@ -195,6 +214,17 @@ const (
 	smallWorkspace  = 1 << 20
 )
 
+// mostWorkspaces is how many cuBLAS has: one for each thread that uses it.
+const mostWorkspaces = 2
+
+func (p *panel) countWorkspaces() {
+	for i := 0; !p.native && i < p.events.Len(); i++ {
+		if e := p.events.At(i); e.Kind == trace.Alloc && e.Size == hopperWorkspace && p.life.Closed(i) == trace.Never {
+			p.workspaces++
+		}
+	}
+}
+
 // isWorkspace recognises a library's workspace by its size: a thread makes it at
 // its first matrix product, and it stays.
 func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
@@ -210,7 +240,7 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	case blasWorkspace:
 		return true
 	case hopperWorkspace:
-		return !p.native && at+2 < len(p.spans)
+		return !p.native && at+2 < len(p.spans) && p.workspaces <= mostWorkspaces
 	default:
 		return p.beside(i, blasWorkspace)
 	}
