@@ -69,6 +69,12 @@ func (c *cut) add(i int, e *trace.Event) {
 	s := &c.stacks[e.Stack]
 	m := c.makerOf(e.Stack)
 	now := &c.spans[len(c.spans)-1]
+	switch updates := s.noGrad && (m == operationMaker || m == unknownMaker || m == scriptMaker); {
+	case updates && (now.phase == stepping || now.phase == backward):
+		m = stepMaker // by hand, right after backward
+	case m == operationMaker:
+		c.apart = append(c.apart, int32(i))
+	}
 	switch m {
 	case forwardMaker, operationMaker:
 		if now.phase != forward || now.root != s.root || c.broken {
