@@ -21,12 +21,13 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int)}
+	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int), caches: make(map[trace.StackID]bool)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
 	p.findGradients()
 	p.findOwn()
 	p.findCopies()
+	p.findGrown()
 	p.readLastBackward()
 	p.countWorkspaces()
 	p.shared(func() visitor {
@@ -58,6 +59,7 @@ type panel struct {
 	gradients map[int64]int          // by size, how many there are of parameters
 	own       map[int]bool           // by event: it makes a weight that is of no module
 	copies    map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
+	caches    map[trace.StackID]bool // they make keys and values that the program keeps
 	replaces  []bool                 // by stack: what outlives the place makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
@@ -106,6 +108,8 @@ func (p *panel) program(i int, e *trace.Event, at int) Rule {
 		return ownWeight
 	case p.replaces[e.Stack] && p.outlives(i, at):
 		return replacedInStep
+	case p.caches[e.Stack] && p.outlives(i, at):
+		return cacheGrown
 	case m == forwardMaker:
 		return NoRule
 	case p.freer(i) == zeroFreer:

@@ -64,6 +64,7 @@ const (
 	heldBatch
 	acrossForward
 	cacheMade
+	cacheGrown
 	noGraph
 	noGradMade
 	heldOutput
@@ -118,6 +119,7 @@ var table = [ruleCount]rule{
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
+	cacheGrown:       {trace.KVCache, Lived, "grows with each token, in every layer"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
 	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
