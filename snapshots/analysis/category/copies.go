@@ -115,7 +115,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 		others = min(others, most-2)
 	}
 	weights := len(s.held) - others*s.born
-	if weights < s.born {
+	if weights < s.born && weights != 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
 	}
 	for i, k := range s.held {
@@ -132,19 +132,22 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 
 // judgeOthers judges what has sizes of which there are no gradients, where others have
 // them. Copies of the weights in another width are the optimizer's. A part of the model
-// that is not trained has layers that repeat its sizes; a single block is data that the
-// program keeps.
+// that is not trained has layers that repeat its sizes, and a buffer of weights has all of
+// them that are missing; another single block is data that the program keeps.
 func (j *Judge) judgeOthers(sizes []size, copies int) {
 	weights, rest := make(multiset), make(multiset)
-	var repeated, all int64
+	var repeated, all, flat int64
 	for i := range sizes {
 		s := &sizes[i]
 		bytes := int64(len(s.held)) * s.bytes
 		switch {
 		case s.born > 0:
 			weights[s.bytes] = int64(s.born)
-			if more := len(s.held) - copies*s.born; more > 0 {
+			switch more := len(s.held) - copies*s.born; {
+			case more > 0:
 				rest[s.bytes] = int64(more)
+			case more == -s.born:
+				flat += s.bytes * int64(s.born)
 			}
 		case !isVector(s):
 			rest[s.bytes] = int64(len(s.held))
@@ -160,7 +163,7 @@ func (j *Judge) judgeOthers(sizes []size, copies int) {
 	switch {
 	case rest.isCopyOf(weights):
 		rule = heldState
-	case repeated*2 > all:
+	case repeated*2 > all, flat > 0 && all*100 >= flat*99 && all*99 <= flat*100:
 		return
 	}
 	for i := range sizes {

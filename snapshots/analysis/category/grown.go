@@ -1,79 +1,130 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"maps"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // growth follows the sizes that one stack makes. Without a graph, a cache of keys and
 // values that a program keeps itself is made again for each token, in every layer, a
 // little larger each time.
 type growth struct {
-	bytes      int64 // of what it makes now
-	by         int64 // how much larger that is than before
-	made       int32 // of these bytes
-	layers     int32 // of the bytes before
-	turns      int32 // in a row in which it grew by as much
-	whole      bool  // it grew often enough, for all that it made since
-	each       int64 // then: by how much
-	everyLayer int32
+	bytes  int64 // of what it makes now
+	by     int64 // how much larger that is than before
+	made   int   // of these bytes
+	layers int   // of the bytes before
+	turns  []int // events: the first of each turn in a row in which it grew by as much
+	whole  bool  // it grew in enough turns, at some time
 }
 
 // enough is in how many turns something has to grow.
 const enough = 4
 
-func (g *growth) add(bytes int64) {
+func (g *growth) add(i int, bytes int64) {
 	if bytes == g.bytes {
 		g.made++
 		return
 	}
 	by := bytes - g.bytes
-	if by > 0 && by == g.by && (g.layers == g.made || g.turns == 0) {
-		g.turns++
-	} else {
-		g.turns = 0
+	if !g.whole && (by != g.by || by < 0 || g.layers != g.made && len(g.turns) > 0) {
+		g.turns = nil
 	}
-	if g.turns >= enough {
-		g.whole, g.each, g.everyLayer = true, by, g.made
-	}
+	g.turns = append(g.turns, i)
+	g.whole = g.whole || len(g.turns) > enough
 	g.bytes, g.by, g.layers, g.made = bytes, by, g.made, 1
 }
 
-// findGrown finds the stacks that make caches of keys and values: what grows by as much
-// in each turn, and is there until the same layer makes the next. Where it is gone
-// before, it was put together from parts that stay, each of the bytes by which it grew.
+// grown has what was found of caches that a program keeps itself.
+type grown struct {
+	stacks map[trace.StackID]bool // they make a cache that grows
+	parts  map[trace.StackID]bool // they make, among others, parts of one
+	bytes  int64                  // of each part
+	turns  []int                  // events: where a turn begins
+	first  map[int]bool           // by event: it makes what a cache begins with
+}
+
+// findGrown finds caches of keys and values: what grows by as much in each turn, and is
+// there until the same layer makes the next. Where it is gone before, it was put
+// together from parts that stay, each of the bytes by which it grew.
 func (p *panel) findGrown() {
-	grown := make(map[trace.StackID]*growth)
-	p.eachGraphless(func(_ int, e *trace.Event) {
-		g := grown[e.Stack]
-		if g == nil {
-			g = new(growth)
-			grown[e.Stack] = g
+	sizes := make(map[trace.StackID]*growth)
+	p.eachGraphless(func(i int, e *trace.Event) {
+		if sizes[e.Stack] == nil {
+			sizes[e.Stack] = new(growth)
 		}
-		g.add(e.Size)
+		sizes[e.Stack].add(i, e.Size)
 	})
-	parts := make(map[int64]int32) // by bytes, how many layers
-	for _, g := range grown {
-		if g.whole {
-			parts[g.each] = max(parts[g.each], g.everyLayer)
-		}
-	}
-	if len(parts) == 0 {
+	made := make(map[trace.StackID][]int)
+	maps.DeleteFunc(sizes, func(_ trace.StackID, g *growth) bool { return !g.whole })
+	if len(sizes) == 0 {
 		return
 	}
-	made := make(map[trace.StackID][]int)
 	p.eachGraphless(func(i int, e *trace.Event) {
-		if g := grown[e.Stack]; g.whole || parts[e.Size] > 0 {
+		if sizes[e.Stack] != nil {
 			made[e.Stack] = append(made[e.Stack], i)
 		}
 	})
+	p.grown.stacks, p.grown.first = make(map[trace.StackID]bool), make(map[int]bool)
 	for stack, all := range made {
-		layers := grown[stack].everyLayer
-		if !grown[stack].whole {
-			layers = parts[p.events.At(all[0]).Size]
-		}
-		p.caches[stack] = p.stays(all, int(layers))
+		p.grown.stacks[stack] = p.stays(all, sizes[stack].made)
+	}
+	p.findParts(sizes)
+	for stack := range made {
+		p.findFirst(sizes[stack])
 	}
 }
 
-// stays reports whether nearly all allocations are there when as many more were made as there are layers.
+// findFirst finds what a cache has before it first grows: in every layer, a block of many
+// parts.
+func (p *panel) findFirst(g *growth) {
+	bySize := make(map[int64][]int)
+	p.eachGraphless(func(i int, e *trace.Event) {
+		if i < g.turns[0] && p.life.Closed(i) > g.turns[0] && e.Size%g.by == 0 {
+			bySize[e.Size] = append(bySize[e.Size], i)
+		}
+	})
+	for _, all := range bySize {
+		for _, i := range all {
+			p.grown.first[i] = p.grown.first[i] || len(all) >= g.made && g.made > 1
+		}
+	}
+}
+
+// findParts finds the parts of a cache that is put together in each turn.
+func (p *panel) findParts(sizes map[trace.StackID]*growth) {
+	p.grown.parts = make(map[trace.StackID]bool)
+	p.eachGraphless(func(i int, e *trace.Event) {
+		for stack, g := range sizes {
+			if g.by == e.Size && !p.grown.stacks[stack] && p.staysFor(i, g.turns) {
+				p.grown.parts[e.Stack], p.grown.bytes, p.grown.turns = true, g.by, g.turns
+			}
+		}
+	})
+}
+
+// staysFor reports whether an allocation is there for a whole turn, as far as the trace
+// goes.
+func (p *panel) staysFor(i int, turns []int) bool {
+	next, _ := slices.BinarySearch(turns, i+1)
+	return next+1 < len(turns) && p.life.Closed(i) > turns[next+1]
+}
+
+// keeps reports whether an allocation is part of a cache that the program keeps.
+func (p *panel) keeps(i int, e *trace.Event, at int) bool {
+	switch g := &p.grown; {
+	case !p.outlives(i, at):
+		return false
+	case g.stacks[e.Stack], g.first[i]:
+		return true
+	default:
+		return g.parts[e.Stack] && e.Size%g.bytes == 0 && (p.life.Closed(i) == trace.Never || p.staysFor(i, g.turns))
+	}
+}
+
+// stays reports whether nearly all allocations are there when as many more were made as
+// there are layers.
 func (p *panel) stays(made []int, layers int) bool {
 	stay, all := 0, len(made)-layers
 	for k := range max(0, all) {

@@ -90,6 +90,7 @@ func (p *panel) findGradients() {
 	})
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)
+		p.largest = max(p.largest, bytes)
 	}
 }
 

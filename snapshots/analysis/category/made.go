@@ -21,7 +21,7 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int), caches: make(map[trace.StackID]bool)}
+	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
 	p.findGradients()
@@ -57,10 +57,11 @@ func (j *Judge) echoes() bool {
 type panel struct {
 	*cut
 	gradients map[int64]int          // by size, how many there are of parameters
+	largest   int64                  // of those
 	own       map[int]bool           // by event: it makes a weight that is of no module
 	copies    map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
-	caches    map[trace.StackID]bool // they make keys and values that the program keeps
-	replaces  []bool                 // by stack: what outlives the place makes parameters
+	grown     grown
+	replaces  []bool // by stack: what outlives the place makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
 	longestScratch int
@@ -94,9 +95,20 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 			return noGradMade
 		}
 		return byMaker[m]
+	case constructorMaker:
+		if p.isData(e) {
+			return NoRule
+		}
+		return constructorMade
 	default:
 		return p.first(e.Stack)
 	}
+}
+
+// isData reports whether a constructor makes something that is no weight where others are
+// trained: it has no gradient, and is larger than whatever has one.
+func (p *panel) isData(e *trace.Event) bool {
+	return p.largest > 0 && p.gradients[e.Size] == 0 && e.Size > p.largest
 }
 
 // program judges what a program's own code makes, of which the place says nothing.
@@ -108,7 +120,7 @@ func (p *panel) program(i int, e *trace.Event, at int) Rule {
 		return ownWeight
 	case p.replaces[e.Stack] && p.outlives(i, at):
 		return replacedInStep
-	case p.caches[e.Stack] && p.outlives(i, at):
+	case p.keeps(i, e, at):
 		return cacheGrown
 	case m == forwardMaker:
 		return NoRule

@@ -175,7 +175,7 @@ const manyBorn = 8
 func (c *cut) inherit(roots map[trace.FrameID]bool) {
 	graph := false
 	c.leadToBackward()
-	c.leadToModule()
+	defer c.leadToModule()
 	for k := range c.spans {
 		s := &c.spans[k]
 		switch {
@@ -201,19 +201,21 @@ func (c *cut) leadToBackward() {
 	}
 }
 
-// leadToModule marks the spans of forward that come before the first call of a module:
-// they prepare a batch.
+// leadToModule marks the spans of forward that prepare a batch: those before the first
+// call of a module, and those between a call without a graph and one with a graph.
 func (c *cut) leadToModule() {
-	first := 0
+	first, inferred := 0, false
 	for k := range c.spans {
 		switch s := &c.spans[k]; {
 		case s.phase != forward:
-			first = k + 1
+			first, inferred = k+1, false
 		case s.calls:
-			for ; first < k; first++ {
+			for ; first < k && (s.graph || !inferred); first++ {
 				c.spans[first].prepares = true
 			}
-			first = len(c.spans)
+			if first = len(c.spans); !s.graph {
+				first, inferred = k+1, true
+			}
 		}
 	}
 }
