@@ -161,7 +161,7 @@ var picture = map[string][]string{
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
-	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "snapshots", "snapshots/analysis", "snapshots/report", "snapshots/trace"},
+	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 
