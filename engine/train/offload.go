@@ -122,20 +122,25 @@ func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
 	return opened, true
 }
 
-// offload applies the settings' Offload to the step that begins. If it changes,
-// the host's allocator gives back its unused memory.
+// offload applies the settings' Offload and Host to the step that begins. If they
+// change, the host's allocator gives back its unused memory.
 func (t *Trainer) offload(s *Settings) {
 	o, h := s.Offload, t.homes(s)
-	if d := t.config.Device; o != t.current.Offload && d.HostMemory() != nil {
+	if d := t.config.Device; (o != t.current.Offload || s.Host != t.current.Host) && d.HostMemory() != nil {
 		defer func() {
 			d.Land()
 			d.HostMemory().EmptyCache()
 		}()
 	}
-	t.optimizer.Move(h.of(o.Optimizer, ShardOptimizer))
+	h.moveRunning(t.running)
+	t.optimizer.Move(h.ofState)
 	for _, p := range t.parameters {
-		p.Move(h.of(o.Parameters.has(p.Name()), ShardParameters))
-		p.KeepGrad(h.of(o.Gradients, ShardGradients))
+		p.Move(h.of(o.Parameters.has(p.Name()) || h.computes[p], ShardParameters))
+		p.KeepGrad(h.of(o.Gradients || h.computes[p], ShardGradients))
+	}
+	t.ctx.PlaceLayers(nil)
+	if s.Host.layers != "" {
+		t.ctx.PlaceLayers(s.Host.layers.has)
 	}
 	t.ctx.OffloadSaved(nil)
 	if o.Activations != "" {

@@ -87,6 +87,9 @@ func (Backend) Reduce(_ device.Reduction, _, _ device.Array, _, _, _ int) {}
 // Norm2 does nothing.
 func (Backend) Norm2(device.Array, []device.Array) {}
 
+// AddSquares does nothing.
+func (Backend) AddSquares(device.Array, []device.Array) {}
+
 // MatMul does nothing.
 func (Backend) MatMul(device.MatMulPlan) {}
 
