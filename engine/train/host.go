@@ -12,8 +12,9 @@ import (
 // there too: parameters with their gradients and the optimizer's state. The zero
 // value computes everything on the device.
 type Host struct {
-	layers Layers // without a choice that is still to be made
-	auto   bool
+	layers Layers
+	auto   bool // layers are those that pay, once chosen is set
+	chosen bool
 }
 
 // lossName is the path of the loss, which is no part of a model.

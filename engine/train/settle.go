@@ -44,6 +44,10 @@ func (t *Trainer) complete(s Settings) (Settings, error) {
 	if _, err := s.Parts(t.config.Batch); err != nil {
 		return s, err
 	}
+	s, err := t.hosts.of(t, s)
+	if err != nil {
+		return s, err
+	}
 	if _, ok := s.Checkpoint.Plan(); ok {
 		names, err := t.planned.of(t, s)
 		s.Checkpoint = s.Checkpoint.Choose(names...)

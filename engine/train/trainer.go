@@ -106,6 +106,7 @@ type Trainer struct {
 	layers     map[string]bool // the paths in the model
 	times      times
 	planned    planned
+	hosts      hostChoice
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
 	waits      bool        // the device was not done when the last step was queued
