@@ -113,12 +113,13 @@ var picture = map[string][]string{
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
+	"cmd/memtop/assistant": {"snapshots", "snapshots/trace", "github.com/modelcontextprotocol/go-sdk/..."},
 	// A command of PyTorch's on an imitated GPU: the only package that joins the two.
 	"cmd/memtop/rehearse": {
 		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/python",

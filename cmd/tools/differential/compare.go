@@ -22,20 +22,26 @@ type comparison struct {
 
 	free, total int64
 	sizes       map[uint64]int64
-	made        uint64            // the last segment that PyTorch did not get
-	below       uint64            // the last range
-	ranges      map[uint64]uint64 // our reserved ranges whose addresses PyTorch has not told, and told
-	size        int64             // of a range
+	made        uint64 // the last segment that PyTorch did not get
+	ranges      []addresses
 	blocks      map[int]alloc.Allocation
 	uses        map[int]int // of each pool, that have ended
 	last        alloc.Event
 }
 
+// addresses are what we reserved once, at the same place from the first as PyTorch's.
+type addresses struct {
+	from, size, theirs uint64 // theirs is 0 until an event tells it
+}
+
+// firstAddress is where our addresses begin.
+const firstAddress = 1 << 61
+
 // compare runs a program on our allocator.
 func compare(t *torch, settings string, p *program, events []event) (*comparison, error) {
 	c := &comparison{
-		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
-		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
+		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60,
+		blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
 	}
 	rules, err := alloc.RulesOf(t.version)
 	if err != nil {
@@ -54,7 +60,6 @@ func compare(t *torch, settings string, p *program, events []event) (*comparison
 			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 	}
-	c.translate()
 	return c, nil
 }
 
@@ -148,7 +153,9 @@ func (c *comparison) do(t *torch, o operation) error {
 
 // Record keeps an event.
 func (c *comparison) Record(_ int, e trace.Event) {
-	c.ours = append(c.ours, event{e.Kind, e.Addr, e.Size, c.a.Names().Tables().Streams[e.Stream]})
+	ours := event{e.Kind, e.Addr, e.Size, c.a.Names().Tables().Streams[e.Stream]}
+	c.translate(&ours)
+	c.ours = append(c.ours, ours)
 	c.during = append(c.during, c.doing)
 }
 
@@ -163,23 +170,19 @@ func (c *comparison) next() *event {
 	return &c.events[len(c.ours)]
 }
 
-// translate gives our events in reserved ranges PyTorch's addresses. What PyTorch
-// reserves is not an event, so where that lies is known with the first memory in it.
-func (c *comparison) translate() {
-	for i := range c.ours {
-		at := &c.ours[i].addr
-		for from, to := range c.ranges {
-			if *at-from >= uint64(c.size) || c.ours[i].kind == trace.OOM {
-				continue
-			}
-			if to == 0 && i < len(c.events) {
-				to = c.events[i].addr - (*at - from)
-				c.ranges[from] = to
-			}
-			*at += to - from
-			break
-		}
+// translate gives an event of ours in addresses that we reserved PyTorch's. What
+// PyTorch reserves is not an event, so where that lies is known with the first memory
+// in it.
+func (c *comparison) translate(e *event) {
+	at := slices.IndexFunc(c.ranges, func(r addresses) bool { return e.addr-r.from < r.size })
+	if at < 0 || e.kind == trace.OOM {
+		return
 	}
+	r := &c.ranges[at]
+	if next := c.next(); r.theirs == 0 && next != nil {
+		r.theirs = next.addr - (e.addr - r.from)
+	}
+	e.addr += r.theirs - r.from
 }
 
 // Malloc gives the address that PyTorch got.
@@ -206,17 +209,23 @@ func (c *comparison) Free(addr uint64) {
 // MemInfo returns what is left.
 func (c *comparison) MemInfo() (free, total int64) { return c.free, c.total }
 
-// Reserve gives addresses that stand for PyTorch's. The system gives each range
-// below the one before.
+// Reserve gives the lowest addresses that are free, as the imitated GPU does.
 func (c *comparison) Reserve(size int64) (uint64, error) {
-	c.size = max(c.size, size)
-	c.below -= 2 * uint64(size)
-	c.ranges[c.below] = 0
-	return c.below, nil
+	r := addresses{from: firstAddress, size: uint64(size)}
+	slices.SortFunc(c.ranges, func(x, y addresses) int { return cmp.Compare(x.from, y.from) })
+	for _, other := range c.ranges {
+		if other.from < r.from+r.size {
+			r.from = other.from + other.size
+		}
+	}
+	c.ranges = append(c.ranges, r)
+	return r.from, nil
 }
 
-// Unreserve has nothing to do: addresses are not given again.
-func (c *comparison) Unreserve(uint64, int64) {}
+// Unreserve takes addresses back.
+func (c *comparison) Unreserve(addr uint64, _ int64) {
+	c.ranges = slices.DeleteFunc(c.ranges, func(r addresses) bool { return r.from == addr })
+}
 
 // Map counts.
 func (c *comparison) Map(_ uint64, size int64) error {

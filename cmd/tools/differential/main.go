@@ -46,10 +46,11 @@ func main() {
 	pythons := flag.String("python", "python3", "Pythons with a PyTorch of CUDA's, separated by commas")
 	count := flag.Uint64("programs", 100, "how many programs for each version and settings")
 	seed := flag.Uint64("seed", 1, "of the random programs")
+	first := flag.Uint64("first", 0, "the number of the first program")
 	only := flag.Int("settings", -1, "the number of the only settings to run")
 	most := flag.Int("most", 1, "how many differences to show for each version and settings")
 	flag.Parse()
-	if err := run(strings.Split(*pythons, ","), *seed, *count, *only, *most); err != nil {
+	if err := run(strings.Split(*pythons, ","), *seed, *first, *count, *only, *most); err != nil {
 		fmt.Fprintln(os.Stderr, "differential:", err)
 		os.Exit(1)
 	}
@@ -57,7 +58,7 @@ func main() {
 
 var errDifferent = errors.New("the allocators differ")
 
-func run(pythons []string, seed, count uint64, only, most int) error {
+func run(pythons []string, seed, first, count uint64, only, most int) error {
 	folder, err := os.MkdirTemp("", "differential")
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func run(pythons []string, seed, count uint64, only, most int) error {
 			if r.torch, err = start(python, folder, s); err != nil {
 				return err
 			}
-			if err := r.run(seed, count, most); err != nil {
+			if err := r.run(seed, first, count, most); err != nil {
 				return err
 			}
 			if err := r.torch.close(); err != nil {
@@ -92,8 +93,8 @@ func run(pythons []string, seed, count uint64, only, most int) error {
 	return nil
 }
 
-func (r *round) run(seed, count uint64, most int) error {
-	for number := range count {
+func (r *round) run(seed, first, count uint64, most int) error {
+	for number := first; number < first+count; number++ {
 		p := random(seed, number)
 		how, err := r.try(p)
 		if err != nil {
