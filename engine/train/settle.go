@@ -26,6 +26,9 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if s.Host != (Host{}) && t.config.Group != nil {
 		return s, fmt.Errorf("host=%v: layers compute on the host in a run of one process only", s.Host)
 	}
+	if err := t.checkFile(&s); err != nil {
+		return s, err
+	}
 	if s.Budget == 0 {
 		return t.complete(s)
 	}

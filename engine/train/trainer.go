@@ -107,6 +107,7 @@ type Trainer struct {
 	times      times
 	planned    planned
 	hosts      hostChoice
+	file       atomic.Pointer[string] // that is open, of the optimizer's state
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
 	waits      bool        // the device was not done when the last step was queued
@@ -169,6 +170,7 @@ func (t *Trainer) open() error {
 		h := t.homes(&t.current)
 		h.moveRunning(t.running)
 		t.optimizer = optim.New(h.ofState, t.parameters, t.current.Optimizer)
+		t.noteFile(h.file)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")
@@ -191,6 +193,7 @@ func (t *Trainer) Close() {
 	if t.optimizer != nil {
 		t.optimizer.Close()
 	}
+	t.closeFile()
 	if t.scaler != nil {
 		t.scaler.Close()
 	}
