@@ -23,6 +23,12 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if err := s.shardable(t.config.Group); err != nil {
 		return s, err
 	}
+	if s.Host != (Host{}) && t.config.Group != nil {
+		return s, fmt.Errorf("host=%v: layers compute on the host in a run of one process only", s.Host)
+	}
+	if err := t.checkFile(&s); err != nil {
+		return s, err
+	}
 	if s.Budget == 0 {
 		return t.complete(s)
 	}
@@ -41,12 +47,19 @@ func (t *Trainer) complete(s Settings) (Settings, error) {
 	if _, err := s.Parts(t.config.Batch); err != nil {
 		return s, err
 	}
+	s, err := t.hosts.of(t, s)
+	if err != nil {
+		return s, err
+	}
 	if _, ok := s.Checkpoint.Plan(); ok {
 		names, err := t.planned.of(t, s)
 		s.Checkpoint = s.Checkpoint.Choose(names...)
 		return s, err
 	}
 	if err := t.exist("checkpoint layers", s.Checkpoint.Chosen()); err != nil {
+		return s, err
+	}
+	if err := t.exist("host", slices.DeleteFunc(s.Host.layers.names(), func(name string) bool { return name == lossName })); err != nil {
 		return s, err
 	}
 	return s, t.exist("offload", slices.Concat(s.Offload.Parameters.names(), s.Offload.Activations.names()))
