@@ -156,6 +156,7 @@ var picture = map[string][]string{
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
 	"cmd/testing/killtest":       {},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
+	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/probetest":      {"snapshots/trace"},
 	"cmd/testing/pytorchtest":    {"snapshots/pytorch", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
