@@ -53,7 +53,8 @@ type Device struct {
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
-	Findings              []Finding      `json:"findings"` // the most severe first
+	Findings              []Finding      `json:"findings"`       // the most severe first
+	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 
 	found   []analysis.Finding
 	failure *analysis.Failure // the last request that ran out of memory, nil for none
@@ -185,7 +186,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x),
 	}
 	d.tell(x, x.Findings())
 	ooms := x.OOMEvents()
