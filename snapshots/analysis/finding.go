@@ -45,7 +45,12 @@ var (
 	ContradictionFinding = &FindingKind{
 		Name: "contradiction", Speaks: "events and final segments do not fit together, so numbers over time are approximate", Silent: "the file is cut off, which explains it",
 	}
-	TruncationFinding  = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
+	TruncationFinding = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
+	UnevenFinding     = &FindingKind{
+		Name: "uneven_devices", Change: "the same on each device",
+		Speaks: "at its peak a device holds a fifth more of its own than the median of the program's other devices, and 64 MiB",
+		Silent: "the others hold under a fiftieth of it: they take no part", Saving: "what it holds above the mean, if a model is split over the devices; a part of a model can be moved",
+	}
 	LostHistoryFinding = &FindingKind{
 		Name: "lost_history", Speaks: "the beginning of the events is certainly or probably lost", Silent: "a program is watched, which begins late by nature, or memtop's agent wrote the file",
 	}
@@ -101,7 +106,7 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
