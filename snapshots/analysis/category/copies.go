@@ -20,20 +20,21 @@ type size struct {
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
-	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	if copies := trainedCopies(sizes); !born && copies > 1 {
-		for i := range sizes {
-			s := &sizes[i]
-			s.born = len(s.held) / copies
-			j.judgeSize(s, copies, copies < most)
-		}
-		return
+	if !j.stacked {
+		stay = j.countAlike(sizes)
 	}
-	if !j.history() {
+	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
+	copies := commonCopies(sizes)
+	if n := trainedCopies(sizes); !born && n > 1 {
+		for i := range sizes {
+			sizes[i].born = len(sizes[i].held) / n
+		}
+		copies, stay, born = n, n < most, true
+	}
+	if !born && (!j.history() || !j.stacked) {
 		j.judgeShapes(sizes)
 		return
 	}
-	copies := commonCopies(sizes)
 	for i := range sizes {
 		j.judgeSize(&sizes[i], copies, stay)
 	}
@@ -115,7 +116,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 		others = min(others, most-2)
 	}
 	weights := len(s.held) - others*s.born
-	if weights < s.born && weights != 0 {
+	if weights < 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
 	}
 	for i, k := range s.held {
@@ -239,6 +240,44 @@ func (j *Judge) countGradients(sizes []size) (stay bool) {
 		}
 	}
 	return stay
+}
+
+// countAlike counts the gradients of each size where no stack tells them. What is alive
+// at once of the sizes of weights are gradients, or they and as many temporaries of the
+// step. It reports whether that leaves the same number of copies of most.
+func (j *Judge) countAlike(sizes []size) bool {
+	const fewest = 4 // sizes that agree
+	made := make(map[int64][]int)
+	for i := range j.events.Len() {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.life.Closed(i) != trace.Never {
+			made[e.Size] = append(made[e.Size], i)
+		}
+	}
+	var agree [most + 1]int
+	var bytes [most + 1]int64
+	all := int64(0)
+	for i := range sizes {
+		s := &sizes[i]
+		all += s.bytes * int64(len(s.held))
+		alive, _ := j.mostAlive(made[s.bytes])
+		for n := 2; n <= most; n++ {
+			if held := len(s.held); held == n*alive || n == 3 && 2*held == n*alive {
+				agree[n], bytes[n] = agree[n]+1, bytes[n]+s.bytes*int64(held)
+			}
+		}
+	}
+	for n := most; n > 1; n-- {
+		if agree[n] < fewest || bytes[n]*2 < all {
+			continue
+		}
+		for i := range sizes {
+			if s := &sizes[i]; len(s.held)%n == 0 {
+				s.born = len(s.held) / n
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // mostAlive returns how many of the allocations, in the order of their events, are alive

@@ -1,6 +1,7 @@
 package category
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -34,6 +35,7 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
+	j.judgeReplaced(never)
 	never = j.judgeGrowing(never)
 	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
 		j.judgeCopies(never)
@@ -70,6 +72,9 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 	case zeroFreer:
 		return freedByZeroGrad
 	case engineFreer:
+		if int(h.Close) < j.firstBackward && j.firstBackward != trace.Never {
+			return backwardScratch // of the pass before, which is at its end
+		}
 		return heldResult
 	default:
 		if j.stacks[h.Stack].maker == inputMaker {
@@ -77,6 +82,55 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 		}
 		return heldUnknown
 	}
+}
+
+// judgeReplaced finds the weights among what the step frees, where none are among what is
+// never freed: the program replaces them, as it does its state. One line frees one of each.
+func (j *Judge) judgeReplaced(never []int) {
+	lines := make(map[trace.FrameID][]int)
+	var all []int
+	for k, rule := range j.held {
+		if rule == heldMoment {
+			line := j.stacks[j.events.At(int(j.life.Held[k].Close)).Stack].line
+			lines[line], all = append(lines[line], k), append(all, k)
+		}
+	}
+	sizes := j.groupSizes(slices.Concat(all, never))
+	if !j.countGradients(sizes) {
+		return
+	}
+	weights, stay := make(multiset), j.sizesOf(never)
+	var lost, total int64
+	for i := range sizes {
+		bytes, count := sizes[i].bytes, int64(sizes[i].born)
+		total += bytes * count
+		if lost += bytes * (count - min(count, stay[bytes])); count > 0 {
+			weights[bytes] = count
+		}
+	}
+	if lost*10 < total*9 || total == 0 {
+		return
+	}
+	last := trace.FrameID(0)
+	for line, held := range lines {
+		if m := j.sizesOf(held); maps.Equal(m, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
+			last = line
+		}
+	}
+	for _, k := range lines[last] {
+		if last != 0 {
+			j.held[k] = replacedInStep
+		}
+	}
+}
+
+// sizesOf counts the sizes of what was held.
+func (j *Judge) sizesOf(held []int) multiset {
+	m := make(multiset)
+	for _, k := range held {
+		m[j.life.Held[k].Size]++
+	}
+	return m
 }
 
 // trains reports whether something in the trace is a backward pass or an update.

@@ -107,15 +107,11 @@ func (p *panel) leaves(i, at int) bool {
 // before the first backward pass to the end, the earliest in each size that has more
 // gradients than modules have weights. It has to be all of them.
 func (p *panel) findOwn() {
-	first := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward })
-	if first < 0 {
-		return
-	}
 	missing := maps.Clone(p.gradients)
 	var candidates []int
 	for _, i := range p.apart {
 		switch e := p.events.At(int(i)); {
-		case i >= p.spans[first].first || p.life.Closed(int(i)) != trace.Never:
+		case int(i) >= p.firstBackward || p.life.Closed(int(i)) != trace.Never:
 		case p.stacks[e.Stack].maker.builds():
 			missing[e.Size]--
 		default:

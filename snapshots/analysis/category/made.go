@@ -22,7 +22,12 @@ func (j *Judge) judgeAll() {
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
 	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int)}
-	j.longest = p.longestBackward()
+	j.longest, j.firstBackward = p.longestBackward(), trace.Never
+	if k := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward }); k > 1 {
+		j.firstBackward = int(p.spans[k].first)
+	} else if k == 1 {
+		j.firstBackward = 0 // the trace begins in a pass
+	}
 	p.findReplacements()
 	p.findGradients()
 	p.findOwn()
