@@ -208,39 +208,16 @@ func (j *Judge) groupSizes(held []int) []size {
 // countGradients counts the gradients of each size. Where backward adds to those that are
 // there, it makes as many in one pass and frees them; else they are what is alive at once.
 func (j *Judge) countGradients(sizes []size) (stay bool) {
-	place := make(map[int64]int, len(sizes))
-	for i := range sizes {
-		place[sizes[i].bytes] = i
-	}
-	adding, staying := make([]int, len(sizes)), make([][]int, len(sizes))
-	first, last := j.longest[0], j.longest[1]
-	for i := range j.events.Len() {
-		e := j.events.At(i)
-		at, ok := place[e.Size]
-		if !ok || e.Kind != trace.Alloc {
-			continue
-		}
-		switch j.rules[i] {
-		case backwardScratch:
-			if i >= first && i <= last {
-				adding[at]++
-			}
-		case outlivesBackward, freedByZeroGrad, accumulated:
-			if m := j.makerOf(e.Stack); m != backwardMaker && m != gradientMaker {
-				continue // a copy of one
-			}
-			staying[at] = append(staying[at], i)
-			stay = true
-		default: // no gradient
+	adding := make(map[int64]int)
+	for i := j.longest[0]; i <= j.longest[1] && i < j.events.Len() && len(j.gradients) == 0; i++ {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.rules[i] == backwardScratch {
+			adding[e.Size]++
 		}
 	}
 	for i := range sizes {
-		sizes[i].born = adding[i]
-		if stay {
-			sizes[i].born, _ = j.mostAlive(staying[i])
-		}
+		sizes[i].born = adding[sizes[i].bytes] + j.gradients[sizes[i].bytes]
 	}
-	return stay
+	return len(j.gradients) > 0
 }
 
 // countAlike counts the gradients of each size where no stack tells them. What is alive

@@ -138,8 +138,8 @@ func (p *panel) stays(made []int, layers int) bool {
 
 // eachGraphless visits what calls without a graph make.
 func (p *panel) eachGraphless(visit func(i int, e *trace.Event)) {
-	p.eachIn(0, p.events.Len(), func(i int, e *trace.Event, at int) {
-		if s := &p.spans[at]; s.phase == forward && !s.graph && p.freer(i) != engineFreer {
+	p.eachInPhase(forward, func(i int, e *trace.Event, at int) {
+		if !p.spans[at].graph && p.freer(i) != engineFreer {
 			if m := p.makerOf(e.Stack); m == forwardMaker || m == operationMaker || m == unknownMaker {
 				visit(i, e)
 			}

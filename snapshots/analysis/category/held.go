@@ -88,25 +88,21 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 // never freed: the program replaces them, as it does its state. One line frees one of each.
 func (j *Judge) judgeReplaced(never []int) {
 	lines := make(map[trace.FrameID][]int)
-	var all []int
 	for k, rule := range j.held {
 		if rule == heldMoment {
 			line := j.stacks[j.events.At(int(j.life.Held[k].Close)).Stack].line
-			lines[line], all = append(lines[line], k), append(all, k)
+			lines[line] = append(lines[line], k)
 		}
 	}
-	sizes := j.groupSizes(slices.Concat(all, never))
-	if !j.countGradients(sizes) {
+	if len(lines) == 0 {
 		return
 	}
 	weights, stay := make(multiset), j.sizesOf(never)
 	var lost, total int64
-	for i := range sizes {
-		bytes, count := sizes[i].bytes, int64(sizes[i].born)
-		total += bytes * count
-		if lost += bytes * (count - min(count, stay[bytes])); count > 0 {
-			weights[bytes] = count
-		}
+	for bytes, count := range j.gradients {
+		weights[bytes] = int64(count)
+		total += bytes * weights[bytes]
+		lost += bytes * max(0, weights[bytes]-stay[bytes])
 	}
 	if lost*10 < total*9 || total == 0 {
 		return
@@ -190,8 +186,11 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 	}
 	for i := range j.events.Len() {
 		e := j.events.At(i)
+		if e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+			continue
+		}
 		k, is := sizes[e.Size]
-		if !is || e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+		if !is || j.gradients[e.Size] > 0 {
 			continue
 		}
 		switch rule := j.rules[i]; rule {
@@ -200,15 +199,14 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 		default: // weights and state come in all of their copies at once
 		}
 	}
-	for _, k := range held {
+	return slices.DeleteFunc(held, func(k int) bool {
 		size := sizes[j.life.Held[k].Size]
 		if bits.OnesCount8(size.in) < fewest {
-			others = append(others, k)
-			continue
+			return false
 		}
 		j.held[k] = size.rule
-	}
-	return others
+		return true
+	})
 }
 
 // tally counts by rule what the trace makes of some sizes.

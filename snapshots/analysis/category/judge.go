@@ -23,13 +23,15 @@ type Judge struct {
 
 	rules         []Rule // by event, of the allocation that it made
 	held          []Rule
-	longest       [2]int // the first and last event of the longest whole backward pass
-	firstBackward int    // the first event of a backward pass, Never without one
-	last          int    // the last event that allocates: who frees later ends the program
-	blank         bool   // some allocation within the trace has no exact category
-	judged        int    // events of which the rules are final
-	native        bool   // some stack has a frame of C++
-	stacked       bool   // some allocation has a stack
+	longest       [2]int        // the first and last event of the longest whole backward pass
+	gradients     map[int64]int // by size, how many there are of parameters
+	largest       int64         // of those
+	firstBackward int           // the first event of a backward pass, Never without one
+	last          int           // the last event that allocates: who frees later ends the program
+	blank         bool          // some allocation within the trace has no exact category
+	judged        int           // events of which the rules are final
+	native        bool          // some stack has a frame of C++
+	stacked       bool          // some allocation has a stack
 	// silentEngine says that a stack without a frame is that of the autograd engine's
 	// thread; echoed, that a free has the stack of the allocation that it ends.
 	silentEngine, echoed bool
