@@ -139,15 +139,15 @@ func (r *round) alone(p *program) (string, error) {
 
 // try runs a program on both sides, and returns the difference.
 func (r *round) try(p *program) (string, error) {
-	events, err := r.torch.run(p)
+	a, err := r.torch.run(p)
 	if err != nil {
 		return "", err
 	}
-	c, err := compare(r.torch, r.settings, p, events)
+	c, err := compare(r.torch, r.settings, p, a)
 	if err != nil {
 		return "", err
 	}
-	r.events += len(events)
+	r.events += len(a.events)
 	how := c.difference()
 	if how == "" {
 		return "", nil
