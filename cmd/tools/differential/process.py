@@ -1,7 +1,8 @@
 """Runs programs of requests on PyTorch's own allocator, and says what it did.
 
 It reads a program from standard input, a line for each operation and the line
-"." at its end, and writes the pools that it made and the events of the allocator in the same way. The first
+"." at its end, and writes the pools that it made and the events of the allocator in the same way. Where an
+assertion of PyTorch's fails, it ends after a line "!" instead. The first
 lines that it writes are the version, the device's free bytes and the streams.
 """
 
@@ -145,7 +146,13 @@ def main() -> None:
             if torch.cuda.memory_reserved():
                 raise SystemExit(f"{torch.cuda.memory_reserved()} bytes are left of a program")
         else:
-            program.do(kind, words)
+            try:
+                program.do(kind, words)
+            except RuntimeError as e:
+                if "INTERNAL ASSERT" not in str(e):
+                    raise
+                print(*program.said, *events(), "!", sep="\n", flush=True)
+                return
 
 
 main()

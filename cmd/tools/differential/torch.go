@@ -89,6 +89,7 @@ func (t *torch) greeting() error {
 type answer struct {
 	events []event
 	pools  map[int]pool // by the program's number
+	broken bool         // an assertion of PyTorch's failed after the events
 }
 
 // pool is what PyTorch made of one.
@@ -108,7 +109,7 @@ func (t *torch) run(p *program) (*answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("PyTorch ended: %w", errors.Join(err, t.command.Wait()))
 		}
-		if line == ".\n" {
+		if a.broken = line == "!\n"; a.broken || line == ".\n" {
 			return a, nil
 		}
 		if err := a.line(line); err != nil {
