@@ -156,12 +156,13 @@ var picture = map[string][]string{
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
 	"cmd/testing/killtest":       {},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
+	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/probetest":      {"snapshots/trace"},
 	"cmd/testing/pytorchtest":    {"snapshots/pytorch", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
-	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "snapshots", "snapshots/analysis", "snapshots/report", "snapshots/trace"},
+	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 

@@ -68,6 +68,11 @@ var (
 	FragmentationFinding = &FindingKind{
 		Name: "fragmentation", Speaks: "memory ran out while more than a fifth of what was reserved was free at the end", Silent: "memory did not run out: cached memory alone harms no one",
 	}
+	ExpandableFinding = &FindingKind{
+		Name: "expandable_segments", Change: "expandable_segments:True",
+		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
+		Silent: "the replay is not exact, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
+	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
 	}
@@ -97,7 +102,7 @@ func FindingKinds() []*FindingKind {
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
-	return append(all, WarmUpFinding, FragmentationFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is a fault, or a fact worth knowing, with its numbers. Pages and

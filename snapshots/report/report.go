@@ -55,6 +55,7 @@ type Device struct {
 	Steps                 Steps          `json:"steps"`
 	Findings              []Finding      `json:"findings"` // the most severe first
 
+	found   []analysis.Finding
 	failure *analysis.Failure // the last request that ran out of memory, nil for none
 }
 
@@ -184,8 +185,9 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x),
 	}
+	d.tell(x, x.Findings())
 	ooms := x.OOMEvents()
 	for k, o := range ooms {
 		d.OOM = append(d.OOM, newOOM(x, o))
@@ -216,22 +218,33 @@ func (o *OOM) account(f *analysis.Failure) {
 }
 
 // Replay finds settings of the allocator under which each device's last failed
-// request would have succeeded. It stops at an error.
+// request would have succeeded, or which its findings ask about. It stops at an
+// error.
 func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 	for i := range r.Devices {
-		d := &r.Devices[i]
-		if d.failure == nil {
+		d, x := &r.Devices[i], r.indexes[i]
+		q, trial := whatif.Question{Trace: x.Trace(), Device: x.Trace().Device(d.Device)}, x.Trial()
+		if d.failure != nil {
+			q.Event = d.failure.Event
+		} else if q.Settings = []string{trial}; trial == "" {
 			continue
 		}
-		t := r.indexes[i].Trace()
-		changes, _, err := ask.WouldFit(ctx, t, t.Device(d.Device), d.failure.Event)
+		a, err := ask(ctx, q)
 		if err != nil {
 			return err
 		}
-		d.failure.AddSettings(changes)
-		d.OOM[len(d.OOM)-1].account(d.failure)
+		if d.failure != nil {
+			d.failure.AddSettings(a.Changes())
+			d.OOM[len(d.OOM)-1].account(d.failure)
+		}
+		d.tell(x, x.FindingsWith(a))
 	}
 	return nil
+}
+
+// tell takes the device's findings.
+func (d *Device) tell(x *analysis.Index, found []analysis.Finding) {
+	d.found, d.Findings = found, findings(x, found)
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts cover

@@ -16,21 +16,32 @@ type lookout struct {
 }
 
 func look(_ context.Context, x page.Edition) lookout {
-	o := lookout{found: slices.Clone(x.Findings())}
-	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
-		return o
+	o := lookout{found: x.Findings()}
+	if !x.Trace().Info.Growing && len(x.Trace().Devices) > 1 {
+		o.short = analysis.Shortages(x.Trace())
 	}
-	o.short = analysis.Shortages(x.Trace())
-	for _, s := range o.short {
+	return o
+}
+
+// known returns the findings that are known by now: also those of a replay, and that
+// other devices ran out of memory.
+func (p *Page) known() []analysis.Finding {
+	seen, _ := p.looked.Answer()
+	found, x := seen.found, p.looked.Answered()
+	if r, _ := p.replayed.Answer(); r.found != nil && p.replayed.Answered().index == x {
+		found = r.found
+	}
+	found = slices.Clone(found)
+	for _, s := range seen.short {
 		if s.Device != x.Device().ID {
-			o.found = append(o.found, analysis.Finding{
+			found = append(found, analysis.Finding{
 				Kind: analysis.ShortageFinding, Severity: analysis.Problem, Confidence: analysis.Certain,
 				Where: analysis.Where{Event: analysis.NoEvent}, Evidence: s.String() + "; d goes to the next device",
 			})
 		}
 	}
-	slices.SortStableFunc(o.found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
-	return o
+	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
+	return found
 }
 
 // pageOf returns the page that a finding leads to.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
-	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/page"
@@ -65,7 +64,7 @@ type Page struct {
 	page.Body
 	asked    *ask.One[question, facts]
 	looked   *ask.One[page.Edition, lookout]
-	replayed *ask.One[replayQuestion, []whatif.Change]
+	replayed *ask.One[replayQuestion, replayed]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -163,8 +162,7 @@ func (p *Page) at() int {
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
 	looking := p.look()
-	seen, _ := p.looked.Answer()
-	p.found = seen.found
+	p.found = p.known()
 	if a := p.failed(); a != nil {
 		p.found = slices.DeleteFunc(slices.Clone(p.found), func(f analysis.Finding) bool {
 			return f.Kind == analysis.ShortageFinding && f.Where.Event == a.Event

@@ -11,7 +11,7 @@ import (
 type size struct {
 	bytes int64
 	held  []int // indices of Lifetimes.Held
-	born  int   // gradients of that size that one backward pass makes
+	born  int   // gradients of that size, of as many weights
 }
 
 // judgeCopies judges blocks of which only the sizes are known. The sizes of
@@ -23,7 +23,9 @@ func (j *Judge) judgeCopies(held []int) {
 	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
 	if copies := trainedCopies(sizes); !born && copies > 1 {
 		for i := range sizes {
-			j.judgeSize(&sizes[i], copies, copies < most)
+			s := &sizes[i]
+			s.born = len(s.held) / copies
+			j.judgeSize(s, copies, copies < most)
 		}
 		return
 	}
@@ -33,20 +35,20 @@ func (j *Judge) judgeCopies(held []int) {
 	}
 	copies := commonCopies(sizes)
 	for i := range sizes {
-		s, each := &sizes[i], 1
-		if s.born > 0 && len(s.held) >= copies {
-			each = copies
-		}
-		j.judgeSize(s, each, stay)
+		j.judgeSize(&sizes[i], copies, stay)
+	}
+	if born {
+		j.judgeOthers(sizes, copies)
 	}
 }
 
-// most is how many copies there are at most: weights, gradients and two of Adam's.
+// most is how many copies there are at most: weights, gradients and two of Adam's, or
+// weights, two of Adam's and another set of weights.
 const most = 4
 
 // commonCopies looks at the sizes of which backward makes gradients, and returns
-// the number of copies that most of their bytes have. It returns 1 if the sizes
-// do not agree, because then the backward pass is not whole.
+// the number of copies that more of their bytes have than any other. It returns 1 if
+// few agree, because then the backward pass is not whole.
 func commonCopies(sizes []size) int {
 	var bytes [most + 1]int64
 	all := int64(0)
@@ -55,18 +57,19 @@ func commonCopies(sizes []size) int {
 		if s.born == 0 {
 			continue
 		}
-		held := int64(len(s.held)) * s.bytes
-		all += held
+		once := int64(s.born) * s.bytes
+		all += once
 		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
-			bytes[n] += held
+			bytes[n] += once
 		}
 	}
-	for n := most; n > 1; n-- {
-		if bytes[n]*2 > all {
-			return n
+	copies := 1
+	for n := range bytes {
+		if bytes[n] >= bytes[copies] && bytes[n]*3 > all {
+			copies = n
 		}
 	}
-	return 1
+	return max(copies, 1)
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
@@ -102,21 +105,79 @@ func haveCopies(sizes []size, n int) bool {
 	return agree >= fewest && unique && fits*200 >= all*199
 }
 
-// judgeSize gives the copies of one size their names. Gradients that stay after
-// backward are made anew by each pass, so none of them is among those held before.
+// judgeSize gives the copies of one size their names; what there is beyond them is
+// weights that get no gradient. Gradients that stay after backward are made anew by
+// each pass, so none of them is among those held before, and a fourth copy is a second
+// set of weights: one that is averaged, or that the first is compared with.
 func (j *Judge) judgeSize(s *size, copies int, stay bool) {
-	each := len(s.held) / copies
+	others := copies - 1
+	if stay {
+		others = min(others, most-2)
+	}
+	weights := len(s.held) - others*s.born
+	if weights < s.born && weights != 0 {
+		weights = len(s.held) // fewer copies than of other sizes: something else has this size
+	}
 	for i, k := range s.held {
-		switch n := i / max(each, 1); {
-		case n == 0 || copies == 1:
+		switch {
+		case i < weights:
 			j.held[k] = heldWeight
-		case n == 1 && !stay:
+		case i < weights+s.born && !stay:
 			j.held[k] = heldGradient
 		default:
 			j.held[k] = heldState
 		}
 	}
 }
+
+// judgeOthers judges what has sizes of which there are no gradients, where others have
+// them. Copies of the weights in another width are the optimizer's. A part of the model
+// that is not trained has layers that repeat its sizes, and a buffer of weights has all of
+// them that are missing; another single block is data that the program keeps.
+func (j *Judge) judgeOthers(sizes []size, copies int) {
+	weights, rest := make(multiset), make(multiset)
+	var repeated, all, flat int64
+	for i := range sizes {
+		s := &sizes[i]
+		bytes := int64(len(s.held)) * s.bytes
+		switch {
+		case s.born > 0:
+			weights[s.bytes] = int64(s.born)
+			switch more := len(s.held) - copies*s.born; {
+			case more > 0:
+				rest[s.bytes] = int64(more)
+			case more == -s.born:
+				flat += s.bytes * int64(s.born)
+			}
+		case !isVector(s):
+			rest[s.bytes] = int64(len(s.held))
+			all += bytes
+			if len(s.held) >= fewestLayers {
+				repeated += bytes
+			}
+		default:
+			rest[s.bytes] = int64(len(s.held))
+		}
+	}
+	rule := heldUnknown
+	switch {
+	case rest.isCopyOf(weights):
+		rule = heldState
+	case repeated*2 > all, flat > 0 && all*100 >= flat*99 && all*99 <= flat*100:
+		return
+	}
+	for i := range sizes {
+		s := &sizes[i]
+		if more := int(rest[s.bytes]); rule == heldState || s.born == 0 && !isVector(s) {
+			for _, k := range s.held[:more] {
+				j.held[k] = rule
+			}
+		}
+	}
+}
+
+// fewestLayers is how often a size occurs, at least, if layers have it.
+const fewestLayers = 3
 
 // groupSizes groups blocks by size, the largest first, and takes workspaces out.
 func (j *Judge) groupSizes(held []int) []size {
@@ -132,7 +193,7 @@ func (j *Judge) groupSizes(held []int) []size {
 		s.held = append(s.held, k)
 	}
 	return slices.DeleteFunc(sizes, func(s size) bool {
-		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > 2) {
+		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > mostWorkspaces) {
 			return false
 		}
 		for _, k := range s.held {
@@ -142,40 +203,62 @@ func (j *Judge) groupSizes(held []int) []size {
 	})
 }
 
-// countGradients counts the gradients of each size that one backward pass makes. Where
-// they outlive it, only those that do.
+// countGradients counts the gradients of each size. Where backward adds to those that are
+// there, it makes as many in one pass and frees them; else they are what is alive at once.
 func (j *Judge) countGradients(sizes []size) (stay bool) {
 	place := make(map[int64]int, len(sizes))
 	for i := range sizes {
 		place[sizes[i].bytes] = i
 	}
-	all, staying := make([]int, len(sizes)), make([]int, len(sizes))
+	adding, staying := make([]int, len(sizes)), make([][]int, len(sizes))
 	first, last := j.longest[0], j.longest[1]
-	for i := first; i <= last && i < j.events.Len(); i++ {
+	for i := range j.events.Len() {
 		e := j.events.At(i)
-		if e.Kind != trace.Alloc {
-			continue
-		}
 		at, ok := place[e.Size]
-		if !ok {
+		if !ok || e.Kind != trace.Alloc {
 			continue
 		}
 		switch j.rules[i] {
 		case backwardScratch:
-			all[at]++
+			if i >= first && i <= last {
+				adding[at]++
+			}
 		case outlivesBackward, freedByZeroGrad, accumulated:
-			staying[at]++
+			if m := j.makerOf(e.Stack); m != backwardMaker && m != gradientMaker {
+				continue // a copy of one
+			}
+			staying[at] = append(staying[at], i)
 			stay = true
 		default: // no gradient
 		}
 	}
 	for i := range sizes {
-		sizes[i].born = all[i]
+		sizes[i].born = adding[i]
 		if stay {
-			sizes[i].born = staying[i]
+			sizes[i].born, _ = j.mostAlive(staying[i])
 		}
 	}
 	return stay
+}
+
+// mostAlive returns how many of the allocations, in the order of their events, are alive
+// at once at most, and the first event after which they are.
+func (j *Judge) mostAlive(made []int) (count, at int) {
+	ends := make([]int, len(made))
+	for k, i := range made {
+		ends[k] = j.life.Closed(i)
+	}
+	slices.Sort(ends)
+	gone := 0
+	for k, i := range made {
+		for ends[gone] < i {
+			gone++
+		}
+		if k+1-gone > count {
+			count, at = k+1-gone, i
+		}
+	}
+	return count, at
 }
 
 // history reports whether the trace says how memory came to be.

@@ -1,6 +1,7 @@
 package category
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -33,6 +34,7 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
+	never = j.judgeGrowing(never)
 	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
 		j.judgeCopies(never)
 	}
@@ -118,6 +120,41 @@ func (j *Judge) judgeAlike(held []int) {
 			j.held[k] = most
 		}
 	}
+}
+
+// judgeGrowing judges blocks of sizes of which the trace makes more and more, and returns
+// the others: what it makes and keeps in three of its eighths, it kept before too.
+func (j *Judge) judgeGrowing(held []int) (others []int) {
+	const parts, fewest = 8, 3
+	type kept struct {
+		rule Rule
+		in   uint8 // parts of the trace
+	}
+	sizes := make(map[int64]kept)
+	for _, k := range held {
+		sizes[j.life.Held[k].Size] = kept{}
+	}
+	for i := range j.events.Len() {
+		e := j.events.At(i)
+		k, is := sizes[e.Size]
+		if !is || e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+			continue
+		}
+		switch rule := j.rules[i]; rule {
+		case graphKept, noGraph, noGradMade, cacheGrown, cacheMade:
+			sizes[e.Size] = kept{rule, k.in | 1<<(i*parts/j.events.Len())}
+		default: // weights and state come in all of their copies at once
+		}
+	}
+	for _, k := range held {
+		size := sizes[j.life.Held[k].Size]
+		if bits.OnesCount8(size.in) < fewest {
+			others = append(others, k)
+			continue
+		}
+		j.held[k] = size.rule
+	}
+	return others
 }
 
 // tally counts by rule what the trace makes of some sizes.

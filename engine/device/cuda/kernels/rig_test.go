@@ -67,7 +67,8 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 	return library
 }
 
-// machine runs kernels on memory of this process: the host build of them, or the first
+// machine runs kernels on memory of this process: the host build of them, with
+// MEMTOP_GPU=ptx the PTX that is shipped, as package ptx executes it, or the first
 // GPU, with MEMTOP_GPU=1 on that memory itself and with MEMTOP_GPU=apart on memory of
 // the device, see apart.
 type machine interface {
@@ -110,6 +111,9 @@ func newMachine(t testing.TB, memory []byte) machine {
 	where := os.Getenv("MEMTOP_GPU")
 	if where == "" {
 		return onHost{hostLibrary(t)}
+	}
+	if where == "ptx" {
+		return newCompiled()
 	}
 	d, err := cuda.Open(cuda.Options{OwnProducts: true})
 	if err != nil {
