@@ -2,11 +2,8 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device/dry"
@@ -24,14 +21,13 @@ import (
 // in almost none. So embeddings with more rows than a batch has tokens pay, and
 // products pay for a few samples only.
 
-// paying returns the layers that pay.
-func (p Plan) paying(ctx context.Context) (Layers, error) {
+// paying returns the names of the layers that pay.
+func (p Plan) paying(ctx context.Context) (names []string, err error) {
 	p.Settings.Host, p.Settings.Checkpoint, p.Settings.Offload = Host{}, nn.Policy{}, Offload{}
 	parts, err := p.Settings.Parts(p.Batch)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var names []string
 	err = p.unlimited().stage(func(t *Trainer) error {
 		c := &hostCosts{meter: t.config.Device.Backend().(*dry.Meter), own: make(map[*nn.Layer]float64)}
 		defer t.ctx.AddHooks(nn.Hooks{Pre: c.enter, Post: c.leave})()
@@ -46,7 +42,7 @@ func (p Plan) paying(ctx context.Context) (Layers, error) {
 		return nil
 	})
 	slices.Sort(names)
-	return Layers(strings.Join(names, "+")), err
+	return names, err
 }
 
 // hostCosts are the times that layers without parts would take on the host, in
@@ -119,39 +115,4 @@ func (s sharers) names() (list []string) {
 		list = append(list, l.Name)
 	}
 	return list
-}
-
-// hostChoice is the last choice of layers that pay. It is made again if anything
-// that it depends on changes.
-type hostChoice struct {
-	mu     sync.Mutex // held while one is made
-	key    string
-	layers Layers
-}
-
-// of returns the settings with the layers chosen. A rehearsal keeps the choice that
-// it was given.
-func (h *hostChoice) of(t *Trainer, s Settings) (Settings, error) {
-	if !s.Host.auto || s.Host.chosen && t.config.rehearses != nil {
-		return s, nil
-	}
-	if t.config.Build == nil {
-		return s, fmt.Errorf("host=auto: %w", ErrNoRehearsal)
-	}
-	plan := t.plan()
-	plan.Settings = s
-	key := fmt.Sprint(plan.Spec, s.memory())
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if key != h.key {
-		ctx, cancel := context.WithTimeout(context.Background(), predictionTime)
-		defer cancel()
-		layers, err := plan.paying(ctx)
-		if err != nil {
-			return s, err
-		}
-		h.key, h.layers = key, layers
-	}
-	s.Host = Host{h.layers, true, true}
-	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -87,6 +88,33 @@ func TestTheHeadAndTheEmbeddingOnTheHostArePredicted(t *testing.T) {
 	}
 	if os.Getenv("MEMTOP_LONG") != "" && math.Abs(o.time) > 0.25 {
 		t.Errorf("the predicted step time is off by %.0f %%", 100*o.time)
+	}
+}
+
+// TestWhatCrossesIsCounted adds up what goes to layers on the host and what comes
+// from them in a step, and what a rehearsal has counted.
+func TestWhatCrossesIsCounted(t *testing.T) {
+	g := offloading()
+	trainer := newBench(t, 64<<20, g).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
+	rows, norm, sum := 8*g.Context, 4, 8
+	hidden := 4 * rows * g.Dim // in float32
+	for host, want := range map[string]int{
+		// Its input and its result with their gradients; the sum of squares comes and goes.
+		"h.1": 4*hidden + sum + sum + norm,
+		// The numbers of tokens, rows and their gradients, the result of ln_f and its
+		// gradient, targets; the loss stays.
+		"wte+lm_head+loss": 4*rows + 2*hidden + 2*hidden + 4*rows + sum + sum + norm,
+	} {
+		settings := DefaultSettings()
+		settings.Host.layers = Layers(host)
+		plan := trainer.plan()
+		list, err := plan.rehearse(t.Context(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := int(list[0].Work[dry.Crossed]); got != want {
+			t.Errorf("host=%s: %d bytes cross, want %d", host, got, want)
+		}
 	}
 }
 

@@ -105,8 +105,8 @@ type Trainer struct {
 	stepTimes  stepTimes
 	layers     map[string]bool // the paths in the model
 	times      times
-	planned    planned
-	hosts      hostChoice
+	planned    chosen                 // checkpoints
+	hosts      chosen                 // layers on the host
 	file       atomic.Pointer[string] // that is open, of the optimizer's state
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
@@ -228,6 +228,9 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
+	}
+	if s.Host.auto && s.Host != t.current.Host {
+		memory.Mark(trace.SettingChanged, step, "host=auto chooses "+Host{layers: s.Host.layers}.String())
 	}
 	if t.why != "" {
 		memory.Mark(trace.SettingChanged, step, t.why)
