@@ -125,7 +125,7 @@ func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	r := &Live{
 		Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), Host: newHost(x), index: x, row: ranks.Of(x),
+		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents, r.Looking = t.Live.PID, t.Live.Dropped, t.Live.Looking

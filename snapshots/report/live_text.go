@@ -35,7 +35,7 @@ func (r *Live) Text(w io.Writer, width int) error {
 		p.wrap("  note: ", notice)
 	}
 	p.line("")
-	findingLines(p, r.index)
+	findingLines(p, r.index.Findings())
 	r.levelsText(p)
 	r.waterfallText(p)
 	r.hostText(p)

@@ -67,8 +67,9 @@ const holderCount = 20
 type Page struct {
 	page.Body
 	asked    *ask.One[question, facts]
-	looked   *ask.One[page.Edition, lookout]
-	replayed *ask.One[replayQuestion, []whatif.Change]
+	looked   *ask.One[lookQuestion, lookout]
+	compared *ask.One[page.Edition, *analysis.Finding]
+	replayed *ask.One[replayQuestion, *whatif.Answer]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -96,6 +97,7 @@ func New(s *page.Scene) *Page {
 	}
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
 	p.looked = ask.New(s.Gate, look)
+	p.compared = ask.New(s.Gate, compare)
 	p.replayed = ask.New(s.Gate, replay)
 	p.bind()
 	return p
@@ -200,7 +202,8 @@ func (p *Page) look() tea.Cmd {
 	if now := p.Scene.Clock() / lookSpan; !p.Scene.Growing() || now != p.lookedAt {
 		p.lookedAt, p.looking = now, p.Scene.Edition()
 	}
-	return p.looked.Ask(p.looking)
+	beside, comparing := p.askBeside()
+	return tea.Batch(p.looked.Ask(lookQuestion{p.looking, beside}), comparing)
 }
 
 // lookSpan is the time between two searches for findings, in microseconds.
