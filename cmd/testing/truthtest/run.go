@@ -38,12 +38,15 @@ func (r *Runner) Run(ctx context.Context, program, change string) (string, error
 		return "", err
 	}
 	gpu, _ := imitation.Find("h100-80gb")
-	if strings.HasPrefix(program, "out_of_memory") {
+	if strings.HasPrefix(program, "out_of_memory") || strings.HasPrefix(program, "refused") {
 		gpu, _ = imitation.Find("t4")
 	}
 	cmd := exec.CommandContext(ctx, r.Python, filepath.Join("programs", program+".py"), folder, change) //nolint:gosec // of the test
 	cmd.Env = append(imitation.Environment(os.Environ(), r.library),
 		imitation.GPUVariable+"="+gpu.Variable(2, false), "OMP_NUM_THREADS=1", "HF_HUB_OFFLINE=1", "PYTHONDONTWRITEBYTECODE=1")
+	if change == "expandable_segments" {
+		cmd.Env = append(cmd.Env, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
+	}
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s", program, change, err, said)
 	}

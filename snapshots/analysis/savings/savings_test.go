@@ -258,6 +258,36 @@ func TestWithoutBackwardAutogradIsNamedFirst(t *testing.T) {
 	}
 }
 
+// TestAForwardPassShowsHowFarItCame has weights of twelve layers, two of a size in each.
+func TestAForwardPassShowsHowFarItCame(t *testing.T) {
+	weights := part{trace.Parameter, 24, 25, "state", 0}
+	for name, test := range map[string]struct {
+		parts    []part
+		done, of int
+		all      int64 // MiB
+	}{
+		"in its fourth layer":  {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 3, 10, "scores", 0}}, 3, 12, 1200},
+		"after four layers":    {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 4, 10, "scores", 0}}, 4, 12, 1200},
+		"in its last layer":    {[]part{weights, {trace.Activation, 12, 90, "hidden", 0}, {trace.Activation, 11, 10, "scores", 0}}, 0, 0, 0},
+		"through all":          {[]part{weights, {trace.Activation, 12, 90, "hidden", 0}}, 0, 0, 0},
+		"layers of many kinds": {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 2, 90, "scores", 0}}, 0, 0, 0},
+		"weights of no layers": {[]part{{trace.Parameter, 1, 600, "state", 0}, {trace.Activation, 4, 90, "hidden", 0}}, 0, 0, 0},
+		"no pass":              {[]part{weights}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// A second size says that the layers are twelve, and not 24.
+			parts := append([]part{{trace.Parameter, 12, 25, "flat", 0}}, test.parts...)
+			if test.parts[0].count == 1 {
+				parts = test.parts
+			}
+			done, of, all := sceneOf(t, parts).Progress()
+			if done != test.done || of != test.of || all != test.all*mib {
+				t.Errorf("through %d of %d layers, %d MiB in the end, want %d of %d, %d", done, of, all/mib, test.done, test.of, test.all)
+			}
+		})
+	}
+}
+
 func TestEveryKindIsExplained(t *testing.T) {
 	for _, k := range savings.Kinds {
 		if k.Name == "" || k.Change == "" || k.Speaks == "" || k.Silent == "" || k.Saving == "" {
