@@ -28,6 +28,7 @@ type relief struct {
 	// grown is what backward makes again: gradients, or what layers keep.
 	grown  []trace.Allocation
 	passes []int // the first of grown of each forward pass
+	begun  []int // the event with which the backward pass after each of these begins
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
@@ -125,7 +126,7 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	}
 	if c := r.parts.all[r.parts.of(&a)].Category; c == trace.BackwardTemporary || c == trace.Gradient {
 		for k := range r.changes {
-			r.changes[k].endPass()
+			r.changes[k].endPass(a.Open)
 		}
 	}
 	for k, bytes := range r.of(&a) {
