@@ -43,19 +43,21 @@ func (r *reliefs) again(c *relief) {
 		first, last := l.blocks[0].Open, l.blocks[len(l.blocks)-1].Open
 		_, level := r.Highest(first, last+1)
 		if more := level - r.RequestedAt(first-1) - bytes; more > 0 {
-			r.add(c, to, more)
+			r.add(c, to, to+1, more)
 		}
 	}
 }
 
-// add adds bytes after one event.
-func (r *reliefs) add(c *relief, event int, bytes int64) {
-	c.turns = append(c.turns, turn{event, -bytes}, turn{event + 1, bytes})
-	bucket := event>>bucketShift - r.first
-	c.most[bucket] += bytes
-	if next := (event+1)>>bucketShift - r.first; next != bucket {
-		c.before[next] -= bytes
-		c.before[next+1] += bytes
+// add adds bytes after the events [from, to).
+func (r *reliefs) add(c *relief, from, to int, bytes int64) {
+	c.turns = append(c.turns, turn{from, -bytes}, turn{to, bytes})
+	first, last := from>>bucketShift-r.first, to>>bucketShift-r.first
+	for b := first; b <= last; b++ {
+		c.most[b] += bytes
+	}
+	if first < last {
+		c.before[first+1] -= bytes
+		c.before[last+1] += bytes
 	}
 }
 
