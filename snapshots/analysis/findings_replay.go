@@ -29,21 +29,37 @@ func (x *Index) Trial() string {
 	return whatif.With(whatif.SettingsOf(x.trace, x.device), expandable)
 }
 
-// FindingsWith is Findings with what a replay of the settings of [Index.Trial] says.
-// If the replay is exact, no finding proposes these settings as a guess any more.
-func (x *Index) FindingsWith(a *whatif.Answer) []Finding {
-	at := slices.IndexFunc(a.Runs, func(r whatif.Run) bool { return r.Settings == x.Trial() })
-	if at < 0 || a.Recorded.WhyNot != "" {
-		return x.Findings()
+// Beside is what a device's own events do not tell.
+type Beside struct {
+	Uneven *Finding       // about the device, see [Uneven]; nil for none
+	Replay *whatif.Answer // about the settings of [Index.Trial], nil for none
+}
+
+// FindingsWith is Findings with what else is known. If a replay is exact, no finding
+// proposes its settings as a guess any more.
+func (x *Index) FindingsWith(b Beside) []Finding {
+	f := &finder{index: x, summary: x.Summary(), found: slices.Clone(x.allFindings())}
+	if b.Uneven != nil {
+		f.add(*b.Uneven)
 	}
-	f, guess := &finder{index: x, summary: x.Summary(), found: slices.Clone(x.allFindings())}, x.remedy()
+	if a := b.Replay; a != nil && a.Recorded.WhyNot == "" {
+		at := slices.IndexFunc(a.Runs, func(r whatif.Run) bool { return r.Settings == x.Trial() })
+		if at >= 0 {
+			f.settle(a, &a.Runs[at])
+		}
+	}
+	return shown(f.ordered())
+}
+
+// settle replaces what findings guess of settings by what a replay says.
+func (f *finder) settle(a *whatif.Answer, run *whatif.Run) {
+	guess := f.index.remedy()
 	for i := range f.found {
 		if f.found[i].Remedy == guess {
 			f.found[i].Remedy = ""
 		}
 	}
-	f.replayed(a, &a.Runs[at])
-	return shown(f.ordered())
+	f.replayed(a, run)
 }
 
 // replayed says what expandable segments would save, if that is a twentieth.

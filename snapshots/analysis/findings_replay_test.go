@@ -52,7 +52,7 @@ block 0x20000000 134217728 inactive
 			if got := x.Trial(); (got == expandable) != test.trial {
 				t.Errorf("to be tried: %q", got)
 			}
-			found := x.FindingsWith(&test.answer)
+			found := x.FindingsWith(Beside{Replay: &test.answer})
 			at := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == ExpandableFinding })
 			switch {
 			case test.saved == 0 && at >= 0:
@@ -79,7 +79,7 @@ block 0x200000000 67108864 active_allocated requested=67108864 stack=main
 	for name, test := range map[string]struct {
 		found []Finding
 		want  bool
-	}{"before": {x.Findings(), true}, "after": {x.FindingsWith(answer), false}} {
+	}{"before": {x.Findings(), true}, "after": {x.FindingsWith(Beside{Replay: answer}), false}} {
 		guessed := slices.ContainsFunc(test.found, func(f Finding) bool {
 			return f.Kind == FlushFinding && strings.Contains(f.Text(), "may help")
 		})

@@ -53,8 +53,10 @@ type Device struct {
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
-	Findings              []Finding      `json:"findings"` // the most severe first
+	Findings              []Finding      `json:"findings"`       // the most severe first
+	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 
+	beside  analysis.Beside
 	found   []analysis.Finding
 	failure *analysis.Failure // the last request that ran out of memory, nil for none
 }
@@ -164,8 +166,14 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 		Devices: make([]Device, len(indexes)), notices: t.Notices, indexes: indexes,
 		Pinned: newPinned(t),
 	}
+	fullest, uneven := analysis.Uneven(indexes)
 	for i, x := range indexes {
-		r.Devices[i] = newDevice(x)
+		d := newDevice(x)
+		if x == fullest {
+			d.beside.Uneven = uneven
+		}
+		d.tell(x)
+		r.Devices[i] = d
 	}
 	return r
 }
@@ -185,9 +193,8 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x),
 	}
-	d.tell(x, x.Findings())
 	ooms := x.OOMEvents()
 	for k, o := range ooms {
 		d.OOM = append(d.OOM, newOOM(x, o))
@@ -237,14 +244,16 @@ func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 			d.failure.AddSettings(a.Changes())
 			d.OOM[len(d.OOM)-1].account(d.failure)
 		}
-		d.tell(x, x.FindingsWith(a))
+		d.beside.Replay = a
+		d.tell(x)
 	}
 	return nil
 }
 
-// tell takes the device's findings.
-func (d *Device) tell(x *analysis.Index, found []analysis.Finding) {
-	d.found, d.Findings = found, findings(x, found)
+// tell looks for the device's findings, with all that is known.
+func (d *Device) tell(x *analysis.Index) {
+	d.found = x.FindingsWith(d.beside)
+	d.Findings = findings(x, d.found)
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts cover

@@ -106,28 +106,22 @@ type replayQuestion struct {
 	ask   *page.Scene // whose WhatIf answers
 }
 
-// replayed is the answer, nil where there is nothing to replay, and the findings with
-// it.
-type replayed struct {
-	*whatif.Answer
-	found []analysis.Finding
-}
-
-// replay answers. If it cannot, w says why.
-func replay(ctx context.Context, q replayQuestion) (r replayed) {
+// replay is the answer, nil where there is nothing to replay. If it cannot be
+// replayed, w says why.
+func replay(ctx context.Context, q replayQuestion) *whatif.Answer {
 	asked := whatif.Question{Trace: q.index.Trace(), Device: q.index.Device(), Event: q.event}
 	if q.event == analysis.NoEvent {
 		trial := q.index.Trial()
 		if trial == "" {
-			return r
+			return nil
 		}
 		asked.Settings = []string{trial}
 	}
 	a, err := q.ask.WhatIf(ctx, asked)
 	if err != nil {
-		return r
+		return nil
 	}
-	return replayed{a, q.index.FindingsWith(a)}
+	return a
 }
 
 // askReplay asks about a trace that does not grow: where memory ran out, else once
@@ -152,7 +146,7 @@ func (p *Page) wouldFit(a *account) section {
 	switch answer, ok := p.replayed.Answer(); {
 	case p.Scene.WhatIf == nil || p.Scene.Growing():
 	case ok && p.replayed.Answered().event == a.Event:
-		if answer.Answer != nil {
+		if answer != nil {
 			whole.AddSettings(answer.Changes())
 		}
 	default:

@@ -10,7 +10,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/page"
@@ -52,6 +54,8 @@ type facts struct {
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
 	host       []analysis.Row     // memory on the host, not in the waterfall
+	ledger     host.Ledger        // of the machine's memory
+	hostGauge  *trace.Gauge       // that says so, nil for none
 	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -63,8 +67,9 @@ const holderCount = 20
 type Page struct {
 	page.Body
 	asked    *ask.One[question, facts]
-	looked   *ask.One[page.Edition, lookout]
-	replayed *ask.One[replayQuestion, replayed]
+	looked   *ask.One[lookQuestion, lookout]
+	compared *ask.One[page.Edition, *analysis.Finding]
+	replayed *ask.One[replayQuestion, *whatif.Answer]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -92,6 +97,7 @@ func New(s *page.Scene) *Page {
 	}
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
 	p.looked = ask.New(s.Gate, look)
+	p.compared = ask.New(s.Gate, compare)
 	p.replayed = ask.New(s.Gate, replay)
 	p.bind()
 	return p
@@ -133,6 +139,7 @@ func answer(ctx context.Context, q question) facts {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 		f.host = x.OnHost(q.at)
+		f.ledger, f.hostGauge = x.HostLedger(q.at)
 	}
 	return f
 }
@@ -162,7 +169,8 @@ func (p *Page) at() int {
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
 	looking := p.look()
-	p.found = p.known()
+	seen, _ := p.looked.Answer()
+	p.found = seen.found
 	if a := p.failed(); a != nil {
 		p.found = slices.DeleteFunc(slices.Clone(p.found), func(f analysis.Finding) bool {
 			return f.Kind == analysis.ShortageFinding && f.Where.Event == a.Event
@@ -194,7 +202,8 @@ func (p *Page) look() tea.Cmd {
 	if now := p.Scene.Clock() / lookSpan; !p.Scene.Growing() || now != p.lookedAt {
 		p.lookedAt, p.looking = now, p.Scene.Edition()
 	}
-	return p.looked.Ask(p.looking)
+	beside, comparing := p.askBeside()
+	return tea.Batch(p.looked.Ask(lookQuestion{p.looking, beside}), comparing)
 }
 
 // lookSpan is the time between two searches for findings, in microseconds.

@@ -1,9 +1,6 @@
 package ptx
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Fault is what a kernel does and must not, and where.
 type Fault struct {
@@ -23,7 +20,7 @@ func (f *Fault) Error() string {
 func (w *warp) fault(in *instruction, i int, format string, arguments ...any) {
 	s := in.written
 	panic(error(&Fault{
-		Entry: w.program.Name, Line: s.line, Text: strings.TrimSpace(s.opcode + " " + strings.Join(s.operands, ", ")),
+		Entry: w.program.Name, Line: s.line, Text: s.text(),
 		Block: w.block.number, Thread: w.first + uint32(i), What: fmt.Sprintf(format, arguments...),
 	}))
 }

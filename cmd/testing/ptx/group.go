@@ -3,6 +3,7 @@ package ptx
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 )
 
 // Products of warp groups, wgmma: four warps together compute 64×128 sums, each warp 16
@@ -55,24 +56,14 @@ func groupWait(w *warp, in *instruction) {
 }
 
 // operands reads 16 rows of A and 128 columns of B, and notes that.
-func (w *warp) operands(in *instruction) (a, b [][16]float32) {
+func (w *warp) operands(in *instruction) (a *[16][16]float32, b *[128][16]float32) {
 	number := bfloat
 	if in.written.opcode == multiplyGroupHalf {
 		number = half
 	}
-	first := int(w.first) / width % 4 * 16
-	a, b = make([][16]float32, 16), make([][16]float32, 128)
-	for k, rows := range [][][16]float32{a, b} {
-		m := w.matrix(in, k)
-		if k == 0 {
-			m.first = first
-		}
-		for r := range rows {
-			for c := range rows[r] {
-				rows[r][c] = number(m.read(r, c))
-			}
-		}
-	}
+	a, b = new([16][16]float32), new([128][16]float32)
+	w.matrix(in, 0, int(w.first)/width%4*16).read(a[:], number)
+	w.matrix(in, 1, 0).read(b[:], number)
 	return a, b
 }
 
@@ -97,40 +88,48 @@ type matrix struct {
 	first           int  // row
 }
 
-func (w *warp) matrix(in *instruction, k int) matrix {
+func (w *warp) matrix(in *instruction, k, first int) *matrix {
 	d := w.registers[in.list[descriptor+k]][0]
 	if d>>62 != 1 || d>>49&7 != 0 {
 		w.fault(in, 0, "the descriptor %#x is not of rows of 128 bytes from a multiple of 1024 on", d)
 	}
 	field := func(at int) uint64 { return d >> at & 0x3fff << 4 }
-	return matrix{w, in, field(0), field(16), field(32), w.registers[in.list[across+3+k]][0] != 0, 0}
+	return &matrix{w, in, field(0), field(16), field(32), w.registers[in.list[across+3+k]][0] != 0, first}
 }
 
-// read returns a number. The chunks of 16 bytes of eight rows of 128 bytes are permuted,
-// by the address.
-func (m *matrix) read(row, k int) uint16 {
-	r, c := uint64(m.first+row), uint64(k)
-	address := m.from + r/8*m.stride + r%8*128 + c*2
-	if m.across {
-		address = m.from + r/64*m.leading + c/8*m.stride + c%8*128 + r%64*2
+// read returns rows, of 16 numbers each. The chunks of 16 bytes of eight rows of 128 bytes
+// are permuted, by the address.
+func (m *matrix) read(rows [][16]float32, number func(uint16) float32) {
+	for r := 0; r < len(rows); r++ {
+		for k := 0; k < 16; k++ {
+			row, col := uint64(m.first+r), uint64(k)
+			address := m.from + row/8*m.stride + row%8*128 + col*2
+			if m.across {
+				address = m.from + row/64*m.leading + col/8*m.stride + col%8*128 + row%64*2
+			}
+			address ^= address >> 7 & 7 << 4
+			if address%16 == 0 {
+				m.warp.byTensorCore(m.in, address)
+			}
+			rows[r][k] = number(*(*uint16)(unsafe.Pointer(&m.warp.block.shared[address])))
+		}
 	}
-	return m.warp.byTensorCore(m.in, address^address>>7&7<<4)
 }
 
-// byTensorCore reads shared memory past the way that threads take. It sees what a thread
-// stored only after a fence of that thread, and a barrier behind it.
-func (w *warp) byTensorCore(in *instruction, address uint64) uint16 {
-	p := w.inShared(in, 0, address, 2)
-	c := &w.block.cells[address/4]
-	if c.bytes != nil {
-		c = &c.bytes[address%4]
+// byTensorCore reads a chunk of shared memory past the way that threads take. It sees what
+// a thread stored only after a fence of that thread, and a barrier behind it.
+func (w *warp) byTensorCore(in *instruction, address uint64) {
+	w.inShared(in, 0, address, 16)
+	for k := range uint64(4) {
+		c := &w.block.cells[address/4+k]
+		if c.bytes != nil {
+			c = &c.bytes[0]
+		}
+		thread := (c.writer.thread - 1) % uint32(w.block.threads)
+		if fences := w.block.fences[thread]; int(c.writer.fences) >= len(fences) || fences[c.writer.fences] >= w.block.epoch {
+			w.fault(in, 0, "reads what thread %d stored without a fence and a barrier behind that", thread)
+		}
 	}
-	writer := c.writer
-	fences := w.block.fences[(writer.thread-1)%uint32(w.block.threads)]
-	if int(writer.fences) >= len(fences) || fences[writer.fences] >= w.block.epoch {
-		w.fault(in, 0, "reads what thread %d stored without a fence and a barrier behind that", (writer.thread-1)%uint32(w.block.threads))
-	}
-	return *(*uint16)(p)
 }
 
 // sharedFence is fence.proxy.async.

@@ -29,7 +29,7 @@ func (m *Memory) Add(bytes []byte, fresh bool) {
 	if len(bytes) == 0 {
 		return
 	}
-	added := &area{from: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))), bytes: bytes}
+	added := &area{from: addressOf(bytes), bytes: bytes}
 	if fresh {
 		added.fresh = make([]bool, len(bytes))
 		for i := range added.fresh {
@@ -47,14 +47,45 @@ func (m *Memory) Remove(from uint64, bytes int) {
 	m.areas = slices.DeleteFunc(m.areas, func(a *area) bool { return a.from < from+uint64(bytes) && from < a.end() })
 }
 
-// Wrote says that others than kernels have written memory.
-func (m *Memory) Wrote(from uint64, bytes int) {
-	for _, a := range m.areas {
-		for at := max(a.from, from); a.fresh != nil && at < min(a.end(), from+uint64(bytes)); at++ {
-			a.fresh[at-a.from] = false
+// Copied says that others than kernels have written memory: a copy of what is in another
+// place, and was perhaps never written either.
+func (m *Memory) Copied(to, from []byte) {
+	for len(to) > 0 {
+		part := to
+		was := m.freshness(&part)
+		source := from[:min(len(from), len(part))]
+		is := m.freshness(&source)
+		if len(from) > 0 {
+			part = part[:len(source)]
 		}
+		for i := range part {
+			if was != nil {
+				was[i] = is != nil && is[i]
+			}
+		}
+		to, from = to[len(part):], from[min(len(from), len(part)):]
 	}
 }
+
+// freshness returns what is known of the beginning of some memory, which it cuts to the
+// area that this is in.
+func (m *Memory) freshness(memory *[]byte) []bool {
+	if len(*memory) == 0 {
+		return nil
+	}
+	from := addressOf(*memory)
+	a := m.at(from)
+	if a == nil {
+		return nil
+	}
+	*memory = (*memory)[:min(uint64(len(*memory)), a.end()-from)]
+	if a.fresh == nil {
+		return nil
+	}
+	return a.fresh[from-a.from:]
+}
+
+func addressOf(bytes []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))) }
 
 func (a *area) end() uint64 { return a.from + uint64(len(a.bytes)) }
 

@@ -70,9 +70,13 @@ func (w *warp) inShared(in *instruction, i int, address, bytes uint64) unsafe.Po
 	if address < sharedFrom || address >= uint64(len(b.shared)) || bytes > uint64(len(b.shared))-address {
 		w.fault(in, i, "%#x is not in the block's %d bytes of shared memory", address, len(b.shared)-sharedFrom)
 	}
-	at, by := unsafe.Pointer(&b.shared[address]), w.stamp(in, i)
+	at := unsafe.Pointer(&b.shared[address])
 	for k := uint64(0); k < bytes; k += 4 {
-		written, race := w.visit(in.access.writes, &b.cells[(address+k)/4], by, (address+k)%4, min(bytes, 4))
+		c := &b.cells[(address+k)/4]
+		if c.bytes == nil && w.known(in, i, c) {
+			continue
+		}
+		written, race := w.visit(in.access.writes, c, w.stamp(in, i), (address+k)%4, min(bytes, 4))
 		if race.thread != 0 {
 			w.race(in, i, race, at)
 		}

@@ -16,7 +16,7 @@ type stamp struct {
 	thread uint32 // of the grid, from 1 on; 0 is nobody
 	epoch  uint32
 	at     int32  // the instruction
-	fences uint32 // of shared memory that the thread has passed
+	fences uint16 // of shared memory that the thread has passed
 	strong bool
 }
 
@@ -31,13 +31,21 @@ type cell struct {
 // stamp returns the use of memory by a thread now.
 func (w *warp) stamp(in *instruction, i int) stamp {
 	b, thread := w.block, w.first+uint32(i)
-	return stamp{b.number*uint32(b.threads) + thread + 1, b.epoch, w.next - 1, uint32(len(b.fences[thread])), in.access.strong}
+	return stamp{b.number*uint32(b.threads) + thread + 1, b.epoch, w.next - 1, uint16(len(b.fences[thread])), in.access.strong}
 }
 
 // conflict is an earlier use of memory with which one races; of nobody if there is none.
 type conflict struct {
 	stamp
 	did string
+}
+
+// known reports whether a note on a word of shared memory says all about another read of
+// it: the thread has read it since the last barrier, or several threads have. If several
+// have without a race, so may all.
+func (w *warp) known(in *instruction, i int, c *cell) bool {
+	b := w.block
+	return !in.access.writes && c.reader.epoch == b.epoch && !c.pending && (c.many || c.reader.thread == b.number*uint32(b.threads)+w.first+uint32(i)+1)
 }
 
 // visit notes a use of n bytes of a word, from one of them on. It reports whether all of

@@ -20,20 +20,21 @@ type size struct {
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
-	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	if copies := trainedCopies(sizes); !born && copies > 1 {
-		for i := range sizes {
-			s := &sizes[i]
-			s.born = len(s.held) / copies
-			j.judgeSize(s, copies, copies < most)
-		}
-		return
+	if !j.stacked {
+		stay = j.countAlike(sizes)
 	}
-	if !j.history() {
+	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
+	copies := commonCopies(sizes)
+	if n := trainedCopies(sizes); !born && n > 1 {
+		for i := range sizes {
+			sizes[i].born = len(sizes[i].held) / n
+		}
+		copies, stay, born = n, n < most, true
+	}
+	if !born && (!j.history() || !j.stacked) {
 		j.judgeShapes(sizes)
 		return
 	}
-	copies := commonCopies(sizes)
 	for i := range sizes {
 		j.judgeSize(&sizes[i], copies, stay)
 	}
@@ -83,9 +84,10 @@ func trainedCopies(sizes []size) int {
 	return 1
 }
 
-// haveCopies reports whether every size occurs a multiple of n times, and some just
-// so often. A few bytes may be something else, but no size that occurs often: layers
-// of an even number repeat most sizes, but not those that lie around the layers too.
+// haveCopies reports whether nearly every size occurs a multiple of n times, and some
+// that lies around the layers, once or twice in each copy. The rest may be something
+// else, but no size that occurs often: layers of an even number repeat most sizes, but
+// not those that lie around the layers too.
 func haveCopies(sizes []size, n int) bool {
 	const fewest = 4 // sizes that have to agree
 	agree, unique := 0, false
@@ -97,12 +99,12 @@ func haveCopies(sizes []size, n int) bool {
 		switch {
 		case len(s.held)%n == 0:
 			agree, fits = agree+1, fits+held
-			unique = unique || len(s.held) == n
+			unique = unique || len(s.held) <= 2*n
 		case len(s.held) > 2*n:
 			return false
 		}
 	}
-	return agree >= fewest && unique && fits*200 >= all*199
+	return agree >= fewest && unique && fits*10 >= all*9
 }
 
 // judgeSize gives the copies of one size their names; what there is beyond them is
@@ -115,7 +117,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 		others = min(others, most-2)
 	}
 	weights := len(s.held) - others*s.born
-	if weights < s.born && weights != 0 {
+	if weights < 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
 	}
 	for i, k := range s.held {
@@ -206,39 +208,54 @@ func (j *Judge) groupSizes(held []int) []size {
 // countGradients counts the gradients of each size. Where backward adds to those that are
 // there, it makes as many in one pass and frees them; else they are what is alive at once.
 func (j *Judge) countGradients(sizes []size) (stay bool) {
-	place := make(map[int64]int, len(sizes))
-	for i := range sizes {
-		place[sizes[i].bytes] = i
+	adding := make(map[int64]int)
+	for i := j.longest[0]; i <= j.longest[1] && i < j.events.Len() && len(j.gradients) == 0; i++ {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.rules[i] == backwardScratch {
+			adding[e.Size]++
+		}
 	}
-	adding, staying := make([]int, len(sizes)), make([][]int, len(sizes))
-	first, last := j.longest[0], j.longest[1]
+	for i := range sizes {
+		sizes[i].born = adding[sizes[i].bytes] + j.gradients[sizes[i].bytes]
+	}
+	return len(j.gradients) > 0
+}
+
+// countAlike counts the gradients of each size where no stack tells them. What is alive
+// at once of the sizes of weights are gradients, or they and as many temporaries of the
+// step. It reports whether that leaves the same number of copies of most.
+func (j *Judge) countAlike(sizes []size) bool {
+	const fewest = 4 // sizes that agree
+	made := make(map[int64][]int)
 	for i := range j.events.Len() {
-		e := j.events.At(i)
-		at, ok := place[e.Size]
-		if !ok || e.Kind != trace.Alloc {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.life.Closed(i) != trace.Never {
+			made[e.Size] = append(made[e.Size], i)
+		}
+	}
+	var agree [most + 1]int
+	var bytes [most + 1]int64
+	all := int64(0)
+	for i := range sizes {
+		s := &sizes[i]
+		all += s.bytes * int64(len(s.held))
+		alive, _ := j.mostAlive(made[s.bytes])
+		for n := 2; n <= most; n++ {
+			if held := len(s.held); held == n*alive || n == 3 && 2*held == n*alive {
+				agree[n], bytes[n] = agree[n]+1, bytes[n]+s.bytes*int64(held)
+			}
+		}
+	}
+	for n := most; n > 1; n-- {
+		if agree[n] < fewest || bytes[n]*2 < all {
 			continue
 		}
-		switch j.rules[i] {
-		case backwardScratch:
-			if i >= first && i <= last {
-				adding[at]++
+		for i := range sizes {
+			if s := &sizes[i]; len(s.held)%n == 0 {
+				s.born = len(s.held) / n
 			}
-		case outlivesBackward, freedByZeroGrad, accumulated:
-			if m := j.makerOf(e.Stack); m != backwardMaker && m != gradientMaker {
-				continue // a copy of one
-			}
-			staying[at] = append(staying[at], i)
-			stay = true
-		default: // no gradient
 		}
+		return true
 	}
-	for i := range sizes {
-		sizes[i].born = adding[i]
-		if stay {
-			sizes[i].born, _ = j.mostAlive(staying[i])
-		}
-	}
-	return stay
+	return false
 }
 
 // mostAlive returns how many of the allocations, in the order of their events, are alive

@@ -12,6 +12,7 @@ import (
 // little larger each time.
 type growth struct {
 	bytes  int64 // of what it makes now
+	since  int   // the first event that made as much
 	by     int64 // how much larger that is than before
 	made   int   // of these bytes
 	layers int   // of the bytes before
@@ -29,10 +30,10 @@ func (g *growth) add(i int, bytes int64) {
 	}
 	by := bytes - g.bytes
 	if !g.whole && (by != g.by || by < 0 || g.layers != g.made && len(g.turns) > 0) {
-		g.turns = nil
+		g.turns = append(g.turns[:0], g.since)
 	}
-	g.turns = append(g.turns, i)
-	g.whole = g.whole || len(g.turns) > enough
+	g.turns, g.since = append(g.turns, i), i
+	g.whole = g.whole || len(g.turns) > enough+1
 	g.bytes, g.by, g.layers, g.made = bytes, by, g.made, 1
 }
 
@@ -137,8 +138,8 @@ func (p *panel) stays(made []int, layers int) bool {
 
 // eachGraphless visits what calls without a graph make.
 func (p *panel) eachGraphless(visit func(i int, e *trace.Event)) {
-	p.eachIn(0, p.events.Len(), func(i int, e *trace.Event, at int) {
-		if s := &p.spans[at]; s.phase == forward && !s.graph && p.freer(i) != engineFreer {
+	p.eachInPhase(forward, func(i int, e *trace.Event, at int) {
+		if !p.spans[at].graph && p.freer(i) != engineFreer {
 			if m := p.makerOf(e.Stack); m == forwardMaker || m == operationMaker || m == unknownMaker {
 				visit(i, e)
 			}

@@ -1,6 +1,7 @@
 package category
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -34,6 +35,7 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
+	j.judgeReplaced(never)
 	never = j.judgeGrowing(never)
 	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
 		j.judgeCopies(never)
@@ -70,6 +72,9 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 	case zeroFreer:
 		return freedByZeroGrad
 	case engineFreer:
+		if int(h.Close) < j.firstBackward && j.firstBackward != trace.Never {
+			return backwardScratch // of the pass before, which is at its end
+		}
 		return heldResult
 	default:
 		if j.stacks[h.Stack].maker == inputMaker {
@@ -77,6 +82,51 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 		}
 		return heldUnknown
 	}
+}
+
+// judgeReplaced finds the weights among what the step frees, where none are among what is
+// never freed: the program replaces them, as it does its state. One line frees one of each.
+func (j *Judge) judgeReplaced(never []int) {
+	lines := make(map[trace.FrameID][]int)
+	for k, rule := range j.held {
+		if rule == heldMoment {
+			line := j.stacks[j.events.At(int(j.life.Held[k].Close)).Stack].line
+			lines[line] = append(lines[line], k)
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	weights, stay := make(multiset), j.sizesOf(never)
+	var lost, total int64
+	for bytes, count := range j.gradients {
+		weights[bytes] = int64(count)
+		total += bytes * weights[bytes]
+		lost += bytes * max(0, weights[bytes]-stay[bytes])
+	}
+	if lost*10 < total*9 || total == 0 {
+		return
+	}
+	last := trace.FrameID(0)
+	for line, held := range lines {
+		if m := j.sizesOf(held); maps.Equal(m, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
+			last = line
+		}
+	}
+	for _, k := range lines[last] {
+		if last != 0 {
+			j.held[k] = replacedInStep
+		}
+	}
+}
+
+// sizesOf counts the sizes of what was held.
+func (j *Judge) sizesOf(held []int) multiset {
+	m := make(multiset)
+	for _, k := range held {
+		m[j.life.Held[k].Size]++
+	}
+	return m
 }
 
 // trains reports whether something in the trace is a backward pass or an update.
@@ -136,8 +186,11 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 	}
 	for i := range j.events.Len() {
 		e := j.events.At(i)
+		if e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+			continue
+		}
 		k, is := sizes[e.Size]
-		if !is || e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+		if !is || j.gradients[e.Size] > 0 {
 			continue
 		}
 		switch rule := j.rules[i]; rule {
@@ -146,15 +199,14 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 		default: // weights and state come in all of their copies at once
 		}
 	}
-	for _, k := range held {
+	return slices.DeleteFunc(held, func(k int) bool {
 		size := sizes[j.life.Held[k].Size]
 		if bits.OnesCount8(size.in) < fewest {
-			others = append(others, k)
-			continue
+			return false
 		}
 		j.held[k] = size.rule
-	}
-	return others
+		return true
+	})
 }
 
 // tally counts by rule what the trace makes of some sizes.

@@ -79,26 +79,23 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 	return m
 }
 
-// findGradients counts the gradients of each size that are alive at once. It leaves out
-// those of a backward pass in which the trace ends.
+// findGradients counts the gradients of each size that are alive at once.
 func (p *panel) findGradients() {
 	made := make(map[int64][]int)
-	p.eachIn(0, p.events.Len(), func(i int, e *trace.Event, at int) {
+	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
 		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
 			made[e.Size] = append(made[e.Size], i)
 		}
 	})
+	p.gradients, p.largest = make(map[int64]int), 0
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)
 		p.largest = max(p.largest, bytes)
 	}
 }
 
-// leaves reports whether a backward pass leaves what it makes, and is not the last span.
+// leaves reports whether a backward pass leaves what it makes.
 func (p *panel) leaves(i, at int) bool {
-	if at+1 == len(p.spans) {
-		return false
-	}
 	rule := p.backward(i, at)
 	return rule == outlivesBackward || rule == freedByZeroGrad
 }
@@ -107,15 +104,11 @@ func (p *panel) leaves(i, at int) bool {
 // before the first backward pass to the end, the earliest in each size that has more
 // gradients than modules have weights. It has to be all of them.
 func (p *panel) findOwn() {
-	first := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward })
-	if first < 0 {
-		return
-	}
 	missing := maps.Clone(p.gradients)
 	var candidates []int
 	for _, i := range p.apart {
 		switch e := p.events.At(int(i)); {
-		case i >= p.spans[first].first || p.life.Closed(int(i)) != trace.Never:
+		case int(i) >= p.firstBackward || p.life.Closed(int(i)) != trace.Never:
 		case p.stacks[e.Stack].maker.builds():
 			missing[e.Size]--
 		default:

@@ -21,14 +21,19 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule), gradients: make(map[int64]int)}
-	j.longest = p.longestBackward()
+	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule)}
+	j.longest, j.firstBackward = p.longestBackward(), trace.Never
+	if k := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward }); k > 1 {
+		j.firstBackward = int(p.spans[k].first)
+	} else if k == 1 {
+		j.firstBackward = 0 // the trace begins in a pass
+	}
 	p.findReplacements()
+	p.readLastBackward()
 	p.findGradients()
 	p.findOwn()
 	p.findCopies()
 	p.findGrown()
-	p.readLastBackward()
 	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
@@ -56,8 +61,6 @@ func (j *Judge) echoes() bool {
 // panel judges the allocations of a trace that was cut into spans.
 type panel struct {
 	*cut
-	gradients map[int64]int          // by size, how many there are of parameters
-	largest   int64                  // of those
 	own       map[int]bool           // by event: it makes a weight that is of no module
 	copies    map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
 	grown     grown

@@ -312,6 +312,21 @@ func (c *cut) eachIn(from, to int, visit visitor) {
 	}
 }
 
+// eachInPhase calls visit with the allocations in the spans of a phase.
+func (c *cut) eachInPhase(p phase, visit visitor) {
+	for at := range c.spans {
+		s := &c.spans[at]
+		if s.phase != p {
+			continue
+		}
+		for i := int(s.first); i <= int(s.last); i++ {
+			if e := c.events.At(i); e.Kind == trace.Alloc {
+				visit(i, e, at)
+			}
+		}
+	}
+}
+
 // freer returns what count found.
 func (c *cut) freer(i int) freer { return freer(c.rules[i]) }
 

@@ -1,6 +1,8 @@
 package kernels_test
 
 import (
+	"iter"
+	"slices"
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/ptx"
@@ -11,14 +13,22 @@ import (
 // compiled runs the PTX that is shipped, on memory of this process.
 type compiled struct {
 	ptx.Machine
-	programs map[kernels.Kernel]*ptx.Program
-	err      error
+	err error
 }
 
-func newCompiled() *compiled { return &compiled{programs: programs} }
+// programs are linked when a test first needs them, and count what they execute.
+var programs [kernels.Count]*ptx.Program
 
-// programs are linked when a test first needs them.
-var programs = make(map[kernels.Kernel]*ptx.Program)
+// runs counts launches of the PTX.
+var runs [kernels.Count]int
+
+// often is how many launches of a kernel are enough where the host build runs, too.
+const often = 4
+
+// seldom reports whether a kernel of a case has not often run.
+func seldom(launched []kernels.Kernel) bool {
+	return slices.ContainsFunc(launched, func(k kernels.Kernel) bool { return runs[k] < often })
+}
 
 // program returns a kernel, ready to run.
 func program(k kernels.Kernel) (*ptx.Program, error) {
@@ -33,11 +43,25 @@ func program(k kernels.Kernel) (*ptx.Program, error) {
 	return programs[k], err
 }
 
-func (c *compiled) Fall(falling bool) { c.Falling = falling }
-
 func (c *compiled) Failed() error { return nil }
 
-func (c *compiled) Err() error { err := c.err; c.err = nil; return err }
+// Err implements machine. A failure ends the case only.
+func (c *compiled) Err() error {
+	err := c.err
+	c.err = nil
+	return err
+}
+
+// Ways implements machine: the blocks and their warps in rising and in falling order.
+func (c *compiled) Ways() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, c.Falling = range []bool{false, true} {
+			if !yield("as PTX") {
+				return
+			}
+		}
+	}
+}
 
 // Place implements machine. Only kernels see the scratch, so nothing was written there.
 func (c *compiled) Place(a device.Array, within bool) {
@@ -49,10 +73,10 @@ func (c *compiled) Enqueue(l *kernels.Launch) {
 	if c.err != nil {
 		return
 	}
+	runs[l.Kernel]++
 	p, err := program(l.Kernel)
 	if err == nil {
 		err = c.Run(p, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
 	}
 	c.err = err
 }
-
