@@ -61,6 +61,10 @@ var (
 		Name: "leak", Speaks: "a site of a program that counts its steps grows (docs/answers.md)", Silent: "its trend is not decided",
 		Saving: "what the site holds",
 	}
+	HostGrowthFinding = &FindingKind{
+		Name: "host_growth", Speaks: "memory of the host grows in each eighth of the last steps, of a kind that the kernel cannot drop (docs/answers.md)",
+		Silent: "it rises less than 16 MiB or a hundredth of the whole; a leak names the line of the tensors",
+	}
 	GrowthFinding = &FindingKind{
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
 		Saving: "what the stack holds",
@@ -102,7 +106,7 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
@@ -174,7 +178,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.grown, f.save, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

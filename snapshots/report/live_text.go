@@ -39,6 +39,7 @@ func (r *Live) Text(w io.Writer, width int) error {
 	r.levelsText(p)
 	r.waterfallText(p)
 	r.hostText(p)
+	r.Host.text(p)
 	r.layersText(p)
 	r.tensorsText(p)
 	if cost := r.Probe.CostNSPerStep; cost != nil && (*cost > 0 || r.Probe.DroppedEvents > 0) {

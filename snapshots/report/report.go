@@ -53,7 +53,8 @@ type Device struct {
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
-	Findings              []Finding      `json:"findings"` // the most severe first
+	Findings              []Finding      `json:"findings"`       // the most severe first
+	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 
 	beside  analysis.Beside
 	found   []analysis.Finding
@@ -192,7 +193,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {

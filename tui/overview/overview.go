@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -53,6 +54,8 @@ type facts struct {
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
 	host       []analysis.Row     // memory on the host, not in the waterfall
+	ledger     host.Ledger        // of the machine's memory
+	hostGauge  *trace.Gauge       // that says so, nil for none
 	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -136,6 +139,7 @@ func answer(ctx context.Context, q question) facts {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 		f.host = x.OnHost(q.at)
+		f.ledger, f.hostGauge = x.HostLedger(q.at)
 	}
 	return f
 }

@@ -16,11 +16,17 @@ type Runner struct {
 	Python  string // an interpreter with PyTorch's CUDA build
 	Folder  string // the library and the results are kept here
 	library string
+	// Kept says to take the results that are in the folder already.
+	Kept bool
 }
 
 // Run runs a program, with a change unless that is empty, and returns the folder of
 // its results.
 func (r *Runner) Run(ctx context.Context, program, change string) (string, error) {
+	folder := filepath.Join(r.Folder, program, change)
+	if _, err := os.Stat(filepath.Join(folder, "truth.json")); r.Kept && err == nil {
+		return folder, nil
+	}
 	if r.library == "" {
 		library := filepath.Join(r.Folder, "library")
 		if err := imitation.Install(library); err != nil {
@@ -28,7 +34,6 @@ func (r *Runner) Run(ctx context.Context, program, change string) (string, error
 		}
 		r.library = library
 	}
-	folder := filepath.Join(r.Folder, program, change)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}

@@ -32,10 +32,10 @@ func (d *Device) peak(kind string) int64 {
 }
 
 // TestAnswersAreTrue prints a table of the programs that are named in $MEMTOP_TRUTH, by spaces, or of all.
-// $MEMTOP_TRUTH_FOLDER keeps the snapshots.
+// $MEMTOP_TRUTH_FOLDER keeps the snapshots; with $MEMTOP_TRUTH_KEPT, those that are there are not made again.
 func TestAnswersAreTrue(t *testing.T) {
 	all := programs(t)
-	runner := Runner{Python: cudaPython(t), Folder: os.Getenv("MEMTOP_TRUTH_FOLDER")}
+	runner := Runner{Python: cudaPython(t), Folder: os.Getenv("MEMTOP_TRUTH_FOLDER"), Kept: os.Getenv("MEMTOP_TRUTH_KEPT") != ""}
 	if runner.Folder == "" {
 		runner.Folder = t.TempDir()
 	}
