@@ -80,7 +80,7 @@ var (
 	ExpandableFinding = &FindingKind{
 		Name: "expandable_segments", Change: "expandable_segments:True",
 		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
-		Silent: "the replay is not exact, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
+		Silent: "the replay is not exact, there are more than a million events, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
 	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",

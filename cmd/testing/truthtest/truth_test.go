@@ -63,6 +63,7 @@ func TestAnswersAreTrue(t *testing.T) {
 				}
 				checkSteps(t, a)
 				checkCapacity(t, a)
+				checkHolders(t, told, a)
 				if told.Fits != nil && (len(answers) == 1 || len(a.Report.OOM) > 0) {
 					checkFits(t, &runner, program, told, a)
 				}
@@ -89,6 +90,16 @@ func checkSteps(t *testing.T, a *Answers) {
 	said := a.Report.Steps
 	if said.Count > 0 && said.Count != len(a.Steps) {
 		t.Errorf("    there are %d steps, said to be %d from %q: %v, %v", len(a.Steps), said.Count, said.From, a.Steps, said.Peaks)
+	}
+}
+
+func checkHolders(t *testing.T, told *Told, a *Answers) {
+	t.Helper()
+	for i, want := range told.Holders {
+		if i >= len(a.Report.LinesAtPeak) || a.Report.LinesAtPeak[i].Function != want {
+			t.Errorf("    %v hold most, said are %+v", told.Holders, a.Report.LinesAtPeak)
+			return
+		}
 	}
 }
 
