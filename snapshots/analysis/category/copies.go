@@ -47,10 +47,18 @@ func (j *Judge) judgeCopies(held []int) {
 // weights, two of Adam's and another set of weights.
 const most = 4
 
+// mostStates is how many of Adam's states there are for each weight.
+const mostStates = 2
+
 // commonCopies looks at the sizes of which backward makes gradients, and returns
 // the number of copies that more of their bytes have than any other. It returns 1 if
 // few agree, because then the backward pass is not whole.
 func commonCopies(sizes []size) int {
+	for n := most; n > 1; n-- {
+		if lie := missing(sizes, n); slices.ContainsFunc(sizes, func(s size) bool { return s.born == 0 && len(s.held) == 1 && near(s.bytes, lie) }) {
+			return n // weights lie in one buffer, and have no blocks of their own
+		}
+	}
 	var bytes [most + 1]int64
 	all := int64(0)
 	for i := range sizes {
@@ -71,6 +79,22 @@ func commonCopies(sizes []size) int {
 		}
 	}
 	return max(copies, 1)
+}
+
+// missing returns the bytes of weights of which there is one copy less than of others.
+func missing(sizes []size, copies int) int64 {
+	var bytes int64
+	for i := range sizes {
+		if s := &sizes[i]; len(s.held) == (copies-1)*s.born {
+			bytes += s.bytes * int64(s.born)
+		}
+	}
+	return bytes
+}
+
+// near reports whether bytes are the same but for padding.
+func near(bytes, other int64) bool {
+	return other > 0 && bytes*100 >= other*99 && bytes*99 <= other*100
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
@@ -109,14 +133,19 @@ func haveCopies(sizes []size, n int) bool {
 
 // judgeSize gives the copies of one size their names; what there is beyond them is
 // weights that get no gradient. Gradients that stay after backward are made anew by
-// each pass, so none of them is among those held before, and a fourth copy is a second
-// set of weights: one that is averaged, or that the first is compared with.
+// each pass, so none of them is among those held before. More copies than the optimizer
+// has state are a second set of weights: one that is averaged, or compared with.
 func (j *Judge) judgeSize(s *size, copies int, stay bool) {
-	others := copies - 1
+	gradients := s.born
 	if stay {
-		others = min(others, most-2)
+		gradients = 0
 	}
-	weights := len(s.held) - others*s.born
+	states := j.states
+	if states == 0 {
+		states = mostStates
+	}
+	state := max(0, min((copies-1)*s.born-gradients, states*s.born))
+	weights := len(s.held) - gradients - state
 	if weights < 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
 	}
@@ -124,7 +153,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 		switch {
 		case i < weights:
 			j.held[k] = heldWeight
-		case i < weights+s.born && !stay:
+		case i < weights+gradients:
 			j.held[k] = heldGradient
 		default:
 			j.held[k] = heldState
@@ -133,23 +162,23 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 }
 
 // judgeOthers judges what has sizes of which there are no gradients, where others have
-// them. Copies of the weights in another width are the optimizer's. A part of the model
+// them. Copies of the weights in another width are the optimizer's, and so is what has as
+// many bytes as its state for weights that lie in one buffer. A part of the model
 // that is not trained has layers that repeat its sizes, and a buffer of weights has all of
 // them that are missing; another single block is data that the program keeps.
 func (j *Judge) judgeOthers(sizes []size, copies int) {
 	weights, rest := make(multiset), make(multiset)
-	var repeated, all, flat int64
+	var repeated, all, lacking int64
 	for i := range sizes {
 		s := &sizes[i]
 		bytes := int64(len(s.held)) * s.bytes
 		switch {
 		case s.born > 0:
 			weights[s.bytes] = int64(s.born)
-			switch more := len(s.held) - copies*s.born; {
-			case more > 0:
-				rest[s.bytes] = int64(more)
-			case more == -s.born:
-				flat += s.bytes * int64(s.born)
+			more := int64(len(s.held) - copies*s.born)
+			lacking -= s.bytes * min(more, 0)
+			if more > 0 {
+				rest[s.bytes] = more
 			}
 		case !isVector(s):
 			rest[s.bytes] = int64(len(s.held))
@@ -161,17 +190,18 @@ func (j *Judge) judgeOthers(sizes []size, copies int) {
 			rest[s.bytes] = int64(len(s.held))
 		}
 	}
-	rule := heldUnknown
-	switch {
-	case rest.isCopyOf(weights):
-		rule = heldState
-	case repeated*2 > all, flat > 0 && all*100 >= flat*99 && all*99 <= flat*100:
+	copied, parts := rest.isCopyOf(weights), near(repeated, lacking)
+	if !copied && !parts && (repeated*2 > all || near(all, missing(sizes, copies))) {
 		return
 	}
 	for i := range sizes {
 		s := &sizes[i]
-		if more := int(rest[s.bytes]); rule == heldState || s.born == 0 && !isVector(s) {
-			for _, k := range s.held[:more] {
+		rule := heldUnknown
+		if copied || parts && len(s.held) >= fewestLayers {
+			rule = heldState
+		}
+		if rule == heldState || s.born == 0 && !isVector(s) {
+			for _, k := range s.held[:rest[s.bytes]] {
 				j.held[k] = rule
 			}
 		}

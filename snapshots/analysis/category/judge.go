@@ -20,6 +20,7 @@ type Judge struct {
 	flats map[trace.StringID]int32 // by file, the last line that makes a flat buffer
 	// movesGradients has the frames of modules that move gradients after their weights.
 	movesGradients map[trace.FrameID]bool
+	states         int // how many of an optimizer's state are as large as a weight, at most
 
 	rules         []Rule // by event, of the allocation that it made
 	held          []Rule

@@ -81,6 +81,7 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 
 // findGradients counts the gradients of each size that are alive at once.
 func (p *panel) findGradients() {
+	p.gradients, p.left = nil, make(map[int64]int)
 	made := make(map[int64][]int)
 	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
 		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
@@ -92,6 +93,7 @@ func (p *panel) findGradients() {
 		p.gradients[bytes], _ = p.mostAlive(all)
 		p.largest = max(p.largest, bytes)
 	}
+	clear(p.left)
 }
 
 // leaves reports whether a backward pass leaves what it makes.
