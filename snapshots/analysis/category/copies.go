@@ -24,7 +24,7 @@ func (j *Judge) judgeCopies(held []int) {
 		stay = j.countAlike(sizes)
 	}
 	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	copies := commonCopies(sizes)
+	copies := commonCopies(sizes, j.partial)
 	if n := trainedCopies(sizes); !born && n > 1 {
 		for i := range sizes {
 			sizes[i].born = len(sizes[i].held) / n
@@ -51,15 +51,18 @@ const most = 4
 const mostStates = 2
 
 // commonCopies looks at the sizes of which backward makes gradients, and returns
-// the number of copies that more of their bytes have than any other. It returns 1 if
-// few agree, because then the backward pass is not whole.
-func commonCopies(sizes []size) int {
+// the number of copies that more of their bytes have than any other, or a few of them
+// beside weights that lie in one buffer. It returns 1 if few agree, because then the
+// backward pass is not whole.
+func commonCopies(sizes []size, partial bool) int {
 	for n := most; n > 1; n-- {
 		if lie := missing(sizes, n); slices.ContainsFunc(sizes, func(s size) bool { return s.born == 0 && len(s.held) == 1 && near(s.bytes, lie) }) {
 			return n // weights lie in one buffer, and have no blocks of their own
 		}
 	}
+	const fewest = 4
 	var bytes [most + 1]int64
+	var agree [most + 1]int
 	all := int64(0)
 	for i := range sizes {
 		s := &sizes[i]
@@ -70,15 +73,20 @@ func commonCopies(sizes []size) int {
 		all += once
 		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
 			bytes[n] += once
+			agree[n]++
 		}
 	}
 	copies := 1
-	for n := range bytes {
-		if bytes[n] >= bytes[copies] && bytes[n]*3 > all {
+	for n := 2; n <= most; n++ {
+		enough := bytes[n]*3 > all && bytes[n] >= bytes[1] || agree[n] >= fewest*max(1, agree[1])
+		if partial {
+			enough = bytes[n]*10 > all*9 // of layers, a part would look like copies
+		}
+		if enough && (copies == 1 || bytes[n] >= bytes[copies]) {
 			copies = n
 		}
 	}
-	return max(copies, 1)
+	return copies
 }
 
 // missing returns the bytes of weights of which there is one copy less than of others.

@@ -27,6 +27,7 @@ type Judge struct {
 	longest       [2]int        // the first and last event of the longest whole backward pass
 	gradients     map[int64]int // by size, how many there are of parameters
 	largest       int64         // of those
+	partial       bool          // they are of a pass of which the end is not seen
 	firstBackward int           // the first event of a backward pass, Never without one
 	last          int           // the last event that allocates: who frees later ends the program
 	blank         bool          // some allocation within the trace has no exact category

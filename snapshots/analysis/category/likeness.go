@@ -79,19 +79,31 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 	return m
 }
 
-// findGradients counts the gradients of each size that are alive at once.
+// findGradients counts the gradients of each size that are alive at once. Those of a last
+// pass of which the end is not seen count if there is no other.
 func (p *panel) findGradients() {
-	p.gradients, p.left = nil, make(map[int64]int)
-	made := make(map[int64][]int)
+	p.gradients, p.largest, p.left = nil, 0, make(map[int64]int)
+	last := len(p.spans) - 1
+	made, ending := make(map[int64][]int), make(map[int64][]int)
 	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
-		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
+		if m := p.makerOf(e.Stack); m != gradientMaker && (m != backwardMaker || !p.leaves(i, at)) {
+			return
+		}
+		if at == last && !p.whole {
+			ending[e.Size] = append(ending[e.Size], i)
+		} else {
 			made[e.Size] = append(made[e.Size], i)
 		}
 	})
-	p.gradients, p.largest = make(map[int64]int), 0
+	if p.partial = len(made) == 0; p.partial {
+		made = ending
+	}
+	p.gradients = make(map[int64]int)
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)
-		p.largest = max(p.largest, bytes)
+		if !p.partial {
+			p.largest = max(p.largest, bytes)
+		}
 	}
 	clear(p.left)
 }
@@ -106,6 +118,9 @@ func (p *panel) leaves(i, at int) bool {
 // before the first backward pass to the end, the earliest in each size that has more
 // gradients than modules have weights. It has to be all of them.
 func (p *panel) findOwn() {
+	if p.partial {
+		return
+	}
 	missing := maps.Clone(p.gradients)
 	var candidates []int
 	for _, i := range p.apart {
