@@ -11,6 +11,14 @@ import (
 // program makes itself, or main copies of half-precision weights.
 type multiset map[int64]int64 // by size, how many there are
 
+func (m multiset) count() int {
+	n := int64(0)
+	for _, count := range m {
+		n += count
+	}
+	return int(n)
+}
+
 // isCopyOf reports whether one multiset is the other, once or a few times, each size
 // scaled by the width of an element.
 func (m multiset) isCopyOf(weights multiset) bool {
@@ -52,16 +60,31 @@ func (p *panel) findCopies() {
 		if len(made) < fewest {
 			continue
 		}
-		count, at := p.mostAlive(made)
-		m := p.aliveAt(made, at)
-		if count < fewest || len(m) < 2 || !m.isCopyOf(p.aliveAt(weights, at)) {
-			continue
-		}
-		p.copies[stack] = weightsCopied
-		if count < len(made) && p.goneBefore(made[:count], made[count]) {
-			p.copies[stack] = gradientCopied
+		for _, at := range p.whenAll(made) {
+			m := p.aliveAt(made, at)
+			if len(m) < 2 || m.count() < fewest || !m.isCopyOf(p.aliveAt(weights, at)) {
+				continue
+			}
+			p.copies[stack] = weightsCopied
+			if n := m.count(); n < len(made) && p.goneBefore(made[:n], made[n]) {
+				p.copies[stack] = gradientCopied
+			}
+			break
 		}
 	}
+}
+
+// whenAll returns events after which all of what is made in one turn may be there: before
+// the first of it goes, also if each goes when the next turn has made its successor, and
+// when the most are.
+func (p *panel) whenAll(made []int) []int {
+	first := trace.Never
+	for _, i := range made {
+		first = min(first, p.life.Closed(i))
+	}
+	before, _ := slices.BinarySearch(made, first)
+	_, most := p.mostAlive(made)
+	return []int{made[before-1], made[max(before-2, 0)], most}
 }
 
 func (p *panel) goneBefore(made []int, event int) bool {
