@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -40,20 +41,21 @@ func (f *finder) ended() []Finding {
 // or the process's control group if that was nearer to its limit. It is "" when the
 // program did not say.
 func (f *finder) hostAtEnd() string {
-	device := trace.HostDevice
-	if trace.NewRounding(f.index.trace.Settings).Uncached {
-		device = f.index.device.ID
-	}
-	g := lastGauge(f.index.trace, device)
-	if g == nil || g.Process < 0 || g.Total <= 0 || g.Used < 0 {
+	g := lastGauge(f.index.trace, f.index.hostDevice())
+	if g == nil || g.Process < 0 {
 		return ""
 	}
-	left, all, whose := g.Total-g.Used, g.Total, "the machine"
-	if g.Limit > 0 && g.Limit-g.LimitUsed < left {
-		left, all, whose = max(0, g.Limit-g.LimitUsed), g.Limit, "its control group"
+	limit, known := host.LimitOf(g)
+	if !known {
+		return ""
 	}
-	return fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
-		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(left), quantity.Bytes(all), whose)
+	text := fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
+		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(limit.Left()), quantity.Bytes(limit.Bytes), limit.Whose)
+	if ledger, at := f.index.HostLedger(f.index.End()); at != nil {
+		most := ledger.Most()
+		text += fmt.Sprintf(". Most of it was %s with %s", most.Name, quantity.Bytes(most.Bytes))
+	}
+	return text
 }
 
 // lastEvent says when the last event came and how much memory was held then.

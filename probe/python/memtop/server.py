@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from . import place, process
 from .blackbox import BlackBox
@@ -36,6 +37,18 @@ from .viewers import Viewers
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
 # Signals that report a fault of the thread itself: they cannot be blocked.
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
+
+
+class Task(Protocol):
+    """What the server's thread does now and then. It needs no lock for that."""
+
+    def due(self) -> float | None:
+        """Return when to call `tend`, by the monotonic clock; None for never."""
+        ...
+
+    def tend(self) -> None:
+        """Do what is due."""
+        ...
 
 
 class Server:
@@ -56,6 +69,7 @@ class Server:
         self._shared = Shared()
         self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers, self._shared)
         self.box = BlackBox(journal, self._routes.session, self._shared)
+        self.tasks: list[Task] = [self.box]
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
         self._connections: dict[int, Connection] = {}  # by file descriptor
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
@@ -146,11 +160,13 @@ class Server:
             connection.go_on(now)
             self._look_for(connection)
         self._viewers.count()
-        self.box.tend()
+        for task in self.tasks:
+            task.tend()
 
     def _due(self) -> float | None:
         """Return when the server must act even without an event."""
-        times = [self._end or None, self._door.due(), self._viewers.next_look(), self.box.due()]
+        times = [self._end or None, self._door.due(), self._viewers.next_look()]
+        times += [task.due() for task in self.tasks]
         times += [connection.due() for connection in self._connections.values()]
         return min((t for t in times if t is not None), default=None)
 

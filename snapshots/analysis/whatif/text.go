@@ -24,6 +24,9 @@ func (a *Answer) Sentences() []string {
 	if r.Held > 0 {
 		list = append(list, fmt.Sprintf("%s held before the recording is requested first, from an empty cache.", quantity.Bytes(r.Held)))
 	}
+	if memory := a.MemoryText(); memory != "" {
+		list = append(list, memory)
+	}
 	if o := r.OOM; o != nil {
 		why := quantity.Bytes(o.Short()) + " too little"
 		if o.Short() <= 0 {
@@ -70,6 +73,18 @@ func (r *Run) against(from *Run, name string) string {
 		return fmt.Sprintf("%s at the peak, %s less than %s", peak, quantity.Bytes(-more), name)
 	}
 	return fmt.Sprintf("%s at the peak, as much as %s", peak, name)
+}
+
+// MemoryText says what is known of the device's memory where neither the question
+// nor a failed request does, "" where one of them does.
+func (a *Answer) MemoryText() string {
+	switch r := &a.Recorded; {
+	case a.Memory > 0 || r.OOM != nil || a.Again == nil:
+		return ""
+	case r.Refused > 0:
+		return fmt.Sprintf("The driver refused %s, and gave %s at most: a run gets no more than that.", quantity.Bytes(r.Refused), quantity.Bytes(r.Capacity))
+	}
+	return "How much memory the device has is not recorded, so a run has as much as it needs."
 }
 
 // Row is the row of one run in a table.
@@ -155,6 +170,9 @@ func (a *Answer) row(r *Run) Row {
 	switch {
 	case r.Ends:
 		row.Outcome, row.Note = "runs out", strings.TrimPrefix(row.Note+"; ", "; ")+endText(r)
+		if a.Memory == 0 && failed == nil {
+			row.Note += "; whether the device has more than " + quantity.Bytes(a.Recorded.Capacity) + " is not known"
+		}
 	case r.Fits:
 		row.Outcome = Fits
 	case failed != nil:

@@ -67,6 +67,10 @@ type Recorded struct {
 	// every event.
 	WhyNot string
 	OOM    *OOM // the failed request in question, nil if none failed
+	// Capacity is the most that the process is known to have been able to reserve, 0 if
+	// the trace does not show it. Refused is the least level above PeakReserved that
+	// the driver refused before the cache was given back, 0 for none.
+	Capacity, Refused int64
 }
 
 // OOM is a request that failed.

@@ -1,0 +1,105 @@
+"""What /proc says of this process, of its workers, and of the files in shared memory. Nobody is stopped or asked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+SHARED = Path("/dev/shm")
+MOST_WORKERS, MOST_FILES = 256, 4096
+_RESIDENT = re.compile(rb"^(?:Rss|Vm)(Anon|File|Shmem|Size|Swap):\s+(\d+) kB", re.M)
+_PROPORTIONAL = re.compile(rb"^Pss_(Anon|File|Shmem):\s+(\d+) kB", re.M)
+# PyTorch's storages that are shared by file name, and the heaps of multiprocessing, have their maker's pid.
+_MAKER = re.compile(r"(?:torch_|pym-)(\d+)[_-]")
+
+
+class Resident(NamedTuple):
+    """The resident memory of processes by kind, in bytes."""
+
+    anonymous: int = 0
+    files: int = 0
+    shared: int = 0
+
+
+class Own(NamedTuple):
+    """This process: what is resident, what is swapped out, and its address space, in bytes."""
+
+    resident: Resident
+    swapped: int
+    address_space: int
+
+
+def own() -> Own:
+    """Return the memory of this process. It raises an OSError or a KeyError if the system does not say."""
+    text = read(PROC / "self/status")
+    found = {kind: int(size) << 10 for kind, size in _RESIDENT.findall(text)}
+    return Own(_resident(text, _RESIDENT), found.get(b"Swap", 0), found[b"Size"])
+
+
+def workers() -> list[int]:
+    """Return the processes that this one has started, and those that they have, as far as they run."""
+    found: list[int] = []
+    todo = [os.getpid()]
+    while todo and len(found) < MOST_WORKERS:
+        pid = todo.pop()
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(PROC / str(pid) / "task"):
+                with contextlib.suppress(OSError):
+                    todo += map(int, read(PROC / str(pid) / "task" / thread / "children").split())
+        found.append(pid)
+    return found[1:]
+
+
+def resident(pid: int) -> Resident | None:
+    """Return what is resident of a process, also where it shares it; None if the process has ended."""
+    with contextlib.suppress(OSError, KeyError):
+        return _resident(read(PROC / str(pid) / "status"), _RESIDENT)
+    return None
+
+
+def proportional(pid: int) -> Resident | None:
+    """Return what is resident of a process, with its part of what it shares; None if the system does not say. The
+    kernel walks the page tables for that: about 70 ms for each GiB."""
+    with contextlib.suppress(OSError, KeyError):
+        return _resident(read(PROC / str(pid) / "smaps_rollup"), _PROPORTIONAL)
+    return None
+
+
+def _resident(text: bytes, line: re.Pattern[bytes]) -> Resident:
+    found = {kind: int(size) << 10 for kind, size in line.findall(text)}
+    return Resident(found[b"Anon"], found[b"File"], found[b"Shmem"])
+
+
+class Left(NamedTuple):
+    """Files in shared memory whose maker has ended."""
+
+    bytes: int
+    files: int
+    makers: tuple[int, ...]
+
+
+def left_behind(since: float) -> Left:
+    """Return the files of this user in shared memory that were made after `since`, seconds since 1970, by processes
+    that no longer run, as their names say."""
+    size, files, makers = 0, 0, set()
+    with contextlib.suppress(OSError), os.scandir(SHARED) as entries:
+        for entry, _ in zip(entries, range(MOST_FILES)):
+            maker = _MAKER.match(entry.name)
+            if maker is None or os.path.exists(PROC / maker[1]):
+                continue
+            with contextlib.suppress(OSError):
+                stat = entry.stat(follow_symlinks=False)
+                if stat.st_uid == os.getuid() and stat.st_mtime >= since:
+                    size, files = size + stat.st_blocks * 512, files + 1
+                    makers.add(int(maker[1]))
+    return Left(size, files, tuple(sorted(makers)))
+
+
+def read(path: Path | str) -> bytes:
+    """Return the content of a file of /proc or of a control group. It raises an OSError."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
