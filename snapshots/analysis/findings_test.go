@@ -221,7 +221,7 @@ block 0x200000 1048576 inactive
 		},
 		"a private pool": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), `type="small"`, `type="small" pool=0,1`, 1),
-			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused",
+			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused now; other code cannot use it; graphs that never run at once",
 		},
 	}
 	for name, test := range tests {
@@ -230,6 +230,37 @@ block 0x200000 1048576 inactive
 				t.Errorf("findings:\n%s\nwant one with %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAPoolIsNamedWhereItIsUnused has a pool of a graph, or of a server's graphs, with
+// some of it in use.
+func TestAPoolIsNamedWhereItIsUnused(t *testing.T) {
+	const server = "frame serve \"/env/site-packages/vllm/worker.py\" 5 \"run\"\nstack serve serve\n"
+	for name, test := range map[string]struct {
+		before, pool string
+		used         int
+		want         string // of the remedy, "" for no finding
+	}{
+		"half of it is unused":     {"", "pool=0,1", 10 << 20, "can share a pool"},
+		"half, and it serves":      {server, "pool=0,1", 10 << 20, "cudagraph_capture_sizes"},
+		"a twentieth is unused":    {"", "pool=0,1", 19 << 20, ""},
+		"it is no pool of its own": {"", "", 10 << 20, ""},
+	} {
+		text := fmt.Sprintf("%sdevice 0\nsegment 0x10000000 20971520 type=\"large\" %s\nblock 0x10000000 %[3]d active_allocated requested=%[3]d\nblock 0x%x %d inactive\n",
+			test.before, test.pool, test.used, 0x10000000+test.used, 20<<20-test.used)
+		remedy := ""
+		for _, f := range indexOf(t, text).allFindings() {
+			if f.Kind == PrivatePoolFinding {
+				remedy = f.Remedy
+				if f.Saving != 0 {
+					t.Errorf("%s: it saves %d", name, f.Saving)
+				}
+			}
+		}
+		if test.want == "" && remedy != "" || !strings.Contains(remedy, test.want) {
+			t.Errorf("%s: got %q", name, remedy)
+		}
 	}
 }
 
