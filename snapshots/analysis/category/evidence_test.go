@@ -26,6 +26,9 @@ frame handle "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
 frame interpreter "??" 0 "_PyEval_EvalFrameDefault"
 stack ownupdate malloc bare wrapper main
 stack plainupdate malloc anywhere main
+frame inner "/home/me/train.py" 305 "update"
+stack innerupdate malloc inner wrapper main
+stack nested malloc generated function engine layer call main
 stack closed malloc product closure bare wrapper main
 stack played malloc product environment main
 stack moving1 malloc converts applied main
@@ -129,6 +132,7 @@ func TestEvidence(t *testing.T) {
 		},
 
 		"state of an optimizer in any file, under PyTorch's wrapper": {"alloc 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
+		"and under it in any function":                               {"alloc 0x1000 512 stack=innerupdate\n" + later, 0, trace.Optimizer},
 		"state of an optimizer of no library":                        {"alloc 0x1000 512 stack=plainupdate\n" + later, 0, trace.Optimizer},
 		"but not what a step's closure computes":                     {"alloc 0x1000 512 stack=closed\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 		"nor what the step of something else makes":                  {"alloc 0x1000 512 stack=played\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
@@ -139,6 +143,7 @@ func TestEvidence(t *testing.T) {
 		"and the weights before them stay weights":                   {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 0, trace.Parameter},
 		"a function that the program applies is forward":             {"alloc 0x1000 512 stack=applies\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 		"but one that the engine applies is backward":                {"alloc 0x1000 512 stack=generatedback\nfree_completed 0x1000 512 stack=generatedback\n" + later, 0, trace.BackwardTemporary},
+		"also where a module's call runs the engine":                 {"alloc 0x1000 512 stack=nested\nfree_completed 0x1000 512 stack=nested\n" + later, 0, trace.BackwardTemporary},
 		"generated code that the program applies is forward":         {"alloc 0x1000 512 stack=generatedforward\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 		"what a checkpoint computes again has a graph":               {"alloc 0x1000 512 stack=unpacked\nfree_completed 0x1000 512 stack=unpacked\n" + later, 0, trace.Activation},
 		"a copy of every weight beside the model is the optimizer's": {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512), 4, trace.Optimizer},
