@@ -8,17 +8,17 @@ from truth import BORN, Truth
 
 BORN["graph of backward"] = ("activation", "backward-temporary")
 
-truth = Truth()
+truth = Truth("in_place")
 truth.record()
 critic = nn.Sequential(
     nn.Conv2d(3, 64, 5, 2, 2),
-    nn.LeakyReLU(0.2),
+    nn.LeakyReLU(0.2, truth.change == "in_place"),
     nn.Conv2d(64, 128, 5, 2, 2),
-    nn.LeakyReLU(0.2),
+    nn.LeakyReLU(0.2, truth.change == "in_place"),
     nn.Conv2d(128, 256, 5, 2, 2),
-    nn.LeakyReLU(0.2),
+    nn.LeakyReLU(0.2, truth.change == "in_place"),
     nn.Conv2d(256, 512, 5, 2, 2),
-    nn.LeakyReLU(0.2),
+    nn.LeakyReLU(0.2, truth.change == "in_place"),
     nn.Flatten(),
     nn.Linear(512 * 16, 1),
 ).cuda()
@@ -54,19 +54,18 @@ def gradient_penalty(real, fake):
 
 B = 128
 for _ in range(3):
-    for _ in range(2):
-        truth.phase("data")
-        real, z = torch.randn(B, 3, 64, 64).cuda(), torch.randn(B, 128, device="cuda")
-        truth.phase("inference")
-        with torch.no_grad():
-            fake = gen(z)
-        truth.phase("forward")
-        loss = critic(fake).mean() - critic(real).mean() + 10 * gradient_penalty(real, fake)
-        truth.phase("backward")
-        opt_c.zero_grad()
-        loss.backward()
-        truth.phase("step")
-        opt_c.step()
+    truth.phase("data")
+    real, z = torch.randn(B, 3, 64, 64).cuda(), torch.randn(B, 128, device="cuda")
+    truth.phase("inference")
+    with torch.no_grad():
+        fake = gen(z)
+    truth.phase("forward")
+    loss = critic(fake).mean() - critic(real).mean() + 10 * gradient_penalty(real, fake)
+    truth.phase("backward")
+    opt_c.zero_grad()
+    loss.backward()
+    truth.phase("step")
+    opt_c.step()
     truth.phase("data")
     z = torch.randn(B, 128, device="cuda")
     truth.phase("forward")

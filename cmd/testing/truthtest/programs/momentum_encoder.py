@@ -7,7 +7,7 @@ from torch import nn
 from parts import gradients, states
 from truth import Truth
 
-truth = Truth()
+truth = Truth("stale_results")
 truth.record()
 
 
@@ -90,5 +90,7 @@ for _ in range(4):
     loss.backward()
     truth.phase("step")
     optimizer.step()
+    if truth.change == "stale_results":
+        del logits, labels, loss
     truth.step()
 truth.end()

@@ -7,7 +7,7 @@ from torch import nn
 from parts import weights
 from truth import Truth
 
-truth = Truth()
+truth = Truth("kv_cache")
 truth.record()
 
 
@@ -20,11 +20,16 @@ class Attention(nn.Module):
     def forward(self, x, past=None):
         B, T, W = x.shape
         q, k, v = (f(x).view(B, T, self.heads, W // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
+        if truth.change == "kv_cache":
+            k, v = (k / 8).to(torch.float8_e4m3fn), (v / 8).to(torch.float8_e4m3fn)
         if past is not None:
             k = torch.cat((past[0], k), dim=2)
             v = torch.cat((past[1], v), dim=2)
+        present = (k, v)
+        if truth.change == "kv_cache":
+            k, v = k.half() * 8, v.half() * 8
         y = F.scaled_dot_product_attention(q, k, v, is_causal=T > 1)
-        return self.o(y.transpose(1, 2).reshape(B, T, W)), (k, v)
+        return self.o(y.transpose(1, 2).reshape(B, T, W)), present
 
 
 class Layer(nn.Module):
