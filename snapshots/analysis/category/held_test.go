@@ -63,6 +63,9 @@ func sizes(n int, each ...int64) []int64 {
 // passes writes two steps, each with a backward pass that makes one gradient of each size.
 func passes(gradients ...int64) string { return step(gradients...) + step(gradients...) }
 
+// bare takes the stacks away.
+func bare(text string) string { return regexp.MustCompile(` stack=\w+`).ReplaceAllString(text, "") }
+
 // kept writes calls of a model of which each leaves a result.
 func kept(n int, bytes int64) string {
 	var text strings.Builder
@@ -180,9 +183,13 @@ func TestHeldFromBefore(t *testing.T) {
 		"what the engine frees before there is a backward pass": {
 			"alloc 0x9000 64 stack=forward\nfree_completed 0x1000 4096 stack=back\nalloc 0x8000 64 stack=back\n", nil, map[trace.Category]int64{trace.BackwardTemporary: 4096},
 		},
-		"copies in a history without stacks": {
-			regexp.MustCompile(` stack=\w+`).ReplaceAllString(passes(1000, 1200, 1400, 1600), ""), sizes(3, 1000, 1200, 1400, 1600),
-			map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 10400},
+		"momentum in a history without stacks": {
+			bare(passes(1000, 1200, 1400, 1600)), sizes(2, 1000, 1200, 1400, 1600),
+			map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 5200},
+		},
+		"Adam's state in one in which gradients have temporaries beside them": {
+			bare(passes(1000, 1000, 1200, 1200, 1400, 1400, 1600, 1600)), join(sizes(3, 1000, 1200, 1400, 1600), times(7, 100)),
+			map[trace.Category]int64{trace.Parameter: 5200 + 700, trace.Optimizer: 10400},
 		},
 		"sizes that the width of the model does not divide, without a history": {
 			"", join(times(12, 1<<20), times(24, 512*4), times(24, 1200*1024)),
