@@ -181,6 +181,18 @@ func TestRecordingsOfPoolsAndFailuresAreReproduced(t *testing.T) {
 			within(s, trace.Pool{7, 0}, func() { s.alloc(mib); s.fails(50 * mib) })
 			s.alloc(60 * mib)
 		}},
+		"memory runs out while another stream is captured": {"", func(s *script) {
+			s.a.Free(s.alloc(60 * mib))
+			s.alloc(mib)
+			if err := s.a.BeginPool(mem, func(alloc.Stream) bool { return false }); err != nil {
+				s.t.Fatal(err)
+			}
+			s.fails(70 * mib)
+			if err := s.a.EndPool(mem); err != nil {
+				s.t.Fatal(err)
+			}
+			s.alloc(60 * mib)
+		}},
 		"a pool hands out whole blocks": {"", func(s *script) {
 			if err := s.a.MakePool(mem, alloc.PoolOptions{NoSplit: true}); err != nil {
 				s.t.Fatal(err)
