@@ -3,7 +3,7 @@
 // do, event by event. It prints a table by version and settings, and the smallest
 // program for each difference.
 //
-// Where PyTorch goes through a hash table, the order of what one call completes or
+// Where PyTorch goes through a hash table by address, the order of what one call completes or
 // gives back is not defined: such programs are counted as reordered.
 package main
 
