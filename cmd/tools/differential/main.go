@@ -38,7 +38,7 @@ type round struct {
 	programs, events int
 	python, folder   string
 	stale            int // programs that differ only after others in one process
-	broken           int // programs in which an assertion of PyTorch's failed; events are compared up to there
+	broken           int // programs in which an assertion of PyTorch's failed, or it refused a pool; events are compared up to there
 	reordered        int // programs whose events are equal but for the order of what one call completes or gives back
 	different        []string
 }
