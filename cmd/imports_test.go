@@ -77,7 +77,7 @@ var picture = map[string][]string{
 	// What a reader begins with: nothing but what anyone may import.
 	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -24,6 +23,8 @@ func (f *finder) ended() []Finding {
 	switch end := live.Ended; {
 	case end.Runs:
 		found.Severity, found.Evidence = Info, fmt.Sprintf("This is the black box of a program that still runs: memtop attach %d", live.PID)
+	case f.hostSpent():
+		found.Evidence = "Killed, most likely by the kernel because memory of the host had run out: it did not say that it ends"
 	case end.Goodbye != "":
 		found.Evidence = "It said goodbye: " + end.Goodbye
 	}
@@ -37,6 +38,17 @@ func (f *finder) ended() []Finding {
 	return []Finding{found}
 }
 
+// hostSpent reports whether the machine's memory, or that of its control group, was used
+// up when the program was last heard.
+func (f *finder) hostSpent() bool {
+	g := lastGauge(f.index.trace, f.index.hostDevice())
+	if g == nil || f.index.trace.Live.Ended.Goodbye != "" {
+		return false
+	}
+	limit, known := g.Nearest()
+	return known && limit.Spent()
+}
+
 // hostAtEnd says how much memory the process had and how much the machine had left,
 // or the process's control group if that was nearer to its limit. It is "" when the
 // program did not say.
@@ -45,7 +57,7 @@ func (f *finder) hostAtEnd() string {
 	if g == nil || g.Process < 0 {
 		return ""
 	}
-	limit, known := host.LimitOf(g)
+	limit, known := g.Nearest()
 	if !known {
 		return ""
 	}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -47,6 +48,15 @@ func (x *Index) HostGrowth() []host.Growth {
 	return host.Growing(x.trace.Live.Gauges, x.hostDevice())
 }
 
+// HostPerStep returns by how many bytes the program's memory on the host rises in a
+// step, and over how many steps; 0 steps if that is not known.
+func (x *Index) HostPerStep() (bytes, steps int64) {
+	if x.trace.Live == nil {
+		return 0, 0
+	}
+	return host.PerStep(x.trace.Live.Gauges, x.hostDevice())
+}
+
 // hostDevice is the device of the gauges of the machine's memory.
 func (x *Index) hostDevice() int {
 	if x.uncached {
@@ -55,11 +65,11 @@ func (x *Index) hostDevice() int {
 	return trace.HostDevice
 }
 
-// hostGrows finds what grows on the host. Tensors on a processor are left out: leaks
-// name their lines.
+// hostGrows finds what grows on the host. Tensors on a processor are left out where a
+// leak names their line.
 func (f *finder) hostGrows() {
 	for _, g := range f.index.HostGrowth() {
-		if g.Kind == host.Tensors && f.index.uncached {
+		if g.Kind == host.Tensors && slices.ContainsFunc(f.found, func(found Finding) bool { return found.Kind == LeakFinding }) {
 			continue
 		}
 		found := Finding{
@@ -67,6 +77,9 @@ func (f *finder) hostGrows() {
 			Evidence: fmt.Sprintf("Memory of the host grows: %s, +%s per step over %s, now %s", g.Name,
 				quantity.Bytes(g.GrowthPerStep), quantity.Plural(g.Steps, "step"), quantity.Bytes(g.Bytes)),
 			Remedy: g.Kind.Remedy(),
+		}
+		if g.Keeper != "" {
+			found.Evidence, found.Remedy = found.Evidence+", kept by "+g.Keeper, "look at what it adds and when that is taken out"
 		}
 		if g.Detail != "" {
 			found.Evidence += " (" + g.Detail + ")"

@@ -30,6 +30,7 @@ type HostLimit struct {
 // HostGrowth is a row that grows from step to step.
 type HostGrowth struct {
 	Name          string `json:"name"`
+	Keeper        string `json:"keeper,omitempty"` // the container that holds it, with its line
 	GrowthPerStep int64  `json:"growth_bytes_per_step"`
 	StepsObserved int    `json:"steps_observed"`
 	StepsLeft     *int64 `json:"steps_left"` // until the limit is reached, null if none is known
@@ -45,11 +46,11 @@ func newHost(x *analysis.Index) *Host {
 		TimeUS: gauge.Time, Whose: ledger.Whose, Bytes: ledger.Bytes, Rows: ledger.Rows, Growing: make([]HostGrowth, 0),
 		CostNS: gauge.Host.CostNS,
 	}
-	if l, known := host.LimitOf(gauge); known {
-		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Use}
+	if l, known := gauge.Nearest(); known {
+		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Used}
 	}
 	for _, g := range x.HostGrowth() {
-		row := HostGrowth{Name: g.Name, GrowthPerStep: g.GrowthPerStep, StepsObserved: g.Steps}
+		row := HostGrowth{Name: g.Name, Keeper: g.Keeper, GrowthPerStep: g.GrowthPerStep, StepsObserved: g.Steps}
 		if g.StepsLeft >= 0 {
 			row.StepsLeft = &g.StepsLeft
 		}

@@ -25,7 +25,7 @@ func (p *Page) hostLedger(compact bool) section {
 	if compact {
 		return section{3, func(c screen.Canvas) {
 			right := "= " + screen.Bytes(l.Bytes) + " " + whole
-			if limit, known := host.LimitOf(f.hostGauge); known {
+			if limit, known := f.hostGauge.Nearest(); known {
 				right += ", " + screen.Bytes(limit.Left()) + " left"
 			}
 			c.Rule(0, "On the host", right, false)
@@ -43,7 +43,7 @@ func (p *Page) hostLedger(compact bool) section {
 // limitText says what is left of the limit that is nearest, and what looking costs.
 func (p *Page) limitText(f *facts) string {
 	text := "looking took " + screen.Micros(f.hostGauge.Host.CostNS/1000)
-	if limit, known := host.LimitOf(f.hostGauge); known {
+	if limit, known := f.hostGauge.Nearest(); known {
 		text = screen.Bytes(limit.Left()) + " left of " + limit.Whose + " · " + text
 	}
 	return text

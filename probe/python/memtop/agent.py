@@ -60,6 +60,7 @@ class Agent:
         self.box.looked = self.looked
         self.box.gauge = self.watch.gauge
         self.watch.ledger.box_bytes = lambda: self.box.size
+        self.watch.ledger.wake = self.server.wake
         self.server.tasks.append(self.watch.ledger)
         self.watch.guard.failed = self._give_up
         self.server.start()

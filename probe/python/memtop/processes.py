@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 PROC = Path("/proc")
 SHARED = Path("/dev/shm")
 MOST_WORKERS, MOST_FILES = 256, 4096
+LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 _RESIDENT = re.compile(rb"^(?:Rss|Vm)(Anon|File|Shmem|Size|Swap):\s+(\d+) kB", re.M)
 _PROPORTIONAL = re.compile(rb"^Pss_(Anon|File|Shmem):\s+(\d+) kB", re.M)
-# PyTorch's storages that are shared by file name, and the heaps of multiprocessing, have their maker's pid.
-_MAKER = re.compile(r"(?:torch_|pym-)(\d+)[_-]")
+_INODE = re.compile(rb" (\d+) +/dev/shm/")
 
 
 class Resident(NamedTuple):
@@ -75,28 +77,36 @@ def _resident(text: bytes, line: re.Pattern[bytes]) -> Resident:
 
 
 class Left(NamedTuple):
-    """Files in shared memory whose maker has ended."""
+    """Files in shared memory that nobody uses any more."""
 
     bytes: int
     files: int
-    makers: tuple[int, ...]
+    name: str  # of the largest
 
 
 def left_behind(since: float) -> Left:
-    """Return the files of this user in shared memory that were made after `since`, seconds since 1970, by processes
-    that no longer run, as their names say."""
-    size, files, makers = 0, 0, set()
+    """Return the files of this user in shared memory that were made after `since`, seconds since 1970, and that no
+    process of the user has mapped: their makers have ended, or forgot to delete them."""
+    files: dict[int, tuple[int, str]] = {}  # by inode
     with contextlib.suppress(OSError), os.scandir(SHARED) as entries:
-        for entry, _ in zip(entries, range(MOST_FILES)):
-            maker = _MAKER.match(entry.name)
-            if maker is None or os.path.exists(PROC / maker[1]):
-                continue
+        for entry in islice(entries, MOST_FILES):
             with contextlib.suppress(OSError):
                 stat = entry.stat(follow_symlinks=False)
-                if stat.st_uid == os.getuid() and stat.st_mtime >= since:
-                    size, files = size + stat.st_blocks * 512, files + 1
-                    makers.add(int(maker[1]))
-    return Left(size, files, tuple(sorted(makers)))
+                if entry.is_file(follow_symlinks=False) and stat.st_uid == os.getuid() and stat.st_mtime >= since:
+                    files[stat.st_ino] = stat.st_blocks * 512, entry.name
+    if sum(size for size, _ in files.values()) < LEAST_LEFT:
+        return Left(0, 0, "")
+    for inode in _mapped():
+        files.pop(inode, None)
+    return Left(sum(size for size, _ in files.values()), len(files), max(files.values(), default=(0, ""))[1])
+
+
+def _mapped() -> Iterator[int]:
+    """Yield the inodes of shared memory that processes have mapped, as far as they may be asked."""
+    for pid in os.listdir(PROC):
+        if pid.isdecimal():
+            with contextlib.suppress(OSError):
+                yield from map(int, _INODE.findall(read(PROC / pid / "maps")))
 
 
 def read(path: Path | str) -> bytes:

@@ -64,7 +64,7 @@ class Server:
         self._process = process.this()
         self._journal = journal
         self._meter = Meter()
-        self._changes = Changes(program, journal, self._wake)
+        self._changes = Changes(program, journal, self.wake)
         self._viewers = Viewers(program, self._changes)
         self._shared = Shared()
         self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers, self._shared)
@@ -100,7 +100,7 @@ class Server:
         self.box.close()
         self._meter.reason = reason
         self._meter.ending = True
-        self._wake()
+        self.wake()
         # An interrupt may have come before the thread began: then joining it would fail.
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2 * _CLOSE_WITHIN)
@@ -108,20 +108,21 @@ class Server:
     def keep_box(self) -> None:
         """Make the program's black box. If there can be none, `box.problem` says why."""
         self.box.start(self._process)
-        self._wake()
+        self.wake()
 
     def refuse(self, reason: str, *keys: str) -> None:
         """Mark accepted changes of these settings as refused: the program could not use them."""
         self._changes.refuse(reason, keys)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the server's thread look for what is due. Any thread may call it."""
         with contextlib.suppress(OSError):  # it has been woken already, or has ended
             self._waker.send(b"\0")
 
     def _call(self, function: Callable[[], None]) -> None:
         """Make the server's thread call a function."""
         self._done.append(function)
-        self._wake()
+        self.wake()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)

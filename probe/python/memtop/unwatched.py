@@ -29,7 +29,7 @@ PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
-LEDGER_NS = 2_000_000_000  # at least, from one ledger to the next, unless little memory is left
+LEDGER_NS = 1_000_000_000  # at least, from one ledger to the next, unless little memory is left
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 

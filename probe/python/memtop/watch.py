@@ -88,6 +88,7 @@ class Watch:
         self._gauged = 0  # when the system's gauges were last read
         self.ledger = Ledger()
         self.ledger.tensors = self._host_tensors
+        self.ledger.kept = lambda: self.look.names.containers.kept
         self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it

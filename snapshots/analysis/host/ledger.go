@@ -37,6 +37,9 @@ const (
 	kinds
 )
 
+// lastAnonymous is the last kind of the program's own anonymous memory.
+const lastAnonymous = Mapped
+
 var names = [kinds]string{
 	"tensors on the CPU", "pinned by PyTorch", "small Python objects", "native heap", "freed, kept by malloc", "other anonymous",
 	"worker processes", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
@@ -163,16 +166,9 @@ func detail(h *trace.Host, k Kind) string {
 	case k == Workers && h.Worker > 0:
 		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "process"), h.Worker)
 	case k == Left:
-		return fmt.Sprintf("%s of ended processes such as %d", quantity.Plural(h.LeftFiles, "file"), first(h.LeftMakers))
+		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
 	case k == Native && h.Malloc == 0:
 		return "malloc does not say what it holds"
 	}
 	return ""
-}
-
-func first(list []int) int {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[0]
 }

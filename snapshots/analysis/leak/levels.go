@@ -35,18 +35,14 @@ func ofLevels(levels []Level, least int64) Verdict {
 	if len(levels) < levelFew {
 		return Verdict{Reason: "Only " + quantity.Plural(len(levels), "level") + " seen so far."}
 	}
-	first, last := levels[0].Step, levels[len(levels)-1].Step
-	low, ok := lowest(levels, first, last)
-	v := Verdict{Trend: Steady, Steps: int(last - first), Reason: "It does not rise over " + quantity.Plural(int(last-first), "step") + "."}
-	if !ok || last-first < levelFew {
-		return v
-	}
+	low, steps := lowest(levels)
+	v := Verdict{Trend: Steady, Steps: int(steps), Reason: "It does not rise over " + quantity.Plural(int(steps), "step") + "."}
 	const half = levelParts / 2
 	rise, earlier, later := low[levelParts-1]-low[0], low[half-1]-low[0], low[levelParts-1]-low[half]
-	if rise < least {
+	if steps == 0 || rise < least {
 		return v
 	}
-	v.GrowthPerStep = rise * levelParts / (levelParts - 1) / (last - first)
+	v.GrowthPerStep = perStep(low, steps)
 	if !evenly(low, rise) {
 		v.Trend, v.Reason = Growing, "It rose, too unevenly to tell it from a cache."
 		return v
@@ -61,21 +57,45 @@ func ofLevels(levels []Level, least int64) Verdict {
 	return v
 }
 
-// lowest returns the lowest level of each part. It reports false if a part has none.
-func lowest(levels []Level, first, last int64) (low [levelParts]int64, ok bool) {
+// RisePerStep returns by how many bytes the levels rise in a step, even or not, and
+// over how many steps; 0 steps if there are too few levels to tell.
+func RisePerStep(levels []Level) (bytes, steps int64) {
+	if len(levels) < levelFew {
+		return 0, 0
+	}
+	low, steps := lowest(levels)
+	if steps == 0 {
+		return 0, 0
+	}
+	return perStep(low, steps), steps
+}
+
+// perStep divides the rise from the first part to the last, which are seven eighths
+// of the steps apart.
+func perStep(low [levelParts]int64, steps int64) int64 {
+	return (low[levelParts-1] - low[0]) * levelParts / (levelParts - 1) / steps
+}
+
+// lowest returns the lowest level of each part, and how many steps all are; 0 steps if
+// a part has no level, or there are few steps.
+func lowest(levels []Level) (low [levelParts]int64, steps int64) {
 	var seen [levelParts]bool
+	first, last := levels[0].Step, levels[len(levels)-1].Step
+	if last-first < levelFew {
+		return low, 0
+	}
 	for _, l := range levels {
-		k := (l.Step - first) * levelParts / max(1, last-first+1)
+		k := (l.Step - first) * levelParts / (last - first + 1)
 		if !seen[k] || l.Bytes < low[k] {
 			low[k], seen[k] = l.Bytes, true
 		}
 	}
 	for _, has := range seen {
 		if !has {
-			return low, false
+			return low, 0
 		}
 	}
-	return low, true
+	return low, last - first
 }
 
 // evenly reports whether every part but one at most is above the one before it by at
