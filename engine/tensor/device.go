@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/collective"
@@ -78,4 +79,25 @@ func (d *Device) tag(label alloc.Label) alloc.Tag {
 		label = alloc.Label{Category: label.Category}
 	}
 	return d.memory.Tag(label)
+}
+
+// Through passes the operations of the device and of its host through others, until
+// the returned function is called. Both belong to the goroutine of the device, and are
+// called while no operation is under way.
+func (d *Device) Through(others func(device.Backend) device.Backend) (restore func()) {
+	var devices []*Device
+	for _, x := range []*Device{d, d.host, d.shared} {
+		if x != nil && !slices.Contains(devices, x) {
+			devices = append(devices, x)
+		}
+	}
+	own := make([]device.Backend, len(devices))
+	for i, x := range devices {
+		own[i], x.backend = x.backend, others(x.backend)
+	}
+	return func() {
+		for i, x := range devices {
+			x.backend = own[i]
+		}
+	}
 }
