@@ -71,8 +71,13 @@ var (
 )
 
 // outcome is the error of a prediction: of the peak and of the step time, each as a
-// fraction of what was measured.
-type outcome struct{ peak, time float64 }
+// fraction of what was measured. change is that of the step time as a fraction of the time
+// before. ranged says that the time was predicted as a range, missed that it was outside
+// of the range.
+type outcome struct {
+	peak, time, change float64
+	ranged, missed     bool
+}
 
 // TestPredictionsOfManyModels predicts and measures changes of one setting and of two,
 // of several models. With MEMTOP_LONG it takes all of them, and prints the table of
@@ -120,8 +125,18 @@ func TestPredictionsOfManyModels(t *testing.T) {
 func errorRow(name string, list []outcome) string {
 	mean, worst := absolute(list, func(o outcome) float64 { return o.peak })
 	time, slowest := absolute(list, func(o outcome) float64 { return o.time })
-	return fmt.Sprintf("%-38s peak: mean %.2f %%, worst %.2f %%; step time: mean %3.0f %%, worst %3.0f %% (%d)",
-		name, 100*mean, 100*worst, 100*time, 100*slowest, len(list))
+	before, farthest := absolute(list, func(o outcome) float64 { return o.change })
+	ranged, missed := 0, 0
+	for _, o := range list {
+		if o.ranged {
+			ranged++
+		}
+		if o.missed {
+			missed++
+		}
+	}
+	return fmt.Sprintf("%-38s peak: mean %.2f %%, worst %.2f %%; step time: mean %2.0f %%, worst %2.0f %%; of the time before %3.0f %%, %3.0f %%; "+
+		"%d ranges, %d outside (%d)", name, 100*mean, 100*worst, 100*time, 100*slowest, 100*before, 100*farthest, ranged, missed, len(list))
 }
 
 // absolute returns the mean and the largest of absolute errors.
@@ -173,9 +188,13 @@ func (s sample) outcome(t *testing.T, before *Trainer, change string) outcome {
 	for range turns {
 		ratios = append(ratios, took(t, after)/took(t, before))
 	}
+	least, most := p.StepTimes()
+	ratio := func(change int64) float64 { return 1 + float64(change)/float64(usual) }
+	measured := middle(ratios)
 	return outcome{
 		peak: float64(before.report.last.PeakAllocated+p.PeakAllocated)/float64(after.report.last.PeakAllocated) - 1,
-		time: (1+float64(p.StepTime)/float64(usual))/middle(ratios) - 1,
+		time: ratio(p.StepTime)/measured - 1, change: ratio(p.StepTime) - measured,
+		ranged: least < most, missed: least < most && (measured < ratio(least) || measured > ratio(most)),
 	}
 }
 
