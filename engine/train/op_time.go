@@ -22,7 +22,7 @@ import (
 var perElement = [dry.Names]float64{
 	dry.Cast: 0.035, dry.CopyStrided: 1.1, dry.Fill: 0.045, dry.Unary: 0.09, dry.UnaryBackward: 0.14, dry.Binary: 0.13,
 	dry.AddScaled: 0.09, dry.Scale: 0.055, dry.ScaleBy: 0.055, dry.Reduce: 1, dry.Norm2: 0.12, dry.Dropout: 5.4, dry.DropoutBackward: 0.3,
-	dry.Normalize: 0.9, dry.NormalizeBackward: 1.4, dry.Softmax: 1, dry.SoftmaxBackward: 0.4, dry.CrossEntropy: 0.9, dry.CrossEntropyBackward: 0.6,
+	dry.Normalize: 0.9, dry.NormalizeBackward: 1.4, dry.Softmax: 1, dry.SoftmaxBackward: 0.4, dry.CrossEntropy: 0.9, dry.CrossEntropyBackward: 0.6, dry.CrossEntropyBoth: 1.5,
 	dry.Gather: 0.17, dry.ScatterAdd: 0.8, dry.Unscale: 0.18,
 }
 
@@ -65,7 +65,7 @@ func likely(op *dry.Op, threads int) float64 {
 	if op.Name == dry.Unary || op.Name == dry.UnaryBackward {
 		each += bend(device.UnaryOp(op.Which))
 	}
-	if op.Name == dry.CrossEntropy || op.Name == dry.CrossEntropyBackward {
+	if op.Name == dry.CrossEntropy || op.Name == dry.CrossEntropyBackward || op.Name == dry.CrossEntropyBoth {
 		n += 90 * float64(op.Shape[0]) // a row costs as much as many classes
 	}
 	return perCall + n*each/min(cores, math.Ceil(n/onePart))

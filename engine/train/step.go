@@ -169,17 +169,18 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 func (t *Trainer) part(from, n int) (loss *tensor.Pending) {
 	c := t.ctx
 	c.Run(func() {
-		var weighted *autograd.Value
+		var value, weighted *autograd.Value
 		t.Measure("forward", func() {
-			value := t.forward(from, n)
+			value = t.forward(from, n)
 			if t.parallel != nil {
 				t.parallel.lose(value.Data())
-			} else {
-				loss = value.Data().Fetch()
 			}
 			weighted = t.weigh(value, n)
 		})
 		t.Measure("backward", func() { c.Backward(weighted) })
+		if t.parallel == nil {
+			loss = value.Data().Fetch() // now, as the backward pass may compute it
+		}
 	})
 	return loss
 }

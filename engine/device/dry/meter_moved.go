@@ -124,3 +124,8 @@ func (m *Meter) Unscale(gradients []device.Array, scale, foundInf device.Array) 
 func (m *Meter) Cast(dst, src device.Array) {
 	m.do(Op{Name: Cast}.over(dst, src), func() { m.Backend.Cast(dst, src) })
 }
+
+// CrossEntropyBoth notes one.
+func (m *Meter) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
+	m.do(Op{Name: CrossEntropyBoth, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBoth(dlogits, c, dloss) })
+}

@@ -34,6 +34,7 @@ const (
 	SoftmaxBackward
 	CrossEntropy
 	CrossEntropyBackward
+	CrossEntropyBoth
 	Gather
 	ScatterAdd
 	Unscale
