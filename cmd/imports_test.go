@@ -28,13 +28,14 @@ var picture = map[string][]string{
 	"snapshots/hostmemory":         {},
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
@@ -76,7 +77,7 @@ var picture = map[string][]string{
 	// What a reader begins with: nothing but what anyone may import.
 	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
@@ -152,16 +153,17 @@ var picture = map[string][]string{
 	"cmd/testing/browsertest":    {},
 	"cmd/testing/causetest":      {},
 	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
-	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "engine/device/cuda", "engine/device/cuda/imitation", "engine/device/cuda/kernels"},
+	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/imitation", "engine/device/cuda/kernels"},
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
 	"cmd/testing/killtest":       {},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
+	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/probetest":      {"snapshots/trace"},
 	"cmd/testing/pytorchtest":    {"snapshots/pytorch", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
-	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "snapshots", "snapshots/analysis", "snapshots/report", "snapshots/trace"},
+	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 

@@ -95,6 +95,18 @@ func (r Rules) poolsAreCaptures() bool { return r.release < 13 }
 // where 2.8 removed MemPoolContext.
 func (r Rules) emptiesDropped() bool { return r.release >= 8 }
 
+// sparesFirst reports whether pools that serve when memory runs out do so before the
+// cache is given back.
+func (r Rules) sparesFirst() bool { return r.release >= 11 }
+
+// makes says what is wrong with a pool's options, nil if the release has them.
+func (r Rules) makes(o PoolOptions) error {
+	if r.release > 0 && (o.OnOOM && r.release < 8 || o.NoSplit && r.release < 10) {
+		return fmt.Errorf("PyTorch %s has no pools with %+v", r, o)
+	}
+	return nil
+}
+
 // order is how free blocks of one size in one pool and stream follow each other.
 type order uint8
 

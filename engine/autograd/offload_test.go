@@ -18,18 +18,20 @@ import (
 func everyLayer(string) bool { return true }
 
 // TestEveryGradientIsTheSameFromTheHost runs every operation, directly and in a
-// checkpoint, twice: with everything on the device, and with variables, their
-// gradients and what is saved on the host.
+// checkpoint: with everything on the device, and with variables, their gradients and
+// what is saved on the host, or the operation itself, or all of it.
 func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
 	for name, o := range operations {
 		t.Run(name, func(t *testing.T) {
-			want, _ := gradientsOf(t, o, false)
-			got, left := gradientsOf(t, o, true)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("gradients (-on the device +on the host):\n%s", diff)
-			}
-			if left != 0 {
-				t.Errorf("%d bytes are left on the device", left)
+			want, _ := gradientsOf(t, o, false, false)
+			for _, where := range [][2]bool{{true, false}, {false, true}, {true, true}} {
+				got, left := gradientsOf(t, o, where[0], where[1])
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("tensors on the host %v, operations %v: gradients (-on the device +on the host):\n%s", where[0], where[1], diff)
+				}
+				if where[0] && left != 0 {
+					t.Errorf("%d bytes are left on the device", left)
+				}
 			}
 		})
 	}
@@ -37,7 +39,7 @@ func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
 
 // gradientsOf returns the gradients of two passes, one of them of a checkpoint,
 // and what is on the device afterwards.
-func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, left int64) {
+func gradientsOf(t *testing.T, o operation, onHost, computes bool) (grads [][]float64, left int64) {
 	t.Helper()
 	d := tensortest.Device(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,9 +58,15 @@ func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, lef
 	if onHost {
 		tape.OffloadSaved(everyLayer)
 	}
-	tape.Run(func() { tape.Backward(tape.SumAll(weighted(tape, o.compute(tape, in)))) })
+	compute := func(in []*autograd.Value) *autograd.Value {
+		if computes {
+			defer tape.SetDevice(tape.SetDevice(d.Host()))
+		}
+		return o.compute(tape, in)
+	}
+	tape.Run(func() { tape.Backward(tape.SumAll(weighted(tape, compute(in)))) })
 	tape.Run(func() {
-		out := tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return o.compute(tape, in) }, in...)
+		out := tape.Checkpoint(compute, in...)
 		tape.Backward(tape.SumAll(weighted(tape, out)))
 	})
 	for _, v := range vars {

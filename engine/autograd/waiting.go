@@ -92,9 +92,9 @@ func (t *Tape) settle() {
 	switch result := w.held[0]; {
 	case result.Storage().Handles() == 1:
 	case w.sum != nil:
-		t.backend().Binary(device.Add, result.Array(), w.sum.a.Array(), w.sum.b.Array())
+		result.Device().Backend().Binary(device.Add, result.Array(), w.sum.a.Array(), w.sum.b.Array())
 	default:
-		t.backend().CrossEntropy(w.loss)
+		result.Device().Backend().CrossEntropy(w.loss)
 	}
 	w.release()
 }
@@ -114,10 +114,10 @@ func (w *waiting) release() {
 	}
 }
 
-// follows reports whether the operation that begins also computes the waiting
-// sum.
-func (w *waiting) follows(op string, in []*Value) bool {
-	return w.sum != nil && in[0] == w.value && (op == layerNorm || op == rmsNorm)
+// follows reports whether the operation that begins on a device also computes the
+// waiting sum.
+func (w *waiting) follows(op string, in []*Value, on *tensor.Device) bool {
+	return w.sum != nil && in[0] == w.value && on == w.held[0].Device() && (op == layerNorm || op == rmsNorm)
 }
 
 // takeSum returns the sum to be computed with the current operation, nil if there

@@ -259,11 +259,8 @@ func TestTheRequestMayBeChosen(t *testing.T) {
 		last: nil, // and so is any event where no request failed
 		0:    nil,
 	} {
-		got, a, err := whatif.Ask(Answer).WouldFit(t.Context(), tr, &tr.Devices[0], event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" || a.Recorded.OOM.Event != max(event, first) && event != 0 {
+		a := ask(t, whatif.Question{Trace: tr, Event: event})
+		if diff := cmp.Diff(want, a.Changes()); diff != "" || a.Recorded.OOM.Event != max(event, first) && event != 0 {
 			t.Errorf("event %d, answered about %d (-want +got):\n%s", event, a.Recorded.OOM.Event, diff)
 		}
 	}

@@ -38,7 +38,7 @@ func (d *Device) Host() *Device {
 }
 
 func (d *Device) openHost() *Device {
-	driver, backend, err := d.backend.(hosted).OpenHost()
+	driver, backend, err := d.machine.(hosted).OpenHost()
 	fail(err, "open the host of %s", d.name)
 	memory, err := alloc.New(driver, alloc.Options{Name: "host"})
 	fail(err, "open the host of %s", d.name)
@@ -115,6 +115,8 @@ func cross(to, from *Tensor) {
 	switch {
 	case a.whole != nil || b.whole != nil:
 		share(to, from)
+	case a.Computes() == b.Computes():
+		b.backend.Copy(to.Array().Buffer(), from.Array().Buffer())
 	case a.host == b:
 		begin(&crossing{to: to, from: from, device: a, way: outward}, a.backend.Send)
 	case b.host == a:

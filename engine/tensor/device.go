@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/collective"
@@ -25,12 +24,15 @@ type Options struct {
 type Device struct {
 	name    string
 	memory  *alloc.Allocator
-	backend device.Backend
+	machine device.Backend // what computes
+	backend device.Backend // where operations go: the machine, or what passes them on, see Through
 	options Options
 	scope   scope
 	onLeak  func(Leak)       // may be nil
 	young   *Storage         // the first of those made since Settle, while onLeak is given
 	host    *Device          // nil until it is used; a host's is itself
+	file    *Device          // of a host, in a file; nil while there is none
+	base    *Device          // of a file: the host
 	shared  *Device          // nil until it is used
 	whole   *Device          // of a shared device, where its parts come together
 	group   collective.Group // of a shared device
@@ -44,7 +46,7 @@ type Device struct {
 // begin with who asked for a tensor.
 func NewDevice(name string, memory *alloc.Allocator, backend device.Backend, o Options) *Device {
 	memory.Hide(reflect.TypeFor[Device]().PkgPath())
-	return &Device{name: name, memory: memory, backend: backend, options: o}
+	return &Device{name: name, memory: memory, machine: backend, backend: backend, options: o}
 }
 
 // Name returns the name the device was made with.
@@ -53,8 +55,12 @@ func (d *Device) Name() string { return d.name }
 // Memory returns the allocator.
 func (d *Device) Memory() *alloc.Allocator { return d.memory }
 
-// Backend returns the operations.
+// Backend returns the operations. It belongs to the goroutine of the device.
 func (d *Device) Backend() device.Backend { return d.backend }
+
+// Machine returns the backend that the device was made with, for asking what it is.
+// Safe for concurrent use.
+func (d *Device) Machine() device.Backend { return d.machine }
 
 // Synchronize waits for the device. It fails with the first failure of an
 // operation.
@@ -83,21 +89,24 @@ func (d *Device) tag(label alloc.Label) alloc.Tag {
 
 // Through passes the operations of the device and of its host through others, until
 // the returned function is called. Both belong to the goroutine of the device, and are
-// called while no operation is under way.
+// called while no operation is under way. A host or a file that is opened meanwhile is
+// not passed through them.
 func (d *Device) Through(others func(device.Backend) device.Backend) (restore func()) {
-	var devices []*Device
-	for _, x := range []*Device{d, d.host, d.shared} {
-		if x != nil && !slices.Contains(devices, x) {
+	devices := []*Device{d}
+	for _, x := range []*Device{d.host, d.shared} {
+		if x != nil && x != d {
 			devices = append(devices, x)
 		}
 	}
-	own := make([]device.Backend, len(devices))
-	for i, x := range devices {
-		own[i], x.backend = x.backend, others(x.backend)
+	if d.host != nil && d.host.file != nil {
+		devices = append(devices, d.host.file)
+	}
+	for _, x := range devices {
+		x.backend = others(x.machine)
 	}
 	return func() {
-		for i, x := range devices {
-			x.backend = own[i]
+		for _, x := range devices {
+			x.backend = x.machine
 		}
 	}
 }

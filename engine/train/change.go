@@ -68,10 +68,12 @@ func (t *Trainer) has(key string) bool {
 		return nn.HasVocab(t.config.Model)
 	case shardKey:
 		return t.config.Group != nil
+	case hostKey:
+		return t.config.Group == nil
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
 	case graphsKey:
-		_, can := t.config.Device.Backend().(device.Steps)
+		_, can := t.config.Device.Machine().(device.Steps)
 		return can
 	}
 	return true

@@ -21,7 +21,7 @@ import (
 // nanoseconds, where all operands are float32. An operand of two bytes adds perHalf.
 var perElement = [dry.Names]float64{
 	dry.Cast: 0.035, dry.CopyStrided: 1.1, dry.Fill: 0.045, dry.Unary: 0.09, dry.UnaryBackward: 0.14, dry.Binary: 0.13,
-	dry.AddScaled: 0.09, dry.Scale: 0.055, dry.ScaleBy: 0.055, dry.Reduce: 1, dry.Norm2: 0.12, dry.Dropout: 5.4, dry.DropoutBackward: 0.3,
+	dry.AddScaled: 0.09, dry.Scale: 0.055, dry.ScaleBy: 0.055, dry.Reduce: 1, dry.Norm2: 0.12, dry.AddSquares: 0.12, dry.Dropout: 5.4, dry.DropoutBackward: 0.3,
 	dry.Normalize: 0.9, dry.NormalizeBackward: 1.4, dry.Softmax: 1, dry.SoftmaxBackward: 0.4, dry.CrossEntropy: 0.9, dry.CrossEntropyBackward: 0.6, dry.CrossEntropyBoth: 1.5,
 	dry.Gather: 0.17, dry.ScatterAdd: 0.8, dry.Unscale: 0.18,
 }

@@ -106,7 +106,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 // beginWork tells a device that can queue a whole step at once that a step
 // begins. It returns the function that ends the step.
 func (t *Trainer) beginWork(s *Settings) (end func()) {
-	steps, can := t.config.Device.Backend().(device.Steps)
+	steps, can := t.config.Device.Machine().(device.Steps)
 	if !can {
 		return func() {}
 	}

@@ -247,7 +247,7 @@ const little = 0.1
 
 // threads is the number of cores that compute.
 func (t *Trainer) threads() int {
-	if d, ok := t.config.Device.Backend().(interface{ Threads() int }); ok {
+	if d, ok := t.config.Device.Machine().(interface{ Threads() int }); ok {
 		return d.Threads()
 	}
 	return 1

@@ -57,7 +57,7 @@ func (f *finder) flushed() {
 func refusedText(all *trace.Flush, times int) string {
 	text := fmt.Sprintf("The driver refused memory %s: the allocator waited for the device and gave back its cache, %s in all",
 		quantity.Plural(times, "time"), quantity.Bytes(all.Bytes))
-	if all.Time > 0 {
+	if all.Time >= 1000 { // what is shorter costs nothing
 		text += ", in " + spanText(time.Duration(all.Time)*time.Microsecond)
 	}
 	return text

@@ -16,9 +16,8 @@ type Finding struct {
 	Where       []string `json:"where"`  // "file:line function" of the lines to look at, innermost first
 }
 
-// findings returns analysis's findings on a device, the most severe first.
-func findings(x *analysis.Index) []Finding {
-	found := x.Findings()
+// findings writes findings on a device with the places to look at.
+func findings(x *analysis.Index, found []analysis.Finding) []Finding {
 	all := make([]Finding, len(found))
 	for i := range found {
 		f := &found[i]
@@ -42,8 +41,8 @@ func findingOf(f *analysis.Finding) Finding {
 }
 
 // findingLines writes the findings for people.
-func findingLines(p *page, x *analysis.Index) {
-	for _, f := range x.Findings() {
+func findingLines(p *page, found []analysis.Finding) {
+	for _, f := range found {
 		findingLine(p, &f)
 	}
 }

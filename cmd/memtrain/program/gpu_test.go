@@ -50,7 +50,8 @@ func built(t *testing.T) *hostbuild.Library {
 }
 
 // gpus returns GPUs of a driver in this process, whose kernels are the host
-// build of the real ones. Without a C++ compiler the test is skipped.
+// build of the real ones, or with MEMTOP_GPU=ptx the PTX that is shipped. Without a C++
+// compiler the test is skipped.
 func gpus(t *testing.T) GPUs {
 	t.Helper()
 	return gpusOf(t, cudatest.Options{})
@@ -59,7 +60,14 @@ func gpus(t *testing.T) GPUs {
 // gpusOf is gpus with a say in what they are.
 func gpusOf(t *testing.T, o cudatest.Options) GPUs {
 	t.Helper()
-	o.Capacity, o.Run = 2<<30, cudatest.Kernels(built(t))
+	o.Capacity = 2 << 30
+	switch {
+	case o.Execute != nil:
+	case os.Getenv("MEMTOP_GPU") == "ptx":
+		o.Execute = func(err error) { t.Error(err) }
+	default:
+		o.Run = cudatest.Kernels(built(t))
+	}
 	return func(ordinal int) (Machine, error) {
 		d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: cudatest.New(o), Try: func(kind device.DType) error {
 			return cuda.Try(cuda.Options{Driver: cudatest.New(o)}, kind)
@@ -125,6 +133,12 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"fp16, checkpointed, all on the host": {
 			small, []string{"--steps", "3", "--offload", everything, "--amp", "fp16", "--checkpoint", "block"}, 2e-2, 0,
 		},
+		"embedding, head and loss on the host, in two parts": {
+			small, []string{"--steps", "3", "--host", "wte+wpe+lm_head+loss", "--accumulate", "2"}, 1e-3, 0,
+		},
+		"a block on the host and state in a file": {
+			small, []string{"--steps", "3", "--amp", "fp16", "--host", "h.1", "--offload", "optimizer:" + filepath.Join(t.TempDir(), "state")}, 2e-2, 0,
+		},
 		"from pinned batches, with PyTorch's loss": {
 			small, []string{"--steps", "3", "--pinned", "--workers", "3", "--prefetch", "2", "--loss-memory", "pytorch", "--amp", "bf16"}, 2e-2, 0,
 		},
@@ -135,23 +149,55 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := gpusOf(t, cudatest.Options{Major: test.major})
-			args := slices.Concat(test.model, test.args)
-			cpu := trained(t, g, append(args, "--device", "cpu:0")...)
-			gpu := trained(t, g, append(args, "--device", "cuda:0")...)
-			if len(cpu) != len(gpu) {
-				t.Fatalf("%d steps and %d", len(cpu), len(gpu))
-			}
-			for i := range cpu {
-				if d := math.Abs(cpu[i].Loss-gpu[i].Loss) / math.Abs(cpu[i].Loss); !(d <= test.limit) {
-					t.Fatalf("step %d: the loss is %v on cpu:0 and %v on cuda:0", i+1, cpu[i].Loss, gpu[i].Loss)
-				}
-				cpu[i].Loss, gpu[i].Loss = 0, 0
-			}
-			if diff := cmp.Diff(cpu, gpu); diff != "" {
-				t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
-			}
+			trainsAlike(t, gpusOf(t, cudatest.Options{Major: test.major}), test.limit, slices.Concat(test.model, test.args), nil)
 		})
+	}
+}
+
+// TestTheShippedPTXTrainsAsTheProcessorDoes takes single steps, which take all kernels of
+// a step through the driver's loading, streams and graphs.
+func TestTheShippedPTXTrainsAsTheProcessorDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
+	tiny := []string{"--layers", "1", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2", "--steps", "2"}
+	tests := map[string]struct {
+		model, args []string
+		onGPU       []string
+		limit       float64
+		major       int
+	}{
+		"fp32":                       {tiny, nil, nil, 1e-3, 8},
+		"bf16 on Hopper, as graphs":  {tiny, []string{"--amp", "bf16", "--steps", "4"}, []string{"--graphs", "on"}, 2e-2, 9},
+		"fp16, checkpointed":         {tiny, []string{"--amp", "fp16", "--checkpoint", "block"}, nil, 2e-2, 8},
+		"llama, all on the host":     {tiny, []string{"--model", "llama", "--amp", "bf16", "--offload", everything}, nil, 2e-2, 8},
+		"convolutions":               {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "2"}, nil, 1e-3, 8},
+		"batch norm, 8-bit, in bf16": {[]string{"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "2", "--amp", "bf16", "--optimizer", "adamw8bit"}, nil, 2e-2, 8},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := gpusOf(t, cudatest.Options{Major: test.major, Execute: func(err error) { t.Error(err) }})
+			trainsAlike(t, g, test.limit, slices.Concat(test.model, test.args), test.onGPU)
+		})
+	}
+}
+
+// trainsAlike trains on cpu:0 and on cuda:0, and compares losses and memory.
+func trainsAlike(t *testing.T, g GPUs, limit float64, args, onGPU []string) {
+	t.Helper()
+	cpu := trained(t, g, append(args, "--device", "cpu:0")...)
+	gpu := trained(t, g, append(append(args, "--device", "cuda:0"), onGPU...)...)
+	if len(cpu) != len(gpu) {
+		t.Fatalf("%d steps and %d", len(cpu), len(gpu))
+	}
+	for i := range cpu {
+		if d := math.Abs(cpu[i].Loss-gpu[i].Loss) / math.Abs(cpu[i].Loss); !(d <= limit) {
+			t.Fatalf("step %d: the loss is %v on cpu:0 and %v on cuda:0", i+1, cpu[i].Loss, gpu[i].Loss)
+		}
+		cpu[i].Loss, gpu[i].Loss = 0, 0
+	}
+	if diff := cmp.Diff(cpu, gpu); diff != "" {
+		t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/ptx"
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
@@ -37,6 +38,10 @@ type Options struct {
 	// Run computes a kernel, in the order of its stream. If it is nil, a launch
 	// fails.
 	Run func(Launched) error
+	// Execute, if it is not nil, makes the driver execute the PTX that it is given, in
+	// place of Run, and refuse machine code. It is called with what a kernel does that it
+	// must not, with the driver locked.
+	Execute func(error)
 	// NoMapping makes a device that cannot map memory to reserved addresses.
 	NoMapping bool
 	// NoImages and NoPTX are the results of loading machine code and PTX; 0 loads
@@ -57,7 +62,8 @@ type Driver struct {
 	streams map[uint64]*stream
 	events  map[uint64]*event
 	modules map[uint64]module
-	kernels map[uint64]string
+	kernels map[uint64]kernel
+	machine ptx.Machine
 	graphs  map[uint64]*graph // and what was made of them to be launched
 	next    uint64            // the next handle
 	fails   map[string]failing
@@ -84,10 +90,13 @@ func New(o Options) *Driver {
 	if o.Major == 0 {
 		o.Major = 8
 	}
+	if o.Execute != nil {
+		o.NoImages = noBinary
+	}
 	return &Driver{
 		options: o, memory: make(ranges), host: make(map[uint64][]byte),
 		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
-		modules: make(map[uint64]module), kernels: make(map[uint64]string), graphs: make(map[uint64]*graph), next: 1 << 20,
+		modules: make(map[uint64]module), kernels: make(map[uint64]kernel), graphs: make(map[uint64]*graph), next: 1 << 20,
 		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
 	}
 }

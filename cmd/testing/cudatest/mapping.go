@@ -117,6 +117,7 @@ func (d *Driver) unmapPiece(a []uintptr) cuda.Result {
 		return g.refuse()
 	}
 	delete(d.mapping.mapped, uint64(a[0]))
+	d.machine.Memory.Remove(uint64(a[0]), int(m.size))
 	return success
 }
 
@@ -130,6 +131,7 @@ func (d *Driver) allow(a []uintptr) cuda.Result {
 			return invalidValue
 		}
 		m.allowed = true
+		d.machine.Memory.Add(d.mapping.find(uintptr(at), piece), true)
 	}
 	return success
 }

@@ -41,6 +41,7 @@ func (d *Driver) alloc(a []uintptr) cuda.Result {
 	b := aligned(int(n))
 	d.used += n
 	d.memory[uint64(address(b))] = b
+	d.machine.Memory.Add(b, true)
 	put64(a[0], uint64(address(b)))
 	return success
 }
@@ -57,6 +58,7 @@ func (d *Driver) free(a []uintptr) cuda.Result {
 	r := d.runAll()
 	d.used -= int64(len(b))
 	delete(d.memory, uint64(a[0]))
+	d.machine.Memory.Remove(uint64(a[0]), len(b))
 	return r
 }
 
@@ -107,6 +109,7 @@ func (d *Driver) copied(stream uintptr, dst, src func() []byte) cuda.Result {
 			return illegalAddress
 		}
 		copy(to, from)
+		d.machine.Memory.Copied(to, from)
 		return success
 	})
 }
@@ -140,6 +143,7 @@ func (d *Driver) set(a []uintptr) cuda.Result {
 		for i := range to {
 			to[i] = byte(a[1])
 		}
+		d.machine.Memory.Copied(to, nil)
 		return success
 	})
 }

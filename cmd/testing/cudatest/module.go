@@ -7,11 +7,21 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/memtop/memtop/cmd/testing/ptx"
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
-// module is a loaded module: its kernels.
-type module map[string]bool
+// module is a loaded module: its kernels, which can be executed if its text is known.
+type module struct {
+	names map[string]bool
+	text  *ptx.Module
+}
+
+// kernel is a kernel of a module, ready to run if it can be executed.
+type kernel struct {
+	name    string
+	program *ptx.Program
+}
 
 // moduleLoad loads machine code of the device or PTX.
 func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
@@ -25,12 +35,12 @@ func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
 			refused = noBinary
 		}
 	} else {
-		m = ptx(textAt(a[1]))
+		m = d.read(textAt(a[1]))
 	}
 	switch {
 	case refused != success:
 		return refused
-	case len(m) == 0:
+	case len(m.names) == 0:
 		return invalidValue
 	}
 	h := d.handle()
@@ -60,10 +70,10 @@ func image(content []byte) (m module, name string, number int) {
 	if err != nil {
 		panic(fmt.Sprintf("cudatest: machine code: %v", err))
 	}
-	m = make(module)
+	m.names = make(map[string]bool)
 	for _, s := range symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && elf.ST_BIND(s.Info) == elf.STB_GLOBAL {
-			m[s.Name] = true
+			m.names[s.Name] = true
 		}
 	}
 	// The machine is in the header's flags, whose layout is a later one from
@@ -82,11 +92,17 @@ func image(content []byte) (m module, name string, number int) {
 
 var entryPoint = regexp.MustCompile(`\.visible \.entry (\w+)\(`)
 
-// ptx reads the kernels of PTX.
-func ptx(text string) module {
-	m := make(module)
+// read reads the kernels of PTX.
+func (d *Driver) read(text string) module {
+	m := module{names: make(map[string]bool)}
 	for _, match := range entryPoint.FindAllStringSubmatch(text, -1) {
-		m[match[1]] = true
+		m.names[match[1]] = true
+	}
+	if d.options.Execute != nil {
+		var err error
+		if m.text, err = ptx.Parse(text); err != nil {
+			panic(fmt.Sprintf("cudatest: %v", err))
+		}
 	}
 	return m
 }
@@ -97,12 +113,38 @@ func (d *Driver) function(a []uintptr) cuda.Result {
 	if !ok {
 		return invalidValue
 	}
-	name := textAt(a[2])
-	if !m[name] {
+	k := kernel{name: textAt(a[2])}
+	if !m.names[k.name] {
 		return unknownSymbol
 	}
+	if m.text != nil {
+		var err error
+		if k.program, err = m.text.Link(k.name); err != nil {
+			panic(fmt.Sprintf("cudatest: %v", err))
+		}
+	}
 	h := d.handle()
-	d.kernels[h] = name
+	d.kernels[h] = k
 	put64(a[0], h)
+	return success
+}
+
+// execute runs a kernel, with the driver locked.
+func (d *Driver) execute(k kernel, l Launched) cuda.Result {
+	var err error
+	switch {
+	case k.program != nil:
+		err = d.machine.Run(k.program, ptx.Launch{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Args: l.Args})
+	case d.options.Run != nil:
+		err = d.options.Run(l)
+	default:
+		return launchFailed
+	}
+	if err != nil && d.options.Execute != nil {
+		d.options.Execute(err)
+	}
+	if err != nil {
+		return launchFailed
+	}
 	return success
 }

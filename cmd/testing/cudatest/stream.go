@@ -160,11 +160,11 @@ func (d *Driver) elapsed(a []uintptr) cuda.Result {
 }
 
 func (d *Driver) launchKernel(a []uintptr) cuda.Result {
-	name, ok := d.kernels[uint64(a[0])]
+	k, ok := d.kernels[uint64(a[0])]
 	if !ok || a[9] != 0 {
 		return invalidValue
 	}
-	l := Launched{Name: name, Shared: uint32(a[7])}
+	l := Launched{Name: k.name, Shared: uint32(a[7])}
 	for i := range 3 {
 		l.Grid[i], l.Block[i] = uint32(a[1+i]), uint32(a[4+i])
 	}
@@ -172,12 +172,7 @@ func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 	if l.Block[0]*l.Block[1]*l.Block[2] > 1024 {
 		return invalidValue
 	}
-	return d.stream(a[8]).push(name, func() cuda.Result {
-		if d.options.Run == nil || d.options.Run(l) != nil {
-			return launchFailed
-		}
-		return success
-	})
+	return d.stream(a[8]).push(k.name, func() cuda.Result { return d.execute(k, l) })
 }
 
 // arguments reads the list of keys and values at the end of a launch's arguments,

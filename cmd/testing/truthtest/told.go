@@ -18,10 +18,12 @@ type Told struct {
 
 // Device is one device.
 type Device struct {
-	Number  int      `json:"device"`
-	Peak    int64    `json:"peak"`    // requested bytes
-	Moments []Moment `json:"moments"` // the first is the peak; the others are of steps
-	Steps   []int64  `json:"steps"`   // the peak of each
+	Number   int      `json:"device"`
+	Peak     int64    `json:"peak"`     // requested bytes
+	Reserved int64    `json:"reserved"` // at most, in bytes
+	Capacity int64    `json:"capacity"` // bytes that the process could reserve at the end
+	Moments  []Moment `json:"moments"`  // the first is the peak; the others are of steps
+	Steps    []int64  `json:"steps"`    // the peak of each
 }
 
 // Moment has the blocks that are alive after an event.

@@ -38,6 +38,7 @@ type round struct {
 	programs, events int
 	python, folder   string
 	stale            int // programs that differ only after others in one process
+	broken           int // programs in which an assertion of PyTorch's failed; events are compared up to there
 	reordered        int // programs whose events are equal but for the order of what one call completes or gives back
 	different        []string
 }
@@ -83,7 +84,8 @@ func run(pythons []string, seed, first, count uint64, only, most int) error {
 			if err := r.torch.close(); err != nil {
 				return err
 			}
-			fmt.Printf("%-14s %-82s %5d programs %8d events %4d reordered %3d after others %3d different\n", r.torch.version, r.settings, r.programs, r.events, r.reordered, r.stale, len(r.different))
+			fmt.Printf("%-14s %-82s %5d programs %8d events %4d reordered %3d after others %3d broken %3d different\n",
+				r.torch.version, r.settings, r.programs, r.events, r.reordered, r.stale, r.broken, len(r.different))
 			equal = equal && len(r.different) == 0
 		}
 	}
@@ -127,27 +129,37 @@ func (r *round) run(seed, first, count uint64, most int) error {
 // capture by the address of its own record of the block, also when that record is
 // gone. So a program may see notes of one before it.
 func (r *round) alone(p *program) (string, error) {
-	if err := r.torch.close(); err != nil {
-		return "", err
-	}
-	var err error
-	if r.torch, err = start(r.python, r.folder, r.settings); err != nil {
+	if err := r.restart(); err != nil {
 		return "", err
 	}
 	return r.try(p)
 }
 
+func (r *round) restart() (err error) {
+	if err := r.torch.close(); err != nil {
+		return err
+	}
+	r.torch, err = start(r.python, r.folder, r.settings)
+	return err
+}
+
 // try runs a program on both sides, and returns the difference.
 func (r *round) try(p *program) (string, error) {
-	events, err := r.torch.run(p)
+	a, err := r.torch.run(p)
 	if err != nil {
 		return "", err
 	}
-	c, err := compare(r.torch, r.settings, p, events)
+	c, err := compare(r.torch, r.settings, p, a)
 	if err != nil {
 		return "", err
 	}
-	r.events += len(events)
+	r.events += len(a.events)
+	if a.broken {
+		r.broken++
+		if err := r.restart(); err != nil {
+			return "", err
+		}
+	}
 	how := c.difference()
 	if how == "" {
 		return "", nil

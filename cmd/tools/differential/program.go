@@ -88,7 +88,9 @@ func (p *program) operations() []operation {
 			}
 			open = 0
 		case drop:
-			if open != 0 || !pools[o.id] { // while a pool is in use, PyTorch ends when one is dropped
+			// While a pool is in use, PyTorch ends when one is dropped. One that serves when memory runs
+			// out serves on in earlier releases, which then end.
+			if open != 0 || !pools[o.id] || serves(o.id) {
 				continue
 			}
 			pools[o.id] = false
@@ -123,6 +125,10 @@ const (
 // made reports whether a pool is one that a program makes itself, a MemPool, and not
 // one of graphs. No pool has the number of one that was dropped.
 func made(pool int) bool { return pool%2 == 0 }
+
+// serves reports whether a pool that the program makes serves when memory runs out, in
+// releases that have that.
+func serves(pool int) bool { return made(pool) && pool/2%4 == 1 }
 
 // writer makes a random program.
 type writer struct {
@@ -159,6 +165,8 @@ func (w *writer) add(o operation) { w.body = append(w.body, o) }
 
 func (w *writer) operation() {
 	switch roll := w.IntN(200); {
+	case w.pooled && w.IntN(10) == 0:
+		w.pool()
 	case roll < 105 || len(w.live) == 0:
 		w.request()
 	case roll < 185:
@@ -171,8 +179,6 @@ func (w *writer) operation() {
 		for range len(w.live) / 2 {
 			w.free()
 		}
-	case w.pooled:
-		w.pool()
 	}
 }
 

@@ -56,11 +56,20 @@ func (m *Meter) Take() Ops {
 	return ops
 }
 
-// OpenHost returns unlimited memory whose work the meter counts too.
+// Ops returns the operations since the last call of Take, until the next one.
+func (m *Meter) Ops() Ops { return m.ops }
+
+// OpenHost opens the host of a rehearsal, whose work the meter notes too.
 func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
 	driver, _, err := Backend{}.OpenHost()
 	return driver, m, err
 }
+
+// OpenFile returns unlimited memory, and leaves the file alone.
+func (m *Meter) OpenFile(path string) (alloc.Driver, error) { return Backend{}.OpenFile(path) }
+
+// CloseFile does nothing.
+func (m *Meter) CloseFile() error { return nil }
 
 // do notes an operation before it does it, for a backend that asks meanwhile.
 func (m *Meter) do(op Op, operation func()) {

@@ -129,3 +129,8 @@ func (m *Meter) Cast(dst, src device.Array) {
 func (m *Meter) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
 	m.do(Op{Name: CrossEntropyBoth, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBoth(dlogits, c, dloss) })
 }
+
+// AddSquares notes one.
+func (m *Meter) AddSquares(sum device.Array, list []device.Array) {
+	m.do(Op{Name: AddSquares}.overAll(list), func() { m.Backend.AddSquares(sum, list) })
+}

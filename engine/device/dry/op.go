@@ -26,6 +26,7 @@ const (
 	ScaleBy
 	Reduce
 	Norm2
+	AddSquares
 	Dropout
 	DropoutBackward
 	Normalize

@@ -91,8 +91,8 @@ var Kinds = []Kind{
 		Name:   "checkpointing",
 		Change: "checkpointing each layer",
 		Speaks: "activations are 30 % of the peak of a program that trains, and at least four layers make them alike",
-		Silent: "checkpointing is on already, or there is no backward pass",
-		Saving: "all activations of these layers but one block for the input of each, and while a layer is computed again, its own",
+		Silent: "checkpointing is on already, there is no backward pass, or the layers' weights are replicas, which computing again would keep",
+		Saving: "what each layer keeps, from the end of its forward pass until backward needs it; what it gives to the next layer stays, and while it is computed again, all that its forward pass needs is there",
 		find:   findCheckpointing,
 	},
 	{

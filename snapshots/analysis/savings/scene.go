@@ -14,9 +14,12 @@ type Part struct {
 	Category trace.Category
 	Size     int64 // bytes of each
 	Count    int
-	Passing  bool // an optimizer's, freed in the step that made it
+	Passing  bool // an optimizer's or a weight, freed in the step that made it
 	Old      int  // of Count, made before the step under way
 }
+
+// New returns how many blocks the step under way has made.
+func (p *Part) New() int { return p.Count - p.Old }
 
 // Bytes returns the bytes of the whole part.
 func (p *Part) Bytes() int64 { return p.Size * int64(p.Count) }

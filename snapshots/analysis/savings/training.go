@@ -16,7 +16,7 @@ func findNoGrad(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	relief := all(kept)
-	relief.Keep = t.bytes / l.many
+	relief.Keep = t.bytes / int64(l.many)
 	saving := Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -83,17 +83,19 @@ func findLogits(s *Scene) (Saving, bool) {
 	if best == nil {
 		return Saving{}, false
 	}
-	// What backward makes of them has their size, too.
-	// What the loss is given has its size, and so has what backward makes of it. Where
-	// other activations have that size too, it does not tell.
-	values := s.alike(func(p *Part) bool { return p.Size == best.size && s.of(p)&(loss|attention) == loss })
+	// What the loss is given has its size, and so has what backward makes of it while it
+	// is there. A copy in half precision has half. Where other activations have that size
+	// too, it does not tell.
+	sized := func(p *Part) bool { return p.Size == best.size || 2*p.Size == best.size }
+	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(loss|attention) == loss })
 	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
 	blocks := func(p *Part) bool {
-		return values(p) || p.Size == best.size && (p.Category == trace.BackwardTemporary || p.Category == trace.Activation && others.count < 2)
+		return values(p) || p.Size == best.size && p.Category == trace.Activation && others.count < 2
 	}
-	t := s.sum(blocks)
-	relief := all(blocks)
-	relief.Keep = t.bytes / 8
+	made := func(p *Part) bool { return sized(p) && p.Category == trace.BackwardTemporary }
+	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
+	relief := fraction(blocks, 7, 8)
+	relief.Beside = fraction(made, 7, 8).Of
 	if t.count < 2 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
@@ -247,8 +249,12 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := Relief{Of: l.again, Keep: t.bytes / l.many}
-	relief.Full = relief.sum(s)
+	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
+	if s.Much(replicas.bytes, 2) {
+		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
+	}
+	relief := all(l.has)
+	relief.Extent = Again
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -258,26 +264,13 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 
 // layers is memory of layers that are alike.
 type layers struct {
-	many  int64
-	has   func(p *Part) bool
-	input *Part // stands for what the layers are given, nil if there is none
+	many int
+	has  func(p *Part) bool
 }
 
-// again returns the bytes of each block that are computed again: all but one input
-// of each layer.
-func (l *layers) again(p *Part) int64 {
-	switch {
-	case !l.has(p):
-		return 0
-	case p.Stack == l.input.Stack:
-		return p.Size - p.Size*l.many/int64(l.input.Count)
-	}
-	return p.Size
-}
-
-// layers returns how many layers there are: the number of which most of the memory
-// has a multiple of blocks, of each stack and size. The size that most of these have
-// stands for that of a layer's input.
+// layers returns how many layers there are: the number that most of the memory has of
+// blocks, of each stack and size, or a multiple of it. Of the layer that is under way
+// some are not there.
 func (s *Scene) layers(fits func(p *Part) bool) layers {
 	var kept []*Part
 	for i := range s.Parts {
@@ -289,7 +282,7 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 	for _, n := range counts(kept) {
 		var bytes int64
 		for _, p := range kept {
-			if p.Count%n == 0 {
+			if each(p.New(), n) > 0 {
 				bytes += p.Bytes()
 			}
 		}
@@ -297,20 +290,20 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 			best, covered = n, bytes
 		}
 	}
-	l := layers{many: int64(best), has: s.alike(func(p *Part) bool {
-		return fits(p) && p.Stack > trace.EmptyStack && best > 0 && p.Count > 0 && p.Count%best == 0
-	})}
-	stacks := make(map[int64]int)
-	for _, p := range kept {
-		if best == 0 || p.Count%best != 0 {
-			continue
-		}
-		stacks[p.Size]++
-		if l.input == nil || stacks[p.Size] > stacks[l.input.Size] || stacks[p.Size] == stacks[l.input.Size] && p.Size < l.input.Size {
-			l.input = p
-		}
+	return layers{many: best, has: s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.New(), best) > 0 })}
+}
+
+// each returns how many of some blocks each of the layers has, 0 where they are not
+// the layers'. One layer may be under way.
+func each(count, layers int) int {
+	if layers == 0 || count == 0 {
+		return 0
 	}
-	return l
+	blocks := (count + layers - 1) / layers
+	if count%layers == 0 || blocks*(layers-1) <= count && blocks < layers/2 {
+		return blocks
+	}
+	return 0
 }
 
 // fewestLayers is how often something must be there to be a layer.
@@ -320,8 +313,8 @@ const fewestLayers = 4
 func counts(parts []*Part) []int {
 	var all []int
 	for _, p := range parts {
-		if p.Count >= fewestLayers {
-			all = append(all, p.Count)
+		if p.New() >= fewestLayers {
+			all = append(all, p.New())
 		}
 	}
 	slices.Sort(all)

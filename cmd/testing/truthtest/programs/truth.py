@@ -135,6 +135,8 @@ class Truth:
         return {
             "device": device,
             "peak": max(history.levels),
+            "reserved": torch.cuda.max_memory_reserved(device),
+            "capacity": torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device),
             "moments": [
                 {
                     "event": history.number(moment),

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 	"unsafe"
@@ -33,7 +34,7 @@ type placed struct {
 
 func (p *placed) end() uint64 { return p.array.Addr + uint64(p.array.Buffer().Bytes) }
 
-func (*apart) Fall(bool) {}
+func (*apart) Ways() iter.Seq[string] { return slices.Values([]string{"on the GPU", "on the GPU"}) }
 
 // Err implements machine.
 func (a *apart) Err() error { return errors.Join(a.err, a.Synchronize()) }

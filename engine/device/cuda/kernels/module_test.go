@@ -34,7 +34,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 		want = append(want, fmt.Sprintf("%x  source/%s", sha256.Sum256(text), name))
 	}
 	for i, m := range source.Modules {
-		want = append(want, fmt.Sprintf("%x  %s.ptx", sha256.Sum256(ptx(t, kernels.Module(i))), m.Name),
+		want = append(want, fmt.Sprintf("%x  %s.ptx", sha256.Sum256(ptxOf(t, kernels.Module(i))), m.Name),
 			fmt.Sprintf("%x  %s.tar.zst with %v", sha256.Sum256([]byte(read(t, "modules/"+m.Name+".tar.zst"))), m.Name, m.Machines()))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -60,8 +60,8 @@ func codes(m kernels.Module, major, minor int) map[string][]byte {
 	return forms
 }
 
-// ptx returns the PTX of a module without the zero byte at its end.
-func ptx(t *testing.T, m kernels.Module) []byte {
+// ptxOf returns the PTX of a module without the zero byte at its end.
+func ptxOf(t *testing.T, m kernels.Module) []byte {
 	t.Helper()
 	text, ok := bytes.CutSuffix(codes(m, 0, 0)[""], []byte{0})
 	if !ok {
@@ -73,7 +73,7 @@ func ptx(t *testing.T, m kernels.Module) []byte {
 func TestEveryKernelIsInItsModule(t *testing.T) {
 	for m := range kernels.ModuleCount {
 		var got, want []string
-		for _, match := range regexp.MustCompile(`\.visible \.entry (\w+)\(`).FindAllSubmatch(ptx(t, m), -1) {
+		for _, match := range regexp.MustCompile(`\.visible \.entry (\w+)\(`).FindAllSubmatch(ptxOf(t, m), -1) {
 			got = append(got, string(match[1]))
 		}
 		for k := range kernels.Count {
@@ -86,7 +86,7 @@ func TestEveryKernelIsInItsModule(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%v: entry points %v, kernels %v", m, got, want)
 		}
-		if len(ptx(t, m)) < len(ptx(t, kernels.Smallest)) {
+		if len(ptxOf(t, m)) < len(ptxOf(t, kernels.Smallest)) {
 			t.Errorf("%v is smaller than %v", m, kernels.Smallest)
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"hash/fnv"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -67,35 +69,62 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 	return library
 }
 
-// machine runs kernels on memory of this process: the host build of them, or the first
-// GPU, with MEMTOP_GPU=1 on that memory itself and with MEMTOP_GPU=apart on memory of
-// the device, see apart.
+// machine runs kernels on memory of this process: with MEMTOP_GPU=1 the first GPU does,
+// on that memory itself, with MEMTOP_GPU=apart on memory of the device, see apart. With
+// MEMTOP_GPU=ptx it is the PTX that is shipped, without a GPU; else the host build, and
+// the PTX in some cases.
 type machine interface {
 	kernels.Queue
 	// Place says where an array is, and whether only kernels see it.
 	Place(a device.Array, within bool)
 	// Failed returns the failure after which nothing runs any more, nil while it works.
 	Failed() error
-	// Fall makes the threads of blocks run in falling order, on the host.
-	Fall(bool)
+	// Ways goes through the ways to run the same. All give the same bits.
+	Ways() iter.Seq[string]
 	// Err waits for all launches and returns the first failure.
 	Err() error
 }
 
-type onHost struct{ *hostbuild.Library }
+// onHost runs the host build, with the threads of blocks in rising and in falling order,
+// and then the PTX if it has seldom run what the case runs.
+type onHost struct {
+	*hostbuild.Library
+	*compiled
+	executes bool // the PTX
+	launched []kernels.Kernel
+}
 
-func (h onHost) Fall(falling bool) { h.Falling = falling }
+func (h *onHost) Enqueue(l *kernels.Launch) {
+	h.launched = append(h.launched, l.Kernel)
+	if h.executes {
+		h.compiled.Enqueue(l)
+		return
+	}
+	h.Library.Enqueue(l)
+}
 
-func (onHost) Place(device.Array, bool) {}
+func (h *onHost) Ways() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		h.launched, h.executes = nil, false
+		for _, h.Library.Falling = range []bool{false, true} {
+			if !yield("on the host") {
+				return
+			}
+		}
+		if h.executes = seldom(h.launched); h.executes {
+			yield("as PTX")
+		}
+	}
+}
 
-func (onHost) Failed() error { return nil }
+func (h *onHost) Err() error { return errors.Join(h.Library.Err(), h.compiled.Err()) }
 
 type onGPU struct {
 	*cuda.Device
 	release func() error // of the memory that it shares
 }
 
-func (onGPU) Fall(bool) {}
+func (onGPU) Ways() iter.Seq[string] { return slices.Values([]string{"on the GPU", "on the GPU"}) }
 
 func (onGPU) Place(device.Array, bool) {}
 
@@ -109,7 +138,10 @@ func newMachine(t testing.TB, memory []byte) machine {
 	t.Helper()
 	where := os.Getenv("MEMTOP_GPU")
 	if where == "" {
-		return onHost{hostLibrary(t)}
+		return &onHost{Library: hostLibrary(t), compiled: &compiled{}}
+	}
+	if where == "ptx" {
+		return &compiled{}
 	}
 	d, err := cuda.Open(cuda.Options{OwnProducts: true})
 	if err != nil {
@@ -264,10 +296,10 @@ func (r *rig) changed(a device.Array) device.Array {
 	return b
 }
 
-// agree has the CPU backend and the kernels, with their threads in rising and
-// in falling order, do the same, and compares their outputs: the kernels'
-// outputs with each other by bits, and with the CPU's by the relative L2 error,
-// for which slack times the type's own error is allowed.
+// agree has the CPU backend and the kernels, in all ways of the machine, do the same, and
+// compares their outputs: the kernels' with each other by bits, unless one is of another
+// compiler, and with the CPU's by the relative L2 error, for which slack times the type's
+// own error is allowed.
 func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 	t.Helper()
 	if err := r.machine.Failed(); err != nil {
@@ -277,28 +309,35 @@ func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 	if err := r.cpu.Synchronize(); err != nil {
 		t.Fatal(err)
 	}
-	var runs [2][]device.Array
-	for i := range runs {
-		r.machine.Fall(i == 1)
-		runs[i] = r.record(func() { operation(r.kernels) })
-		if err := r.machine.Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if len(want) == 0 {
 		t.Fatal("the operation wrote nothing")
 	}
-	for i, w := range want {
-		rising, falling := runs[0][i], runs[1][i]
-		r.near(t, i, rising, w, slack)
-		if !bytes.Equal(r.bytes(rising), r.bytes(falling)) {
-			t.Errorf("output %d depends on the order in which threads run", i)
+	r.whole(t, want)
+	of := make(map[string][]device.Array)
+	for way := range r.machine.Ways() {
+		got := r.record(func() { operation(r.kernels) })
+		if err := r.machine.Err(); err != nil {
+			t.Fatal(way, err)
 		}
-		for _, a := range []device.Array{rising, falling, w} {
-			for _, b := range r.bytes(r.guardOf(a)) {
-				if b != guard {
-					t.Fatalf("output %d: something was written behind its end", i)
-				}
+		r.whole(t, got)
+		before, again := of[way]
+		for i := range want {
+			r.near(t, i, got[i], want[i], slack)
+			if again && !bytes.Equal(r.bytes(got[i]), r.bytes(before[i])) {
+				t.Errorf("%s, output %d depends on the order in which threads run", way, i)
+			}
+		}
+		of[way] = got
+	}
+}
+
+// whole checks that nothing was written behind arrays.
+func (r *rig) whole(t *testing.T, arrays []device.Array) {
+	t.Helper()
+	for i, a := range arrays {
+		for _, b := range r.bytes(r.guardOf(a)) {
+			if b != guard {
+				t.Fatalf("output %d: something was written behind its end", i)
 			}
 		}
 	}

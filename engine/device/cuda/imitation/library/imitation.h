@@ -25,6 +25,7 @@ enum {
 	out_of_memory = 2,
 	invalid_device = 101,
 	not_found = 500,
+	not_ready = 600,
 	not_supported = 801,
 };
 
@@ -39,6 +40,7 @@ typedef struct {
 	int devices;
 	int channels; /* of NCCL, between the GPUs of a machine */
 	int endless; /* more than the total can be taken: how much a program needs is asked */
+	int late; /* an event has happened only when so many looks at events have been made, again and again; 0 for always */
 	int cuda, cudnn, nccl; /* versions, as the libraries say them */
 } profile;
 

@@ -125,29 +125,32 @@ KERNEL(entropy_count, EntropyArgs, 256) {
     if (thread_id() == 0) store(a.count, 0, count);
 }
 
-// entropy_gradient writes that of the block's row.
-template <typename T> DEVICE void entropy_gradient(const EntropyArgs &a, T lse) {
-    i64 row = block_x(), base = row * a.stride, target = index(a.targets, row);
-    bool counts = counted(a, target);
-    T factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
+// entropy_gradient writes that of the block's row: of no classes where it is not
+// counted. With pick it first keeps the target's logit, whose thread alone knows that it
+// is still there.
+template <typename T, bool pick> DEVICE void entropy_gradient(const EntropyArgs &a, T lse) {
+    const i64 row = block_x(), base = row * a.stride, target = index(a.targets, row);
+    const i32 own = (i32)target, classes = counted(a, target) ? (i32)a.classes : 0;
+    const T factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
     each_quad(base, a.stride, [&](i64 i, i32 n) {
         T x[4];
         load4(x, a.logits, base + i, n);
-        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts && i + k < a.classes ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
+        if (pick) {
+            UNROLLED for (i32 k = 0; k < 4; k++) {
+                if (k < n && (i32)i + k == own) ((double *)a.picked)[row] = (double)x[k];
+            }
+        }
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = (i32)i + k < classes ? (math::exp(x[k] - lse) - ((i32)i + k == own ? (T)1 : (T)0)) * factor : (T)0;
         store4(a.dlogits, base + i, n, x);
     });
 }
 
-KERNEL(entropy_backward, EntropyArgs, 1024) { entropy_gradient<float>(a, element<float>(a.lse, block_x())); }
-KERNEL(entropy_backward_wide, EntropyArgs, 1024) { entropy_gradient<double>(a, element<double>(a.lse, block_x())); }
+KERNEL(entropy_backward, EntropyArgs, 1024) { entropy_gradient<float, false>(a, element<float>(a.lse, block_x())); }
+KERNEL(entropy_backward_wide, EntropyArgs, 1024) { entropy_gradient<double, false>(a, element<double>(a.lse, block_x())); }
 
 // entropy_both reads a row for its sum, and again for its gradient, which may take its
-// place, while the row is in a cache.
-template <typename T> DEVICE void entropy_both(const EntropyArgs &a) {
-    i64 row = block_x(), target = index(a.targets, row);
-    if (thread_id() == 0 && counted(a, target)) ((double *)a.picked)[row] = load<double>(a.logits, row * a.stride + target);
-    entropy_gradient<T>(a, entropy_row<T>(a)); // all threads have read the row when its sum is known
-}
+// place, while the row is in a cache. A thread has the same elements both times.
+template <typename T> DEVICE void entropy_both(const EntropyArgs &a) { entropy_gradient<T, true>(a, entropy_row<T>(a)); }
 
 KERNEL(entropy_both, EntropyArgs, 1024) { entropy_both<float>(a); }
 KERNEL(entropy_both_wide, EntropyArgs, 1024) { entropy_both<double>(a); }

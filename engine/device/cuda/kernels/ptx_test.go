@@ -1,0 +1,82 @@
+package kernels_test
+
+import (
+	"iter"
+	"slices"
+	"unsafe"
+
+	"github.com/memtop/memtop/cmd/testing/ptx"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+)
+
+// compiled runs the PTX that is shipped, on memory of this process.
+type compiled struct {
+	ptx.Machine
+	err error
+}
+
+// programs are linked when a test first needs them, and count what they execute.
+var programs [kernels.Count]*ptx.Program
+
+// runs counts launches of the PTX.
+var runs [kernels.Count]int
+
+// often is how many launches of a kernel are enough where the host build runs, too.
+const often = 4
+
+// seldom reports whether a kernel of a case has not often run.
+func seldom(launched []kernels.Kernel) bool {
+	return slices.ContainsFunc(launched, func(k kernels.Kernel) bool { return runs[k] < often })
+}
+
+// program returns a kernel, ready to run.
+func program(k kernels.Kernel) (*ptx.Program, error) {
+	if p := programs[k]; p != nil {
+		return p, nil
+	}
+	m, err := ptx.Parse(string(codes(kernels.ModuleOf(k), 0, 0)[""]))
+	if err != nil {
+		return nil, err
+	}
+	programs[k], err = m.Link(k.String())
+	return programs[k], err
+}
+
+func (c *compiled) Failed() error { return nil }
+
+// Err implements machine. A failure ends the case only.
+func (c *compiled) Err() error {
+	err := c.err
+	c.err = nil
+	return err
+}
+
+// Ways implements machine: the blocks and their warps in rising and in falling order.
+func (c *compiled) Ways() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, c.Falling = range []bool{false, true} {
+			if !yield("as PTX") {
+				return
+			}
+		}
+	}
+}
+
+// Place implements machine. Only kernels see the scratch, so nothing was written there.
+func (c *compiled) Place(a device.Array, within bool) {
+	c.Memory.Add(unsafe.Slice((*byte)(pointer(a.Addr)), a.Buffer().Bytes), within)
+}
+
+// Enqueue implements kernels.Queue.
+func (c *compiled) Enqueue(l *kernels.Launch) {
+	if c.err != nil {
+		return
+	}
+	runs[l.Kernel]++
+	p, err := program(l.Kernel)
+	if err == nil {
+		err = c.Run(p, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
+	}
+	c.err = err
+}
