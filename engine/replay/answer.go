@@ -61,6 +61,9 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	if err := q.reproduce(ctx, r); err != nil {
 		return nil, err
 	}
+	if q.Exact && r.WhyNot != "" {
+		return answer, nil
+	}
 	if trials, err = q.trials(); err != nil { // now that the rules are known
 		return nil, err
 	}

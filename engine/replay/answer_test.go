@@ -265,3 +265,23 @@ func TestTheRequestMayBeChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyAnExactAnswerIsRun has a recording that goes on otherwise than ours would.
+func TestOnlyAnExactAnswerIsRun(t *testing.T) {
+	s := newScript(t, plenty, alloc.Options{History: 100})
+	s.alloc(30 * mib)
+	for name, test := range map[string]struct {
+		by  uint64
+		ran bool
+	}{"exact": {0, true}, "not exact": {512, false}} {
+		tr := changed(s.a.Snapshot(), func(_ int, e *trace.Event) {
+			if e.Kind == trace.Alloc {
+				e.Addr += test.by
+			}
+		})
+		a := ask(t, whatif.Question{Trace: tr, Settings: []string{""}, Exact: true})
+		if (len(a.Runs) == 1 && a.Again != nil) != test.ran || (a.Recorded.WhyNot == "") != test.ran {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}

@@ -162,6 +162,21 @@ func TestOnlyLayersThatPayAreChosen(t *testing.T) {
 	}
 }
 
+// TestLayersAreChosenAgain changes what the choice depends on.
+func TestLayersAreChosenAgain(t *testing.T) {
+	trainer := samples()["mlp"].trainer(t)
+	set(t, trainer, "host=auto")
+	for _, test := range []struct {
+		change string
+		some   bool
+	}{{"lr=0.1", false}, {"micro_batch=2", true}, {"micro_batch=256", false}} {
+		set(t, trainer, test.change)
+		if got := trainer.Settings().Host; (got.layers != "") != test.some {
+			t.Errorf("%s: host=auto chooses %q", test.change, got.layers)
+		}
+	}
+}
+
 func TestHostIsReadAsItIsWritten(t *testing.T) {
 	for _, text := range []string{"none", "auto", "wte", "wte+lm_head+loss"} {
 		if got, err := ParseHost(text); err != nil || got.String() != text {

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
@@ -148,7 +149,7 @@ func (f *finder) grown() {
 	if f.watched() {
 		return // leaks rest on more
 	}
-	growth := f.index.Growth()
+	growth := slices.DeleteFunc(slices.Clone(f.index.Growth()), f.hangs)
 	for _, g := range growth[:min(len(growth), 3)] {
 		found := Finding{
 			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Saving: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
@@ -169,6 +170,13 @@ func (f *finder) grown() {
 		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, held)
 		f.add(found)
 	}
+}
+
+// hangs reports whether memory grows because autograd keeps it, which is a finding of
+// its own.
+func (f *finder) hangs(g Growth) bool {
+	return f.index.verdicts().Stack(g.Stack) == trace.Activation &&
+		slices.ContainsFunc(f.found, func(other Finding) bool { return other.Kind.Name == "no_grad" })
 }
 
 // warmUp compares the first step with the others: autotuning, compiling and the

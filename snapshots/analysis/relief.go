@@ -65,7 +65,7 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
-		case savings.Late, savings.Again:
+		case savings.Late, savings.Again, savings.Held, savings.Passed:
 			r.whole = false
 		case savings.Regrown:
 			r.whole, r.added = false, make(additions)
@@ -106,6 +106,7 @@ func (r *reliefs) walk() {
 		c := &r.changes[k]
 		r.regrow(c)
 		r.again(c)
+		r.ungraph(c)
 		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
 		for b := 1; b < len(c.before); b++ {
 			c.before[b] += c.before[b-1]
@@ -143,7 +144,7 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 			}
 		case c.Extent == savings.Regrown:
 			c.grown = append(c.grown, a)
-		case c.Extent == savings.Again && a.Open >= r.from:
+		case a.Open >= r.from:
 			c.grown = append(c.grown, a)
 		}
 	}

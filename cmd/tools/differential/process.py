@@ -6,6 +6,7 @@ assertion of PyTorch's fails, it ends after a line "!" instead. The first
 lines that it writes are the version, the device's free bytes and the streams.
 """
 
+import ctypes
 import gc
 import sys
 import warnings
@@ -138,6 +139,7 @@ def main() -> None:
         kind, *words = line.split()
         if kind == "p":
             torch.cuda.set_per_process_memory_fraction(float(words[0]))
+            ctypes.CDLL(None).memtop_imitation_late(int(words[1]))
             memory._record_memory_history("all", context=None, max_entries=1 << 20)
             program = Program(streams)
         elif kind == ".":
