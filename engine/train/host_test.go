@@ -81,7 +81,7 @@ func TestLayersOnTheHostTakeNothingOfTheDevice(t *testing.T) {
 // limit with MEMTOP_LONG.
 func TestTheHeadAndTheEmbeddingOnTheHostArePredicted(t *testing.T) {
 	s := samples()["gpt"]
-	o := s.outcome(t, "host=wte+wpe+lm_head+loss")
+	o := s.outcome(t, s.settled(t), "host=wte+wpe+lm_head+loss")
 	t.Logf("peak off by %.2f %%, step time by %.0f %%", 100*o.peak, 100*o.time)
 	if o.peak != 0 {
 		t.Errorf("the predicted peak is off by %.2f %%", 100*o.peak)
@@ -112,10 +112,20 @@ func TestWhatCrossesIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := int(list[0].Work[dry.Crossed]); got != want {
+		if got := crossed(list[0].Work); got != want {
 			t.Errorf("host=%s: %d bytes cross, want %d", host, got, want)
 		}
 	}
+}
+
+// crossed returns the bytes of copies to and from the host.
+func crossed(ops dry.Ops) (bytes int) {
+	for op, done := range ops {
+		if op.Name == dry.Crossing {
+			bytes += int(op.Bytes) * done.Times
+		}
+	}
+	return bytes
 }
 
 // TestOnlyLayersThatPayAreChosen knows which layers have more parameters than a
@@ -130,7 +140,7 @@ func TestOnlyLayersThatPayAreChosen(t *testing.T) {
 		"a table with more rows than the batch has tokens": {"llama", 1, "embed_tokens"},
 		"a table with less rows":                           {"llama", 8, ""},
 		"a table that is the head as well":                 {"gpt", 1, ""},
-		"products for a few samples":                       {"mlp", 2, "h.0.0+h.1.0+h.2.0+h.3.0+h.4.0+h.5.0+head"},
+		"products for a few samples":                       {"mlp", 2, "h.0.0+h.1.0+h.2.0+h.3.0+h.4.0+h.5.0"},
 		"products for many samples":                        {"mlp", 512, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +159,21 @@ func TestOnlyLayersThatPayAreChosen(t *testing.T) {
 				t.Errorf("the peak moved by %d bytes", moved)
 			}
 		})
+	}
+}
+
+// TestLayersAreChosenAgain changes what the choice depends on.
+func TestLayersAreChosenAgain(t *testing.T) {
+	trainer := samples()["mlp"].trainer(t)
+	set(t, trainer, "host=auto")
+	for _, test := range []struct {
+		change string
+		some   bool
+	}{{"lr=0.1", false}, {"micro_batch=2", true}, {"micro_batch=256", false}} {
+		set(t, trainer, test.change)
+		if got := trainer.Settings().Host; (got.layers != "") != test.some {
+			t.Errorf("%s: host=auto chooses %q", test.change, got.layers)
+		}
 	}
 }
 

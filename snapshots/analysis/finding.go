@@ -80,7 +80,7 @@ var (
 	ExpandableFinding = &FindingKind{
 		Name: "expandable_segments", Change: "expandable_segments:True",
 		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
-		Silent: "the replay is not exact, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
+		Silent: "the replay is not exact, there are more than a million events, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
 	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
@@ -96,10 +96,10 @@ var (
 		Silent: "nothing was obtained right after, or another call gave the segments back",
 	}
 	EmptyCacheFinding = &FindingKind{
-		Name: "empty_cache", Speaks: "empty_cache gave segments back at least four times", Silent: "it was called less often, as between phases of a program",
+		Name: "empty_cache", Speaks: "one line gave segments back by empty_cache at least four times, and in one of ten steps", Silent: "it was called less often or at several lines, as between phases of a program",
 	}
 	PrivatePoolFinding = &FindingKind{
-		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "what is unused in them",
+		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "none: a graph uses it whenever it runs",
 	}
 )
 
