@@ -75,6 +75,49 @@ func gradientsOf(t *testing.T, o operation, onHost, computes bool) (grads [][]fl
 	return grads, d.Live()
 }
 
+// TestAParameterOfBothDevicesHasOneGradient reads a parameter on the device and on the
+// host, in both orders, by rules that add to a gradient in each way.
+func TestAParameterOfBothDevicesHasOneGradient(t *testing.T) {
+	uses := map[string]func(tape *autograd.Tape, w *autograd.Value) *autograd.Value{
+		"a product": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value { return tape.MatMul(w, w) },
+		"rows": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.Embedding(w, tape.Take(tensor.From(tape.Device(), []int32{1, 3, 3, 0}, tensor.Shape{4}, device.Int32, tensor.Tag{})))
+		},
+		"a norm": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.RMSNorm(w, tape.Take(tensor.Full(tape.Device(), tensor.Shape{4}, device.Float32, 2, tensor.Tag{})), autograd.NormOptions{Eps: 1e-5})
+		},
+	}
+	for first := range uses {
+		for second := range uses {
+			t.Run(first+" and "+second, func(t *testing.T) {
+				d := tensortest.Device(t)
+				gradient := func(places ...*tensor.Device) []float64 {
+					w := variable(d, rand.New(rand.NewPCG(1, 2)), tensor.Shape{4, 4}, -1, 1)
+					defer w.Close()
+					tape := autograd.NewTape(d, 1)
+					tape.Run(func() {
+						var list []*autograd.Value
+						for i, name := range []string{first, second} {
+							before := tape.SetDevice(places[i])
+							y := uses[name](tape, w.Value())
+							list = append(list, tape.SumAll(tape.Mul(y, y)))
+							tape.SetDevice(before)
+						}
+						tape.Backward(tape.Add(list[0], list[1]))
+					})
+					return w.Grad().Floats()
+				}
+				want := gradient(d, d)
+				for _, places := range [][]*tensor.Device{{d, d.Host()}, {d.Host(), d}} {
+					if diff := cmp.Diff(want, gradient(places...)); diff != "" {
+						t.Errorf("on %s and %s: gradient (-on the device +there):\n%s", places[0].Name(), places[1].Name(), diff)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestWhatIsSavedWaitsOnTheHost looks at both memories between the passes. Two
 // operations save the same tensor, and one of them uses only a part of it.
 func TestWhatIsSavedWaitsOnTheHost(t *testing.T) {

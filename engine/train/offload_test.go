@@ -155,6 +155,8 @@ func TestStateInAFileIsCountedThere(t *testing.T) {
 			if err := offloadingTrainer(t, s, test.half).Change("offload", "optimizer:"+path); err == nil || !strings.Contains(err.Error(), "another process uses it") {
 				t.Errorf("a file that is in use: error %v", err)
 			}
+			set(t, trainer, "offload=optimizer:"+path+"+gradients") // the file stays
+			steps(t, trainer, 1)
 			in.Offload.File, path = path+".other", path+".other"
 			some := offloadingTrainer(t, s, test.half)
 			var between []float64

@@ -80,7 +80,7 @@ var (
 	ExpandableFinding = &FindingKind{
 		Name: "expandable_segments", Change: "expandable_segments:True",
 		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
-		Silent: "the replay is not exact, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
+		Silent: "the replay is not exact, there are more than a million events, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
 	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
@@ -96,10 +96,10 @@ var (
 		Silent: "nothing was obtained right after, or another call gave the segments back",
 	}
 	EmptyCacheFinding = &FindingKind{
-		Name: "empty_cache", Speaks: "empty_cache gave segments back at least four times", Silent: "it was called less often, as between phases of a program",
+		Name: "empty_cache", Speaks: "one line gave segments back by empty_cache at least four times, and in one of ten steps", Silent: "it was called less often or at several lines, as between phases of a program",
 	}
 	PrivatePoolFinding = &FindingKind{
-		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "what is unused in them",
+		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "none: a graph uses it whenever it runs",
 	}
 )
 
@@ -121,6 +121,7 @@ type Finding struct {
 	Severity   Severity
 	Bytes      int64 // the finding is about these bytes; 0 for none
 	Saving     int64 // bytes that the remedy would save, 0 if not known
+	Most       int64 // bytes that it would save at most, 0 if Saving is exact
 	Evidence   string
 	Remedy     string // what helps, as a clause or as a sentence; "" if nothing is known to help
 	Confidence Certainty
@@ -147,6 +148,9 @@ func (f *Finding) Text() string {
 		text += joint + f.Remedy
 		if f.Saving > 0 && f.Saving != f.Bytes {
 			text += ", which saves " + quantity.Bytes(f.Saving)
+			if most := quantity.Bytes(f.Most); f.Most > f.Saving && most != quantity.Bytes(f.Saving) {
+				text += " to " + most
+			}
 		}
 	}
 	return text + "."
@@ -178,7 +182,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.grown, f.save, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

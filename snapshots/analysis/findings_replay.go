@@ -11,12 +11,16 @@ import (
 // expandable is PyTorch's setting against fragmentation.
 const expandable = "expandable_segments:True"
 
+// mostTried is how many events are replayed without being asked to: it takes half a
+// second. More have to wait for `memtop replay`.
+const mostTried = 1 << 20
+
 // Trial returns settings of the allocator that are worth a replay of the recorded
 // requests, "" if there are none: a finding proposes expandable segments, or a
 // fifth of what was reserved was never in use at once.
 func (x *Index) Trial() string {
 	remedy := x.remedy()
-	if remedy == "" || x.events.Len() < 2 {
+	if remedy == "" || x.events.Len() < 2 || x.events.Len() > mostTried {
 		return ""
 	}
 	s := x.Summary()

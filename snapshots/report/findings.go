@@ -4,10 +4,11 @@ import "github.com/memtop/memtop/snapshots/analysis"
 
 // Finding is a problem, or a fact worth knowing.
 type Finding struct {
-	Kind        string   `json:"kind"`         // docs/answers.md has all
-	Severity    string   `json:"severity"`     // problem, warning or info
-	Bytes       int64    `json:"bytes"`        // the bytes that it is about, 0 for none
-	SavingBytes int64    `json:"saving_bytes"` // the saving of the remedy, 0 if unknown
+	Kind        string   `json:"kind"`                        // docs/answers.md has all
+	Severity    string   `json:"severity"`                    // problem, warning or info
+	Bytes       int64    `json:"bytes"`                       // the bytes that it is about, 0 for none
+	SavingBytes int64    `json:"saving_bytes"`                // the saving of the remedy, 0 if unknown
+	MostBytes   int64    `json:"saving_most_bytes,omitempty"` // what it saves at most, where that is not known exactly
 	Confidence  string   `json:"confidence"`
 	Text        string   `json:"text"`
 	Evidence    string   `json:"evidence"`
@@ -35,7 +36,7 @@ func findings(x *analysis.Index, found []analysis.Finding) []Finding {
 // findingOf writes a finding without the place to look at.
 func findingOf(f *analysis.Finding) Finding {
 	return Finding{
-		Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, Confidence: f.Confidence.String(),
+		Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, MostBytes: f.Most, Confidence: f.Confidence.String(),
 		Text: f.Text(), Evidence: f.Evidence, Remedy: f.Remedy, Where: make([]string, 0),
 	}
 }

@@ -233,7 +233,7 @@ func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 		q, trial := whatif.Question{Trace: x.Trace(), Device: x.Trace().Device(d.Device)}, x.Trial()
 		if d.failure != nil {
 			q.Event = d.failure.Event
-		} else if q.Settings = []string{trial}; trial == "" {
+		} else if q.Settings, q.Exact = []string{trial}, true; trial == "" {
 			continue
 		}
 		a, err := ask(ctx, q)

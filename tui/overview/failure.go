@@ -115,7 +115,7 @@ func replay(ctx context.Context, q replayQuestion) *whatif.Answer {
 		if trial == "" {
 			return nil
 		}
-		asked.Settings = []string{trial}
+		asked.Settings, asked.Exact = []string{trial}, true
 	}
 	a, err := q.ask.WhatIf(ctx, asked)
 	if err != nil {

@@ -12,6 +12,7 @@ type Told struct {
 	Changes []string          `json:"changes"` // it can run with these remedies: names of kinds of findings
 	Expect  []string          `json:"expect"`  // findings that must be there
 	Wrong   map[string]string `json:"wrong"`   // findings that must not be there, with the reason
+	Holders []string          `json:"holders"` // functions whose lines hold most at the peak, in order
 	Fits    *bool             `json:"fits"`    // whether memory was enough, null if that is not the question
 	Devices []Device          `json:"devices"`
 }

@@ -16,7 +16,9 @@ import (
 type comparison struct {
 	a       *alloc.Allocator
 	torch   *torch
-	*answer // PyTorch's
+	program *program
+	looks   int // at events
+	*answer     // PyTorch's
 	ours    []event
 	during  []operation // for each of ours
 	doing   operation
@@ -41,7 +43,7 @@ const firstAddress = 1 << 61
 // compare runs a program on our allocator.
 func compare(t *torch, settings string, p *program, theirs *answer) (*comparison, error) {
 	c := &comparison{
-		torch: t, answer: theirs, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60,
+		torch: t, program: p, answer: theirs, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60,
 		blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
 	}
 	rules, err := alloc.RulesOf(t.version)
@@ -261,8 +263,8 @@ func (c *comparison) RecordEvent(alloc.Stream) alloc.Event {
 
 // EventReady reports whether this is one of the looks that find an event.
 func (c *comparison) EventReady(alloc.Event) bool {
-	c.torch.looks++
-	return c.torch.looks%late == 0
+	c.looks++
+	return c.looks%c.program.late == 0
 }
 
 // SyncEvent has nothing to wait for.

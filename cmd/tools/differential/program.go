@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 // one. Both sides skip an operation on a block whose request failed.
 type program struct {
 	fraction float64 // of the device's memory, for the process
+	late     int     // how many looks at events it takes to find one that has happened
 	body     []operation
 }
 
@@ -52,7 +52,7 @@ func (o operation) String() string {
 // String returns the program as a process reads it: a line for each operation.
 func (p *program) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "p %s\n", strconv.FormatFloat(p.fraction, 'g', -1, 64))
+	fmt.Fprintf(&b, "p %s %d\n", strconv.FormatFloat(p.fraction, 'g', -1, 64), p.late)
 	for _, o := range p.operations() {
 		fmt.Fprintln(&b, o)
 	}
@@ -62,59 +62,14 @@ func (p *program) String() string {
 // operations returns the valid operations of the body, and then those that leave
 // the allocator empty. So any part of a body is a program.
 func (p *program) operations() []operation {
+	v := validity{late: p.late > 1, live: make(map[int]bool), used: make(map[int]bool), pools: make(map[int]bool)}
 	var list []operation
-	live, pools, open := make(map[int]bool), make(map[int]bool), 0
 	for _, o := range p.body {
-		switch valid := live[o.id]; o.kind {
-		case request:
-			live[o.id] = true
-		case free, record:
-			if !valid {
-				continue
-			}
-			live[o.id] = o.kind == record
-		case begin:
-			if open != 0 {
-				continue
-			}
-			open, pools[o.id] = o.id, true
-		case empty:
-			if open != 0 && !made(open) { // PyTorch 2.6 fails, others do nothing
-				continue
-			}
-		case end:
-			if open != o.id {
-				continue
-			}
-			open = 0
-		case drop:
-			// While a pool is in use, PyTorch ends when one is dropped. One that serves when memory runs
-			// out serves on in earlier releases, which then end.
-			if open != 0 || !pools[o.id] || serves(o.id) {
-				continue
-			}
-			pools[o.id] = false
-		}
-		list = append(list, o)
-	}
-	return append(list, ending(p.body, live, pools, open)...)
-}
-
-func ending(body []operation, live, pools map[int]bool, open int) (list []operation) {
-	if open != 0 {
-		list = append(list, operation{kind: end, id: open})
-	}
-	for _, o := range body {
-		if o.kind == request && live[o.id] {
-			list, live[o.id] = append(list, operation{kind: free, id: o.id}), false
+		if v.takes(o) {
+			list = append(list, o)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(pools)) {
-		if pools[id] {
-			list = append(list, operation{kind: drop, id: id})
-		}
-	}
-	return append(list, operation{kind: empty})
+	return append(list, v.ending(p.body)...)
 }
 
 const (
@@ -153,7 +108,7 @@ func random(seed, number uint64) *program {
 	w.other, w.threads, w.scale = w.IntN(streamCount), 1+w.IntN(streamCount), 2+w.IntN(8)
 	w.pooled = w.IntN(3) == 0
 	fractions := []float64{1, 1, 0.75, 0.5, 0.3, 0.1}
-	p := &program{fraction: fractions[w.IntN(len(fractions))]}
+	p := &program{fraction: fractions[w.IntN(len(fractions))], late: 1 + 2*w.IntN(2)}
 	for range 20 + w.IntN(180) {
 		w.operation()
 	}

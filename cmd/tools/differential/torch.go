@@ -23,7 +23,6 @@ type torch struct {
 	version     string
 	free, total int64 // bytes of the device
 	streams     []uint64
-	looks       int // at events
 	command     *exec.Cmd
 	to          io.WriteCloser
 	from        *bufio.Reader
@@ -41,15 +40,12 @@ type event struct {
 // runs out often.
 const deviceMemory = 768 * mebibyte
 
-// late is how many looks at events there must be before one has happened.
-const late = 3
-
 // start starts PyTorch with settings, from a folder of libraries.
 func start(python, folder, settings string) (*torch, error) {
 	gpu, _ := imitation.Find("t4")
 	gpu.Total = gpu.Context + deviceMemory
 	t := &torch{command: exec.Command(python, "-c", script)}
-	t.command.Env = append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu.Variable(1, false)+fmt.Sprintf(";late=%d", late),
+	t.command.Env = append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu.Variable(1, false),
 		"PYTORCH_CUDA_ALLOC_CONF="+settings, "PYTORCH_ALLOC_CONF="+settings, "OMP_NUM_THREADS=1")
 	t.command.Stderr = os.Stderr
 	out, err := t.command.StdoutPipe()

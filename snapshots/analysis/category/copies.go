@@ -24,7 +24,7 @@ func (j *Judge) judgeCopies(held []int) {
 		stay = j.countAlike(sizes)
 	}
 	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	copies := commonCopies(sizes)
+	copies := commonCopies(sizes, j.partial)
 	if n := trainedCopies(sizes); !born && n > 1 {
 		for i := range sizes {
 			sizes[i].born = len(sizes[i].held) / n
@@ -47,11 +47,22 @@ func (j *Judge) judgeCopies(held []int) {
 // weights, two of Adam's and another set of weights.
 const most = 4
 
+// mostStates is how many of Adam's states there are for each weight.
+const mostStates = 2
+
 // commonCopies looks at the sizes of which backward makes gradients, and returns
-// the number of copies that more of their bytes have than any other. It returns 1 if
-// few agree, because then the backward pass is not whole.
-func commonCopies(sizes []size) int {
+// the number of copies that more of their bytes have than any other, or a few of them
+// beside weights that lie in one buffer. It returns 1 if few agree, because then the
+// backward pass is not whole.
+func commonCopies(sizes []size, partial bool) int {
+	for n := most; n > 1; n-- {
+		if lie := missing(sizes, n); slices.ContainsFunc(sizes, func(s size) bool { return s.born == 0 && len(s.held) == 1 && near(s.bytes, lie) }) {
+			return n // weights lie in one buffer, and have no blocks of their own
+		}
+	}
+	const fewest = 4
 	var bytes [most + 1]int64
+	var agree [most + 1]int
 	all := int64(0)
 	for i := range sizes {
 		s := &sizes[i]
@@ -62,15 +73,36 @@ func commonCopies(sizes []size) int {
 		all += once
 		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
 			bytes[n] += once
+			agree[n]++
 		}
 	}
 	copies := 1
-	for n := range bytes {
-		if bytes[n] >= bytes[copies] && bytes[n]*3 > all {
+	for n := 2; n <= most; n++ {
+		enough := bytes[n]*3 > all && bytes[n] >= bytes[1] || agree[n] >= fewest*max(1, agree[1])
+		if partial {
+			enough = bytes[n]*10 > all*9 // of layers, a part would look like copies
+		}
+		if enough && (copies == 1 || bytes[n] >= bytes[copies]) {
 			copies = n
 		}
 	}
-	return max(copies, 1)
+	return copies
+}
+
+// missing returns the bytes of weights of which there is one copy less than of others.
+func missing(sizes []size, copies int) int64 {
+	var bytes int64
+	for i := range sizes {
+		if s := &sizes[i]; len(s.held) == (copies-1)*s.born {
+			bytes += s.bytes * int64(s.born)
+		}
+	}
+	return bytes
+}
+
+// near reports whether bytes are the same but for padding.
+func near(bytes, other int64) bool {
+	return other > 0 && bytes*100 >= other*99 && bytes*99 <= other*100
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
@@ -109,14 +141,19 @@ func haveCopies(sizes []size, n int) bool {
 
 // judgeSize gives the copies of one size their names; what there is beyond them is
 // weights that get no gradient. Gradients that stay after backward are made anew by
-// each pass, so none of them is among those held before, and a fourth copy is a second
-// set of weights: one that is averaged, or that the first is compared with.
+// each pass, so none of them is among those held before. More copies than the optimizer
+// has state are a second set of weights: one that is averaged, or compared with.
 func (j *Judge) judgeSize(s *size, copies int, stay bool) {
-	others := copies - 1
+	gradients := s.born
 	if stay {
-		others = min(others, most-2)
+		gradients = 0
 	}
-	weights := len(s.held) - others*s.born
+	states := j.states
+	if states == 0 {
+		states = mostStates
+	}
+	state := max(0, min((copies-1)*s.born-gradients, states*s.born))
+	weights := len(s.held) - gradients - state
 	if weights < 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
 	}
@@ -124,7 +161,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 		switch {
 		case i < weights:
 			j.held[k] = heldWeight
-		case i < weights+s.born && !stay:
+		case i < weights+gradients:
 			j.held[k] = heldGradient
 		default:
 			j.held[k] = heldState
@@ -133,23 +170,23 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 }
 
 // judgeOthers judges what has sizes of which there are no gradients, where others have
-// them. Copies of the weights in another width are the optimizer's. A part of the model
+// them. Copies of the weights in another width are the optimizer's, and so is what has as
+// many bytes as its state for weights that lie in one buffer. A part of the model
 // that is not trained has layers that repeat its sizes, and a buffer of weights has all of
 // them that are missing; another single block is data that the program keeps.
 func (j *Judge) judgeOthers(sizes []size, copies int) {
 	weights, rest := make(multiset), make(multiset)
-	var repeated, all, flat int64
+	var repeated, all, lacking int64
 	for i := range sizes {
 		s := &sizes[i]
 		bytes := int64(len(s.held)) * s.bytes
 		switch {
 		case s.born > 0:
 			weights[s.bytes] = int64(s.born)
-			switch more := len(s.held) - copies*s.born; {
-			case more > 0:
-				rest[s.bytes] = int64(more)
-			case more == -s.born:
-				flat += s.bytes * int64(s.born)
+			more := int64(len(s.held) - copies*s.born)
+			lacking -= s.bytes * min(more, 0)
+			if more > 0 {
+				rest[s.bytes] = more
 			}
 		case !isVector(s):
 			rest[s.bytes] = int64(len(s.held))
@@ -161,17 +198,18 @@ func (j *Judge) judgeOthers(sizes []size, copies int) {
 			rest[s.bytes] = int64(len(s.held))
 		}
 	}
-	rule := heldUnknown
-	switch {
-	case rest.isCopyOf(weights):
-		rule = heldState
-	case repeated*2 > all, flat > 0 && all*100 >= flat*99 && all*99 <= flat*100:
+	copied, parts := rest.isCopyOf(weights), near(repeated, lacking)
+	if !copied && !parts && (repeated*2 > all || near(all, missing(sizes, copies))) {
 		return
 	}
 	for i := range sizes {
 		s := &sizes[i]
-		if more := int(rest[s.bytes]); rule == heldState || s.born == 0 && !isVector(s) {
-			for _, k := range s.held[:more] {
+		rule := heldUnknown
+		if copied || parts && len(s.held) >= fewestLayers {
+			rule = heldState
+		}
+		if rule == heldState || s.born == 0 && !isVector(s) {
+			for _, k := range s.held[:rest[s.bytes]] {
 				j.held[k] = rule
 			}
 		}

@@ -41,6 +41,7 @@ const (
 	recomputes // forward is run again, for backward
 	modules    // a module is called, not a function that is named so
 	library    // PyTorch's own
+	blanks     // a tensor is made with nothing in it
 	strong     = copies - 1
 )
 

@@ -146,3 +146,32 @@ func (p *panel) eachGraphless(visit func(i int, e *trace.Event)) {
 		}
 	})
 }
+
+// findBlank finds the stacks that make caches of full length: many blocks of one size with
+// nothing in them, outside of the model, in a program that only calls models without a
+// graph. They are there through several calls.
+func (p *panel) findBlank() {
+	const fewest = 8
+	p.blank = make(map[trace.StackID]bool)
+	if p.firstBackward != trace.Never {
+		return
+	}
+	made := make(map[trace.StackID]map[int64]int)
+	for _, i := range p.apart {
+		e := p.events.At(int(i))
+		if s := &p.stacks[e.Stack]; !s.blank || s.maker == moveMaker || s.maker == buildMaker || e.Size < longestVector {
+			continue
+		}
+		if made[e.Stack] == nil {
+			made[e.Stack] = make(map[int64]int)
+		}
+		if at := p.spanOf(int(i)); at+enough < len(p.spans) && p.life.Closed(int(i)) > int(p.spans[at+enough].first) {
+			made[e.Stack][e.Size]++
+		}
+	}
+	for stack, sizes := range made {
+		for _, count := range sizes {
+			p.blank[stack] = p.blank[stack] || count >= fewest
+		}
+	}
+}

@@ -87,11 +87,13 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 // judgeReplaced finds the weights among what the step frees, where none are among what is
 // never freed: the program replaces them, as it does its state. One line frees one of each.
 func (j *Judge) judgeReplaced(never []int) {
-	lines := make(map[trace.FrameID][]int)
+	lines := make(map[trace.FrameID]multiset)
 	for k, rule := range j.held {
-		if rule == heldMoment {
-			line := j.stacks[j.events.At(int(j.life.Held[k].Close)).Stack].line
-			lines[line] = append(lines[line], k)
+		if line := j.freeLine(k); rule == heldMoment {
+			if lines[line] == nil {
+				lines[line] = make(multiset)
+			}
+			lines[line][j.life.Held[k].Size]++
 		}
 	}
 	if len(lines) == 0 {
@@ -108,16 +110,24 @@ func (j *Judge) judgeReplaced(never []int) {
 		return
 	}
 	last := trace.FrameID(0)
-	for line, held := range lines {
-		if m := j.sizesOf(held); maps.Equal(m, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
+	for line, freed := range lines {
+		if maps.Equal(freed, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
 			last = line
 		}
 	}
-	for _, k := range lines[last] {
-		if last != 0 {
+	for k, rule := range j.held {
+		if last != 0 && rule == heldMoment && j.freeLine(k) == last {
 			j.held[k] = replacedInStep
 		}
 	}
+}
+
+// freeLine returns the line that frees what was held, 0 if none does.
+func (j *Judge) freeLine(k int) trace.FrameID {
+	if h := &j.life.Held[k]; h.Close != trace.Never {
+		return j.stacks[j.events.At(int(h.Close)).Stack].line
+	}
+	return 0
 }
 
 // sizesOf counts the sizes of what was held.

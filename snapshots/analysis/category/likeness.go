@@ -11,6 +11,14 @@ import (
 // program makes itself, or main copies of half-precision weights.
 type multiset map[int64]int64 // by size, how many there are
 
+func (m multiset) count() int {
+	n := int64(0)
+	for _, count := range m {
+		n += count
+	}
+	return int(n)
+}
+
 // isCopyOf reports whether one multiset is the other, once or a few times, each size
 // scaled by the width of an element.
 func (m multiset) isCopyOf(weights multiset) bool {
@@ -52,16 +60,35 @@ func (p *panel) findCopies() {
 		if len(made) < fewest {
 			continue
 		}
-		count, at := p.mostAlive(made)
-		m := p.aliveAt(made, at)
-		if count < fewest || len(m) < 2 || !m.isCopyOf(p.aliveAt(weights, at)) {
-			continue
-		}
-		p.copies[stack] = weightsCopied
-		if count < len(made) && p.goneBefore(made[:count], made[count]) {
-			p.copies[stack] = gradientCopied
+		for _, at := range p.whenAll(made) {
+			m := p.aliveAt(made, at)
+			if len(m) < 2 || m.count() < fewest || !m.isCopyOf(p.aliveAt(weights, at)) {
+				continue
+			}
+			p.copies[stack] = weightsCopied
+			if n := m.count(); n < len(made) && p.goneBefore(made[:n], made[n]) {
+				p.copies[stack] = gradientCopied
+			}
+			break
 		}
 	}
+}
+
+// whenAll returns events after which all of what is made in one turn may be there: before
+// the first of it goes, also if each goes when the next turn has made its successor, and
+// when the most are.
+func (p *panel) whenAll(made []int) []int {
+	first := trace.Never
+	for _, i := range made {
+		first = min(first, p.life.Closed(i))
+	}
+	before, _ := slices.BinarySearch(made, first)
+	_, most := p.mostAlive(made)
+	moments := []int{made[before-1], most}
+	if first != trace.Never && before > 1 {
+		moments = append(moments, made[before-2])
+	}
+	return moments
 }
 
 func (p *panel) goneBefore(made []int, event int) bool {
@@ -79,19 +106,33 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 	return m
 }
 
-// findGradients counts the gradients of each size that are alive at once.
+// findGradients counts the gradients of each size that are alive at once. Those of a last
+// pass of which the end is not seen count if there is no other.
 func (p *panel) findGradients() {
-	made := make(map[int64][]int)
+	p.gradients, p.largest, p.left = nil, 0, make(map[int64]int)
+	last := len(p.spans) - 1
+	made, ending := make(map[int64][]int), make(map[int64][]int)
 	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
-		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
+		if m := p.makerOf(e.Stack); m != gradientMaker && (m != backwardMaker || !p.leaves(i, at)) {
+			return
+		}
+		if at == last && !p.whole {
+			ending[e.Size] = append(ending[e.Size], i)
+		} else {
 			made[e.Size] = append(made[e.Size], i)
 		}
 	})
-	p.gradients, p.largest = make(map[int64]int), 0
+	if p.partial = len(made) == 0; p.partial {
+		made = ending
+	}
+	p.gradients = make(map[int64]int)
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)
-		p.largest = max(p.largest, bytes)
+		if !p.partial {
+			p.largest = max(p.largest, bytes)
+		}
 	}
+	clear(p.left)
 }
 
 // leaves reports whether a backward pass leaves what it makes.
@@ -104,6 +145,9 @@ func (p *panel) leaves(i, at int) bool {
 // before the first backward pass to the end, the earliest in each size that has more
 // gradients than modules have weights. It has to be all of them.
 func (p *panel) findOwn() {
+	if p.partial {
+		return
+	}
 	missing := maps.Clone(p.gradients)
 	var candidates []int
 	for _, i := range p.apart {

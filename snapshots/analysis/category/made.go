@@ -34,6 +34,7 @@ func (j *Judge) judgeAll() {
 	p.findOwn()
 	p.findCopies()
 	p.findGrown()
+	p.findBlank()
 	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
@@ -61,15 +62,17 @@ func (j *Judge) echoes() bool {
 // panel judges the allocations of a trace that was cut into spans.
 type panel struct {
 	*cut
-	own       map[int]bool           // by event: it makes a weight that is of no module
-	copies    map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
-	grown     grown
-	replaces  []bool // by stack: what outlives the place makes parameters
+	own      map[int]bool           // by event: it makes a weight that is of no module
+	copies   map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
+	grown    grown
+	blank    map[trace.StackID]bool // they make a cache of full length
+	replaces []bool                 // by stack: what outlives the place makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
 	longestScratch int
 	whole          bool
-	workspaces     int // allocations of the size of Hopper's that stay
+	left           map[int64]int // by size, what it made and has not freed so far
+	workspaces     int           // allocations of the size of Hopper's that stay
 }
 
 // made judges the allocation of event i, in span at.
@@ -94,10 +97,12 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	case unknownMaker:
 		return p.unknown(i, e, at)
 	case inputMaker, scriptMaker:
-		if p.stacks[e.Stack].noGrad && m == scriptMaker {
-			return noGradMade
+		switch {
+		case m == scriptMaker && p.convertsResult(i, e):
+			return p.forward(i, s)
+		default:
+			return byMaker[m]
 		}
-		return byMaker[m]
 	case constructorMaker:
 		if p.isData(e) {
 			return NoRule
@@ -106,6 +111,20 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	default:
 		return p.first(e.Stack)
 	}
+}
+
+// convertsResult reports whether a copy is that of a result in another width: the model
+// made one of twice or half the bytes right before.
+func (p *panel) convertsResult(i int, e *trace.Event) bool {
+	const reach = 8
+	for k := i - 1; k >= max(0, i-reach); k-- {
+		before := p.events.At(k)
+		if before.Kind == trace.Alloc && p.life.Closed(k) > i && (before.Size == 2*e.Size || 2*before.Size == e.Size) {
+			m := p.makerOf(before.Stack)
+			return m == forwardMaker || m == operationMaker
+		}
+	}
+	return false
 }
 
 // isData reports whether a constructor makes something that is no weight where others are
@@ -131,6 +150,8 @@ func (p *panel) program(i int, e *trace.Event, at int) Rule {
 		return freedByZeroGrad
 	case p.copies[e.Stack] != NoRule:
 		return p.copies[e.Stack]
+	case p.blank[e.Stack] && p.outlives(i, at):
+		return cacheReserved
 	case m != constructorMaker && p.spans[at].phase == stepping && p.stacks[e.Stack].noGrad && p.gradients[e.Size] > 0:
 		return p.step(i, e, at)
 	default:
@@ -149,7 +170,7 @@ func (p *panel) forward(i int, s *span) Rule {
 	switch {
 	case by == engineFreer:
 		return freedByEngine
-	case s.prepares:
+	case s.prepares && p.life.Closed(i) > int(s.until):
 		return scriptMade
 	case s.phase == forward && s.graph:
 		return graphKept
@@ -188,9 +209,12 @@ func (p *panel) inLaterBackward(event, at int) bool {
 
 // unfinished judges what the last pass made, if nothing freed it: the recording may
 // end within the pass. It is a gradient if it is older than anything that the pass
-// freed became, or if the pass freed what forward had kept and so is whole.
+// freed became, if there were as many gradients of its size before, or if the pass freed
+// what forward had kept and so is whole.
 func (p *panel) unfinished(i int) Rule {
-	if p.whole || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
+	size := p.events.At(i).Size
+	p.left[size]++
+	if p.whole || p.left[size] <= p.gradients[size] || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
 		return outlivesBackward
 	}
 	return backwardOpen

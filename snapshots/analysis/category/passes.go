@@ -26,8 +26,9 @@ type span struct {
 	root        trace.FrameID
 	graph       bool
 	noGrad      bool
-	calls       bool  // a module is called
-	prepares    bool  // only forward that calls no module lies between it and what is no forward
+	calls       bool // a module is called
+	prepares    bool // a batch, if it is there at the event until
+	until       int32
 	leads       bool  // only forward, with a graph, lies between it and a backward pass
 	born        int32 // forward allocations
 	backed      int32 // of them, freed by backward
@@ -150,7 +151,7 @@ func (c *cut) findGraphs() {
 	trains, infers := c.trains(), false
 	for k := range c.spans {
 		s := &c.spans[k]
-		infers = infers || s.phase == forward && s.born >= manyBorn && s.stay*2 < s.born && s.backed == 0
+		infers = infers || s.phase == forward && s.infers()
 	}
 	roots := make(map[trace.FrameID]bool)
 	for k := range c.spans {
@@ -165,6 +166,9 @@ func (c *cut) findGraphs() {
 	}
 	c.inherit(roots)
 }
+
+// infers reports whether a call frees most of what it makes, and backward nothing of it.
+func (s *span) infers() bool { return s.born >= manyBorn && s.stay*2 < s.born && s.backed == 0 }
 
 // manyBorn is how many allocations of a call say something about it.
 const manyBorn = 8
@@ -182,7 +186,7 @@ func (c *cut) inherit(roots map[trace.FrameID]bool) {
 		case s.phase != forward:
 			graph = false
 			continue
-		case !s.graph && graph && s.leads:
+		case !s.graph && graph && s.leads && !(s.calls && s.infers()):
 			s.graph = true
 		case !s.graph && k == len(c.spans)-1:
 			s.graph = roots[s.root]
@@ -202,21 +206,31 @@ func (c *cut) leadToBackward() {
 }
 
 // leadToModule marks the spans of forward that prepare a batch: those before the first
-// call of a module, and those between a call without a graph and one with a graph.
+// call of a module, and those after calls without a graph, of what is there in a call with one.
 func (c *cut) leadToModule() {
 	first, inferred := 0, false
 	for k := range c.spans {
-		switch s := &c.spans[k]; {
+		s := &c.spans[k]
+		switch {
 		case s.phase != forward:
 			first, inferred = k+1, false
-		case s.calls:
-			for ; first < k && (s.graph || !inferred); first++ {
-				c.spans[first].prepares = true
-			}
-			if first = len(c.spans); !s.graph {
-				first, inferred = k+1, true
+			continue
+		case !s.calls:
+			s.graph = s.graph && (s.backed > 0 || !inferred)
+			continue
+		}
+		for at := first; at < k && (s.graph || !inferred); at++ {
+			if before := &c.spans[at]; !before.calls && !before.prepares {
+				before.prepares, before.until = true, -1
+				if inferred {
+					before.until = s.first
+				}
 			}
 		}
+		if s.graph {
+			first = len(c.spans)
+		}
+		inferred = s.infers() || inferred && !s.graph
 	}
 }
 

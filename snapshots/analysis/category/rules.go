@@ -65,6 +65,7 @@ const (
 	acrossForward
 	cacheMade
 	cacheGrown
+	cacheReserved
 	noGraph
 	noGradMade
 	heldOutput
@@ -120,6 +121,7 @@ var table = [ruleCount]rule{
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
 	cacheGrown:       {trace.KVCache, Lived, "grows with each token, in every layer"},
+	cacheReserved:    {trace.KVCache, Lived, "blank blocks of one size, there through calls without a graph"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
 	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},

@@ -1,6 +1,8 @@
 package category
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -67,6 +69,8 @@ type stack struct {
 	// noGrad says that the outermost caller runs without a graph, python that some
 	// frame is Python.
 	noGrad, python bool
+	// blank says that a tensor is made with nothing in it.
+	blank bool
 }
 
 // decides lists the strong traits in the order of their strength on one frame.
@@ -100,6 +104,9 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			f := &t.Frames[id]
 			of = traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
 		}
+		if of&updates != 0 {
+			j.readOptimizer(t.String(t.Frames[id].File))
+		}
 		j.traits = append(j.traits, of)
 	}
 	for id := len(j.stacks); id < t.StackCount(); id++ {
@@ -110,6 +117,19 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			j.flats[f.File] = max(j.flats[f.File], f.Line)
 		}
 		j.stacks = append(j.stacks, s)
+	}
+}
+
+// readOptimizer reads from the file of an optimizer's step how many states it keeps for
+// each weight: of several optimizers, the most.
+func (j *Judge) readOptimizer(file string) {
+	file = lines.Slashed(file)
+	switch file[strings.LastIndexByte(file, '/')+1:] {
+	case "optimizer.py": // of all optimizers
+	case "sgd.py", "rmsprop.py", "adagrad.py", "asgd.py", "lion.py":
+		j.states = max(j.states, 1)
+	default:
+		j.states = mostStates
 	}
 }
 
@@ -149,6 +169,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		all |= t
 		every &= t
 		s.noGrad = s.noGrad || t&noGrads != 0
+		s.blank = s.blank || t&blanks != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
 			s.root = j.callerOf(frames, i)

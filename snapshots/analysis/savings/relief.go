@@ -7,7 +7,8 @@ import "github.com/memtop/memtop/snapshots/trace"
 type Relief struct {
 	Of     func(p *Part) int64 // bytes of each of a part's blocks that go, 0 for none
 	Extent Extent
-	Keep   int64 // bytes that stay of all that Of adds up to
+	Keep   int64              // bytes that stay of all that Of adds up to
+	Layers func(p *Part) bool // knows what layers make, for [Held]
 	// Beside is like Of for blocks that were made while one was there of which Of takes
 	// something. It may be nil.
 	Beside func(p *Part) int64
@@ -20,6 +21,8 @@ const (
 	Whole   Extent = iota // for as long as it lives
 	Late                  // from the end of the step that made it
 	Regrown               // from the beginning of each later step until backward makes it again
+	Held                  // made since the last backward pass, from the end of the layer or step that made it, except results
+	Passed                // the same from when the next operation has its result, at the earliest
 	Again                 // from the end of a layer's forward pass until backward needs it, except what the next layer is given
 	Spent                 // from when the last operation that reads it has its result
 )
@@ -32,7 +35,7 @@ func (r *Relief) sum(s *Scene) int64 {
 	switch r.Extent {
 	case Spent:
 		return s.Spent
-	case Again:
+	case Again, Held, Passed:
 		return 0 // only the events tell
 	}
 	var bytes int64

@@ -27,6 +27,7 @@ frame relu "/env/site-packages/torch/nn/functional.py" 1700 "relu"
 frame cast "??" 0 "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"
 frame again "/env/site-packages/torch/utils/checkpoint.py" 300 "forward"
 frame eight "/env/site-packages/bitsandbytes/optim/adamw.py" 50 "step"
+frame adam "/env/site-packages/torch/optim/adam.py" 150 "_init_group"
 frame buffer "/env/site-packages/megatron/param_and_grad_buffer.py" 592 "__init__"
 frame node "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
 frame vllm "/env/site-packages/vllm/worker/cache_engine.py" 90 "_allocate_kv_cache"
@@ -45,6 +46,7 @@ stack served vllm train
 stack workspace blas linear train
 stack state train
 stack passing train
+stack stepped adam train
 `
 
 // part is some blocks, and how many of them are old.
@@ -135,7 +137,11 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			map[string][2]int64{"stale_gradients": {100, 100}},
 		},
 		"gradients while backward runs": {
-			[]part{weights, {trace.Gradient, 4, 25, "state", 4}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
+			[]part{weights, {trace.Gradient, 4, 25, "state", 4}, {trace.BackwardTemporary, 1, 10, "backward", 0}},
+			map[string][2]int64{"stale_gradients": {100, 100}},
+		},
+		"gradients of this step": {
+			[]part{weights, {trace.Gradient, 4, 25, "state", 0}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
 		},
 		"flat gradients in float32 of weights in half precision": {
 			[]part{weights, {trace.Gradient, 1, 200, "flat", 0}}, map[string][2]int64{"gradient_buffers": {200, 100}},
@@ -147,13 +153,20 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}}, map[string][2]int64{},
 		},
 		"more casts than weights of that size": {
-			[]part{{trace.Parameter, 1, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {12, 12}},
+			[]part{{trace.Parameter, 1, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {12, 12 + 12}},
 		},
 		"copies of weights that autocast made": {
-			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48}},
+			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48 + 48}},
+		},
+		"copies of weights that are trained": {
+			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Gradient, 1, 1, "state", 0}, {trace.Activation, 4, 12, "copy", 0}},
+			map[string][2]int64{"checkpointing": {48, 0}},
 		},
 		"state of an optimizer": {
 			[]part{weights, {trace.Optimizer, 8, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
+		},
+		"state that steps make, and copies of the weights": {
+			[]part{weights, {trace.Optimizer, 8, 25, "stepped", 0}, {trace.Optimizer, 4, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
 		},
 		"state of an 8-bit optimizer": {
 			[]part{weights, {trace.Optimizer, 8, 25, "state8", 0}}, map[string][2]int64{},
@@ -178,6 +191,9 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		},
 		"keys and values of a server": {
 			[]part{weights, {trace.KVCache, 10, 40, "served", 0}}, map[string][2]int64{"server_cache": {400, 0}},
+		},
+		"a server's cache that is little": {
+			[]part{weights, {trace.KVCache, 1, 16, "served", 0}}, map[string][2]int64{},
 		},
 		"large workspaces": {
 			[]part{weights, {trace.Workspace, 3, 32, "workspace", 0}}, map[string][2]int64{"workspaces": {96, 72}},

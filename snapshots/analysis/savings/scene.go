@@ -48,6 +48,7 @@ type Saving struct {
 	Bytes    int64         // that it is about
 	Saved    int64         // bytes that it would save at this moment; at another one less may be in the way
 	Relief   Relief        // what it takes away at every moment
+	Most     *Relief       // what it takes at most, nil if Relief is exact
 	Stack    trace.StackID // of the largest part of it
 	Evidence string        // a clause with the numbers
 	Remedy   string        // a clause

@@ -10,15 +10,15 @@ import (
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
 func findNoGrad(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Category == trace.Activation }
+	kept := func(p *Part) bool { return p.Category == trace.Activation && s.of(p)&autocast == 0 }
 	t, l := s.sum(kept), s.layers(kept)
-	if !s.NoBackward || l.many == 0 || !s.Much(t.bytes, 30) {
+	if !s.NoBackward || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := all(kept)
-	relief.Keep = t.bytes / int64(l.many)
+	least, most := all(kept), all(kept)
+	least.Extent, least.Layers, most.Extent = Held, l.has, Passed
 	saving := Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Relief: least, Most: &most, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
 	}
@@ -108,8 +108,8 @@ func findLogits(s *Scene) (Saving, bool) {
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
-	results := func(p *Part) bool {
-		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
+	results := func(p *Part) bool { // without a backward pass, graphs hold activations
+		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !s.NoBackward || p.Category == trace.Inference)
 	}
 	again := make(map[trace.StackID]bool)
 	var bytes int64
@@ -121,7 +121,7 @@ func findStale(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if s.NoBackward && s.layers(results).many > 0 || !s.Much(bytes, 2) { // else graphs hold them
+	if !s.Much(bytes, 2) {
 		return Saving{}, false
 	}
 	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
@@ -135,7 +135,6 @@ func findStale(s *Scene) (Saving, bool) {
 
 func findStaleGradients(s *Scene) (Saving, bool) {
 	gradients := func(p *Part) bool { return p.Category == trace.Gradient }
-	underway := s.sum(func(p *Part) bool { return p.Category == trace.BackwardTemporary })
 	var bytes int64
 	t := s.sum(func(p *Part) bool {
 		if !gradients(p) || p.Old == 0 {
@@ -144,14 +143,14 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if underway.bytes > 0 || !s.Much(bytes, 5) {
+	if !s.Much(bytes, 5) {
 		return Saving{}, false
 	}
 	relief := all(gradients)
 	relief.Extent = Regrown
 	return Saving{
 		Bytes: bytes, Relief: relief, Stack: t.stack,
-		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
+		Evidence: fmt.Sprintf("%s of gradients from before this step are alive", quantity.Bytes(bytes)),
 		Remedy:   "unless you accumulate them, zero_grad(set_to_none=True) before the forward pass frees them",
 	}, true
 }
@@ -201,7 +200,8 @@ func (s *Scene) innermost(stack trace.StackID) trait {
 }
 
 // findWeightCopies knows a copy of a weight by its size. Autocast makes one of each
-// weight, so of more blocks of one size the others are something else.
+// weight, so of more blocks of one size the others are something else. Weights that
+// are trained need copies in float32 instead, which take what is saved.
 func findWeightCopies(s *Scene) (Saving, bool) {
 	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
@@ -212,26 +212,38 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 			weights[p.Size/2] += int64(p.Count)
 		}
 	}
-	relief := Relief{Of: func(p *Part) int64 {
+	copied := func(p *Part) int64 {
 		if s.of(p)&autocast == 0 || casts[p.Size] == 0 {
 			return 0
 		}
 		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
+	}
+	relief := Relief{Of: func(p *Part) int64 {
+		if p.Category == trace.Parameter && s.of(p)&autocast == 0 {
+			return p.Size / 2
+		}
+		return copied(p)
 	}}
-	t := s.sum(func(p *Part) bool { return relief.Of(p) > 0 })
-	t.bytes = relief.sum(s)
-	if !s.Much(t.bytes, 3) {
+	t := s.sum(func(p *Part) bool { return copied(p) > 0 })
+	t.bytes = (&Relief{Of: copied}).sum(s)
+	if s.trains() || !s.Much(t.bytes, 3) {
 		return Saving{}, false
 	}
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
-		Remedy:   "weights in bfloat16, with float32 copies in the optimizer, need no such copies",
+		Remedy:   "a model that is converted to bfloat16 needs no copies, and half for its weights",
 	}, true
 }
 
 func findOptimizer(s *Scene) (Saving, bool) {
 	state := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
+	// What an optimizer's step makes are the moments. Weights in float32 that are made
+	// before it are not stored in 8 bits.
+	moments := func(p *Part) bool { return state(p) && s.of(p)&stepping != 0 }
+	if s.sum(moments).bytes > 0 {
+		state = s.alike(moments)
+	}
 	t := s.sum(state)
 	if s.Words.all&eightBit != 0 || !s.Much(t.bytes, 15) {
 		return Saving{}, false

@@ -23,6 +23,7 @@ const (
 	server     // a server that reserves memory for its cache
 	sequential // the loop of a Sequential over its modules
 	linear     // a function that keeps what it is given for backward, not its result
+	stepping   // an optimizer's step, and what begins its state
 )
 
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
@@ -44,6 +45,9 @@ func (w *Words) Read(t *trace.Tables) {
 	}
 }
 
+// Serves reports whether a server of language models is on any stack.
+func (w *Words) Serves() bool { return w.all&server != 0 }
+
 // traitsOf judges a frame by its file, with slashes, and its function.
 func traitsOf(file, name string) trait {
 	var t trait
@@ -63,6 +67,9 @@ func traitsOf(file, name string) trait {
 		t |= inPlace
 	case "linear", "_conv_forward", "batch_norm":
 		t |= linear
+	}
+	if lower == "step" || has(lower, "_init_group", "init_state", "init_optimizer_state") {
+		t |= stepping
 	}
 	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
 		t |= sequential

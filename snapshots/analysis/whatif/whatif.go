@@ -27,6 +27,9 @@ type Question struct {
 	Event int
 	// Memory is how many bytes the device has; 0 means as the trace says.
 	Memory int64
+	// Exact says that an estimate is of no use: nothing is run if the replay under the
+	// recorded settings differs from the recording.
+	Exact bool
 }
 
 // Ask answers a question. Its time grows with the length of the trace. If the

@@ -40,7 +40,6 @@ typedef struct {
 	int devices;
 	int channels; /* of NCCL, between the GPUs of a machine */
 	int endless; /* more than the total can be taken: how much a program needs is asked */
-	int late; /* an event has happened only when so many looks at events have been made, again and again; 0 for always */
 	int cuda, cudnn, nccl; /* versions, as the libraries say them */
 } profile;
 

@@ -26,7 +26,7 @@ static const struct {
 	{"major", &the.major, 4}, {"minor", &the.minor, 4}, {"processors", &the.processors, 4},
 	{"threads_per_processor", &the.threads_per_processor, 4}, {"blocks_per_processor", &the.blocks_per_processor, 4},
 	{"registers_per_processor", &the.registers_per_processor, 4},
-	{"devices", &the.devices, 4}, {"endless", &the.endless, 4}, {"late", &the.late, 4}, {"channels", &the.channels, 4},
+	{"devices", &the.devices, 4}, {"endless", &the.endless, 4}, {"channels", &the.channels, 4},
 	{"cuda", &the.cuda, 4}, {"cudnn", &the.cudnn, 4}, {"nccl", &the.nccl, 4},
 };
 
