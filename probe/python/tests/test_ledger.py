@@ -61,18 +61,23 @@ def test_a_worker_counts_with_what_it_does_not_share() -> None:
 
 @LINUX
 def test_files_that_nobody_has_mapped_are_left_behind() -> None:
+    ledger = Ledger()
+    ledger.watched = True
     path = processes.SHARED / f"memtop-test-{os.getpid()}"
-    since = processes.left_behind(0.0)
     path.write_bytes(b"x" * 4 * MIB)
     try:
-        left = processes.left_behind(path.stat().st_mtime)
-        assert left.bytes >= 4 * MIB and left.files >= 1
+        inode = path.stat().st_ino
+        assert processes.shared_files(path.stat().st_mtime)[inode] == (4 * MIB, path.name)
+        assert inode not in processes.shared_files(path.stat().st_mtime + 3600)
+        assert inode not in processes.mapped_files()
+        assert ledger._ask()["left"] >= 4 * MIB
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
-            assert left.bytes - processes.left_behind(path.stat().st_mtime).bytes == 4 * MIB
-        assert processes.left_behind(path.stat().st_mtime + 3600) == processes.Left(0, 0, "")
+            assert inode in processes.mapped_files()
+            ledger._walked = 0.0
+            ledger.tend()
+            assert ledger._ask().get("left_name") != path.name
     finally:
         path.unlink()
-    assert since.files >= 0
 
 
 @LINUX
