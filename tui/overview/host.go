@@ -21,10 +21,9 @@ func (p *Page) hostLedger(compact bool) section {
 	for i, row := range l.Rows {
 		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind)}
 	}
-	title, whole := "On the host, "+p.when(), "of "+l.Whose
 	if compact {
 		return section{3, func(c screen.Canvas) {
-			right := "= " + screen.Bytes(l.Bytes) + " " + whole
+			right := "= " + screen.Bytes(l.Bytes) + " of " + l.Whose
 			if limit, known := f.hostGauge.Nearest(); known {
 				right += ", " + screen.Bytes(limit.Left()) + " left"
 			}
@@ -34,9 +33,9 @@ func (p *Page) hostLedger(compact bool) section {
 		}}
 	}
 	return section{2 + len(rows), func(c screen.Canvas) {
-		c.Rule(0, title, p.limitText(&f), false)
+		c.Rule(0, "On the host, "+p.when(), p.limitText(&f), false)
 		p.drawFalls(c, rows, l.Bytes)
-		drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, l.Bytes)
+		drawSum(c, len(rows)+1, nameWidth(rows), "= in all", l.Bytes)
 	}}
 }
 

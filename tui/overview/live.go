@@ -44,7 +44,7 @@ func (p *Page) stepLine() section {
 func (p *Page) liveSections(f frame) (l, r []section) {
 	if f.compact {
 		return []section{
-			p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.hostLedger(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
+			p.stepLine(), p.briefly(), p.liveGauges(), p.hostLedger(true), p.waterfall(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
 		}, nil
 	}
 	below := []section{p.liveGauges(), p.waterfall(false), p.hostLedger(f.right == 0 && f.h < roomy)}

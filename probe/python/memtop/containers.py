@@ -18,7 +18,7 @@ from .registry import storage_of
 from .threads import touches
 from .ways import ITEM, Way
 
-LEAST = 32  # entries of a container that counts
+LEAST = 32  # entries of a container that is told
 MOST = 4  # containers that are told
 WEIGHED, DEPTH = 8, 3  # entries of a container that are weighed, and how deep
 _KNOWN = 4096  # containers whose lengths are remembered
@@ -45,8 +45,8 @@ class Containers:
 
     @touches
     def note(self, way: Way, frame: FrameType) -> None:
-        """Note a value that a look has found, if it is a container with entries enough."""
-        if isinstance(way.value, (list, dict, set, deque)) and _length(way.value) >= LEAST:
+        """Note a value that a look has found, if it is a container."""
+        if isinstance(way.value, (list, dict, set, deque)):
             self._found.append((way, frame))
 
     @touches
@@ -56,7 +56,9 @@ class Containers:
         grown = []
         for way, frame in found:
             key, length = (way.path, id(frame.f_code)), _length(way.value)
-            if len(self._lengths) < _KNOWN and length > self._lengths.setdefault(key, length):
+            if key not in self._lengths and len(self._lengths) == _KNOWN:
+                continue
+            if length > self._lengths.setdefault(key, length) and length >= LEAST:
                 grown.append((weight(way.value), length, way, frame))
         grown.sort(key=lambda each: -each[0])
         self.kept = tuple(

@@ -24,6 +24,7 @@ from .program import Json
 from .sampling import Sampling
 
 SHARE, CREDIT_NS = 0.0002, 20_000_000  # of the program's time, for what may take long, and at once
+LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two reads of page tables, with viewers and without
 _STAT = re.compile(rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel) (\d+)$", re.M)
 _V1 = re.compile(rb"^total_", re.M)
@@ -49,7 +50,7 @@ class Ledger:
         self._began = time.time()
         self._asked: Json = {}  # what the allocators said last, and folders
         self._shares: Shares | None = None  # what the workers have, where only their page tables say it
-        self._left = processes.Left(0, 0, "")
+        self._mapped: set[int] = set()  # files in shared memory that were in use when page tables were last read
         self._workers: list[int] = []
         self._seen: dict[int, int] = {}  # anonymous memory of each worker when it was first seen
         self._purse = Sampling(SHARE, CREDIT_NS)
@@ -92,7 +93,9 @@ class Ledger:
         since, self._walked = now - self._walked, now
         if self._unwalked or self._walks.next(round(since * 1e9)):
             start = time.thread_time_ns()
-            self._shares, self._left = self._walk(), processes.left_behind(self._began)
+            self._shares = self._walk()
+            if sum(size for size, _ in processes.shared_files(self._began).values()) >= LEAST_LEFT:
+                self._mapped = processes.mapped_files()
             cost = time.thread_time_ns() - start
             self._walks.pay(cost)
             self._cost_ns += cost
@@ -107,8 +110,6 @@ class Ledger:
         for name, bytes in (("tensors", self.tensors()), ("box", self.box_bytes()), ("pinned", heaps.pinned())):
             if bytes:
                 found[name] = bytes
-        if self._left.files:
-            found.update(left=self._left.bytes, left_files=self._left.files, left_name=self._left.name)
         if kept := self.kept():
             found["kept"] = [each._asdict() for each in kept]
         return found
@@ -149,6 +150,13 @@ class Ledger:
             found.update(malloc=malloc.used, malloc_free=malloc.free)
         if python := heaps.python():
             found["python"] = python
+        files = {
+            inode: file for inode, file in processes.shared_files(self._began).items() if inode not in self._mapped
+        }
+        if sum(size for size, _ in files.values()) >= LEAST_LEFT:
+            found.update(
+                left=sum(size for size, _ in files.values()), left_files=len(files), left_name=max(files.values())[1]
+            )
         return found
 
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -96,7 +97,7 @@ class Names:
             elif way.left and id(way.value) not in seen:
                 seen.add(id(way.value))
                 self.containers.note(way, frame)
-                todo.extend(inside(way))
+                todo.extend(islice(inside(way), max(0, left - len(todo))))  # no more than are visited
         return left
 
     @touches

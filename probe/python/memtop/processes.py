@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,6 @@ from typing import NamedTuple
 PROC = Path("/proc")
 SHARED = Path("/dev/shm")
 MOST_WORKERS, MOST_FILES = 256, 4096
-LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 _RESIDENT = re.compile(rb"^(?:Rss|Vm)(Anon|File|Shmem|Size|Swap):\s+(\d+) kB", re.M)
 _PROPORTIONAL = re.compile(rb"^Pss_(Anon|File|Shmem):\s+(\d+) kB", re.M)
 _INODE = re.compile(rb" (\d+) +/dev/shm/")
@@ -76,37 +74,27 @@ def _resident(text: bytes, line: re.Pattern[bytes]) -> Resident:
     return Resident(found[b"Anon"], found[b"File"], found[b"Shmem"])
 
 
-class Left(NamedTuple):
-    """Files in shared memory that nobody uses any more."""
-
-    bytes: int
-    files: int
-    name: str  # of the largest
-
-
-def left_behind(since: float) -> Left:
-    """Return the files of this user in shared memory that were made after `since`, seconds since 1970, and that no
-    process of the user has mapped: their makers have ended, or forgot to delete them."""
-    files: dict[int, tuple[int, str]] = {}  # by inode
+def shared_files(since: float) -> dict[int, tuple[int, str]]:
+    """Return the files of this user in shared memory that were made after `since`, seconds since 1970: by inode their
+    bytes and names."""
+    files: dict[int, tuple[int, str]] = {}
     with contextlib.suppress(OSError), os.scandir(SHARED) as entries:
         for entry in islice(entries, MOST_FILES):
             with contextlib.suppress(OSError):
                 stat = entry.stat(follow_symlinks=False)
                 if entry.is_file(follow_symlinks=False) and stat.st_uid == os.getuid() and stat.st_mtime >= since:
                     files[stat.st_ino] = stat.st_blocks * 512, entry.name
-    if sum(size for size, _ in files.values()) < LEAST_LEFT:
-        return Left(0, 0, "")
-    for inode in _mapped():
-        files.pop(inode, None)
-    return Left(sum(size for size, _ in files.values()), len(files), max(files.values(), default=(0, ""))[1])
+    return files
 
 
-def _mapped() -> Iterator[int]:
-    """Yield the inodes of shared memory that processes have mapped, as far as they may be asked."""
+def mapped_files() -> set[int]:
+    """Return the inodes of shared memory that processes have mapped, as far as they may be asked."""
+    found: set[int] = set()
     for pid in os.listdir(PROC):
         if pid.isdecimal():
             with contextlib.suppress(OSError):
-                yield from map(int, _INODE.findall(read(PROC / pid / "maps")))
+                found.update(map(int, _INODE.findall(read(PROC / pid / "maps"))))
+    return found
 
 
 def read(path: Path | str) -> bytes:

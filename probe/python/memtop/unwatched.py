@@ -30,6 +30,8 @@ PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
 LEDGER_NS = 1_000_000_000  # at least, from one ledger to the next, unless little memory is left
+# Share of the program's time that ledgers may take, and nanoseconds at once: what grows is to be known soon.
+BOOKING, BOOKING_NS = 0.0002, 30_000_000
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
@@ -51,6 +53,8 @@ class Unwatched:
         self._gauged = self._booked = 0  # when the machine's memory was last measured, and what the program has of it
         self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1)
+        self._books = Sampling(BOOKING, BOOKING_NS)
+        self._booking = 0  # nanoseconds that a ledger took within the note, which has a budget of its own
         self._pressure = Pressure()
 
     def renew(self) -> None:
@@ -71,7 +75,7 @@ class Unwatched:
             self.renew()
         if memory.host:
             self.account.stepped(optimizer, since)
-        begin = time.perf_counter_ns()
+        begin, self._booking = time.perf_counter_ns(), 0
         data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if isinstance(memory, CudaMemory):
             data.update(memory.passing(now))
@@ -80,7 +84,7 @@ class Unwatched:
             self._take(box, optimizer, data, memory)
         else:
             self._tell(box, data, memory)
-            self._price(time.perf_counter_ns() - begin)
+            self._price(time.perf_counter_ns() - begin - self._booking)
         self._journal.forget()
 
     def _tell(self, box: BlackBox | None, data: Json, memory: Source) -> None:
@@ -107,9 +111,15 @@ class Unwatched:
         held = data.get("allocated_bytes", 0)
         if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
             self._gauged, device = now, 0 if memory.host else HOST
-            if booked := self._pressure.close or now - self._booked >= LEDGER_NS:
+            booked = self._pressure.close
+            if (since := now - self._booked) >= LEDGER_NS:
                 self._booked = now
+                booked = self._books.next(since) or booked
+            start, begin = time.thread_time_ns(), time.perf_counter_ns()
             gauge = self._ledger.gauge(device, data["step"]) if booked else host_gauge(device)
+            if booked:
+                self._books.pay(time.thread_time_ns() - start)
+                self._booking = time.perf_counter_ns() - begin
             if gauge is not None:
                 box.note(GAUGES, [gauge])
                 if booked:

@@ -45,8 +45,12 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEM
 class Job:
     def __init__(self, folder: Path, way: str, steps: int, group: str = "") -> None:
         imitated = [IMITATE, "-gpu", "h100-80gb", "-gpus", "1", "--"] if way == "pinned" else []
-        self.environment = {**os.environ, "MEMTOP_DIR": str(folder / "m"), "OMP_NUM_THREADS": "1"}
+        boxes = folder / "boxes"
+        self.environment = {
+            **os.environ, "MEMTOP_DIR": str(folder / "m"), "MEMTOP_BLACK_BOX": str(boxes), "OMP_NUM_THREADS": "1",
+        }  # fmt: skip
         (folder / "m").mkdir(mode=0o700)
+        boxes.mkdir(mode=0o700)
         device = "cuda" if imitated else "cpu"
         self.process = subprocess.Popen(
             [*imitated, MEMTOP, "run", "--", sys.executable, str(HERE / "host_job.py"), way, str(steps), device],

@@ -1,0 +1,151 @@
+"""The host ledger: what allocators, /proc and the control group say, and what the program's containers hold."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from memtop import heaps, processes  # noqa: E402
+from memtop.containers import Containers, weight  # noqa: E402
+from memtop.ledger import Ledger  # noqa: E402
+from memtop.past import OLDER, RECENT, Past  # noqa: E402
+from memtop.ways import Way  # noqa: E402
+
+MIB = 1 << 20
+LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+
+
+def test_malloc_says_what_it_handed_out_and_what_it_keeps() -> None:
+    if (before := heaps.malloc()) is None:
+        pytest.skip("this C library does not say")
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    block = library.malloc(64 * MIB)
+    held = heaps.malloc()
+    library.free(block)
+    freed = heaps.malloc()
+    assert held is not None and 64 * MIB <= held.used - before.used < 65 * MIB
+    assert freed is not None and held.used - freed.used >= 64 * MIB
+
+
+def test_python_says_what_its_small_objects_take() -> None:
+    if (before := heaps.python()) is None:
+        pytest.skip("this interpreter has another allocator")
+    kept = [str(n) * 8 for n in range(10**6, 10**6 + 400_000)]
+    after = heaps.python()
+    assert after is not None and after - before > 30 * MIB
+    assert kept
+
+
+@LINUX
+def test_a_worker_counts_with_what_it_does_not_share() -> None:
+    code = "import sys; kept = bytearray(b'x') * (64 << 20); print('.', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout and worker.stdout.readline()
+        assert worker.pid in processes.workers()
+        found = processes.resident(worker.pid)
+        assert found is not None and 64 * MIB < found.anonymous < 128 * MIB
+        part = processes.proportional(worker.pid)
+        assert part is not None and 64 * MIB < part.anonymous <= found.anonymous
+        worker.communicate(b"")
+    assert worker.pid not in processes.workers() and processes.resident(worker.pid) is None
+
+
+@LINUX
+def test_files_that_nobody_has_mapped_are_left_behind() -> None:
+    ledger = Ledger()
+    ledger.watched = True
+    path = processes.SHARED / f"memtop-test-{os.getpid()}"
+    path.write_bytes(b"x" * 4 * MIB)
+    try:
+        inode = path.stat().st_ino
+        assert processes.shared_files(path.stat().st_mtime)[inode] == (4 * MIB, path.name)
+        assert inode not in processes.shared_files(path.stat().st_mtime + 3600)
+        assert inode not in processes.mapped_files()
+        assert ledger._ask()["left"] >= 4 * MIB
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+            assert inode in processes.mapped_files()
+            ledger._walked = 0.0
+            ledger.tend()
+            assert ledger._ask().get("left_name") != path.name
+    finally:
+        path.unlink()
+
+
+@LINUX
+def test_a_gauge_has_the_ledger_of_its_moment() -> None:
+    ledger = Ledger()
+    ledger.tensors = lambda: 5 * MIB
+    gauge = ledger.gauge(0, 7)
+    assert gauge is not None
+    host = gauge["host"]
+    own = processes.own().resident
+    assert host["step"] == 7 and host["tensors"] == 5 * MIB
+    assert abs(host["anonymous"] - own.anonymous) < 32 * MIB and abs(host["files"] - own.files) < 32 * MIB
+    if "group" in host:
+        kinds = sum(host[f"group_{kind}"] for kind in ("anonymous", "files", "shared", "kernel"))
+        assert abs(host["group"] - kinds) < max(4 * MIB, host["group"] // 50)
+    assert ledger.due() is None  # nobody watches, and there is no box
+    ledger.watched = True
+    assert ledger.due() is not None
+
+
+def test_containers_that_grow_are_told_with_what_they_hold() -> None:
+    found, code = Containers(), sys._getframe()
+    small: list[int] = list(range(100))
+    growing: dict[int, str] = dict.fromkeys(range(100), "x" * 1000)
+    steady = ["x" * 1000] * 100
+
+    def look() -> None:
+        for name, value in (("small", small), ("growing", growing), ("steady", steady)):
+            found.note(Way(value, name, name, code.f_code, 4), code)
+        found.settle(lambda way, _: way.path)
+
+    look()
+    assert found.kept == ()
+    growing.update(dict.fromkeys(range(100, 1000), "x" * 1000))
+    small.append(1)
+    look()
+    assert [kept.name for kept in found.kept] == ["growing[…]", "small[…]"]
+    assert found.kept[0].entries == 1000 and found.kept[0].bytes == pytest.approx(1000 * 1049, rel=0.1)
+
+
+def test_weighing_runs_no_code_of_the_program() -> None:
+    class Rude(list):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            raise AssertionError
+
+        def __iter__(self) -> None:  # type: ignore[override]
+            raise AssertionError
+
+        def __sizeof__(self) -> int:
+            raise AssertionError
+
+        def __reversed__(self) -> None:  # type: ignore[override]
+            raise AssertionError
+
+    class Opaque:
+        def __sizeof__(self) -> int:
+            raise AssertionError
+
+    assert weight(Rude([b"x" * 1000])) >= 1000
+    assert weight(Opaque()) == 0 and weight([Opaque()]) < 200
+    assert weight(torch.zeros(1000)) == 4000 and weight({1: [b"x" * 5000]}) > 5000
+
+
+def test_the_past_keeps_the_first_value_and_the_last_ones() -> None:
+    past = Past()
+    for n in range(100_000):
+        past.add(n)
+        assert len(past.values()) <= RECENT + OLDER
+    kept = past.values()
+    assert kept[0] == 0 and kept[-RECENT:] == list(range(100_000 - RECENT, 100_000)) and kept == sorted(kept)
+    assert max(b - a for a, b in zip(kept, kept[1:])) < 100_000 // 16
