@@ -81,7 +81,7 @@ func (p *parser) next() (s string, open bool) {
 	}
 	for i := range len(p.text) {
 		switch c := p.text[i]; {
-		case c == ';', c == ':' && strings.HasPrefix(p.text, "$") && p.text[i+1] == '\n':
+		case c == ';', c == ':' && p.text[0] == '$':
 			return p.take(i, 1), false
 		case c == '{' && header:
 			return p.take(i, 1), true

@@ -148,7 +148,7 @@ func TestGeneratingAgainGivesTheSameBytes(t *testing.T) {
 		t.Skipf("the PTX was made by another compiler: %s, not %s", used, installed)
 	}
 	dir := t.TempDir()
-	if text, err := exec.CommandContext(t.Context(), "go", "run", "./modulegen", "-ptxas", "", "-o", dir).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(t.Context(), "go", "run", "../../../../cmd/tools/modulegen", "-ptxas", "", "-o", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	// Machine code is made again by `make ptxas`.

@@ -76,7 +76,7 @@ func (c *compiled) Enqueue(l *kernels.Launch) {
 	runs[l.Kernel]++
 	p, err := program(l.Kernel)
 	if err == nil {
-		err = c.Run(p, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
+		err = c.keep(p, l.Kernel, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
 	}
 	c.err = err
 }
