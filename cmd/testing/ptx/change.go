@@ -14,6 +14,8 @@ const (
 	// Flip changes the lowest bit of what an instruction computes, and the highest of the
 	// fraction of a number.
 	Flip
+	// Weaken makes a release or an acquire order nothing but its own word.
+	Weaken
 )
 
 // Len returns the number of places of instructions; some have none.
@@ -39,6 +41,8 @@ func (p *Program) Change(place int, c Change) (undo func(), ok bool) {
 		in.lanes, in.step = nil, func(*warp, *instruction) {}
 	case c == Take && in.conditional:
 		in.conditional = false
+	case c == Weaken && (in.access.release || in.access.acquire):
+		in.access.release, in.access.acquire = false, false
 	case c == Flip && in.lanes != nil:
 		flip := uint64(1 | 1<<22 | 1<<51)
 		if strings.HasPrefix(in.written.opcode, "setp") || strings.HasSuffix(in.written.opcode, ".pred") {

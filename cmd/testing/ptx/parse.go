@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -43,10 +44,12 @@ type statement struct {
 	operands []string
 }
 
+var comments = regexp.MustCompile(`//[^\n]*`)
+
 // Parse takes the text of a module apart. It knows the language as clang writes it.
 func Parse(text string) (*Module, error) {
 	m := &Module{functions: make(map[string]*function)}
-	p := &parser{module: m, text: strings.TrimRight(text, "\x00"), line: 1}
+	p := &parser{module: m, text: comments.ReplaceAllString(strings.TrimRight(text, "\x00"), ""), line: 1}
 	for p.err == nil {
 		s, open := p.next()
 		if s == "" {

@@ -19,11 +19,12 @@ type compiled struct {
 // programs are linked when a test first needs them, and count what they execute.
 var programs [kernels.Count]*ptx.Program
 
-// runs counts launches of the PTX.
+// runs counts launches of the PTX in a test.
 var runs [kernels.Count]int
 
-// often is how many launches of a kernel are enough where the host build runs, too.
-const often = 4
+// often is how many launches of a kernel are enough in a test where the host build runs,
+// too.
+const often = 3
 
 // seldom reports whether a kernel of a case has not often run.
 func seldom(launched []kernels.Kernel) bool {

@@ -30,7 +30,7 @@ var specimens [kernels.Count][]*specimen
 // What a specimen may cost and hold, so that it can be repeated many times.
 const (
 	mostCost  = 1_000_000
-	mostKept  = 12
+	mostKept  = 24
 	mostBytes = 1 << 20
 )
 
