@@ -27,7 +27,7 @@ var mistakes = []struct{ module, file, line, instead string }{
 	{"norms", "norm.cu", "T d = k < count ? x[k] - mean : (T)0;", "T d = x[k] - mean;"},
 	{"norms", "norm.cu", "barrier(); // the next row's columns may be other threads'", ""},
 	{"norms", "softmax.cu", "sum *= math::exp(top - shift);", ""},
-	{"norms", "block.h", "if (thread_id() % 32 == 0) slot[thread_id() / 32] = x;", "slot[thread_id() / 32] = x;"},
+	{"norms", "block.h", "for (u32 w = 1; w < warps; w++)", "for (u32 w = 2; w < warps; w++)"},
 	{"optimizers", "optimizer.cu", "x.v = f.beta2 * x.v + f.rest2 * d * d;", "x.v = f.beta2 * x.v + f.rest2 * d;"},
 	{"optimizers", "optimizer8.cu", "if (x - map[middle] > map[middle + 1] - x) low = middle + 1;", "if (x - map[middle] > map[middle + 1] - x) low = middle;"},
 	{"optimizers", "list.cu", "return {{item.addr, item.len, (u8)item.type}, from, to < item.len ? to : item.len};", "return {{item.addr, item.len, (u8)item.type}, from, to};"},
