@@ -26,7 +26,7 @@ SOAK     ?= 10m
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
 FILES    ?= 2000
-PROGRAMS ?= 2000
+RANDOM_PROGRAMS ?= 2000
 SEED     ?= 1
 GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
 # What takes the network away from a command, where that is allowed.
@@ -37,7 +37,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel wheels test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,14 @@ wheel: ## dist/memtop-*.whl, memtop and the agent for pip: made twice, compared,
 	$(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o bin/wheel/again
 	cmp dist/memtop-*.whl bin/wheel/again/memtop-*.whl
 	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./cmd/tools/wheel
+
+wheels: ## dist/wheels: those of every system, of the release $(VERSION) as Python writes it
+	rm -rf dist/wheels
+	for system in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -trimpath -buildvcs=false \
+			-ldflags '-s -w -buildid= -X github.com/memtop/memtop/cmd/command.release=$(VERSION)' -o bin/wheel/memtop ./cmd/memtop || exit 1; \
+		$(GO) run ./cmd/tools/wheel -version $(VERSION) -memtop bin/wheel/memtop -o dist/wheels || exit 1; \
+	done
 
 test: ## all tests
 	$(GO) test ./...
@@ -195,8 +203,8 @@ imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
 imitation-check: ## build them again and compare
 	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
 
-alloc-differential: ## $(PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
-	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(PROGRAMS) -seed $(SEED)
+alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
+	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(RANDOM_PROGRAMS) -seed $(SEED)
 
 rehearsals: ## rehearse programs with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run 'Rehears' ./cmd/memtop

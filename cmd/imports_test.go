@@ -28,13 +28,14 @@ var picture = map[string][]string{
 	"snapshots/hostmemory":         {},
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
@@ -76,7 +77,7 @@ var picture = map[string][]string{
 	// What a reader begins with: nothing but what anyone may import.
 	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
@@ -113,12 +114,13 @@ var picture = map[string][]string{
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
+	"cmd/memtop/assistant": {"snapshots", "snapshots/trace", "github.com/modelcontextprotocol/go-sdk/..."},
 	// A command of PyTorch's on an imitated GPU: the only package that joins the two.
 	"cmd/memtop/rehearse": {
 		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/python",
@@ -161,7 +163,7 @@ var picture = map[string][]string{
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
-	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "snapshots", "snapshots/analysis", "snapshots/report", "snapshots/trace"},
+	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
 

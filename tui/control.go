@@ -15,7 +15,7 @@ import (
 
 // # Control
 //
-// Six keys, and the page of experiments, change settings of the running program
+// Seven keys, and the page of experiments, change settings of the running program
 // from its next step on. The first change of a session is asked about. The model
 // sends changes one at a time in the order of the keys, because commands run in
 // no order. If a key is pressed again before its change was sent, the new change
@@ -44,7 +44,7 @@ type control struct {
 
 // controlKeys are the keys that change the running program.
 type controlKeys struct {
-	Checkpoint, Precision, Optimizer, Shard, Empty, Undo key.Binding
+	Checkpoint, Precision, Optimizer, Host, Shard, Empty, Undo key.Binding
 }
 
 func newControl(own bool) control {
@@ -52,6 +52,7 @@ func newControl(own bool) control {
 		Checkpoint: keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
+		Host:       keys.New("P", "the processor computes: next choice; on a row of Layers, that layer only", "P"),
 		Shard:      keys.New("S", "sharding stage: the next choice", "S"),
 		Empty:      keys.New("F", "return unused cached memory to the driver, once", "F"),
 		Undo:       keys.New("U", "undo the last change", "U"),
@@ -60,7 +61,7 @@ func newControl(own bool) control {
 
 // Bindings returns all of them in the order of help.
 func (k controlKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Shard, k.Empty, k.Undo}
+	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Host, k.Shard, k.Empty, k.Undo}
 }
 
 // wish is a change that the user wants.
@@ -77,11 +78,13 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	k := &m.control.keys
 	switch {
 	case matches(msg, k.Checkpoint):
-		return m.checkpoint(), true
+		return m.chooseLayer("C", "checkpoint"), true
 	case matches(msg, k.Precision):
 		return m.cycle("A", "amp"), true
 	case matches(msg, k.Optimizer):
 		return m.cycle("O", "optimizer"), true
+	case matches(msg, k.Host):
+		return m.chooseLayer("P", "host"), true
 	case matches(msg, k.Shard):
 		return m.cycle("S", "shard"), true
 	case matches(msg, k.Empty):
@@ -122,14 +125,13 @@ func (m *Model) controlHelp() (keys.Group, bool) {
 	return keys.Group{Title: "The running program, from its next step on", Bindings: m.control.keys.Bindings()}, true
 }
 
-// checkpoint asks to change the layer of the selected row on a page of layers,
-// and elsewhere for the next choice for all layers.
-func (m *Model) checkpoint() tea.Cmd {
-	const by, setting = "C", "checkpoint"
+// chooseLayer asks to change a setting for the layer of the selected row on a page
+// of layers, and elsewhere for its next choice.
+func (m *Model) chooseLayer(by, setting string) tea.Cmd {
 	f := m.file()
-	if p, ok := m.visible().(page.Checkpointer); ok && m.immovable(f, by) == "" {
+	if p, ok := m.visible().(page.LayerChooser); ok && m.immovable(f, by) == "" {
 		if o := option(f, setting); o != nil && o.Free {
-			if value, ok := p.Checkpoint(m.control.next(f, o)); ok {
+			if value, ok := p.Choose(setting, m.control.next(f, o)); ok {
 				return m.want(by, trace.Value{Key: setting, Value: value})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 )
@@ -144,4 +145,25 @@ func TestTheOverviewSaysWhichSettingsWouldHaveFit(t *testing.T) {
 	d.wants("Out of memory")
 	d.wants("16.0 GiB  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
 	d.lacks("max_split_size_mb:128")
+}
+
+// TestTheOverviewReplaysWhatItsFindingsAskAbout has a cache that was never in use at
+// once: the answer stands among the findings.
+func TestTheOverviewReplaysWhatItsFindingsAskAbout(t *testing.T) {
+	tr := tracetest.Parse(t, `
+device 0
+segment_alloc 0x10000000 268435456
+alloc 0x10000000 1048576
+segment 0x10000000 268435456 stream=0 type="large"
+block 0x10000000 1048576 active_allocated requested=1048576
+block 0x10100000 267386880 inactive
+`)
+	ask := func(_ context.Context, q whatif.Question) (*whatif.Answer, error) {
+		if len(q.Settings) != 1 {
+			t.Errorf("asked for %q", q.Settings)
+		}
+		return &whatif.Answer{Again: &whatif.Run{PeakReserved: 256 << 20}, Runs: []whatif.Run{{Settings: q.Settings[0], PeakReserved: 56 << 20}}}, nil
+	}
+	d := start(t, 120, 40, Options{Color: "never", WhatIf: ask}, fileOf("run.pickle", tr))
+	d.wants("expandable_segments:True a", "requests reserves 56.0 MiB", "saves 200.0 MiB")
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,10 +64,10 @@ func (a *app) root() *cobra.Command {
 		Version:           command.Version("memtop"),
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+			if len(args) > 0 { // after a flag
+				return unknownCommand(cmd, args)
 			}
-			return cmd.Help()
+			return a.here(cmd.Context())
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
@@ -81,7 +79,7 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(), a.runCommand(), a.rehearseCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
-		a.infoCommand(), a.configCommand(), a.versionCommand(), a.manualCommand(),
+		a.mcpCommand(), a.infoCommand(), a.configCommand(), a.versionCommand(), a.manualCommand(),
 	)
 	return root
 }
@@ -100,17 +98,4 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	}
 	a.log.Info("start", "command", cmd.CommandPath(), "version", command.Release(), "commit", command.Commit())
 	return nil
-}
-
-// unknownCommand returns an error that suggests similar commands.
-func unknownCommand(root *cobra.Command, name string) error {
-	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return command.Usage(fmt.Sprintf("%q is a file, not a command", name), "memtop open "+remote.Word(name))
-	}
-	remedy := "memtop help"
-	root.SuggestionsMinimumDistance = 2
-	if near := root.SuggestionsFor(name); len(near) > 0 {
-		remedy = "memtop " + near[0]
-	}
-	return command.Usage(fmt.Sprintf("there is no command %q", name), remedy)
 }

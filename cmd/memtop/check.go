@@ -16,7 +16,7 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	var peak command.Size
-	var growth rate
+	var growth, host rate
 	var allRanks bool
 	cmd := &cobra.Command{
 		Use:   "check FILE...|PID --max-peak SIZE --max-growth SIZE/step",
@@ -28,21 +28,27 @@ The peak is the highest level of requested memory. Growth is measured over the
 last eight steps that the program marks: by torch.profiler (ProfilerStep#n), or
 by the calls of an optimizer's step that PyTorch 2.5 and later annotate.
 
+Growth on the host is that of a program with memtop's agent and of its workers: a
+recording, a black box or a running process says it.
+
 Several files are checked one by one; files of one job are named by rank.`,
 		Example: `  memtop check snapshot.pickle --max-peak 30GiB
   memtop check rank*.pickle --max-peak 30GiB
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			limits := report.Limits{Peak: report.NoLimit, PerStep: report.NoLimit}
+			limits := report.Limits{Peak: report.NoLimit, PerStep: report.NoLimit, Host: report.NoLimit}
 			if cmd.Flags().Changed("max-peak") {
 				limits.Peak = int64(peak)
 			}
 			if cmd.Flags().Changed("max-growth") {
 				limits.PerStep = int64(growth)
 			}
-			if limits.Peak < 0 && limits.PerStep < 0 {
-				return usage(cmd, "it needs a limit, --max-peak or --max-growth")
+			if cmd.Flags().Changed("max-host-growth") {
+				limits.Host = int64(host)
+			}
+			if limits.Peak < 0 && limits.PerStep < 0 && limits.Host < 0 {
+				return usage(cmd, "it needs a limit, --max-peak, --max-growth or --max-host-growth")
 			}
 			return a.files.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
@@ -56,6 +62,8 @@ Several files are checked one by one; files of one job are named by rank.`,
 	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at one moment, such as 30GiB")
 	cmd.Flags().Var(&growth, "max-growth", "most growth from step to step, such as 1MiB/step")
 	cmd.Flags().Lookup("max-growth").DefValue = ""
+	cmd.Flags().Var(&host, "max-host-growth", "most growth of the program's memory on the host, such as 1MiB/step")
+	cmd.Flags().Lookup("max-host-growth").DefValue = ""
 	return cmd
 }
 
@@ -98,6 +106,9 @@ func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, er
 	var steps *report.StepsError
 	if errors.As(err, &steps) {
 		return nil, command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")
+	}
+	if errors.As(err, new(report.HostError)) {
+		return nil, command.Usage(path+": "+err.Error(), "memtop record PID FILE, then check the file")
 	}
 	return gate, err
 }

@@ -17,19 +17,28 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// lsDead lists ended programs, the newest first: programs with an agent that ran
+// ended returns ended programs, the newest first: programs with an agent that ran
 // out of memory, and programs that left black boxes.
-func (l *lister) lsDead(ctx context.Context) error {
+func (l *lister) ended(ctx context.Context) ([]attach.Dead, error) {
 	rows, err := attach.ReadDead(protocol.DeadFolder())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	boxes, err := l.deadBoxes(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows = append(rows, boxes...)
 	slices.SortStableFunc(rows, func(a, b attach.Dead) int { return cmp.Compare(b.Time, a.Time) })
+	return rows, nil
+}
+
+// lsDead lists ended programs.
+func (l *lister) lsDead(ctx context.Context) error {
+	rows, err := l.ended(ctx)
+	if err != nil {
+		return err
+	}
 	if l.settings.json {
 		return l.printJSON(rows)
 	}

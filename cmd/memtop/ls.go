@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -249,13 +248,5 @@ func (l *lister) writeBare(rows []listed) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for line := range strings.Lines(text.String()) {
-		if isTerminal(l.stdout) {
-			line = ansi.Truncate(strings.TrimRight(line, "\n"), l.width(), "…") + "\n"
-		}
-		if _, err := io.WriteString(l.stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.writeLines(text.String())
 }

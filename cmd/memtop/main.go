@@ -96,6 +96,10 @@ func (a *app) guarded(ctx context.Context, work func(context.Context) error) (er
 // execute runs a command.
 func (a *app) execute(ctx context.Context, args []string) error {
 	root := a.root()
+	args, err := meant(root, args)
+	if err != nil {
+		return err
+	}
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err

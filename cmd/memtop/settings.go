@@ -44,7 +44,7 @@ var themes, _ = tui.Themes()
 
 // noEnvironment lists the flags that make sense only on one command line.
 var noEnvironment = []string{
-	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
+	"help", "output", "to", "at", "all-frames", "max-growth", "max-host-growth", "max-peak",
 	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job", "now",
 }
 

@@ -24,6 +24,8 @@ type Allocator struct {
 
 	pools    poolPair
 	private  []*privatePool
+	unowned  poolTable   // those of them without users
+	spares   poolTable   // those that serve when memory runs out
 	diverted []diversion // requests that go to private pools now
 	deferred []*block    // freed with uses while requests were diverted
 	segments []*segment  // ascending addresses

@@ -77,7 +77,7 @@ func (m *memory) Free(addr uint64) {
 func (m *memory) MemInfo() (free, total int64) { return m.total - m.used, m.total }
 
 func (m *memory) Reserve(size int64) (uint64, error) {
-	addr := uint64(firstRange + len(m.ranges)<<42)
+	addr := uint64(firstRange)
 	for m.ranges[addr] != 0 {
 		addr += 1 << 42
 	}

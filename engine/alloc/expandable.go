@@ -20,9 +20,9 @@ import (
 // preferExpandable starts at the first fitting block, which is expandable, and
 // returns the block to use, nil for none. An expandable block counts with the
 // unmapped addresses that follow it, so that the shortest tail is used up first.
-// While the setting is off, expandable blocks are passed over.
-func (a *Allocator) preferExpandable(b *block) *block {
-	if !a.config.expandable {
+// If the request must not grow, expandable blocks are passed over.
+func (q *request) preferExpandable(b *block) *block {
+	if !q.grows {
 		for b != nil && b.expandable {
 			b = b.set.next(b)
 		}

@@ -76,6 +76,28 @@ func TestAnExpandableSegmentIsFullWhenTheDeviceIs(t *testing.T) {
 	checkRecount(t, a)
 }
 
+// A failed request leaves a range without memory. Where the driver puts that range
+// decides which is filled first.
+func TestTheLowestRangeIsFilledFirst(t *testing.T) {
+	for name, below := range map[string]bool{"the new range is above": false, "the new range is below": true} {
+		t.Run(name, func(t *testing.T) {
+			d, a := expandable(t)
+			if below {
+				d.ranges[firstRange] = 1 // taken until the second range is reserved
+			}
+			first := must(t, a, 600*mib)
+			if below {
+				delete(d.ranges, firstRange)
+			}
+			mustFail(t, a, 700*mib)
+			if got := must(t, a, 20*mib); (got.Addr() < first.Addr()) != below {
+				t.Errorf("got %#x, the first range is at %#x", got.Addr(), first.Addr())
+			}
+			checkRecount(t, a)
+		})
+	}
+}
+
 func TestAHoleIsUsedBeforeTheTailThatCanGrow(t *testing.T) {
 	_, a := expandable(t)
 	first := must(t, a, 20*mib)

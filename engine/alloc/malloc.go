@@ -15,6 +15,7 @@ type request struct {
 	stream  *stream
 	pool    *pool
 	set     *freeSet // of the pool and the stream
+	grows   bool     // segments are expandable
 	tag     Tag
 	stack   trace.StackID
 }
@@ -65,12 +66,10 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 		return nil, a.tooLarge(&q)
 	}
 	q.rounded = a.config.round(n)
-	q.pool = a.poolFor(q.rounded, q.stream)
-	q.set = q.pool.freeOf(q.stream)
-	b := a.bestFree(&q)
-	if b != nil {
-		q.set.remove(b)
-	} else {
+	q.grows = a.config.expandable
+	q.from(a.poolFor(q.rounded, q.stream))
+	b := a.take(&q)
+	if b == nil {
 		var err error
 		if b, err = a.newMemory(&q); err != nil {
 			return nil, err
@@ -79,15 +78,22 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	return a.handOut(b, &q), nil
 }
 
+// from makes a pool serve the request.
+func (q *request) from(p *pool) { q.pool, q.set = p, p.freeOf(q.stream) }
+
 // newMemory returns a new block that is large enough and in no pool's list. It
 // tries a new segment; then another after it has given back oversize blocks; then
-// another after it has given back the whole cache.
+// another after it has given back the whole cache. Either before it gives back, or
+// after, it tries the pools that are kept for that.
 func (a *Allocator) newMemory(q *request) (*block, error) {
 	q.segment = a.config.segmentSize(q.rounded)
 	if a.collecting() {
 		a.collectGarbage()
 	}
 	b, err := a.grow(q)
+	if b == nil && err == nil && a.rules.sparesFirst() {
+		b = a.spare(q)
+	}
 	if b == nil && err == nil && a.releaseOversize(q) {
 		b, err = a.grow(q)
 	}
@@ -96,10 +102,22 @@ func (a *Allocator) newMemory(q *request) (*block, error) {
 		a.stats.AllocRetries++
 		b, err = a.grow(q)
 	}
+	if b == nil && err == nil && !a.rules.sparesFirst() {
+		b = a.spare(q)
+	}
 	if b == nil && err == nil {
 		err = a.outOfMemory(q)
 	}
 	return b, err
+}
+
+// take returns the pool's best block for the request, out of the pool, or nil.
+func (a *Allocator) take(q *request) *block {
+	b := a.bestFree(q)
+	if b != nil {
+		q.set.remove(b)
+	}
+	return b
 }
 
 // bestFree returns the pool's best block for the request, or nil.
@@ -109,7 +127,7 @@ func (a *Allocator) bestFree(q *request) *block {
 	}
 	b := q.set.first(q.rounded)
 	if b != nil && b.expandable {
-		b = a.preferExpandable(b)
+		b = q.preferExpandable(b)
 	}
 	if b == nil {
 		return nil
@@ -132,9 +150,8 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 	if n <= 0 || n >= maxRequest {
 		return false
 	}
-	q := request{stream: a.streamOf(s), rounded: a.config.round(n)}
-	q.pool = a.poolFor(q.rounded, q.stream)
-	q.set = q.pool.freeOf(q.stream)
+	q := request{stream: a.streamOf(s), rounded: a.config.round(n), grows: a.config.expandable}
+	q.from(a.poolFor(q.rounded, q.stream))
 	searches := q.pool.searches
 	b := a.bestFree(&q)
 	q.pool.searches = searches // a question does not count as a request
@@ -200,7 +217,7 @@ func (a *Allocator) newSegment(addr uint64, q *request) *block {
 // back if that is worth keeping.
 func (a *Allocator) handOut(b *block, q *request) *block {
 	wasSplit, k := b.split(), q.pool.kind
-	if a.config.splits(b, q.rounded) {
+	if a.config.splits(b, q) {
 		b = a.splitFront(b, q, wasSplit)
 	} else {
 		a.takeWhole(b, k, wasSplit)

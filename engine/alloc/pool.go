@@ -105,15 +105,19 @@ func (a *Allocator) poolFor(rounded int64, s *stream) *pool {
 			pools = &private.pools
 		}
 	}
-	p := &pools.small
-	if rounded > smallLimit {
-		p = &pools.large
-	}
-	return p
+	return pools.of(rounded)
 }
 
 // poolPair is the small and the large pool of one owner.
 type poolPair struct{ small, large pool }
+
+// of returns the pool for a rounded request.
+func (p *poolPair) of(rounded int64) *pool {
+	if rounded > smallLimit {
+		return &p.large
+	}
+	return &p.small
+}
 
 func (r Rules) newPoolPair(owner *privatePool) poolPair {
 	return poolPair{

@@ -22,12 +22,39 @@ type privatePool struct {
 	pools    poolPair
 	users    int // calls of BeginPool less those of ReleasePool
 	segments int // pieces of memory from the driver
+	PoolOptions
+}
+
+// PoolOptions are what a program may want of a pool that it makes.
+type PoolOptions struct {
+	OnOOM   bool // the pool's free blocks serve requests that nothing else can
+	NoSplit bool // its blocks are handed out whole
 }
 
 // diversion sends requests to a private pool.
 type diversion struct {
 	to    *privatePool
 	takes func(Stream) bool
+}
+
+// MakePool makes a private pool, which has one user. The error is that there is one
+// with that number, or that the rules are of a release without such pools. Safe for
+// concurrent use.
+func (a *Allocator) MakePool(id trace.Pool, o PoolOptions) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id == (trace.Pool{}) || a.privatePool(id) != nil {
+		return fmt.Errorf("there is a pool %v", id)
+	}
+	if err := a.rules.makes(o); err != nil {
+		return err
+	}
+	p := a.newPrivatePool(id)
+	p.users, p.PoolOptions = 1, o
+	if o.OnOOM {
+		a.spares.add(p)
+	}
+	return nil
 }
 
 // BeginPool sends later requests to the private pool with that number, until
@@ -50,7 +77,9 @@ func (a *Allocator) BeginPool(id trace.Pool, takes func(Stream) bool) error {
 	if p == nil {
 		p = a.newPrivatePool(id)
 	}
-	p.users++
+	if p.users++; p.users == 1 {
+		a.unowned.remove(p)
+	}
 	a.diverted = append(a.diverted, diversion{p, takes})
 	return nil
 }
@@ -77,7 +106,28 @@ func (a *Allocator) ReleasePool(id trace.Pool) error {
 	if p == nil || p.users == 0 {
 		return fmt.Errorf("pool %v is not in use", id)
 	}
-	p.users--
+	if p.users--; p.users == 0 {
+		a.unowned.add(p)
+		a.spares.remove(p)
+	}
+	return nil
+}
+
+// spare takes a free block out of a pool that is kept for when memory runs out. The
+// pool's memory does not grow for that. A request that goes to a private pool gets none.
+func (a *Allocator) spare(q *request) *block {
+	if q.pool.owner != nil {
+		return nil
+	}
+	for p := range a.spares.all() {
+		other := *q
+		other.grows = false
+		other.from(p.pools.of(q.rounded))
+		if b := a.take(&other); b != nil {
+			*q = other
+			return b
+		}
+	}
 	return nil
 }
 
@@ -144,13 +194,17 @@ func (a *Allocator) divertedTo(s Stream) *privatePool {
 // releasePrivate empties those of some private pools that have no users, and
 // forgets those that then have no memory.
 func (a *Allocator) releasePrivate(some func(*privatePool) bool) {
-	a.private = slices.DeleteFunc(a.private, func(p *privatePool) bool {
-		if p.users > 0 || !some(p) {
+	a.unowned.removeIf(func(p *privatePool) bool {
+		if !some(p) {
 			return false
 		}
 		a.releasePool(&p.pools.small)
 		a.releasePool(&p.pools.large)
-		return p.segments == 0
+		if p.segments > 0 {
+			return false
+		}
+		a.private = slices.DeleteFunc(a.private, func(q *privatePool) bool { return q == p })
+		return true
 	})
 }
 

@@ -40,12 +40,25 @@ func (r Rules) String() string {
 	return "2." + strconv.Itoa(r.release)
 }
 
-// Differences returns what the rules say where others say something else, a clause
-// each.
-func (r Rules) Differences(others Rules) (list []string) {
+// Facts are what of a program decides which rules it can meet.
+type Facts struct {
+	Fraction   bool // there is a memory fraction
+	LaterSizes bool // roundup_power2_divisions has a >
+	Pools      bool // there are private pools
+}
+
+// Same reports whether all rules are those of others.
+func (r Rules) Same(others Rules) bool {
+	return len(r.Differences(others, Facts{Fraction: true, LaterSizes: true, Pools: true})) == 0
+}
+
+// Differences returns what the rules that a program can meet say where others say
+// something else, a clause each.
+func (r Rules) Differences(others Rules, f Facts) (list []string) {
 	theirs := others.clauses()
+	met := [...]bool{true, f.Fraction, f.LaterSizes, f.Pools, f.Pools, f.Pools}
 	for i, clause := range r.clauses() {
-		if clause != theirs[i] {
+		if clause != theirs[i] && met[i] {
 			list = append(list, clause)
 		}
 	}
@@ -53,12 +66,14 @@ func (r Rules) Differences(others Rules) (list []string) {
 }
 
 // clauses are all that differs between releases, in the same order for each. The
-// settings that a release does not know are not among them: they are refused.
-func (r Rules) clauses() [5]string {
-	c := [5]string{
+// settings and the pools that a release does not know are not among them: they are
+// refused.
+func (r Rules) clauses() [6]string {
+	c := [...]string{
 		orderTexts[r.order()], "a memory fraction of 1 is a limit", "> in roundup_power2_divisions leaves the last size as it is",
 		"while a MemPool takes requests, the cache is kept",
 		"while it does, empty_cache does nothing",
+		"a MemPool with use_on_oom serves after the cache was given back",
 	}
 	if r.wholeIsEndless() {
 		c[1] = "a memory fraction of 1 is no limit"
@@ -71,6 +86,9 @@ func (r Rules) clauses() [5]string {
 		c[4] = "while it does, empty_cache works"
 	} else if r.emptiesDropped() {
 		c[4] = "while it does, empty_cache gives back what is left of pools that were dropped"
+	}
+	if r.sparesFirst() {
+		c[5] = "a MemPool with use_on_oom serves before the cache is given back"
 	}
 	return c
 }
@@ -94,6 +112,18 @@ func (r Rules) poolsAreCaptures() bool { return r.release < 13 }
 // that have no users. Source: release_cached_blocks in CUDACachingAllocator.cpp,
 // where 2.8 removed MemPoolContext.
 func (r Rules) emptiesDropped() bool { return r.release >= 8 }
+
+// sparesFirst reports whether pools that serve when memory runs out do so before the
+// cache is given back. Source: try_mempool_fallback in CUDACachingAllocator.cpp.
+func (r Rules) sparesFirst() bool { return r.release >= 11 }
+
+// makes says what is wrong with a pool's options, nil if the release has them.
+func (r Rules) makes(o PoolOptions) error {
+	if r.release > 0 && (o.OnOOM && r.release < 8 || o.NoSplit && r.release < 10) {
+		return fmt.Errorf("PyTorch %s has no pools with %+v", r, o)
+	}
+	return nil
+}
 
 // order is how free blocks of one size in one pool and stream follow each other.
 type order uint8

@@ -96,12 +96,14 @@ func TestOnlyKnownReleasesHaveRules(t *testing.T) {
 
 func TestDifferencesAreTheClausesThatChanged(t *testing.T) {
 	newest := rulesOf(t, "2.15")
-	if d := newest.Differences(rulesOf(t, "2.13")); d != nil {
-		t.Errorf("2.15 differs from 2.13: %q", d)
+	if !newest.Same(rulesOf(t, "2.13")) {
+		t.Error("2.15 differs from 2.13")
 	}
-	d := newest.Differences(rulesOf(t, "2.12"))
-	if !slices.Contains(d, orderTexts[bySegment]) || len(d) != 3 {
-		t.Errorf("2.15 differs from 2.12 in %q", d)
+	for facts, want := range map[Facts]int{{}: 1, {Fraction: true}: 2, {LaterSizes: true}: 2, {Pools: true}: 4, {true, true, true}: 6} {
+		d := newest.Differences(rulesOf(t, "2.9"), facts)
+		if !slices.Contains(d, orderTexts[bySegment]) || len(d) != want {
+			t.Errorf("with %+v 2.15 differs from 2.9 in %q", facts, d)
+		}
 	}
 }
 
@@ -118,6 +120,78 @@ func TestTheReleaseDecidesWhatAPoolInUseForbids(t *testing.T) {
 		inPool(t, a, trace.Pool{0, 1}, func() { a.EmptyCache() })
 		if stats := a.Stats(); stats.Reserved() != left {
 			t.Errorf("%s keeps %d bytes, want %d", release, stats.Reserved(), left)
+		}
+	}
+}
+
+// The order is the one that PyTorch 2.15 has, whatever the kinds of the pools are.
+func TestPoolsAreEmptiedInTheOrderOfATable(t *testing.T) {
+	a, _ := ruled(t, "2.15", "")
+	a.SetHistory(100)
+	pools := []trace.Pool{{1, 0}, {0, 2}, {0, 3}, {4, 0}, {0, 5}, {6, 0}}
+	for i, id := range pools {
+		inPool(t, a, id, func() { a.Free(alloc(t, a, int64(i+11)*2<<20, 0)) })
+	}
+	for _, id := range pools {
+		if err := a.ReleasePool(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.EmptyCache()
+	var got []int64
+	for _, size := range sizes(a, trace.SegmentFree) {
+		got = append(got, size>>21-10)
+	}
+	if want := []int64{5, 2, 4, 1, 6, 3}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
+	}
+	if a.unowned.count != 0 || len(a.private) != 0 {
+		t.Errorf("%d and %d pools are left", a.unowned.count, len(a.private))
+	}
+}
+
+// A request that finds no memory gets a pool's free block, before or after the cache
+// went back.
+func TestAPoolServesWhenMemoryRunsOut(t *testing.T) {
+	for release, kept := range map[string]int64{"2.10": 0, "2.11": 20 << 20} {
+		a, m := ruled(t, release, "")
+		pool := trace.Pool{0, 7}
+		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
+			t.Fatal(err)
+		}
+		inPool(t, a, pool, func() { a.Free(alloc(t, a, 60<<20, 0)) })
+		a.Free(alloc(t, a, 20<<20, 0))
+		m.used = m.total
+		got := alloc(t, a, 50<<20, 0)
+		if addr := got.Addr(); !slices.Contains(a.PoolBlocks(pool), addr) {
+			t.Errorf("%s: the block at %#x is not the pool's", release, addr)
+		}
+		if stats := a.Stats(); stats.Reserved() != 60<<20+kept || stats.OOMs != 0 {
+			t.Errorf("%s: %d bytes are reserved", release, stats.Reserved())
+		}
+	}
+}
+
+func TestAPoolWithoutSplitsHandsOutWholeBlocks(t *testing.T) {
+	a, _ := ruled(t, "2.10", "")
+	pool := trace.Pool{0, 7}
+	if err := a.MakePool(pool, PoolOptions{NoSplit: true}); err != nil {
+		t.Fatal(err)
+	}
+	inPool(t, a, pool, func() {
+		if got := alloc(t, a, 512, 0).Size(); got != smallSize {
+			t.Errorf("a block of %d bytes, want the segment's", got)
+		}
+	})
+}
+
+func TestOnlyLaterReleasesHaveOptionsOfPools(t *testing.T) {
+	for release, known := range map[string][2]bool{"2.7": {false, false}, "2.8": {true, false}, "2.10": {true, true}} {
+		for i, o := range []PoolOptions{{OnOOM: true}, {NoSplit: true}} {
+			a, _ := ruled(t, release, "")
+			if err := a.MakePool(trace.Pool{0, 7}, o); (err == nil) != known[i] {
+				t.Errorf("%s: %+v: %v", release, o, err)
+			}
 		}
 	}
 }

@@ -54,14 +54,16 @@ func (c *config) segmentSize(rounded int64) int64 {
 	}
 }
 
-// splits reports whether a block gives back its rest when it serves a rounded
-// request.
-func (c *config) splits(b *block, rounded int64) bool {
+// splits reports whether a block gives back its rest when it serves a request.
+func (c *config) splits(b *block, q *request) bool {
+	if owner := q.pool.owner; owner != nil && owner.NoSplit {
+		return false
+	}
 	least := int64(minBlock)
-	if b.set.pool.kind == largePool && !c.expandable {
+	if q.pool.kind == largePool && !q.grows {
 		least = smallLimit + 1
 	}
-	return b.size-rounded >= least && (rounded < c.maxSplit || c.expandable)
+	return b.size-q.rounded >= least && (q.rounded < c.maxSplit || q.grows)
 }
 
 // SegmentFor returns how many bytes the allocator asks of the driver for a

@@ -1,6 +1,8 @@
 package amp
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
@@ -71,17 +73,28 @@ func (s *Scaler) Scale(t *autograd.Tape, loss *autograd.Value) *autograd.Value {
 
 // Unscale divides the gradients of all parameters by the scale, in place, and
 // marks the step when one is infinite or no number. It computes where the
-// gradients are, all on one device, and is called once a step.
+// gradients are, and is called once a step.
 func (s *Scaler) Unscale(params []*autograd.Variable) {
-	where, grads := s.device, []device.Array(nil)
+	grads := make(map[*tensor.Device][]device.Array)
+	order := []*tensor.Device{s.device}
 	for _, p := range params {
 		if g := p.Grad(); g != nil {
 			g.Storage().Wrote()
-			where, grads = g.Device(), append(grads, g.Array())
+			if d := g.Device(); !slices.Contains(order, d) {
+				order = append(order, d)
+			}
+			grads[g.Device()] = append(grads[g.Device()], g.Array())
 		}
 	}
-	shared := where
-	where = shared.Whole()
+	for _, d := range order {
+		if len(grads[d]) > 0 {
+			s.unscaleOn(d, grads[d])
+		}
+	}
+}
+
+func (s *Scaler) unscaleOn(shared *tensor.Device, grads []device.Array) {
+	where := shared.Whole()
 	scale, mark := s.scale.To(where), s.foundInf.To(where)
 	defer scale.Release()
 	defer mark.Release()

@@ -26,8 +26,8 @@ func (b *back) saved(i int) *tensor.Tensor {
 		panic(fmt.Sprintf("autograd: %v of layer %q, which the gradient of %s needs, was changed in place "+
 			"after it was saved (version %d, now %d)", s.data, b.node.layer, b.node.op, s.version, now))
 	}
-	if s.data.Device() != b.device {
-		return b.hold(b.use(s.data).As(s.layout))
+	if s.data.Device() != s.read {
+		return b.hold(b.use(s.data, s.read).As(s.layout))
 	}
 	return s.data
 }
@@ -95,6 +95,7 @@ func (b *back) converted(g, like *tensor.Tensor) *tensor.Tensor {
 // which the caller passes to give.
 func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
 	s := b.node.in[i]
+	s.bring(b.device)
 	if s.grad != nil && s.grad.Storage().Handles() == 1 {
 		return s.grad, false
 	}
@@ -106,6 +107,7 @@ func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
 // and its own in whole, and calls replace. Both are the same tensor if nobody
 // else holds a handle on the given part.
 func (b *back) onto(i int) (whole, given *tensor.Tensor) {
+	b.node.in[i].bring(b.device)
 	given = b.node.in[i].grad
 	if given != nil && given.Storage().Handles() == 1 {
 		return given, given
@@ -144,7 +146,7 @@ func (t *Tape) Backward(v *Value) {
 	}
 	mark := len(t.temps)
 	defer t.sweep(mark)
-	seed := t.hold(tensor.Full(t.device, v.Shape(), v.DType(), 1,
+	seed := t.hold(tensor.Full(v.data.Device(), v.Shape(), v.DType(), 1,
 		tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"}))
 	t.BackwardFrom(v, seed)
 }
@@ -189,6 +191,7 @@ func (t *Tape) step(n *node) {
 	}
 	n.out.done = true
 	t.layer = n.layer
+	defer t.SetDevice(t.SetDevice(n.device))
 	if n.out.grad != nil {
 		mark := len(t.temps)
 		n.rule(&back{Tape: t, node: n, dy: n.out.grad})

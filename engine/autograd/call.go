@@ -33,7 +33,7 @@ func (t *Tape) begin(op string, in ...*Value) *call {
 
 // beginAsGiven is begin without autocast.
 func (t *Tape) beginAsGiven(op string, in ...*Value) *call {
-	if t.waiting != nil && !t.waiting.follows(op, in) {
+	if t.waiting != nil && !t.waiting.follows(op, in, t.device) {
 		t.settle()
 	}
 	c := &call{Tape: t, op: op, in: slices.Clone(in)}
@@ -103,5 +103,5 @@ func (c *call) differentiate(v *Value, list []*tensor.Tensor, rule func(b *back)
 		return
 	}
 	v.slot = &slot{like: v.data}
-	c.record.add(&node{op: c.op, layer: c.layer, in: in, out: v.slot, saved: c.save(list), rule: rule})
+	c.record.add(&node{op: c.op, layer: c.layer, device: c.device, in: in, out: v.slot, saved: c.save(list), rule: rule})
 }

@@ -60,7 +60,7 @@ func (t *Tape) dropCasts(n int, stay func(*Variable) bool) {
 	for _, key := range made {
 		switch c := t.casts[key]; {
 		case c == nil: // it comes twice
-		case stay != nil && c.current(key) && c.data.Device() == t.device && stay(key.variable):
+		case stay != nil && c.current(key) && c.data.Device() == t.home && stay(key.variable):
 			t.made = append(t.made, key)
 		default:
 			c.data.Release()

@@ -24,14 +24,15 @@ type setting struct {
 	random device.Seed
 	caster Caster
 	layer  string
+	device *tensor.Device
 }
 
 func (t *Tape) setting() setting {
-	return setting{random: t.random, caster: t.caster, layer: t.layer}
+	return setting{random: t.random, caster: t.caster, layer: t.layer, device: t.device}
 }
 
 func (t *Tape) restore(s setting) {
-	t.random, t.caster, t.layer = s.random, s.caster, s.layer
+	t.random, t.caster, t.layer, t.device = s.random, s.caster, s.layer, s.device
 }
 
 // Checkpoint runs f on the inputs and saves only the inputs; the backward pass
@@ -93,7 +94,7 @@ func (p *checkpoint) first(t *Tape, in []*Value) (v *Value) {
 
 // remember records the run.
 func (p *checkpoint) remember(t *Tape, v *Value, in []*Value) {
-	n := &node{op: "checkpoint", layer: t.layer, in: make([]*slot, len(in)), rule: p.rule}
+	n := &node{op: "checkpoint", layer: t.layer, device: t.device, in: make([]*slot, len(in)), rule: p.rule}
 	list := make([]*tensor.Tensor, 0, len(in))
 	for i, x := range in {
 		n.in[i] = t.record.slotOf(x)

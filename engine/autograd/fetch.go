@@ -6,46 +6,49 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// # Operands on the host
+// # Variables elsewhere
 //
-// A variable may live on the device's host. An operation or a rule that reads it
-// gets a copy on the device. The tape keeps the copy for further use until
-// [Tape.DropFetched], at the end of the module. A rule that saves such a copy
-// saves the original instead.
+// A variable may live on the device's host, and an operation on the host may read
+// one of the device. An operation or a rule that reads it gets a copy. The tape
+// keeps the copy for further use until [Tape.DropFetched], at the end of the
+// module. A rule that saves such a copy saves the original instead.
 
-// fetched is a copy of a tensor of the host.
+// fetched is a copy of a tensor of the other device.
 type fetched struct {
 	source *tensor.Tensor // of the variable, or of its converted copy
 	copy   *tensor.Tensor
 	used   bool // false: it was fetched ahead of its use
 }
 
-// local returns the value for the tape's device, itself if it is there.
+// local returns the value where operations compute, itself if it is there.
 func (t *Tape) local(v *Value) *Value {
 	if v.data.Device() == t.device {
 		return v
 	}
+	if !v.weights() {
+		return t.Here(v)
+	}
 	if v.variable != nil {
 		t.follow(castKey{v.variable, v.DType()})
 	}
-	return &Value{data: t.use(v.data), slot: v.slot, variable: v.variable}
+	return &Value{data: t.use(v.data, t.device), slot: v.slot, variable: v.variable}
 }
 
-// use returns the copy of a tensor of the host. The result is not a new handle.
-func (t *Tape) use(x *tensor.Tensor) *tensor.Tensor {
-	f := t.fetch(x)
+// use returns the copy of a tensor on a device. The result is not a new handle.
+func (t *Tape) use(x *tensor.Tensor, on *tensor.Device) *tensor.Tensor {
+	f := t.fetch(x, on)
 	f.used = true
 	return f.copy
 }
 
-// fetch begins to copy a tensor of the host, unless that has begun.
-func (t *Tape) fetch(x *tensor.Tensor) *fetched {
+// fetch begins to copy a tensor to a device, unless that has begun.
+func (t *Tape) fetch(x *tensor.Tensor, to *tensor.Device) *fetched {
 	for _, f := range t.fetched {
-		if f.source.Storage() == x.Storage() {
+		if f.source.Storage() == x.Storage() && f.copy.Device() == to {
 			return f
 		}
 	}
-	f := &fetched{source: x.Retain(), copy: x.To(t.device)}
+	f := &fetched{source: x.Retain(), copy: x.To(to)}
 	t.fetched = append(t.fetched, f)
 	return f
 }
@@ -84,12 +87,12 @@ func (o *order) follow(key castKey) (next castKey, known bool) {
 // while the device computes with this tensor. In the backward pass fetchNext does
 // that.
 func (t *Tape) follow(key castKey) {
-	if t.phase == Backward {
+	if t.phase == Backward || t.device != t.home {
 		return
 	}
-	if next, known := t.orders[t.phase].follow(key); known && next.variable.Data().Device() != t.device {
-		t.fetch(key.tensor(t))
-		t.fetch(next.tensor(t))
+	if next, known := t.orders[t.phase].follow(key); known && next.variable.Data().Device() != t.home {
+		t.fetch(key.tensor(t), t.home)
+		t.fetch(next.tensor(t), t.home)
 	}
 }
 
@@ -111,7 +114,7 @@ func (t *Tape) original(x *tensor.Tensor) *tensor.Tensor {
 	return nil
 }
 
-// DropFetched releases the copies of the host's tensors that were used. Call it
+// DropFetched releases the copies of variables that were used. Call it
 // at the end of a module, in the forward and in the backward pass. A tensor that
 // is needed again is fetched again.
 func (t *Tape) DropFetched() { t.dropFetched(false) }

@@ -39,7 +39,7 @@ func (t *Tape) LinearUndone(x, w, bias *Value) (v *Value, p *Undone) {
 func (t *Tape) UnaryOf(f device.UnaryOp, x *Value, p *Undone) *Value {
 	defer p.Release()
 	if p.pending() && !t.fuses(f, x) {
-		t.backend().MatMul(p.work.Plan())
+		x.data.Device().Backend().MatMul(p.work.Plan())
 		p.Release()
 	}
 	return t.unary(f, x, p)
@@ -50,7 +50,7 @@ func (t *Tape) UnaryOf(f device.UnaryOp, x *Value, p *Undone) *Value {
 // of f is not already kept.
 func (t *Tape) fuses(f device.UnaryOp, x *Value) bool {
 	dtype, converts := t.castType(f.String(), []*Value{x})
-	return f.EndsProduct() && (!converts || dtype == x.DType()) && !t.keeper.replays(f.String(), t.layer)
+	return f.EndsProduct() && x.data.Device() == t.device && (!converts || dtype == x.DType()) && !t.keeper.replays(f.String(), t.layer)
 }
 
 // Release gives up a product that is no longer needed. It does nothing if the

@@ -35,7 +35,7 @@ type awayKey struct {
 func (t *Tape) send(x *tensor.Tensor) *away {
 	storage := x.Storage()
 	label := storage.Label()
-	if t.offload == nil || t.phase != Forward || label.Category != trace.Activation || !t.offload(label.Layer) {
+	if t.offload == nil || t.phase != Forward || x.Device() != t.home || label.Category != trace.Activation || !t.offload(label.Layer) {
 		return nil
 	}
 	key := awayKey{storage, storage.Version()}
@@ -44,7 +44,7 @@ func (t *Tape) send(x *tensor.Tensor) *away {
 		t.settle()
 		whole := x.Whole()
 		defer whole.Release()
-		a = &away{host: whole.To(t.device.Host())}
+		a = &away{host: whole.To(t.home.Host())}
 		t.record.away[key] = a
 	}
 	a.users++
@@ -54,7 +54,7 @@ func (t *Tape) send(x *tensor.Tensor) *away {
 // fetch begins to bring the storage back, unless it has returned.
 func (a *away) fetch(t *Tape) {
 	if a.back == nil {
-		a.back = a.host.To(t.device)
+		a.back = a.host.To(t.home)
 		a.host.Release()
 		a.host = nil
 	}
@@ -80,8 +80,8 @@ func (t *Tape) fetchNext(nodes []*node) {
 			switch {
 			case s.away != nil:
 				s.away.fetch(t)
-			case s.data.Device() != t.device:
-				t.fetch(s.data)
+			case s.data.Device() != s.read:
+				t.fetch(s.data, s.read)
 			default:
 				continue
 			}

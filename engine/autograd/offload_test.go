@@ -18,18 +18,20 @@ import (
 func everyLayer(string) bool { return true }
 
 // TestEveryGradientIsTheSameFromTheHost runs every operation, directly and in a
-// checkpoint, twice: with everything on the device, and with variables, their
-// gradients and what is saved on the host.
+// checkpoint: with everything on the device, and with variables, their gradients and
+// what is saved on the host, or the operation itself, or all of it.
 func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
 	for name, o := range operations {
 		t.Run(name, func(t *testing.T) {
-			want, _ := gradientsOf(t, o, false)
-			got, left := gradientsOf(t, o, true)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("gradients (-on the device +on the host):\n%s", diff)
-			}
-			if left != 0 {
-				t.Errorf("%d bytes are left on the device", left)
+			want, _ := gradientsOf(t, o, false, false)
+			for _, where := range [][2]bool{{true, false}, {false, true}, {true, true}} {
+				got, left := gradientsOf(t, o, where[0], where[1])
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("tensors on the host %v, operations %v: gradients (-on the device +on the host):\n%s", where[0], where[1], diff)
+				}
+				if where[0] && left != 0 {
+					t.Errorf("%d bytes are left on the device", left)
+				}
 			}
 		})
 	}
@@ -37,7 +39,7 @@ func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
 
 // gradientsOf returns the gradients of two passes, one of them of a checkpoint,
 // and what is on the device afterwards.
-func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, left int64) {
+func gradientsOf(t *testing.T, o operation, onHost, computes bool) (grads [][]float64, left int64) {
 	t.Helper()
 	d := tensortest.Device(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,15 +58,64 @@ func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, lef
 	if onHost {
 		tape.OffloadSaved(everyLayer)
 	}
-	tape.Run(func() { tape.Backward(tape.SumAll(weighted(tape, o.compute(tape, in)))) })
+	compute := func(in []*autograd.Value) *autograd.Value {
+		if computes {
+			defer tape.SetDevice(tape.SetDevice(d.Host()))
+		}
+		return o.compute(tape, in)
+	}
+	tape.Run(func() { tape.Backward(tape.SumAll(weighted(tape, compute(in)))) })
 	tape.Run(func() {
-		out := tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return o.compute(tape, in) }, in...)
+		out := tape.Checkpoint(compute, in...)
 		tape.Backward(tape.SumAll(weighted(tape, out)))
 	})
 	for _, v := range vars {
 		grads = append(grads, v.Grad().Floats())
 	}
 	return grads, d.Live()
+}
+
+// TestAParameterOfBothDevicesHasOneGradient reads a parameter on the device and on the
+// host, in both orders, by rules that add to a gradient in each way.
+func TestAParameterOfBothDevicesHasOneGradient(t *testing.T) {
+	uses := map[string]func(tape *autograd.Tape, w *autograd.Value) *autograd.Value{
+		"a product": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value { return tape.MatMul(w, w) },
+		"rows": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.Embedding(w, tape.Take(tensor.From(tape.Device(), []int32{1, 3, 3, 0}, tensor.Shape{4}, device.Int32, tensor.Tag{})))
+		},
+		"a norm": func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.RMSNorm(w, tape.Take(tensor.Full(tape.Device(), tensor.Shape{4}, device.Float32, 2, tensor.Tag{})), autograd.NormOptions{Eps: 1e-5})
+		},
+	}
+	for first := range uses {
+		for second := range uses {
+			t.Run(first+" and "+second, func(t *testing.T) {
+				d := tensortest.Device(t)
+				gradient := func(places ...*tensor.Device) []float64 {
+					w := variable(d, rand.New(rand.NewPCG(1, 2)), tensor.Shape{4, 4}, -1, 1)
+					defer w.Close()
+					tape := autograd.NewTape(d, 1)
+					tape.Run(func() {
+						var list []*autograd.Value
+						for i, name := range []string{first, second} {
+							before := tape.SetDevice(places[i])
+							y := uses[name](tape, w.Value())
+							list = append(list, tape.SumAll(tape.Mul(y, y)))
+							tape.SetDevice(before)
+						}
+						tape.Backward(tape.Add(list[0], list[1]))
+					})
+					return w.Grad().Floats()
+				}
+				want := gradient(d, d)
+				for _, places := range [][]*tensor.Device{{d, d.Host()}, {d.Host(), d}} {
+					if diff := cmp.Diff(want, gradient(places...)); diff != "" {
+						t.Errorf("on %s and %s: gradient (-on the device +there):\n%s", places[0].Name(), places[1].Name(), diff)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestWhatIsSavedWaitsOnTheHost looks at both memories between the passes. Two

@@ -20,6 +20,7 @@ type record struct {
 type node struct {
 	op     string
 	layer  string
+	device *tensor.Device
 	in     []*slot // nil where no gradient is wanted
 	out    *slot
 	saved  []saved
@@ -29,7 +30,8 @@ type node struct {
 
 // saved is a tensor that a rule will read, as it was when it was saved.
 type saved struct {
-	data    *tensor.Tensor // nil while it is away, and on the host if it lives there
+	data    *tensor.Tensor // nil while it is away, and elsewhere if it is a variable's that lives there
+	read    *tensor.Device // where the rule reads it
 	version int
 	away    *away
 	layout  tensor.Layout
@@ -148,6 +150,7 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 		s.grad = g.Retain()
 		return
 	}
+	s.bring(g.Device())
 	s.setLow(nil)
 	g = t.dense(g)
 	if sum := t.dense(s.grad); sum != s.grad {
@@ -156,10 +159,10 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	}
 	sum := s.grad
 	if sum.Storage().Handles() > 1 {
-		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),
+		sum = tensor.New(g.Device(), s.like.Shape(), s.like.DType(),
 			tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad sum"})
 	}
-	t.backend().AddScaled(sum.Array(), s.grad.Array(), g.Array(), 1)
+	g.Device().Backend().AddScaled(sum.Array(), s.grad.Array(), g.Array(), 1)
 	if sum != s.grad {
 		s.grad.Release()
 		s.grad = sum
@@ -181,7 +184,7 @@ func (t *Tape) save(list []*tensor.Tensor) []saved {
 	out := make([]saved, len(list))
 	for i, x := range list {
 		t.retag(x)
-		out[i] = saved{away: t.send(x), layout: x.Layout()}
+		out[i] = saved{read: x.Device(), away: t.send(x), layout: x.Layout()}
 		if out[i].away == nil {
 			out[i].keep(t, x)
 		}
@@ -202,7 +205,7 @@ func (t *Tape) retag(x *tensor.Tensor) {
 		role += " of " + label.Layer
 	}
 	storage.Retag(trace.Activation, t.layer, role)
-	if t.onSave != nil && t.phase == Forward {
+	if t.onSave != nil && t.phase == Forward && x.Device() == t.home {
 		t.onSave(t.layer, storage.Bytes())
 	}
 }

@@ -23,9 +23,11 @@ func (p Phase) String() string {
 	return [...]string{"forward", "backward", "recompute"}[p]
 }
 
-// Tape runs operations on one device and records them for [Tape.Backward].
+// Tape runs operations and records them for [Tape.Backward]. It computes on one
+// device, or on that device's host, see "Two devices".
 type Tape struct {
-	device *tensor.Device
+	home   *tensor.Device
+	device *tensor.Device // where operations compute now: home, or its host
 	random device.Seed
 	frames []*frame
 	temps  []*tensor.Tensor // handles of operations under way
@@ -51,11 +53,11 @@ type Tape struct {
 // traces of the device's allocations begin with the caller of the operation.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
 	d.Memory().Hide(reflect.TypeFor[Tape]().PkgPath())
-	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
+	return &Tape{home: d, device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
 }
 
-// Device returns the device on which the tape computes.
-func (t *Tape) Device() *tensor.Device { return t.device }
+// Home returns the device that the tape was made for.
+func (t *Tape) Home() *tensor.Device { return t.home }
 
 func (t *Tape) backend() device.Backend { return t.device.Backend() }
 
@@ -80,7 +82,7 @@ func (t *Tape) SetLayer(layer string) (before string) {
 }
 
 // OnSave registers f to run in the forward phase each time the tape saves memory
-// that would otherwise have been temporary. f gets the layer that saved it and
+// of the tape's device that would otherwise have been temporary. f gets the layer that saved it and
 // its requested bytes. A nil f removes the previous one.
 func (t *Tape) OnSave(f func(layer string, bytes int64)) { t.onSave = f }
 
@@ -124,7 +126,7 @@ func (t *Tape) reset() {
 	if t.record != nil {
 		t.record.release()
 	}
-	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
+	t.record, t.keeper, t.phase, t.layer, t.device = nil, nil, Forward, "", t.home
 	t.dropFetched(true)
 	for i := range t.orders {
 		t.orders[i].begin()
@@ -132,7 +134,7 @@ func (t *Tape) reset() {
 	if t.keepCasts == 0 {
 		t.DropCasts()
 	}
-	t.device.Land()
+	t.home.Land()
 }
 
 // temporary allocates memory that lives until the operation under way ends,

@@ -125,13 +125,16 @@ func (v *Variable) Close() {
 // accumulate adds to the gradient. It keeps the first part as it is if there is
 // no other handle on it.
 func (v *Variable) accumulate(g *tensor.Tensor) {
-	layer := v.Data().Storage().Label().Layer
-	sent := v.keeper != nil && v.keeper != g.Device()
+	layer, keeper := v.Data().Storage().Label().Layer, v.keeper
+	if keeper == nil && v.grad != nil {
+		keeper = v.grad.Device()
+	}
+	sent := keeper != nil && keeper != g.Device()
 	if sent {
-		if v.keeper.Group() != nil {
-			g = g.Mean(v.keeper)
+		if keeper.Group() != nil {
+			g = g.Mean(keeper)
 		} else {
-			g = g.To(v.keeper)
+			g = g.To(keeper)
 		}
 		defer g.Release()
 	}

@@ -61,7 +61,7 @@ func (t *Tape) settle() {
 		return
 	}
 	if w.result.Storage().Handles() > 1 {
-		t.backend().Binary(device.Add, w.result.Array(), w.a.Array(), w.b.Array())
+		w.result.Device().Backend().Binary(device.Add, w.result.Array(), w.a.Array(), w.b.Array())
 	}
 	w.release()
 }
@@ -81,10 +81,10 @@ func (w *waiting) release() {
 	w.b.Release()
 }
 
-// follows reports whether the operation that begins also computes the waiting
-// sum.
-func (w *waiting) follows(op string, in []*Value) bool {
-	return in[0] == w.value && (op == layerNorm || op == rmsNorm)
+// follows reports whether the operation that begins on a device also computes the
+// waiting sum.
+func (w *waiting) follows(op string, in []*Value, on *tensor.Device) bool {
+	return in[0] == w.value && on == w.result.Device() && (op == layerNorm || op == rmsNorm)
 }
 
 // takeSum returns the sum to be computed with the current operation, nil if there

@@ -113,4 +113,8 @@ type Reductions interface {
 	// the sum of the squares of all elements of all of list; squares are added
 	// in float64. No arrays: 0.
 	Norm2(dst Array, list []Array)
+	// AddSquares adds the squares of all elements of a list to sum, one float64,
+	// which then goes through the values that Norm2 goes through: its root, after the
+	// parts of a list in order, is what Norm2 gives for the whole list.
+	AddSquares(sum Array, list []Array)
 }

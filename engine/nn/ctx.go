@@ -50,6 +50,7 @@ type Ctx struct {
 	layers  map[Module]*Layer
 	order   []*Layer // by first call since Reset
 	hooks   []*Hooks
+	onHost  func(path string) bool // see PlaceLayers
 	current *Layer
 	within  int // checkpoints that are open
 }
@@ -92,6 +93,7 @@ func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 
 func (c *Ctx) call(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
 	defer c.leave(c.enter(l))
+	defer c.SetDevice(c.SetDevice(c.place(l)))
 	defer c.SetWatched(c.SetWatched(c.watched(l)))
 	for _, h := range c.of(l) {
 		if h.Pre != nil {
@@ -127,7 +129,7 @@ func (c *Ctx) leave(before *Layer, path string) {
 
 // measured runs f in a frame and notes what it cost.
 func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
-	d := c.Device()
+	d := c.Home()
 	d.Enter()
 	left := false
 	defer func() {
@@ -136,7 +138,7 @@ func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Valu
 		}
 	}()
 	start := time.Now()
-	out := c.Frame(func() *autograd.Value { return f(c, in...) })
+	out := c.Frame(func() *autograd.Value { return f(c, c.bring(l, in)...) })
 	took := time.Since(start)
 	left = true
 	transient := d.Leave() - d.Live()

@@ -61,8 +61,8 @@ func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 
 // fusible returns the Linear and the activation that modules begin with, if the
 // device may do both in one operation. It may if no hook looks at the value
-// between them, and if no checkpoint computes the Linear again without the
-// activation.
+// between them, if no checkpoint computes the Linear again without the activation,
+// and if both are on one device.
 func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
 	if len(modules) < 2 || len(c.hooks) > 0 {
 		return nil, nil, false
@@ -73,7 +73,7 @@ func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
 		return nil, nil, false
 	}
 	first, second := c.find(l), c.find(a)
-	return l, a, len(first.hooks) == 0 && len(second.hooks) == 0 && !c.Options.Checkpoint.chosen[first.Name]
+	return l, a, c.place(first) == c.place(second) && len(first.hooks) == 0 && len(second.hooks) == 0 && !c.Options.Checkpoint.chosen[first.Name]
 }
 
 // activated calls a Linear and the activation of its result. The Linear leaves

@@ -39,6 +39,9 @@ func newDevice(t *testing.T) *tensor.Device {
 	return d
 }
 
+// on places all state on a device.
+func on(d *tensor.Device) Place { return func(*autograd.Variable) *tensor.Device { return d } }
+
 // parameter makes a variable of n elements around 0.
 func parameter(t *testing.T, d *tensor.Device, name string, dtype device.DType, values []float64) *autograd.Variable {
 	t.Helper()
@@ -140,7 +143,7 @@ func TestUpdatesEqualTheReference(t *testing.T) {
 			d, r := newDevice(t), rand.New(rand.NewPCG(1, 2))
 			start := random(r, test.n, 1)
 			v := parameter(t, d, "w", device.Float32, start)
-			o := New(d, []*autograd.Variable{v}, test.settings)
+			o := New(on(d), []*autograd.Variable{v}, test.settings)
 			defer o.Close()
 			want := &reference{s: test.settings, p: slices.Clone(start), m: make([]float64, test.n), v: make([]float64, test.n)}
 			for range 20 {
@@ -189,7 +192,7 @@ func TestStateBytesPerParameter(t *testing.T) {
 				parameter(t, d, "small", device.Float32, make([]float64, small)),
 			}
 			s := Defaults(test.kind)
-			o := New(d, parameters, s)
+			o := New(on(d), parameters, s)
 			defer o.Close()
 			for _, v := range parameters {
 				give(d, v, make([]float64, v.Data().Size()))
@@ -220,7 +223,7 @@ func TestStepsWithInfiniteGradientsAreSkipped(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			d, r := newDevice(t), rand.New(rand.NewPCG(1, 2))
 			v := parameter(t, d, "w", device.Float32, random(r, 5000, 1))
-			o := New(d, []*autograd.Variable{v}, Defaults(kind))
+			o := New(on(d), []*autograd.Variable{v}, Defaults(kind))
 			defer o.Close()
 			found := tensor.Full(d, tensor.Shape{1}, device.Float32, 0, tensor.Tag{})
 			defer found.Release()
@@ -265,7 +268,7 @@ func TestHalfPrecisionHasAMasterCopy(t *testing.T) {
 			d := newDevice(t)
 			v := parameter(t, d, "w", dtype, []float64{1, -2, 4})
 			s := Defaults(SGD)
-			o := New(d, []*autograd.Variable{v}, s)
+			o := New(on(d), []*autograd.Variable{v}, s)
 			defer o.Close()
 			// Steps that are too small for half precision by themselves add up.
 			for range 100 {
@@ -308,7 +311,7 @@ func TestHalfPrecisionWithoutMainCopies(t *testing.T) {
 			start := random(r, n, 1)
 			round(start)
 			v := parameter(t, d, "p", device.BFloat16, start)
-			o := New(d, []*autograd.Variable{v}, s)
+			o := New(on(d), []*autograd.Variable{v}, s)
 			defer o.Close()
 			want := int64(2 * n) // a moment
 			if kind == AdamW8bit {
@@ -359,7 +362,7 @@ func TestMainCopiesComeAndGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Defaults(AdamW)
-			o := New(d, []*autograd.Variable{test.v}, s)
+			o := New(on(d), []*autograd.Variable{test.v}, s)
 			defer o.Close()
 			give(d, test.v, make([]float64, 64))
 			o.Step(1e-3, nil, nil, nil)
@@ -395,7 +398,7 @@ func TestChangingTheOptimizer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, r := newDevice(t), rand.New(rand.NewPCG(1, 2))
 			v := parameter(t, d, "w", device.Float32, random(r, 5000, 1))
-			o := New(d, []*autograd.Variable{v}, Defaults(test.from))
+			o := New(on(d), []*autograd.Variable{v}, Defaults(test.from))
 			defer o.Close()
 			give(d, v, random(r, 5000, 1))
 			o.Step(0.1, nil, nil, nil)
@@ -433,7 +436,7 @@ func TestClip(t *testing.T) {
 			clip := Clip(d, all, test.limit)
 			defer clip.Release()
 			closeTo(t, []float64{clip.Norm().Wait()}, []float64{5}, 1e-6)
-			o := New(d, all, Settings{Kind: SGD})
+			o := New(on(d), all, Settings{Kind: SGD})
 			defer o.Close()
 			o.Step(1, nil, clip, nil)
 			got := append(a.Data().Floats(), b.Data().Floats()...)

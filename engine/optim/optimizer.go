@@ -12,7 +12,6 @@ import (
 // Optimizer updates the parameters of a model. It belongs to the goroutine of the
 // device. The caller of New closes it.
 type Optimizer struct {
-	device   *tensor.Device // the device of the state, which also computes the step
 	settings Settings
 	slots    []*slot
 	steps    int64
@@ -22,11 +21,15 @@ type Optimizer struct {
 	list     []device.Parameter // of an update; reused for the next
 }
 
-// New returns an optimizer for the parameters, with its state allocated on d,
-// which may be the host of the device that they are on. It fails, as tensors do,
-// when there is no memory; what it had allocated is released before that.
-func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimizer {
-	o := &Optimizer{device: d, settings: s}
+// Place chooses the device of a parameter's state, which also computes its steps. It
+// is the device that the parameter is on, or that device's host, or the host's file.
+type Place func(*autograd.Variable) *tensor.Device
+
+// New returns an optimizer for the parameters, with its state allocated. It fails,
+// as tensors do, when there is no memory; what it had allocated is released before
+// that.
+func New(place Place, parameters []*autograd.Variable, s Settings) *Optimizer {
+	o := &Optimizer{settings: s}
 	done := false
 	defer func() {
 		if !done {
@@ -34,10 +37,10 @@ func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimiz
 		}
 	}()
 	for _, v := range parameters {
-		p := &slot{variable: v}
+		p := &slot{variable: v, home: place(v), device: place(v).Computes()}
 		o.slots = append(o.slots, p)
-		p.settleMaster(d, &o.settings)
-		p.allocate(d, &o.settings)
+		p.settleMaster(&o.settings)
+		p.allocate(&o.settings)
 	}
 	done = true
 	return o
@@ -91,34 +94,35 @@ func (o *Optimizer) renew() {
 		p.releaseMoments()
 	}
 	for _, p := range o.slots {
-		p.settleMaster(o.device, &o.settings)
-		p.allocate(o.device, &o.settings)
+		p.settleMaster(&o.settings)
+		p.allocate(&o.settings)
 	}
 }
 
-// Device returns where the state is.
-func (o *Optimizer) Device() *tensor.Device { return o.device }
-
-// Move brings the state to another device, where later steps use it. It fails,
-// and changes nothing, when there is no memory.
-func (o *Optimizer) Move(d *tensor.Device) {
-	if d == o.device {
-		return
+// Move brings state to other devices, where later steps use it. It fails, and
+// changes nothing, when there is no memory.
+func (o *Optimizer) Move(place Place) {
+	var slots []*slot
+	for _, p := range o.slots {
+		if place(p.variable) != p.home {
+			slots = append(slots, p)
+		}
 	}
-	moved := make([]kept, 0, len(o.slots))
+	moved := make([]kept, 0, len(slots))
 	defer func() {
 		for i := range moved { // releases the copies, or else the originals
 			moved[i].release()
 		}
 	}()
-	for _, p := range o.slots {
+	for _, p := range slots {
 		moved = append(moved, kept{})
-		p.copyTo(d, &moved[len(moved)-1])
+		p.copyTo(place(p.variable), &moved[len(moved)-1])
 	}
-	for i, p := range o.slots {
+	for i, p := range slots {
 		p.kept, moved[i] = moved[i], p.kept
+		p.home = place(p.variable)
+		p.device = p.home.Computes()
 	}
-	o.device = d
 }
 
 // sameState reports whether both keep the same state of every parameter.
@@ -169,7 +173,8 @@ type Copies interface {
 // does so when the parameter and its gradient are both on the optimizer's device,
 // and the parameter is not itself in half precision.
 func (o *Optimizer) Renews(v *autograd.Variable) bool {
-	return !isLow(v.Data()) && v.Data().Device() == o.device && (v.Grad() == nil || v.Grad().Device() == o.device)
+	i := slices.IndexFunc(o.slots, func(p *slot) bool { return p.variable == v })
+	return i >= 0 && !isLow(v.Data()) && o.slots[i].near()
 }
 
 // Step changes every parameter that has a gradient. Gradients are only read. over
@@ -178,7 +183,36 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 // copies may be nil; Step writes copies with the parameters.
 func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
 	o.settle()
-	d, b := o.device.Whole(), o.device.Backend()
+	for _, d := range o.devices() {
+		o.stepOn(d, lr, over, clip, copies)
+	}
+	if over == nil {
+		o.count()
+		return func() bool { return true }
+	}
+	overflow := over.Overflowed()
+	o.overflow = overflow
+	return func() bool { return overflow.Wait() == 0 }
+}
+
+// devices returns those of the state, hosts last: their work then runs beside that
+// of the others.
+func (o *Optimizer) devices() (list []*tensor.Device) {
+	for _, p := range o.slots {
+		switch {
+		case slices.Contains(list, p.device):
+		case p.device.IsHost():
+			list = append(list, p.device)
+		default:
+			list = slices.Insert(list, 0, p.device)
+		}
+	}
+	return list
+}
+
+// stepOn is the step of the parameters whose state is on one device.
+func (o *Optimizer) stepOn(at *tensor.Device, lr float64, over Overflow, clip *Clipping, copies Copies) {
+	d := at.Whole()
 	// The host keeps the count and sends it to the device for each call, so that the
 	// state on the device is only per element.
 	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
@@ -195,15 +229,8 @@ func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copie
 		defer norm.Release()
 		u.Norm, u.Limit = norm.Array(), clip.limit
 	}
-	b.AdvanceStep(u.Step, u.FoundInf)
-	o.update(u, copies)
-	if over == nil {
-		o.count()
-		return func() bool { return true }
-	}
-	overflow := over.Overflowed()
-	o.overflow = overflow
-	return func() bool { return overflow.Wait() == 0 }
+	at.Backend().AdvanceStep(u.Step, u.FoundInf)
+	o.update(at, u, copies)
 }
 
 // settle counts the last step, once: by the time of the next one the

@@ -16,12 +16,14 @@ const min8bit = 4096
 // the others are nil.
 type slot struct {
 	variable *autograd.Variable
+	home     *tensor.Device // of the state
+	device   *tensor.Device // of the step, which computes with the state where it lies
 	kept
 	used    bool // m holds something
 	changed bool // by the last step, unless it was skipped
 }
 
-// kept are the tensors of a slot, all on one device.
+// kept are the tensors of a slot, all on its home.
 type kept struct {
 	master         *tensor.Tensor // float32 copy of a half precision parameter
 	m, v           *tensor.Tensor
@@ -100,9 +102,9 @@ func (p *slot) tag(role string) tensor.Tag {
 	return tensor.Tag{Category: trace.Optimizer, Layer: p.variable.Data().Storage().Label().Layer, Role: role}
 }
 
-// allocate makes the state on a device, as it is before the first step.
-func (p *slot) allocate(d *tensor.Device, s *Settings) {
-	data := p.variable.Data()
+// allocate makes the state as it is before the first step.
+func (p *slot) allocate(s *Settings) {
+	d, data := p.home, p.variable.Data()
 	l := s.layout(data.Size())
 	dtype := s.stateType(data)
 	switch {
@@ -124,11 +126,11 @@ func (p *slot) allocate(d *tensor.Device, s *Settings) {
 
 // settleMaster makes the master copy that a half-precision parameter needs, or
 // releases it if none is needed.
-func (p *slot) settleMaster(d *tensor.Device, s *Settings) {
+func (p *slot) settleMaster(s *Settings) {
 	data := p.variable.Data()
 	switch wanted := !s.NoMainCopies && isLow(data); {
 	case wanted && p.master == nil:
-		low := data.To(d)
+		low := data.To(p.home)
 		defer low.Release()
 		p.master = tensor.Convert(low, device.Float32, p.tag(roleMaster))
 	case !wanted:

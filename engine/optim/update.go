@@ -8,8 +8,8 @@ import (
 
 // # Steps away from the parameters
 //
-// State, parameters and gradients may each be on the device or on its host. The
-// device of the state computes a step. One operation updates all parameters that
+// State, parameters and gradients may each be on the device or on its host, one
+// parameter's elsewhere than another's. The device of the state computes a step. One operation updates all parameters that
 // are there with their gradients. The others are copied there, and changed
 // tensors are copied back: while one parameter is updated, the next one is on its
 // way there and the last one on its way back.
@@ -21,49 +21,55 @@ type lent struct {
 	data, grad *tensor.Tensor // the variable's own, or copies
 }
 
-// update changes every parameter that has a gradient. u has the values that all
-// of them share.
-func (o *Optimizer) update(u device.Update, copies Copies) {
+// update changes every parameter that has a gradient and whose state is on the
+// device. u has the values that all of them share.
+func (o *Optimizer) update(d *tensor.Device, u device.Update, copies Copies) {
 	var now, next lent
 	defer func() {
 		now.release()
 		next.release()
 	}()
 	for _, p := range o.slots {
-		p.changed = p.variable.Grad() != nil
-		if !p.changed || o.together(p) {
+		if p.device != d {
 			continue
 		}
-		now, next = next, p.lend(o.device)
+		p.changed = p.variable.Grad() != nil
+		if !p.changed || p.together() {
+			continue
+		}
+		now, next = next, p.lend()
 		now.update(o, u)
 		now.release()
 	}
 	now, next = next, lent{}
 	now.update(o, u)
-	o.updateList(u, copies)
+	o.updateList(d, u, copies)
 }
 
 // together reports whether a parameter can be updated without copies or
 // conversions.
-func (o *Optimizer) together(p *slot) bool {
-	data := p.variable.Data()
-	return data.Device() == o.device && p.variable.Grad().Device() == o.device && (p.master != nil || !isLow(data))
+func (p *slot) together() bool { return p.near() && (p.master != nil || !isLow(p.variable.Data())) }
+
+// near reports whether the parameter and its gradient are where the state is.
+func (p *slot) near() bool {
+	g := p.variable.Grad()
+	return p.variable.Data().Device() == p.device && (g == nil || g.Device() == p.device)
 }
 
 // updateList updates a list of parameters with one operation for each rule and
 // each type. Only tests have two types.
-func (o *Optimizer) updateList(u device.Update, copies Copies) {
+func (o *Optimizer) updateList(d *tensor.Device, u device.Update, copies Copies) {
 	for _, rule := range device.Rules() {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
 			u.Rule, u.List = rule, o.list[:0]
 			for _, p := range o.slots {
-				if p.changed && o.together(p) && o.settings.rule(p.variable.Data().Size()) == rule && p.kind() == kind {
+				if p.device == d && p.changed && p.together() && o.settings.rule(p.variable.Data().Size()) == rule && p.kind() == kind {
 					u.List = append(u.List, p.operandsInPlace(copies))
 				}
 			}
 			o.list = u.List
 			if len(u.List) > 0 {
-				o.device.Backend().Update(u.Plan())
+				d.Backend().Update(u.Plan())
 			}
 		}
 	}
@@ -100,8 +106,8 @@ func (p *slot) operands(data, grad *tensor.Tensor) device.Parameter {
 	return x
 }
 
-func (p *slot) lend(d *tensor.Device) lent {
-	return lent{p, brought(p.variable.Data(), d), brought(p.variable.Grad(), d)}
+func (p *slot) lend() lent {
+	return lent{p, brought(p.variable.Data(), p.device), brought(p.variable.Grad(), p.device)}
 }
 
 // brought returns t itself if it is on the device, else a copy that is.
@@ -122,9 +128,9 @@ func (l *lent) update(o *Optimizer, u device.Update) {
 	l.data.Storage().Wrote()
 	x := p.operands(l.data, l.grad)
 	if p.master == nil && isLow(l.data) {
-		o.updateLow(u, x)
+		o.updateLow(p.device, u, x)
 	} else {
-		o.updateOne(u, x)
+		o.updateOne(p.device, u, x)
 	}
 	if data := p.variable.Data(); data != l.data {
 		data.CopyFrom(l.data)
@@ -132,9 +138,9 @@ func (l *lent) update(o *Optimizer, u device.Update) {
 }
 
 // updateOne is an update of one parameter.
-func (o *Optimizer) updateOne(u device.Update, x device.Parameter) {
+func (o *Optimizer) updateOne(d *tensor.Device, u device.Update, x device.Parameter) {
 	u.List = append(o.list[:0], x)
-	o.device.Backend().Update(u.Plan())
+	d.Backend().Update(u.Plan())
 }
 
 // lowChunk is how many elements of half precision are updated at a time, a multiple
@@ -143,7 +149,7 @@ var lowChunk = 4 << 20
 
 // updateLow updates parameters that are in half precision throughout. It converts
 // one part at a time to float32.
-func (o *Optimizer) updateLow(u device.Update, x device.Parameter) {
+func (o *Optimizer) updateLow(d *tensor.Device, u device.Update, x device.Parameter) {
 	for from := 0; from < x.P.Len; from += lowChunk {
 		n := min(lowChunk, x.P.Len-from)
 		part := func(a device.Array, from, n int) device.Array {
@@ -156,25 +162,25 @@ func (o *Optimizer) updateLow(u device.Update, x device.Parameter) {
 		c.P, c.G, c.M, c.V = x.P.Slice(from, n), x.G.Slice(from, n), part(x.M, from, n), part(x.V, from, n)
 		blocks := from / device.QuantBlock
 		c.ScaleM, c.ScaleV = part(x.ScaleM, blocks, device.QuantBlocks(n)), part(x.ScaleV, blocks, device.QuantBlocks(n))
-		o.updateWide(u, c)
+		o.updateWide(d, u, c)
 	}
 }
 
 // updateWide runs the device's operation on float32 copies.
-func (o *Optimizer) updateWide(u device.Update, x device.Parameter) {
-	b := o.device.Backend()
+func (o *Optimizer) updateWide(d *tensor.Device, u device.Update, x device.Parameter) {
+	b := d.Backend()
 	for _, low := range []*device.Array{&x.P, &x.M, &x.V} {
 		if low.Absent() || low.DType == device.UInt8 {
 			continue
 		}
 		half := *low
-		wide := tensor.New(o.device.Whole(), tensor.Shape{half.Len}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "update"})
+		wide := tensor.New(d.Whole(), tensor.Shape{half.Len}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "update"})
 		defer wide.Release()
 		b.Cast(wide.Array(), half)
 		defer func() { b.Cast(half, wide.Array()) }() // before the release
 		*low = wide.Array()
 	}
-	o.updateOne(u, x)
+	o.updateOne(d, u, x)
 }
 
 // release releases the copies.

@@ -30,8 +30,8 @@ func (q *question) memory() int64 {
 	switch {
 	case q.Memory > 0:
 		return q.Memory
-	case q.curve.oom != nil:
-		return q.curve.oom.Capacity
+	case q.curve.capacity() > 0:
+		return q.curve.capacity()
 	default:
 		return plenty
 	}
@@ -54,11 +54,15 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	answer := &whatif.Answer{Device: q.Device.ID, Memory: q.Memory, Runs: make([]whatif.Run, 0, len(trials))}
 	r := &answer.Recorded
 	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.oom, heldIn(&q.start.state)
+	r.Capacity, r.Refused = q.curve.capacity(), q.curve.refused
 	if r.WhyNot = q.refusal(); r.WhyNot != "" {
 		return answer, q.check()
 	}
 	if err := q.reproduce(ctx, r); err != nil {
 		return nil, err
+	}
+	if q.Exact && r.WhyNot != "" {
+		return answer, nil
 	}
 	if trials, err = q.trials(); err != nil { // now that the rules are known
 		return nil, err

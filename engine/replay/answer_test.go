@@ -259,12 +259,29 @@ func TestTheRequestMayBeChosen(t *testing.T) {
 		last: nil, // and so is any event where no request failed
 		0:    nil,
 	} {
-		got, a, err := whatif.Ask(Answer).WouldFit(t.Context(), tr, &tr.Devices[0], event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" || a.Recorded.OOM.Event != max(event, first) && event != 0 {
+		a := ask(t, whatif.Question{Trace: tr, Event: event})
+		if diff := cmp.Diff(want, a.Changes()); diff != "" || a.Recorded.OOM.Event != max(event, first) && event != 0 {
 			t.Errorf("event %d, answered about %d (-want +got):\n%s", event, a.Recorded.OOM.Event, diff)
+		}
+	}
+}
+
+// TestOnlyAnExactAnswerIsRun has a recording that goes on otherwise than ours would.
+func TestOnlyAnExactAnswerIsRun(t *testing.T) {
+	s := newScript(t, plenty, alloc.Options{History: 100})
+	s.alloc(30 * mib)
+	for name, test := range map[string]struct {
+		by  uint64
+		ran bool
+	}{"exact": {0, true}, "not exact": {512, false}} {
+		tr := changed(s.a.Snapshot(), func(_ int, e *trace.Event) {
+			if e.Kind == trace.Alloc {
+				e.Addr += test.by
+			}
+		})
+		a := ask(t, whatif.Question{Trace: tr, Settings: []string{""}, Exact: true})
+		if (len(a.Runs) == 1 && a.Again != nil) != test.ran || (a.Recorded.WhyNot == "") != test.ran {
+			t.Errorf("%s: %+v", name, a)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 // curve is the recorded reserved memory, in bytes.
 type curve struct {
 	begin, peak, end int64
+	refused          int64 // the least level above the peak that the driver refused, 0 if it is not known to have refused any
 	ooms             int
 	oom              *whatif.OOM // the failed request of the question, nil when none failed
 }
@@ -21,12 +22,16 @@ type curve struct {
 func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State, asked int) curve {
 	c := curve{begin: reservedIn(base)}
 	c.peak, c.end = c.begin, c.begin
+	flushes := trace.NewFlushes(c.begin)
 	for i := 0; i < d.Events.Len(); {
 		span := d.Events.Span(i)
 		for k := range span {
 			e := &span[k]
 			c.end += e.ReservedDelta()
 			c.peak = max(c.peak, c.end)
+			if e.Kind.Segment() {
+				flushes.Add(i+k, e)
+			}
 			if e.Kind == trace.OOM {
 				c.ooms++
 				if c.oom == nil || c.oom.Event != asked {
@@ -36,7 +41,23 @@ func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State, asked int) 
 		}
 		i += len(span)
 	}
+	if !collects(a) {
+		c.refused, _ = flushes.Refused(c.peak)
+	}
 	return c
+}
+
+// capacity returns what the process is known to have been able to reserve: with the
+// failed request, or else the most that it had if it was refused more. It is 0 if
+// nothing was refused.
+func (c *curve) capacity() int64 {
+	switch {
+	case c.oom != nil:
+		return c.oom.Capacity
+	case c.refused > 0:
+		return c.peak
+	}
+	return 0
 }
 
 func reservedIn(s *trace.State) int64 {

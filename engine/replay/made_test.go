@@ -222,3 +222,36 @@ func TestMemoryAtAnAddressExplainsADifference(t *testing.T) {
 		t.Errorf("why not: %q", got)
 	}
 }
+
+// TestNoRunGetsMoreThanWasRefused has a driver refuse a segment before the cache was
+// given back: the stack of the segments shows it.
+func TestNoRunGetsMoreThanWasRefused(t *testing.T) {
+	s := newScript(t, 100*mib, alloc.Options{History: 100})
+	s.a.Free(s.alloc(40 * mib))
+	s.alloc(70 * mib)
+	for name, test := range map[string]struct {
+		stack             trace.StackID
+		memory            int64
+		capacity, refused int64
+		want, rounded     int64 // reserved at most under the recorded settings and with a larger block, 0 if it runs out
+	}{
+		"with stacks":          {2, 0, 70 * mib, 110 * mib, 70 * mib, 0},
+		"without stacks":       {trace.EmptyStack, 0, 0, 0, 70 * mib, 96 * mib},
+		"on a larger device":   {2, 1 << 30, 70 * mib, 110 * mib, 110 * mib, 144 * mib},
+		"without, on a larger": {trace.EmptyStack, 1 << 30, 0, 0, 70 * mib, 96 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := changed(s.a.Snapshot(), func(_ int, e *trace.Event) { e.Stack = test.stack })
+			a := ask(t, whatif.Question{Trace: tr, Settings: []string{"", "roundup_power2_divisions:2"}, Memory: test.memory})
+			if r := a.Recorded; r.WhyNot != "" || r.Capacity != test.capacity || r.Refused != test.refused {
+				t.Errorf("recorded %+v", r)
+			}
+			if r := a.Runs[0]; r.PeakReserved != test.want || r.Ends {
+				t.Errorf("the recorded settings: %+v", r)
+			}
+			if r := a.Runs[1]; r.Ends != (test.rounded == 0) || !r.Ends && r.PeakReserved != test.rounded {
+				t.Errorf("with a larger block: %+v", r)
+			}
+		})
+	}
+}

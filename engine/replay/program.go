@@ -224,8 +224,8 @@ func (p *program) failed(i int, e *trace.Event) {
 // released handles memory that went back to the driver in the recording. If the
 // program emptied the cache, released does so too. It ignores memory that the
 // allocator gave back by itself, because it ran out or because of its settings.
-// The two look alike when the next request takes new memory: then it was the
-// program if the device is known to have had that much free.
+// Without stacks the two look alike when the next request takes new memory: then it
+// was the program if the device is known to have had that much free.
 func (p *program) released(i int) {
 	if i < p.judged {
 		return
@@ -240,11 +240,11 @@ func (p *program) released(i int) {
 		grown += max(e.ReservedDelta(), 0)
 	}
 	p.judged = at
-	last := p.question.curve.oom
+	capacity := p.question.curve.capacity()
 	switch {
 	case at < events.Len() && events.At(at).Kind == trace.OOM,
 		grown > 0 && p.question.givesBack,
-		grown > 0 && last != nil && p.level+grown > last.Capacity:
+		grown > 0 && capacity > 0 && p.level+grown > capacity:
 	default:
 		if err := p.spent.spend(len(p.blocks)); err != nil {
 			p.run.Ends, p.run.Note = true, err.Error()

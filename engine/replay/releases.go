@@ -3,11 +3,13 @@ package replay
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // writerText finds the releases in the name of a writer, such as "PyTorch 2.12–2.13".
@@ -22,7 +24,7 @@ func rulesOf(writer, settings string) (list []alloc.Rules) {
 		last, _ := strconv.Atoi(m[2])
 		for release := first; release <= max(first, last); release++ {
 			r, err := alloc.RulesOf(fmt.Sprintf("2.%d", release))
-			if err != nil || len(list) > 0 && len(r.Differences(list[len(list)-1])) == 0 {
+			if err != nil || len(list) > 0 && r.Same(list[len(list)-1]) {
 				continue
 			}
 			if _, err := alloc.New(newCounted(plenty), alloc.Options{Config: settings, Rules: r}); err == nil {
@@ -65,14 +67,21 @@ func (q *question) trials() ([]trial, error) {
 	return list, nil
 }
 
-// otherwise says what a trial's rules say that the recorded ones do not.
+// otherwise says what a trial's rules say that the recorded ones do not, of those that
+// the recording can meet.
 func (q *question) otherwise(t trial) string {
 	if t.release == "" {
 		return ""
 	}
-	differences := t.rules.Differences(q.rules)
-	if len(differences) == 0 {
+	differences := t.rules.Differences(q.rules, alloc.Facts{
+		Fraction: strings.Contains(t.settings, "per_process_memory_fraction"), LaterSizes: strings.Contains(t.settings, ">"),
+		Pools: slices.ContainsFunc(q.Trace.Tables.Pools, func(p trace.Pool) bool { return p != trace.Pool{} }),
+	})
+	switch {
+	case t.rules.Same(q.rules):
 		return "its rules are the recorded ones"
+	case len(differences) == 0:
+		return "its rules are the recorded ones, for all that this program does"
 	}
 	return strings.Join(differences, "; ")
 }

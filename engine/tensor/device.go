@@ -30,6 +30,8 @@ type Device struct {
 	onLeak  func(Leak)       // may be nil
 	young   *Storage         // the first of those made since Settle, while onLeak is given
 	host    *Device          // nil until it is used; a host's is itself
+	file    *Device          // of a host, in a file; nil while there is none
+	base    *Device          // of a file: the host
 	shared  *Device          // nil until it is used
 	whole   *Device          // of a shared device, where its parts come together
 	group   collective.Group // of a shared device

@@ -59,6 +59,8 @@ var memoryKeys = []setting{
 		choice.Names(nn.Residuals()), false, func(s *Settings) *nn.Residual { return &s.Residual }, nn.ParseResidual),
 	parsed("offload", "`parts` that live in the host's memory; join several by +; the last two also for some layers: activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...), true, func(s *Settings) *Offload { return &s.Offload }, ParseOffload),
+	parsed(hostKey, "`layers` that compute on the host, with their parameters, gradients and optimizer state there; NAME+NAME, or auto for those for which that takes less time than offload",
+		[]string{"none", "auto"}, true, func(s *Settings) *Host { return &s.Host }, ParseHost),
 	parsed(shardKey, "`stage` of sharding: what the processes of a run divide; each includes those before it",
 		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
 	switchKey(vocabKey, "with autocast, pad the head to a multiple of 64 classes and mask the added ones; faster on a GPU, where memtrain starts with it",
@@ -132,6 +134,9 @@ const lossKey = "loss"
 
 // shardKey is the setting that only runs of several processes have.
 const shardKey = "shard"
+
+// hostKey is the setting that only runs of one process have.
+const hostKey = "host"
 
 // residualKey is the setting that only models with a residual stream have.
 const residualKey = "residual"

@@ -52,6 +52,8 @@ func TestPredictionsComeTrue(t *testing.T) {
 		"attention that keeps all":         {[]string{"attention=flash"}, "attention=naive", true},
 		"a batch in parts":                 {nil, "accumulate=4", true},
 		"samples two at a time":            {nil, "micro_batch=2", true},
+		"the head on the host":             {nil, "host=wte+lm_head+loss", true},
+		"a block on the host":              {[]string{"checkpoint=block", "amp=bf16"}, "host=h.1", true},
 		"another rate moves nothing":       {nil, "lr=0.1", false},
 		"a schedule moves nothing":         {nil, "schedule=cosine", false},
 		"in parts with blocks computed":    {[]string{"checkpoint=block", "accumulate=2"}, "accumulate=8", true},

@@ -28,6 +28,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "checkpoint", Value: "none"},
 		{Key: "clip", Value: "1"},
 		{Key: "graphs", Value: "off"},
+		{Key: "host", Value: "none"},
 		{Key: "loss", Value: "lean"},
 		{Key: "lr", Value: "0.001"},
 		{Key: "main_copies", Value: "on"},

@@ -23,6 +23,12 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if err := s.shardable(t.config.Group); err != nil {
 		return s, err
 	}
+	if s.Host != (Host{}) && t.config.Group != nil {
+		return s, fmt.Errorf("host=%v: layers compute on the host in a run of one process only", s.Host)
+	}
+	if err := t.checkFile(&s); err != nil {
+		return s, err
+	}
 	if s.Budget == 0 {
 		return t.complete(s)
 	}
@@ -41,12 +47,22 @@ func (t *Trainer) complete(s Settings) (Settings, error) {
 	if _, err := s.Parts(t.config.Batch); err != nil {
 		return s, err
 	}
+	if s.Host.auto && (!s.Host.chosen || t.config.rehearses == nil) { // a rehearsal keeps the choice that it was given
+		names, err := t.hosts.of(t, s, "host=auto", Plan.paying)
+		if err != nil {
+			return s, err
+		}
+		s.Host = Host{Layers(strings.Join(names, "+")), true, true}
+	}
 	if _, ok := s.Checkpoint.Plan(); ok {
-		names, err := t.planned.of(t, s)
+		names, err := t.planned.of(t, s, "a plan of checkpoints", Plan.checkpoints)
 		s.Checkpoint = s.Checkpoint.Choose(names...)
 		return s, err
 	}
 	if err := t.exist("checkpoint layers", s.Checkpoint.Chosen()); err != nil {
+		return s, err
+	}
+	if err := t.exist("host", slices.DeleteFunc(s.Host.layers.names(), func(name string) bool { return name == lossName })); err != nil {
 		return s, err
 	}
 	return s, t.exist("offload", slices.Concat(s.Offload.Parameters.names(), s.Offload.Activations.names()))
@@ -76,17 +92,19 @@ func layersOf(model nn.Module) map[string]bool {
 	return paths
 }
 
-// planned is the last plan of checkpoints. It is made again if anything that it
-// depends on changes.
-type planned struct {
+// chosen is the last choice of layers that rehearsals have found. It is made again
+// if anything that it depends on changes.
+type chosen struct {
 	mu    sync.Mutex // held while one is made
 	key   string     // what it depends on
 	names []string
 }
 
-func (p *planned) of(t *Trainer, s Settings) ([]string, error) {
+// of returns the layers that find chooses for the settings. what names the choice in
+// errors.
+func (p *chosen) of(t *Trainer, s Settings, what string, find func(Plan, context.Context) ([]string, error)) ([]string, error) {
 	if t.config.Build == nil {
-		return nil, fmt.Errorf("a plan of checkpoints: %w", ErrNoRehearsal)
+		return nil, fmt.Errorf("%s: %w", what, ErrNoRehearsal)
 	}
 	plan := t.plan()
 	plan.Settings = s
@@ -98,7 +116,7 @@ func (p *planned) of(t *Trainer, s Settings) ([]string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), predictionTime)
 	defer cancel()
-	names, err := plan.checkpoints(ctx)
+	names, err := find(plan, ctx)
 	if err == nil {
 		p.key, p.names = key, names
 	}

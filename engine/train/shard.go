@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 
+	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/tensor"
@@ -60,10 +61,31 @@ type homes struct {
 	device *tensor.Device
 	group  collective.Group // nil for one process
 	shard  Shard
+	state  bool   // of the optimizer is offloaded
+	file   string // in which it lies, "" for memory
+	// computes has the parameters that only layers on the host read.
+	computes map[*autograd.Variable]bool
 }
 
 // homes are those of the settings.
-func (t *Trainer) homes(s *Settings) homes { return homes{t.config.Device, t.config.Group, s.Shard} }
+func (t *Trainer) homes(s *Settings) homes {
+	return homes{t.config.Device, t.config.Group, s.Shard, s.Offload.Optimizer, t.fileOf(s), s.Host.owns(t.config.Model)}
+}
+
+// ofState returns the device of the optimizer's state of a parameter.
+func (h homes) ofState(p *autograd.Variable) *tensor.Device {
+	if h.file != "" {
+		return h.device.Host().File(h.file)
+	}
+	return h.of(h.state || h.computes[p], ShardOptimizer)
+}
+
+// moveRunning brings running statistics to the layers that write them.
+func (h homes) moveRunning(list []*autograd.Variable) {
+	for _, p := range list {
+		p.Move(h.of(h.computes[p], shardCount))
+	}
+}
 
 // of returns the device of tensors that may be offloaded, and that are divided
 // from a stage on.
@@ -82,5 +104,5 @@ func (h homes) of(offloaded bool, from Shard) *tensor.Device {
 // on the devices of a group. Home fails, as tensors do, if the host cannot be
 // reached.
 func (s *Settings) Home(d *tensor.Device, g collective.Group) *tensor.Device {
-	return homes{d, g, s.Shard}.of(s.Offload.Parameters != "", ShardParameters)
+	return homes{device: d, group: g, shard: s.Shard}.of(s.Offload.Parameters != "" || s.Host != Host{}, ShardParameters)
 }

@@ -105,7 +105,9 @@ type Trainer struct {
 	stepTimes  stepTimes
 	layers     map[string]bool // the paths in the model
 	times      times
-	planned    planned
+	planned    chosen                 // checkpoints
+	hosts      chosen                 // layers on the host
+	file       atomic.Pointer[string] // that is open, of the optimizer's state
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
 	waits      bool        // the device was not done when the last step was queued
@@ -153,25 +155,22 @@ func (t *Trainer) open() error {
 	if c.rehearses != nil && c.rehearses.times != nil {
 		t.times.Store(&c.rehearses.times)
 	}
-	t.ctx.Name(c.Loss, "loss")
+	t.ctx.Name(c.Loss, lossName)
 	if c.Settings.Budget > 0 {
 		t.hold(c.Settings.Budget)
 	}
-	err := tensor.Try(func() {
-		for _, p := range t.running {
-			p.Move(c.Device) // every forward pass writes to it
-		}
-		t.fit(c.Spec)
-	})
-	if err != nil {
+	if err := tensor.Try(func() { t.fit(c.Spec) }); err != nil {
 		return t.failed(err, "setting up")
 	}
 	if err := t.Set(c.Settings); err != nil {
 		return err
 	}
 	t.current = t.Settings()
-	err = tensor.Try(func() {
-		t.optimizer = optim.New(t.homes(&t.current).of(t.current.Offload.Optimizer, ShardOptimizer), t.parameters, t.current.Optimizer)
+	err := tensor.Try(func() {
+		h := t.homes(&t.current)
+		h.moveRunning(t.running)
+		t.optimizer = optim.New(h.ofState, t.parameters, t.current.Optimizer)
+		t.noteFile(h.file)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")
@@ -194,6 +193,7 @@ func (t *Trainer) Close() {
 	if t.optimizer != nil {
 		t.optimizer.Close()
 	}
+	t.closeFile()
 	if t.scaler != nil {
 		t.scaler.Close()
 	}
@@ -228,6 +228,9 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
+	}
+	if s.Host.auto && s.Host != t.current.Host {
+		memory.Mark(trace.SettingChanged, step, "host=auto chooses "+Host{layers: s.Host.layers}.String())
 	}
 	if t.why != "" {
 		memory.Mark(trace.SettingChanged, step, t.why)

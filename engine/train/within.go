@@ -268,7 +268,7 @@ func (f *profile) whole(times map[string]int64) (sum int64) {
 	for i := range f.layers {
 		if l := &f.layers[i]; len(times) == 0 {
 			sum += work(l)
-		} else if l.Name == "" || l.Name == "loss" { // each layer's time has its children's in it
+		} else if l.Name == "" || l.Name == lossName { // each layer's time has its children's in it
 			sum += times[l.Name]
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -108,8 +109,13 @@ func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
 		Reserved: known(last.Reserved), File: b.Path,
 	}
-	if t.Live.Ended.Goodbye != "" {
+	switch g := t.LastOfHost(); {
+	case t.Live.Ended.Goodbye != "":
 		d.Ended = "out of memory"
+	case killedByKernel(d.PID, time.UnixMicro(d.Time)):
+		d.Ended = "out of host memory"
+	case g != nil && spent(g):
+		d.Ended = "killed, host memory full"
 	}
 	if step := t.LastStep(last.Device); step != nil {
 		d.Step = step.Number
@@ -121,6 +127,12 @@ func OfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) Dead {
 		d.Allocated = new(handedOut(&device.Final))
 	}
 	return d
+}
+
+// spent reports whether the host's memory was used up.
+func spent(g *trace.Gauge) bool {
+	limit, known := g.Nearest()
+	return known && limit.Spent()
 }
 
 // known returns a number of a program's last event, nil if it is not known.

@@ -81,10 +81,10 @@ func (l *gaugeLog) merge(own []trace.Gauge) ([]trace.Gauge, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) == 0 {
-		if len(own) > 0 {
+		if slices.ContainsFunc(own, func(g trace.Gauge) bool { return g.Device >= 0 }) {
 			return own, nil
 		}
-		return nil, l.reason
+		return own, l.reason
 	}
 	all := slices.Concat(own, l.list)
 	slices.SortStableFunc(all, func(a, b trace.Gauge) int { return cmp.Compare(a.Time, b.Time) })

@@ -42,7 +42,8 @@ func (c *Collector) families(found []attach.Process) []exposition.Family {
 		{Labels: []string{"what", "programs"}, Value: float64(len(programs) - len(shown))},
 		{Labels: []string{"what", "devices"}, Value: float64(devices)},
 	}
-	return append([]exposition.Family{up, problem, left, ended()}, protocol.Metrics(measured)...)
+	families := append([]exposition.Family{up, problem, left, ended()}, protocol.Metrics(measured)...)
+	return append(families, hosts(measured)...)
 }
 
 // distinct returns each process once; those that answer come first.
@@ -98,7 +99,8 @@ func tidy(i *protocol.Info) *protocol.Info {
 	kept.Devices = i.Devices[:min(len(i.Devices), maxDevices)]
 	kept.Gauges = nil
 	for _, g := range i.Gauges {
-		known := slices.ContainsFunc(kept.Devices, func(d protocol.DeviceInfo) bool { return d.Device == g.Device })
+		known := g.Device == trace.HostDevice ||
+			slices.ContainsFunc(kept.Devices, func(d protocol.DeviceInfo) bool { return d.Device == g.Device })
 		twice := slices.ContainsFunc(kept.Gauges, func(other trace.Gauge) bool { return other.Device == g.Device })
 		if known && !twice {
 			kept.Gauges = append(kept.Gauges, g)

@@ -14,7 +14,7 @@ import (
 // otherwise. The program reports each step with Probe.Step and Trainer.Report, and
 // closes the probe.
 func Listen(ctx context.Context, o probe.Options, t *train.Trainer) (*probe.Probe, error) {
-	d := t.Ctx().Device()
+	d := t.Ctx().Home()
 	if o.Control == nil {
 		o.Control = control{t}
 	}

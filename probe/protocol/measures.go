@@ -185,7 +185,7 @@ func ofCategories(i *Info, sample func(float64, ...string)) {
 func ofGauges(value func(*trace.Gauge) int64) samples {
 	return func(i *Info, sample func(float64, ...string)) {
 		for j := range i.Gauges {
-			if v := value(&i.Gauges[j]); v >= 0 {
+			if v := value(&i.Gauges[j]); v >= 0 && i.Gauges[j].Device >= 0 { // else it is the machine's
 				sample(float64(v), "device", strconv.Itoa(i.Gauges[j].Device))
 			}
 		}

@@ -45,7 +45,12 @@ var (
 	ContradictionFinding = &FindingKind{
 		Name: "contradiction", Speaks: "events and final segments do not fit together, so numbers over time are approximate", Silent: "the file is cut off, which explains it",
 	}
-	TruncationFinding  = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
+	TruncationFinding = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
+	UnevenFinding     = &FindingKind{
+		Name: "uneven_devices", Change: "the same on each device",
+		Speaks: "at its peak a device holds a fifth more of its own than the median of the program's other devices, and 64 MiB",
+		Silent: "the others hold under a fiftieth of it: they take no part", Saving: "what it holds above the mean, if a model is split over the devices; a part of a model can be moved",
+	}
 	LostHistoryFinding = &FindingKind{
 		Name: "lost_history", Speaks: "the beginning of the events is certainly or probably lost", Silent: "a program is watched, which begins late by nature, or memtop's agent wrote the file",
 	}
@@ -55,6 +60,10 @@ var (
 	LeakFinding = &FindingKind{
 		Name: "leak", Speaks: "a site of a program that counts its steps grows (docs/answers.md)", Silent: "its trend is not decided",
 		Saving: "what the site holds",
+	}
+	HostGrowthFinding = &FindingKind{
+		Name: "host_growth", Speaks: "memory of the host grows in each eighth of the last steps, of a kind that the kernel cannot drop (docs/answers.md)",
+		Silent: "it rises less than 16 MiB or a hundredth of the whole; a leak names the line of the tensors",
 	}
 	GrowthFinding = &FindingKind{
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
@@ -67,6 +76,11 @@ var (
 	PeakFinding          = &FindingKind{Name: "peak", Speaks: "always: how high, when, and the line that held most; of a program that is watched, in its last step"}
 	FragmentationFinding = &FindingKind{
 		Name: "fragmentation", Speaks: "memory ran out while more than a fifth of what was reserved was free at the end", Silent: "memory did not run out: cached memory alone harms no one",
+	}
+	ExpandableFinding = &FindingKind{
+		Name: "expandable_segments", Change: "expandable_segments:True",
+		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
+		Silent: "the replay is not exact, there are more than a million events, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
 	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
@@ -92,12 +106,12 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
-	return append(all, WarmUpFinding, FragmentationFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is a fault, or a fact worth knowing, with its numbers. Pages and
@@ -107,6 +121,7 @@ type Finding struct {
 	Severity   Severity
 	Bytes      int64 // the finding is about these bytes; 0 for none
 	Saving     int64 // bytes that the remedy would save, 0 if not known
+	Most       int64 // bytes that it would save at most, 0 if Saving is exact
 	Evidence   string
 	Remedy     string // what helps, as a clause or as a sentence; "" if nothing is known to help
 	Confidence Certainty
@@ -133,6 +148,9 @@ func (f *Finding) Text() string {
 		text += joint + f.Remedy
 		if f.Saving > 0 && f.Saving != f.Bytes {
 			text += ", which saves " + quantity.Bytes(f.Saving)
+			if most := quantity.Bytes(f.Most); f.Most > f.Saving && most != quantity.Bytes(f.Saving) {
+				text += " to " + most
+			}
 		}
 	}
 	return text + "."
@@ -164,7 +182,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.grown, f.save, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

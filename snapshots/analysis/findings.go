@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
@@ -110,6 +111,9 @@ func (f *finder) ooms() {
 			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), quantity.Bytes(o.Holders[0].Bytes))
 			found.Where.Stack = o.Holders[0].Stack
 		}
+		if o.Event == last.Event {
+			found.Evidence += f.progress(&o)
+		}
 		if o.Verdict == Fragmented {
 			found.Remedy = f.index.remedy()
 		}
@@ -123,11 +127,29 @@ func (f *finder) ooms() {
 	}
 }
 
+// progress says how far the first forward pass came where memory ran out, and how much
+// it would have held in the end: no step before shows it. It says nothing where layers
+// are not alike.
+func (f *finder) progress(o *OOM) string {
+	for _, s := range f.index.Steps() {
+		if s.To <= o.Event && s.To > s.From {
+			return ""
+		}
+	}
+	facts := newHeldFacts(f.index, o.Event)
+	done, of, all := facts.scene.Progress()
+	if done == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". The forward pass had come through %d of %d layers: at its end it holds about %s",
+		done, of, quantity.Bytes(o.Live-facts.categories[trace.Activation]+all))
+}
+
 func (f *finder) grown() {
 	if f.watched() {
 		return // leaks rest on more
 	}
-	growth := f.index.Growth()
+	growth := slices.DeleteFunc(slices.Clone(f.index.Growth()), f.hangs)
 	for _, g := range growth[:min(len(growth), 3)] {
 		found := Finding{
 			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Saving: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
@@ -148,6 +170,13 @@ func (f *finder) grown() {
 		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, held)
 		f.add(found)
 	}
+}
+
+// hangs reports whether memory grows because autograd keeps it, which is a finding of
+// its own.
+func (f *finder) hangs(g Growth) bool {
+	return f.index.verdicts().Stack(g.Stack) == trace.Activation &&
+		slices.ContainsFunc(f.found, func(other Finding) bool { return other.Kind.Name == "no_grad" })
 }
 
 // warmUp compares the first step with the others: autotuning, compiling and the

@@ -23,6 +23,8 @@ func (f *finder) ended() []Finding {
 	switch end := live.Ended; {
 	case end.Runs:
 		found.Severity, found.Evidence = Info, fmt.Sprintf("This is the black box of a program that still runs: memtop attach %d", live.PID)
+	case f.hostSpent():
+		found.Evidence = "Killed, most likely by the kernel because memory of the host had run out: it did not say that it ends"
 	case end.Goodbye != "":
 		found.Evidence = "It said goodbye: " + end.Goodbye
 	}
@@ -36,24 +38,36 @@ func (f *finder) ended() []Finding {
 	return []Finding{found}
 }
 
+// hostSpent reports whether the machine's memory, or that of its control group, was used
+// up when the program was last heard.
+func (f *finder) hostSpent() bool {
+	g := lastGauge(f.index.trace, f.index.hostDevice())
+	if g == nil || f.index.trace.Live.Ended.Goodbye != "" {
+		return false
+	}
+	limit, known := g.Nearest()
+	return known && limit.Spent()
+}
+
 // hostAtEnd says how much memory the process had and how much the machine had left,
 // or the process's control group if that was nearer to its limit. It is "" when the
 // program did not say.
 func (f *finder) hostAtEnd() string {
-	device := trace.HostDevice
-	if trace.NewRounding(f.index.trace.Settings).Uncached {
-		device = f.index.device.ID
-	}
-	g := lastGauge(f.index.trace, device)
-	if g == nil || g.Process < 0 || g.Total <= 0 || g.Used < 0 {
+	g := lastGauge(f.index.trace, f.index.hostDevice())
+	if g == nil || g.Process < 0 {
 		return ""
 	}
-	left, all, whose := g.Total-g.Used, g.Total, "the machine"
-	if g.Limit > 0 && g.Limit-g.LimitUsed < left {
-		left, all, whose = max(0, g.Limit-g.LimitUsed), g.Limit, "its control group"
+	limit, known := g.Nearest()
+	if !known {
+		return ""
 	}
-	return fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
-		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(left), quantity.Bytes(all), whose)
+	text := fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
+		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(limit.Left()), quantity.Bytes(limit.Bytes), limit.Whose)
+	if ledger, at := f.index.HostLedger(f.index.End()); at != nil {
+		most := ledger.Most()
+		text += fmt.Sprintf(". Most of it was %s with %s", most.Name, quantity.Bytes(most.Bytes))
+	}
+	return text
 }
 
 // lastEvent says when the last event came and how much memory was held then.

@@ -2,77 +2,74 @@ package analysis
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// flush is segments that went back to the driver one after another.
-type flush struct {
-	event, segments int
-	bytes           int64
-	stack           trace.StackID
-	refused         bool  // the allocator gave them back because the driver refused a segment, which it then got
-	reserved        int64 // with that segment: the device holds no more
-}
-
-// flushes finds the runs of freed segments. If one has the stack of the segment that
-// is obtained right after it, the allocator itself gave back its cache for it.
-func (x *Index) flushes() []flush {
-	var found []flush
-	next := -1
+// flushes returns the segments that went back to the driver. What is collected at a
+// threshold was not refused.
+func (x *Index) flushes() *trace.Flushes {
+	f := trace.NewFlushes(x.initialReserved)
 	for _, at := range x.segmentEvents {
-		i := int(at)
-		e := x.events.At(i)
-		last := len(found) - 1
-		switch {
-		case e.Kind == trace.SegmentFree && i == next && found[last].stack == e.Stack:
-			found[last].segments++
-			found[last].bytes += e.Size
-		case e.Kind == trace.SegmentFree:
-			found = append(found, flush{event: i, segments: 1, bytes: e.Size, stack: e.Stack})
-		case e.Kind == trace.SegmentAlloc && i == next && found[last].stack == e.Stack && e.Stack > trace.EmptyStack:
-			found[last].refused, found[last].reserved = true, x.ReservedAt(i)
-			continue
-		default:
-			continue
-		}
-		next = i + 1
+		f.Add(int(at), x.events.At(int(at)))
 	}
-	return found
+	if trace.NewRounding(x.trace.Settings).Collects {
+		f.All = nil
+	}
+	return f
 }
 
 // flushed says how often the driver refused memory, and how often the program itself
 // emptied the cache within its loop.
 func (f *finder) flushed() {
-	var refused, emptied flush
-	times, emptyings, most := 0, 0, int64(0)
-	for _, one := range f.index.flushes() {
-		if one.refused {
-			times++
-			most = max(most, one.reserved)
-			refused.bytes, refused.event, refused.stack = refused.bytes+one.bytes, one.event, one.stack
-		} else if f.index.calls(one.stack, "empty_cache") {
+	var refused, emptied trace.Flush
+	emptyings := 0
+	flushes := f.index.flushes()
+	for i := range flushes.All {
+		one := &flushes.All[i]
+		if one.Refused > 0 {
+			refused.Bytes, refused.Time, refused.Event, refused.Stack = refused.Bytes+one.Bytes, refused.Time+one.Time, one.Event, one.Stack
+		} else if f.index.calls(one.Stack, "empty_cache") {
 			emptyings++
-			emptied.segments += one.segments
-			emptied.bytes, emptied.event, emptied.stack = emptied.bytes+one.bytes, one.event, one.stack
+			emptied.Segments += one.Segments
+			emptied.Bytes, emptied.Event, emptied.Stack = emptied.Bytes+one.Bytes, one.Event, one.Stack
 		}
 	}
-	if times > 0 {
+	if level, times := flushes.Refused(f.summary.PeakReserved); times > 0 {
 		f.add(Finding{
-			Kind: FlushFinding, Severity: Warning, Bytes: refused.bytes, Where: Where{refused.event, refused.stack}, Remedy: f.index.remedy(),
-			Evidence: fmt.Sprintf("The driver refused memory %s: the allocator gave back %s of its cache each time it did, waiting for the device, "+
-				"and then reserved %s at most", quantity.Plural(times, "time"), quantity.Bytes(refused.bytes/int64(times)), quantity.Bytes(most)),
+			Kind: FlushFinding, Severity: Warning, Bytes: refused.Bytes, Where: Where{refused.Event, refused.Stack}, Remedy: f.index.remedy(),
+			Evidence: refusedText(&refused, times) + f.capacity(level),
 		})
 	}
 	if emptyings >= fewestEmptyings {
 		f.add(Finding{
-			Kind: EmptyCacheFinding, Severity: Warning, Bytes: emptied.bytes, Where: Where{emptied.event, emptied.stack},
+			Kind: EmptyCacheFinding, Severity: Warning, Bytes: emptied.Bytes, Where: Where{emptied.Event, emptied.Stack},
 			Evidence: fmt.Sprintf("empty_cache is called in a loop: %s times it gave back %d segments, %s in all, which the next allocations ask for again",
-				quantity.Count(emptyings), emptied.segments, quantity.Bytes(emptied.bytes)),
+				quantity.Count(emptyings), emptied.Segments, quantity.Bytes(emptied.Bytes)),
 			Remedy: "without the call the segments are used again at once",
 		})
 	}
+}
+
+// refusedText says how often the driver refused memory and what that cost.
+func refusedText(all *trace.Flush, times int) string {
+	text := fmt.Sprintf("The driver refused memory %s: the allocator waited for the device and gave back its cache, %s in all",
+		quantity.Plural(times, "time"), quantity.Bytes(all.Bytes))
+	if all.Time >= 1000 { // what is shorter costs nothing
+		text += ", in " + spanText(time.Duration(all.Time)*time.Microsecond)
+	}
+	return text
+}
+
+// capacity says what the refusals show of the device.
+func (f *finder) capacity(refused int64) string {
+	had := quantity.Bytes(f.summary.PeakReserved)
+	if refused == 0 {
+		return fmt.Sprintf(". At another time the process had as much, %s at most: something else used the device", had)
+	}
+	return fmt.Sprintf(". The process had %s at most, and the device has less than %s for it", had, quantity.Bytes(refused))
 }
 
 // fewestEmptyings is how often a cache is emptied at least in a loop.

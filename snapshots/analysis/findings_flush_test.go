@@ -47,9 +47,44 @@ func TestGivenBackSegmentsSayWhy(t *testing.T) {
 			}
 		})
 	}
-	for _, f := range indexOf(t, flushFrames+turns(3, got)).allFindings() {
-		if f.Kind == FlushFinding && !strings.Contains(f.Evidence, "refused memory 3 times") {
-			t.Errorf("got %q", f.Evidence)
-		}
+}
+
+// TestWhatWasRefusedIsKnown adds up refusals, and has levels that the process had at
+// another time.
+func TestWhatWasRefusedIsKnown(t *testing.T) {
+	const refused = `
+segment_alloc 0x100000000 33554432 @0 stack=main
+segment_free 0x100000000 33554432 @1000 stack=main
+segment_alloc 0x200000000 67108864 @13000 stack=main
+`
+	const held = "segment 0x200000000 67108864 stream=0 type=\"large\"\nblock 0x200000000 67108864 inactive\n"
+	for name, test := range map[string]struct{ settings, text, want string }{
+		"with its time": {
+			"", refused + held,
+			"gave back its cache, 32.0 MiB in all, in 12 ms. The process had 64.0 MiB at most, and the device has less than 96.0 MiB for it",
+		},
+		"of which the process had more at another time": {
+			"", refused + "segment_alloc 0x300000000 67108864 stack=main\nsegment_free 0x300000000 67108864 stack=main\n" + held,
+			"the process had as much, 128.0 MiB at most",
+		},
+		"by pages": {"", `
+segment_map 0x100000000 20971520 stack=main
+segment_unmap 0x100000000 20971520 stack=main
+segment_map 0x200000000 20971520 stack=main
+segment_map 0x201400000 46137344 stack=main
+` + held, "The process had 64.0 MiB at most, and the device has less than 84.0 MiB"},
+		"while garbage is collected": {"settings\nsetting \"garbage_collection_threshold\" 0.8\n", refused + held, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := ""
+			for _, f := range indexOf(t, test.settings+flushFrames+test.text).allFindings() {
+				if f.Kind == FlushFinding {
+					said = f.Evidence
+				}
+			}
+			if test.want == "" && said != "" || !strings.Contains(said, test.want) {
+				t.Errorf("got %q, want %q", said, test.want)
+			}
+		})
 	}
 }

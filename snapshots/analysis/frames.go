@@ -19,8 +19,26 @@ func (x *Index) Code() *lines.Code {
 			c = new(lines.Code)
 		}
 		c.Read(x.tables)
+		if x.trace.Live == nil { // else names would change while a program is watched
+			c.Help(x.heldByStack(x.Summary().PeakEvent))
+		}
 		return c
 	})
+}
+
+// heldByStack adds up the live memory right after an event without a list of it.
+func (x *Index) heldByStack(at int) []lines.Holding {
+	held := make([]lines.Holding, x.tables.StackCount())
+	x.life.Alive(at, func(id trace.AllocationID) bool {
+		a := x.life.Allocation(id)
+		h := &held[max(a.Stack, trace.EmptyStack)]
+		h.Bytes, h.Count = h.Bytes+a.Size, h.Count+1
+		return true
+	})
+	for id := range held {
+		held[id].Stack = trace.StackID(id)
+	}
+	return held
 }
 
 // LinesAt adds up the live memory right after an event by line, function, file or

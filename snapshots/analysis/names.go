@@ -115,14 +115,11 @@ func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) 
 // callers returns the callers of the line that names the stack: the program's own
 // lines or, if there are none, all lines that are not hidden.
 func (x *Index) callers(stack trace.StackID) []trace.FrameID {
-	if own := x.Code().OwnFrames(stack, namedCallers+1); len(own) > 0 {
-		return own[1:]
-	}
 	code, after := x.Code(), false
-	line := code.Line(stack)
+	line, own := code.Line(stack), len(code.OwnFrames(stack, 1)) > 0
 	var told []trace.FrameID
 	for _, frame := range x.tables.Stack(stack) {
-		if after && !code.Hidden(frame) && len(told) < namedCallers {
+		if after && len(told) < namedCallers && !code.Hidden(frame) && (!own || code.Own(frame)) {
 			told = append(told, frame)
 		}
 		after = after || frame == line

@@ -44,7 +44,7 @@ func (p *parts) of(a *trace.Allocation) int {
 	if a.FreeStack {
 		key.stack = 0
 	}
-	if category == trace.Optimizer {
+	if category == trace.Optimizer || category == trace.Parameter {
 		key.passing = a.Open >= 0 && a.Close < p.stepEnd(a.Open)
 	}
 	recent := &p.recent[max(key.stack, 0)]

@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -22,7 +23,7 @@ func (s additions) note(r *reliefs, a *trace.Allocation) {
 // regrow takes gradients away from the beginning of each later step until backward
 // makes them again, as far as that is known.
 func (r *reliefs) regrow(c *relief) {
-	if len(c.grown) == 0 {
+	if c.Extent != savings.Regrown || len(c.grown) == 0 {
 		return
 	}
 	for _, ends := range r.added {

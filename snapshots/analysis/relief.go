@@ -24,7 +24,12 @@ type relief struct {
 	// turns are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
 	turns []turn
-	grown []trace.Allocation // gradients that a step finds when it begins
+	until int // the event that ends the last of the blocks that are taken, for what is made beside them
+	// grown is what backward makes again: gradients, or what layers keep.
+	grown  []trace.Allocation
+	passes []int // the first of grown of each forward pass
+	// most is by bucket no less than what is needed in it in addition.
+	most []int64
 }
 
 type turn struct {
@@ -55,11 +60,12 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
-		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets)})
+		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets), passes: []int{0}})
+		r.whole = r.whole && found[i].Relief.Beside == nil
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
-		case savings.Late:
+		case savings.Late, savings.Again, savings.Held, savings.Passed:
 			r.whole = false
 		case savings.Regrown:
 			r.whole, r.added = false, make(additions)
@@ -99,6 +105,8 @@ func (r *reliefs) walk() {
 	for k := range r.changes {
 		c := &r.changes[k]
 		r.regrow(c)
+		r.again(c)
+		r.ungraph(c)
 		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
 		for b := 1; b < len(c.before); b++ {
 			c.before[b] += c.before[b-1]
@@ -115,10 +123,20 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
+	if c := r.parts.all[r.parts.of(&a)].Category; c == trace.BackwardTemporary || c == trace.Gradient {
+		for k := range r.changes {
+			r.changes[k].endPass()
+		}
+	}
 	for k, bytes := range r.of(&a) {
 		switch c := &r.changes[k]; {
 		case bytes == 0:
+		case bytes < 0:
+			if a.Open < c.until {
+				r.cutBetween(c, from, to, -bytes)
+			}
 		case c.Extent == savings.Whole:
+			c.until = max(c.until, a.Close)
 			r.cut(c, from, to, bytes)
 		case c.Extent == savings.Late:
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
@@ -126,11 +144,14 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 			}
 		case c.Extent == savings.Regrown:
 			c.grown = append(c.grown, a)
+		case a.Open >= r.from:
+			c.grown = append(c.grown, a)
 		}
 	}
 }
 
-// of returns what each change takes of an allocation, nil if that is nothing.
+// of returns what each change takes of an allocation, nil if that is nothing. It is
+// negative where the change takes that only if the block was made beside another.
 func (r *reliefs) of(a *trace.Allocation) []int64 {
 	part := r.parts.of(a)
 	if part < len(r.bytes) {
@@ -142,10 +163,14 @@ func (r *reliefs) of(a *trace.Allocation) []int64 {
 		if c.Extent == savings.Spent {
 			continue // these are pairs of allocations
 		}
-		if taken := c.Of(&r.parts.all[part]); taken > 0 {
-			if bytes == nil {
-				bytes = make([]int64, len(r.changes))
-			}
+		taken := c.Of(&r.parts.all[part])
+		if taken == 0 && c.Beside != nil {
+			taken = -c.Beside(&r.parts.all[part])
+		}
+		if taken != 0 && bytes == nil {
+			bytes = make([]int64, len(r.changes))
+		}
+		if taken != 0 {
 			bytes[k] = taken
 		}
 	}
@@ -193,7 +218,9 @@ func (r *reliefs) highest(k int) int64 {
 	if r.from == 0 {
 		best = r.initial - c.Gone(c.before[0])
 	}
-	bound := func(b int) int64 { return r.initial + r.high.levels[0][r.first+b] - c.Gone(c.before[b]-c.ending[b]) }
+	bound := func(b int) int64 {
+		return r.initial + r.high.levels[0][r.first+b] - c.Gone(c.before[b]-c.ending[b]) + c.most[b]
+	}
 	buckets := (r.to-1)>>bucketShift + 1 - r.first
 	likely := 0
 	for b := range buckets {
@@ -236,7 +263,7 @@ func (r *reliefs) taken(k int, id trace.AllocationID) int64 {
 	a := r.life.Allocation(id)
 	a.Note = r.life.NoteAt(id, r.End(), a.Note)
 	if bytes := r.of(&a); bytes != nil {
-		return bytes[k]
+		return max(0, bytes[k])
 	}
 	return 0
 }

@@ -42,8 +42,8 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x := indexOf(t, comings(random, 20+random.IntN(1500)))
-		keep, full := int64(random.IntN(1<<18)), int64(random.IntN(2)*random.IntN(1<<22))
-		relief := savings.Relief{Keep: keep, Full: full, Of: func(p *savings.Part) int64 {
+		keep := int64(random.IntN(1 << 18))
+		relief := savings.Relief{Keep: keep, Of: func(p *savings.Part) int64 {
 			if int(p.Stack)%3 == 0 {
 				return 0
 			}

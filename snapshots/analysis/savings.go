@@ -29,9 +29,18 @@ func (f *finder) save() {
 		from, to = step.From, step.End+1
 	}
 	if f.index.History() { // else there is but this moment
+		for _, a := range found {
+			if a.Most != nil {
+				found = append(found, savings.Saving{Relief: *a.Most})
+			}
+		}
 		f.index.drops(scene, found, from, to)
 	}
+	most := slices.DeleteFunc(slices.Clone(found), func(a savings.Saving) bool { return a.Kind != nil })
 	for _, a := range found {
+		if a.Kind == nil {
+			break
+		}
 		if !scene.Much(a.Saved, 1) && !a.Kind.Told {
 			continue
 		}
@@ -41,6 +50,9 @@ func (f *finder) save() {
 		}
 		if a.Kind.Sure {
 			add.Confidence = Probable
+		}
+		if a.Most != nil && len(most) > 0 {
+			add.Most, most = most[0].Saved, most[1:]
 		}
 		f.add(add)
 	}

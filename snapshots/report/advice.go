@@ -22,8 +22,10 @@ type Advice struct {
 	// Settings, PeakAllocated and StepTime are those of the last step.
 	Settings      map[string]string `json:"settings,omitempty"`
 	PeakAllocated int64             `json:"peak_allocated_bytes"`
-	StepTime      int64             `json:"step_time_ns,omitempty"`
-	Options       []AdviceOption    `json:"options"`
+	// Devices are those of a file, whose savings add up to nothing.
+	Devices  []AdviceDevice `json:"devices,omitempty"`
+	StepTime int64          `json:"step_time_ns,omitempty"`
+	Options  []AdviceOption `json:"options"`
 	// Allocator lists settings of the allocator that would reserve less, the largest
 	// saving first; none if a replay of the requests is not exact.
 	Allocator []AllocatorAdvice `json:"allocator,omitempty"`
@@ -47,6 +49,14 @@ type Advice struct {
 	past    *proposals.Error
 }
 
+// AdviceDevice is a device of a file. PeakAllocated is the highest of all devices in
+// [Advice], and that of this one here.
+type AdviceDevice struct {
+	Device        int    `json:"device"`
+	PeakAllocated int64  `json:"peak_allocated_bytes"`
+	memory        string // what is known of its size, see [whatif.Answer.MemoryText]
+}
+
 // AdvicePlan is the changes that together bring the peak below a target, or those
 // that save most if none do.
 type AdvicePlan struct {
@@ -62,7 +72,7 @@ type AdvicePlan struct {
 // AdviceOption is a change and its predicted effect. For a file, the change is
 // the kind of a finding and its remedy.
 type AdviceOption struct {
-	Device    int               `json:"device,omitempty"`
+	Device    int               `json:"device"`
 	Change    map[string]string `json:"change"`
 	Predicted Predicted         `json:"predicted"`
 	Error     *AdviceError      `json:"error"` // null while no prediction was compared
@@ -105,7 +115,8 @@ func FileAdvice(t *trace.Trace) *Advice {
 	r := &Advice{Schema: AdviceSchema, Path: t.Info.Path, Options: make([]AdviceOption, 0)}
 	for i := range t.Devices {
 		x := analysis.NewIndex(t, &t.Devices[i])
-		r.PeakAllocated = max(r.PeakAllocated, x.Summary().PeakRequested)
+		d := AdviceDevice{Device: t.Devices[i].ID, PeakAllocated: x.Summary().PeakRequested}
+		r.PeakAllocated, r.Devices = max(r.PeakAllocated, d.PeakAllocated), append(r.Devices, d)
 		found := x.Savings()
 		for k := range found {
 			r.Options = append(r.Options, provenOption(t.Devices[i].ID, &found[k]))
@@ -117,7 +128,7 @@ func FileAdvice(t *trace.Trace) *Advice {
 
 // Waste is memory without a use.
 type Waste struct {
-	Device int      `json:"device,omitempty"`
+	Device int      `json:"device"`
 	Kind   string   `json:"kind"`
 	Bytes  int64    `json:"bytes"`
 	Count  int      `json:"count"`

@@ -17,9 +17,9 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	p.line("%s", r.title())
 	if r.Path != "" {
-		r.proven(p)
-		r.wasted(p)
-		r.allocator(p)
+		for i := range r.Devices {
+			r.device(p, &r.Devices[i])
+		}
 		return p.w.Flush()
 	}
 	useful := slices.DeleteFunc(slices.Clone(r.Options), func(o AdviceOption) bool { return o.Predicted.PeakAllocated >= 0 })
@@ -34,8 +34,14 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if len(r.Unknown) > 0 {
 		p.wrap("cannot be predicted: ", strings.Join(r.Unknown, ", "))
 	}
-	r.wasted(p)
-	r.allocator(p)
+	wasted(p, r.Waste)
+	for _, device := range r.replayed() {
+		label := "allocator: "
+		if len(r.replayed()) > 1 {
+			label = fmt.Sprintf("allocator of device %d: ", device)
+		}
+		r.allocator(p, label, device, "")
+	}
 	r.sharding(p)
 	if r.Headroom != nil {
 		p.wrap("headroom: ", proposals.RoomText(r.Headroom, r.past))
@@ -50,6 +56,9 @@ func (r *Advice) Text(w io.Writer, width int) error {
 }
 
 func (r *Advice) title() string {
+	if len(r.Devices) > 1 {
+		return fmt.Sprintf("%s: %d devices", r.Path, len(r.Devices))
+	}
 	if r.Path != "" {
 		return fmt.Sprintf("%s: the peak is %s", r.Path, quantity.Bytes(r.PeakAllocated))
 	}
@@ -60,22 +69,44 @@ func (r *Advice) title() string {
 	return text
 }
 
-// wasted writes the memory without a use.
-func (r *Advice) wasted(p *page) {
-	for i := range r.Waste {
-		p.wrap("waste: ", r.Waste[i].Text)
+// device writes the advice about one device of a file.
+func (r *Advice) device(p *page, d *AdviceDevice) {
+	if len(r.Devices) > 1 {
+		p.line("")
+		p.line("device %d: the peak is %s", d.Device, quantity.Bytes(d.PeakAllocated))
 	}
-}
-
-// proven writes the advice from a file's stacks.
-func (r *Advice) proven(p *page) {
-	if len(r.Options) == 0 {
+	proven := ofDevice(r.Options, d.Device, func(o *AdviceOption) int { return o.Device })
+	if len(proven) == 0 {
 		p.line("the stacks prove no saving")
 	}
-	for i := range r.Options {
-		o := &r.Options[i]
-		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated)),
+	for _, o := range proven {
+		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), proposals.ShareText(o.Predicted.PeakAllocated, d.PeakAllocated)),
 			o.name+": "+o.Why)
+	}
+	wasted(p, ofDevice(r.Waste, d.Device, func(w *Waste) int { return w.Device }))
+	r.allocator(p, "allocator: ", d.Device, d.memory)
+}
+
+// ofDevice returns those of a list that are about a device.
+func ofDevice[T any](list []T, device int, of func(*T) int) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return of(&t) != device })
+}
+
+// replayed returns the devices with advice about the allocator, each once.
+func (r *Advice) replayed() []int {
+	var devices []int
+	for i := range r.Allocator {
+		if d := r.Allocator[i].Device; !slices.Contains(devices, d) {
+			devices = append(devices, d)
+		}
+	}
+	return devices
+}
+
+// wasted writes memory without a use.
+func wasted(p *page, waste []Waste) {
+	for i := range waste {
+		p.wrap("waste: ", waste[i].Text)
 	}
 }
 

@@ -4,10 +4,11 @@ import "github.com/memtop/memtop/snapshots/analysis"
 
 // Finding is a problem, or a fact worth knowing.
 type Finding struct {
-	Kind        string   `json:"kind"`         // docs/answers.md has all
-	Severity    string   `json:"severity"`     // problem, warning or info
-	Bytes       int64    `json:"bytes"`        // the bytes that it is about, 0 for none
-	SavingBytes int64    `json:"saving_bytes"` // the saving of the remedy, 0 if unknown
+	Kind        string   `json:"kind"`                        // docs/answers.md has all
+	Severity    string   `json:"severity"`                    // problem, warning or info
+	Bytes       int64    `json:"bytes"`                       // the bytes that it is about, 0 for none
+	SavingBytes int64    `json:"saving_bytes"`                // the saving of the remedy, 0 if unknown
+	MostBytes   int64    `json:"saving_most_bytes,omitempty"` // what it saves at most, where that is not known exactly
 	Confidence  string   `json:"confidence"`
 	Text        string   `json:"text"`
 	Evidence    string   `json:"evidence"`
@@ -16,9 +17,8 @@ type Finding struct {
 	Where       []string `json:"where"`  // "file:line function" of the lines to look at, innermost first
 }
 
-// findings returns analysis's findings on a device, the most severe first.
-func findings(x *analysis.Index) []Finding {
-	found := x.Findings()
+// findings writes findings on a device with the places to look at.
+func findings(x *analysis.Index, found []analysis.Finding) []Finding {
 	all := make([]Finding, len(found))
 	for i := range found {
 		f := &found[i]
@@ -36,14 +36,14 @@ func findings(x *analysis.Index) []Finding {
 // findingOf writes a finding without the place to look at.
 func findingOf(f *analysis.Finding) Finding {
 	return Finding{
-		Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, Confidence: f.Confidence.String(),
+		Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, MostBytes: f.Most, Confidence: f.Confidence.String(),
 		Text: f.Text(), Evidence: f.Evidence, Remedy: f.Remedy, Where: make([]string, 0),
 	}
 }
 
 // findingLines writes the findings for people.
-func findingLines(p *page, x *analysis.Index) {
-	for _, f := range x.Findings() {
+func findingLines(p *page, found []analysis.Finding) {
+	for _, f := range found {
 		findingLine(p, &f)
 	}
 }

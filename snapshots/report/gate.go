@@ -18,6 +18,7 @@ const NoLimit = -1
 type Limits struct {
 	Peak    int64 // highest level of requested memory
 	PerStep int64 // by how much memory may grow from step to step
+	Host    int64 // by how much the program's memory on the host may, with its workers'
 }
 
 // Gate is the check of a trace against limits. `memtop check` prints it. All
@@ -34,6 +35,7 @@ type GateDevice struct {
 	Device int         `json:"device"`
 	Peak   *GatePeak   `json:"peak"`
 	Growth *GateGrowth `json:"growth"`
+	Host   *GateHost   `json:"host,omitempty"` // of the first device, if there is a limit
 	index  *analysis.Index
 }
 
@@ -66,6 +68,24 @@ type GateSite struct {
 	holder       analysis.Holder
 }
 
+// GateHost checks how the program's memory on the host grows per step, with that of its
+// workers, and without what the kernel can drop.
+type GateHost struct {
+	BytesPerStep      int64        `json:"bytes_per_step"`
+	Steps             int64        `json:"steps"` // over which it was measured
+	LimitBytesPerStep int64        `json:"limit_bytes_per_step"`
+	Exceeded          bool         `json:"exceeded"`
+	Growing           []HostGrowth `json:"growing"` // the rows that grow evenly, the fastest first
+}
+
+// HostError says that a trace does not tell how memory of the host grows.
+type HostError struct{}
+
+// Error says what is missing.
+func (HostError) Error() string {
+	return "it does not say how its memory on the host grows: that takes a program with memtop's agent, and 16 of its looks"
+}
+
 // gateSites is how many sites a broken limit lists.
 const gateSites = 5
 
@@ -85,8 +105,8 @@ func (e *StepsError) Error() string {
 }
 
 // NewGate checks every device of a trace against the limits. With a limit on
-// growth it returns a [*StepsError] when no device marks enough steps: a gate
-// that cannot measure must not pass.
+// growth it returns a [*StepsError] when no device marks enough steps, or a [HostError]:
+// a gate that cannot measure must not pass.
 func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(t.Devices))}
 	steps, measured := 0, false
@@ -109,7 +129,25 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	if limits.PerStep >= 0 && !measured {
 		return nil, &StepsError{steps}
 	}
+	if limits.Host >= 0 {
+		if len(g.Devices) == 0 {
+			return nil, HostError{}
+		}
+		if g.Devices[0].Host = gateHost(g.Devices[0].index, limits.Host); g.Devices[0].Host == nil {
+			return nil, HostError{}
+		}
+		g.OK = g.OK && !g.Devices[0].Host.Exceeded
+	}
 	return g, nil
+}
+
+// gateHost returns nil when the trace does not tell.
+func gateHost(x *analysis.Index, limit int64) *GateHost {
+	bytes, steps := x.HostPerStep()
+	if steps == 0 {
+		return nil
+	}
+	return &GateHost{bytes, steps, limit, bytes > limit, newHost(x).Growing}
 }
 
 func gatePeak(x *analysis.Index, limit int64) *GatePeak {

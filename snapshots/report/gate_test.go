@@ -29,13 +29,13 @@ func TestGate(t *testing.T) {
 		limits Limits
 		broken string
 	}{
-		"a peak at the limit is within it":           {mib, Limits{8*mib + 4096, NoLimit}, ""},
-		"a peak of one byte more is not":             {mib, Limits{8*mib + 4095, NoLimit}, "the peak of device 0, 8392704 B, is more than 8392703 B"},
-		"growth at the limit is within it":           {mib, Limits{NoLimit, mib}, ""},
-		"growth of one byte more is not":             {mib + 1, Limits{NoLimit, mib}, "device 0 grows by 1048577 B per step, more than 1048576 B"},
-		"growth too small for a finding counts":      {512, Limits{NoLimit, 0}, "device 0 grows by 512 B per step, more than 0 B"},
-		"both limits are told":                       {mib, Limits{mib, 1024}, "the peak of device 0, 8.0 MiB, is more than 1.0 MiB; device 0 grows by 1.0 MiB per step, more than 1.0 KiB"},
-		"a limit of nothing on memory that is there": {512, Limits{0, NoLimit}, "the peak of device 0, 8.0 KiB, is more than 0 B"},
+		"a peak at the limit is within it":           {mib, Limits{8*mib + 4096, NoLimit, NoLimit}, ""},
+		"a peak of one byte more is not":             {mib, Limits{8*mib + 4095, NoLimit, NoLimit}, "the peak of device 0, 8392704 B, is more than 8392703 B"},
+		"growth at the limit is within it":           {mib, Limits{NoLimit, mib, NoLimit}, ""},
+		"growth of one byte more is not":             {mib + 1, Limits{NoLimit, mib, NoLimit}, "device 0 grows by 1048577 B per step, more than 1048576 B"},
+		"growth too small for a finding counts":      {512, Limits{NoLimit, 0, NoLimit}, "device 0 grows by 512 B per step, more than 0 B"},
+		"both limits are told":                       {mib, Limits{mib, 1024, NoLimit}, "the peak of device 0, 8.0 MiB, is more than 1.0 MiB; device 0 grows by 1.0 MiB per step, more than 1.0 KiB"},
+		"a limit of nothing on memory that is there": {512, Limits{0, NoLimit, NoLimit}, "the peak of device 0, 8.0 KiB, is more than 0 B"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestGate(t *testing.T) {
 }
 
 func TestGateNamesTheSitesThatBrokeIt(t *testing.T) {
-	gate, err := NewGate(growingTrace(t, 8, mib), Limits{mib, 1024})
+	gate, err := NewGate(growingTrace(t, 8, mib), Limits{mib, 1024, NoLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestGateSeesGrowthOfEverDifferentStacks(t *testing.T) {
 	tr := tracetest.Parse(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=%s\n", (s+1)<<24, s*1000+100, []string{"main", "act", "opt"}[s%3])
 	}))
-	gate, err := NewGate(tr, Limits{NoLimit, 1024})
+	gate, err := NewGate(tr, Limits{NoLimit, 1024, NoLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestGateThatCannotMeasureDoesNotPass(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewGate(growingTrace(t, test.steps, 512), Limits{NoLimit, mib})
+			_, err := NewGate(growingTrace(t, test.steps, 512), Limits{NoLimit, mib, NoLimit})
 			var steps *StepsError
 			if !errors.As(err, &steps) || err.Error() != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if _, err := NewGate(growingTrace(t, test.steps, 512), Limits{mib, NoLimit}); err != nil {
+			if _, err := NewGate(growingTrace(t, test.steps, 512), Limits{mib, NoLimit, NoLimit}); err != nil {
 				t.Errorf("a limit on the peak alone: %v", err)
 			}
 		})

@@ -30,6 +30,9 @@ func (g *Gate) lines(p *page) {
 		if d.Growth != nil {
 			d.Growth.text(p, d)
 		}
+		if d.Host != nil {
+			d.Host.text(p)
+		}
 	}
 }
 
@@ -49,7 +52,19 @@ func (g *Gate) Broken() string {
 				d.Device, apart(is, limit), apart(limit, is)))
 		}
 	}
+	if h := g.host(); h != nil && h.Exceeded {
+		broken = append(broken, fmt.Sprintf("memory of the host grows by %s per step, more than %s",
+			apart(h.BytesPerStep, h.LimitBytesPerStep), apart(h.LimitBytesPerStep, h.BytesPerStep)))
+	}
 	return strings.Join(broken, "; ")
+}
+
+// host returns the check of the host's memory, nil if there is none.
+func (g *Gate) host() *GateHost {
+	if len(g.Devices) == 0 {
+		return nil
+	}
+	return g.Devices[0].Host
 }
 
 // apart writes a size so that it differs from another: in bytes if the short
@@ -96,5 +111,16 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	for i := range l.Sites {
 		s := &l.Sites[i]
 		holderLines(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count), s.holder)
+	}
+}
+
+func (l *GateHost) text(p *page) {
+	p.wrap(kept(l.Exceeded), fmt.Sprintf("host: memory grows by %s per step over %d steps, the limit %s",
+		apart(l.BytesPerStep, l.LimitBytesPerStep), l.Steps, apart(l.LimitBytesPerStep, l.BytesPerStep)))
+	if !l.Exceeded {
+		return
+	}
+	for _, row := range l.Growing {
+		p.line("  %9s per step  %s", quantity.Bytes(row.GrowthPerStep), row.Name)
 	}
 }

@@ -35,10 +35,11 @@ func (r *Live) Text(w io.Writer, width int) error {
 		p.wrap("  note: ", notice)
 	}
 	p.line("")
-	findingLines(p, r.index)
+	findingLines(p, r.index.Findings())
 	r.levelsText(p)
 	r.waterfallText(p)
 	r.hostText(p)
+	r.Host.text(p)
 	r.layersText(p)
 	r.tensorsText(p)
 	if cost := r.Probe.CostNSPerStep; cost != nil && (*cost > 0 || r.Probe.DroppedEvents > 0) {

@@ -31,6 +31,8 @@ type ReplayRecorded struct {
 	PeakReservedBytes  int64      `json:"peak_reserved_bytes"`
 	PeakAllocatedBytes *int64     `json:"peak_allocated_bytes"` // null when the replay does not reproduce the recording
 	HeldBytes          int64      `json:"held_bytes"`           // requested before recording began
+	CapacityBytes      *int64     `json:"capacity_bytes"`       // the most that the process is known to have been able to reserve, null if not known
+	RefusedBytes       *int64     `json:"refused_bytes"`        // the least level above the peak that the driver refused, null if none is known
 	OOM                *ReplayOOM `json:"oom"`                  // the last request that failed
 }
 
@@ -75,6 +77,12 @@ func NewReplay(a *whatif.Answer) *Replay {
 	}
 	if a.Recorded.WhyNot == "" {
 		r.Recorded.PeakAllocatedBytes = &a.Recorded.PeakAllocated
+	}
+	if a.Recorded.Capacity > 0 {
+		r.Recorded.CapacityBytes = &a.Recorded.Capacity
+	}
+	if a.Recorded.Refused > 0 {
+		r.Recorded.RefusedBytes = &a.Recorded.Refused
 	}
 	if o := a.Recorded.OOM; o != nil {
 		r.Recorded.OOM = &ReplayOOM{o, o.Short()}

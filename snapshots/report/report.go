@@ -53,8 +53,11 @@ type Device struct {
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
-	Findings              []Finding      `json:"findings"` // the most severe first
+	Findings              []Finding      `json:"findings"`       // the most severe first
+	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 
+	beside  analysis.Beside
+	found   []analysis.Finding
 	failure *analysis.Failure // the last request that ran out of memory, nil for none
 }
 
@@ -163,8 +166,14 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 		Devices: make([]Device, len(indexes)), notices: t.Notices, indexes: indexes,
 		Pinned: newPinned(t),
 	}
+	fullest, uneven := analysis.Uneven(indexes)
 	for i, x := range indexes {
-		r.Devices[i] = newDevice(x)
+		d := newDevice(x)
+		if x == fullest {
+			d.beside.Uneven = uneven
+		}
+		d.tell(x)
+		r.Devices[i] = d
 	}
 	return r
 }
@@ -184,7 +193,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {
@@ -216,22 +225,35 @@ func (o *OOM) account(f *analysis.Failure) {
 }
 
 // Replay finds settings of the allocator under which each device's last failed
-// request would have succeeded. It stops at an error.
+// request would have succeeded, or which its findings ask about. It stops at an
+// error.
 func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 	for i := range r.Devices {
-		d := &r.Devices[i]
-		if d.failure == nil {
+		d, x := &r.Devices[i], r.indexes[i]
+		q, trial := whatif.Question{Trace: x.Trace(), Device: x.Trace().Device(d.Device)}, x.Trial()
+		if d.failure != nil {
+			q.Event = d.failure.Event
+		} else if q.Settings, q.Exact = []string{trial}, true; trial == "" {
 			continue
 		}
-		t := r.indexes[i].Trace()
-		changes, _, err := ask.WouldFit(ctx, t, t.Device(d.Device), d.failure.Event)
+		a, err := ask(ctx, q)
 		if err != nil {
 			return err
 		}
-		d.failure.AddSettings(changes)
-		d.OOM[len(d.OOM)-1].account(d.failure)
+		if d.failure != nil {
+			d.failure.AddSettings(a.Changes())
+			d.OOM[len(d.OOM)-1].account(d.failure)
+		}
+		d.beside.Replay = a
+		d.tell(x)
 	}
 	return nil
+}
+
+// tell looks for the device's findings, with all that is known.
+func (d *Device) tell(x *analysis.Index) {
+	d.found = x.FindingsWith(d.beside)
+	d.Findings = findings(x, d.found)
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts cover

@@ -73,9 +73,10 @@ func (r *Report) header(p *page) {
 func (d *Device) text(p *page, x *analysis.Index) {
 	p.line("Device %d: %s, %s, %s", d.Device, quantity.Plural(d.Events, "event"), x.SegmentsText(d.Segments), quantity.Plural(d.Blocks, "block"))
 	p.line("")
-	findingLines(p, x)
+	findingLines(p, d.found)
 	d.failureLines(p, x, d.wouldFit)
 	d.numbers(p)
+	d.Host.text(p)
 	d.poolLines(p)
 	d.Steps.text(p)
 	d.categories(p, x)

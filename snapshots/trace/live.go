@@ -185,6 +185,8 @@ type Gauge struct {
 	LimitUsed int64 `json:"limit_used_bytes,omitempty"`
 	// Kills is how many processes of the group the kernel has killed for lack of memory.
 	Kills int64 `json:"oom_kills,omitempty"`
+	// Host is what the program has of the machine's memory, nil if it does not say.
+	Host *Host `json:"host,omitempty"`
 }
 
 // HostDevice is the device of a gauge of the machine's memory, in the black box of a

@@ -27,7 +27,10 @@ type Rounding struct {
 	Expandable bool
 	// Uncached says that there is no caching allocator, see "Without a caching
 	// allocator".
-	Uncached  bool
+	Uncached bool
+	// Collects says that segments may go back at a threshold, before the driver
+	// refuses any.
+	Collects  bool
 	divisions [16]int64 // by power of two from 1 MiB on
 }
 
@@ -42,6 +45,9 @@ func NewRounding(settings []Setting) Rounding {
 			}
 		case "expandable_segments":
 			r.Expandable, _ = s.Value.(bool)
+		case "garbage_collection_threshold":
+			threshold, _ := s.Value.(float64)
+			r.Collects = threshold > 0
 		case "roundup_power2_divisions":
 			r.setDivisions(s.Value)
 		case "allocator":

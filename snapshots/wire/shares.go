@@ -28,7 +28,7 @@ const liveBlocks = 1 << 18
 // The bytes of one item of each kind, with derived data and copies.
 const (
 	eventBytes  = 64
-	gaugeBytes  = 256
+	gaugeBytes  = 1 << 10 // with what a program has of the machine
 	changeBytes = 1 << 10
 	stepBytes   = 640 // without its layers
 	layerBytes  = 160 // with its texts

@@ -98,38 +98,57 @@ func (p *Page) failureCount(a *account) string {
 	return a.Verdict.String()
 }
 
-// replayQuestion asks with which other settings a request would have succeeded.
+// replayQuestion asks with which other settings a request would have succeeded, or
+// what those would save that the findings ask about.
 type replayQuestion struct {
 	index page.Edition
-	event int
+	event int         // of the failed request, NoEvent for none
 	ask   *page.Scene // whose WhatIf answers
 }
 
-func replay(ctx context.Context, q replayQuestion) []whatif.Change {
-	found, _, err := q.ask.WhatIf.WouldFit(ctx, q.index.Trace(), q.index.Device(), q.event)
-	if err != nil {
-		return nil // w says why
+// replay is the answer, nil where there is nothing to replay. If it cannot be
+// replayed, w says why.
+func replay(ctx context.Context, q replayQuestion) *whatif.Answer {
+	asked := whatif.Question{Trace: q.index.Trace(), Device: q.index.Device(), Event: q.event}
+	if q.event == analysis.NoEvent {
+		trial := q.index.Trial()
+		if trial == "" {
+			return nil
+		}
+		asked.Settings, asked.Exact = []string{trial}, true
 	}
-	return found
-}
-
-// askReplay asks where memory ran out in a trace that does not grow.
-func (p *Page) askReplay() tea.Cmd {
-	a := p.failed()
-	if a == nil || p.Scene.WhatIf == nil || p.Scene.Growing() {
+	a, err := q.ask.WhatIf(ctx, asked)
+	if err != nil {
 		return nil
 	}
-	return p.replayed.Ask(replayQuestion{p.Scene.Edition(), a.Event, p.Scene})
+	return a
+}
+
+// askReplay asks about a trace that does not grow: where memory ran out, else once
+// the findings are known.
+func (p *Page) askReplay() tea.Cmd {
+	if p.Scene.WhatIf == nil || p.Scene.Growing() {
+		return nil
+	}
+	q := replayQuestion{p.Scene.Edition(), analysis.NoEvent, p.Scene}
+	if a := p.failed(); a != nil {
+		q.event = a.Event
+	} else if !p.looked.Fresh() {
+		return nil
+	}
+	return p.replayed.Ask(q)
 }
 
 // wouldFit lists changes, each of which alone would have made this request fit.
 func (p *Page) wouldFit(a *account) section {
 	whole := *a.Failure
 	note := ""
-	switch changes, ok := p.replayed.Answer(); {
+	switch answer, ok := p.replayed.Answer(); {
 	case p.Scene.WhatIf == nil || p.Scene.Growing():
 	case ok && p.replayed.Answered().event == a.Event:
-		whole.AddSettings(changes)
+		if answer != nil {
+			whole.AddSettings(answer.Changes())
+		}
 	default:
 		note = "replaying other settings …"
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // lookout has the findings on the device, and the devices that ran out of memory.
@@ -15,8 +17,15 @@ type lookout struct {
 	short []analysis.Shortage
 }
 
-func look(_ context.Context, x page.Edition) lookout {
-	o := lookout{found: slices.Clone(x.Findings())}
+// lookQuestion asks for the findings with what is known beside a device's events by now.
+type lookQuestion struct {
+	index  page.Edition
+	beside analysis.Beside
+}
+
+func look(_ context.Context, q lookQuestion) lookout {
+	x := q.index
+	o := lookout{found: x.FindingsWith(q.beside)}
 	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
 		return o
 	}
@@ -31,6 +40,46 @@ func look(_ context.Context, x page.Edition) lookout {
 	}
 	slices.SortStableFunc(o.found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
 	return o
+}
+
+// compare returns what the device holds more than the others of the trace, nil for
+// nothing.
+func compare(ctx context.Context, x page.Edition) *analysis.Finding {
+	t := x.Trace()
+	all := make([]*analysis.Index, 0, len(t.Devices))
+	for i := range t.Devices {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if d := &t.Devices[i]; d.ID == x.Device().ID {
+			all = append(all, x.Index)
+		} else {
+			all = append(all, analysis.NewIndex(t, d))
+		}
+	}
+	if fullest, uneven := analysis.Uneven(all); fullest == x.Index {
+		return uneven
+	}
+	return nil
+}
+
+// askBeside asks for what the device's own events do not tell, and returns what of it is
+// known by now. A trace that grows is not asked.
+func (p *Page) askBeside() (beside analysis.Beside, cmd tea.Cmd) {
+	x := p.Scene.Edition()
+	if p.Scene.Growing() {
+		return beside, nil
+	}
+	if len(x.Trace().Devices) > 1 {
+		cmd = p.compared.Ask(x)
+	}
+	if uneven, _ := p.compared.Answer(); p.compared.Answered() == x {
+		beside.Uneven = uneven
+	}
+	if replay, _ := p.replayed.Answer(); p.replayed.Answered().index == x {
+		beside.Replay = replay
+	}
+	return beside, cmd
 }
 
 // pageOf returns the page that a finding leads to.

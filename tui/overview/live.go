@@ -44,10 +44,10 @@ func (p *Page) stepLine() section {
 func (p *Page) liveSections(f frame) (l, r []section) {
 	if f.compact {
 		return []section{
-			p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
+			p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.hostLedger(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
 		}, nil
 	}
-	below := []section{p.liveGauges(), p.waterfall(false)}
+	below := []section{p.liveGauges(), p.waterfall(false), p.hostLedger(f.right == 0 && f.h < roomy)}
 	rows := max(f.h-f.total(below)-2-2*f.gap(), 4) // what is left beside the step and a title
 	l = append([]section{p.stepLine(), p.findings(f.left, min(rows, f.findingRows()))}, below...)
 	if f.right == 0 {
@@ -58,6 +58,10 @@ func (p *Page) liveSections(f frame) (l, r []section) {
 	left := f.h - f.total(r) - 2 - f.gap()
 	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
 }
+
+// roomy is the height from which a single column has room for all rows of both
+// ledgers.
+const roomy = 50
 
 type stepPart struct{ label, value string }
 

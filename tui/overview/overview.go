@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -53,6 +54,8 @@ type facts struct {
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
 	host       []analysis.Row     // memory on the host, not in the waterfall
+	ledger     host.Ledger        // of the machine's memory
+	hostGauge  *trace.Gauge       // that says so, nil for none
 	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -64,8 +67,9 @@ const holderCount = 20
 type Page struct {
 	page.Body
 	asked    *ask.One[question, facts]
-	looked   *ask.One[page.Edition, lookout]
-	replayed *ask.One[replayQuestion, []whatif.Change]
+	looked   *ask.One[lookQuestion, lookout]
+	compared *ask.One[page.Edition, *analysis.Finding]
+	replayed *ask.One[replayQuestion, *whatif.Answer]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -93,6 +97,7 @@ func New(s *page.Scene) *Page {
 	}
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
 	p.looked = ask.New(s.Gate, look)
+	p.compared = ask.New(s.Gate, compare)
 	p.replayed = ask.New(s.Gate, replay)
 	p.bind()
 	return p
@@ -134,6 +139,7 @@ func answer(ctx context.Context, q question) facts {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 		f.host = x.OnHost(q.at)
+		f.ledger, f.hostGauge = x.HostLedger(q.at)
 	}
 	return f
 }
@@ -196,7 +202,8 @@ func (p *Page) look() tea.Cmd {
 	if now := p.Scene.Clock() / lookSpan; !p.Scene.Growing() || now != p.lookedAt {
 		p.lookedAt, p.looking = now, p.Scene.Edition()
 	}
-	return p.looked.Ask(p.looking)
+	beside, comparing := p.askBeside()
+	return tea.Batch(p.looked.Ask(lookQuestion{p.looking, beside}), comparing)
 }
 
 // lookSpan is the time between two searches for findings, in microseconds.

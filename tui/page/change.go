@@ -22,11 +22,12 @@ func SetAll(values []trace.Value) tea.Cmd {
 	return func() tea.Msg { return ChangeSettings{values} }
 }
 
-// Checkpointer is a page whose rows stand for layers. On such a row the key for
-// checkpointing changes only that layer, if the program accepts layer names.
-type Checkpointer interface {
-	// Checkpoint toggles checkpointing of the selected layer: it returns the new
-	// value of the setting, given the value now. It is false when no layer is
+// LayerChooser is a page whose rows stand for layers. On such a row the keys of
+// settings that take layers change only that layer, if the program accepts layer
+// names.
+type LayerChooser interface {
+	// Choose toggles a setting, checkpoint or host, for the selected layer: it
+	// returns the new value, given the value now. It is false when no layer is
 	// selected.
-	Checkpoint(now string) (value string, ok bool)
+	Choose(setting, now string) (value string, ok bool)
 }

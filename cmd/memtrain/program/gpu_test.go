@@ -133,6 +133,12 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"fp16, checkpointed, all on the host": {
 			small, []string{"--steps", "3", "--offload", everything, "--amp", "fp16", "--checkpoint", "block"}, 2e-2, 0,
 		},
+		"embedding, head and loss on the host, in two parts": {
+			small, []string{"--steps", "3", "--host", "wte+wpe+lm_head+loss", "--accumulate", "2"}, 1e-3, 0,
+		},
+		"a block on the host and state in a file": {
+			small, []string{"--steps", "3", "--amp", "fp16", "--host", "h.1", "--offload", "optimizer:" + filepath.Join(t.TempDir(), "state")}, 2e-2, 0,
+		},
 		"from pinned batches, with PyTorch's loss": {
 			small, []string{"--steps", "3", "--pinned", "--workers", "3", "--prefetch", "2", "--loss-memory", "pytorch", "--amp", "bf16"}, 2e-2, 0,
 		},

@@ -23,6 +23,7 @@ func TestGraphsChangeNeitherLossesNorMemory(t *testing.T) {
 		"fp32": {"--steps", "8"},
 		"fp16, checkpointed, in two parts, with dropout": {"--steps", "3", "--amp", "fp16", "--checkpoint", "block", "--accumulate", "2", "--dropout", "0.1"},
 		"all on the host, from pinned batches":           {"--steps", "3", "--offload", everything, "--pinned"},
+		"embedding, head and loss on the host":           {"--steps", "3", "--host", "wte+wpe+lm_head+loss"},
 		"with expandable segments":                       {"--steps", "3", "--alloc-conf", "expandable_segments:True", "--amp", "bf16"},
 	}
 	tiny := []string{"--layers", "1", "--dim", "16", "--heads", "1", "--seq", "8", "--batch", "2"}

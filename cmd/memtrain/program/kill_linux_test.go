@@ -2,11 +2,14 @@ package program
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,14 +19,26 @@ import (
 
 // TestKillingARunWhileItSavesLosesNothing kills memtrain, which saves itself after
 // every step, at random moments. What was saved last is whole, the next run goes
-// on with it, and nothing else is left.
+// on with it to the losses of a run that nobody killed, and nothing else is left.
 func TestKillingARunWhileItSavesLosesNothing(t *testing.T) {
+	t.Run("state in memory", func(t *testing.T) { killRuns(t, "none") })
+	state := filepath.Join(t.TempDir(), "state")
+	t.Run("state in a file", func(t *testing.T) { killRuns(t, "optimizer:"+state) })
+	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the last run has left its state: %v", err)
+	}
+}
+
+func killRuns(t *testing.T, offload string) {
+	t.Helper()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "run.mem")
 	t.Setenv("MEMTOP_DIR", filepath.Join(t.TempDir(), "probes"))
-	arguments := []string{"--json", "--steps", "0", "--save", path, "--save-every", "1"}
-	model := []string{"--layers", "2", "--dim", "192", "--heads", "2", "--seq", "8", "--batch", "1"}
+	arguments := []string{"--json", "--steps", "0", "--save", path, "--save-every", "1", "--offload", offload}
+	sizes := []string{"--layers", "2", "--dim", "192", "--heads", "2", "--seq", "8", "--batch", "1"}
+	model := sizes
 	var moments killtest.Moments
+	var last int64
 	var left killtest.Leftovers
 	for range killtest.Times(t) {
 		seen := killTraining(t, &moments, folder, append(arguments, model...), left)
@@ -33,12 +48,37 @@ func TestKillingARunWhileItSavesLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		saved.Close()
+		last = saved.Step()
 		if saved.Step() < seen-1 {
 			t.Errorf("step %d began and step %d was saved last", seen+1, saved.Step())
 		}
 		left = moments.Look(t, folder, "run.mem")
 	}
 	t.Log(moments)
+	steps := strconv.FormatInt(last+1, 10)
+	want := lastLoss(t, append([]string{"--json", "--steps", steps}, sizes...)...)
+	if got := lastLoss(t, "--json", "--steps", steps, "--resume", path, "--offload", offload); got != want {
+		t.Errorf("step %s after all that has the loss %v, want %v", steps, got, want)
+	}
+}
+
+// lastLoss runs memtrain and returns the loss of its last step.
+func lastLoss(t *testing.T, arguments ...string) float64 {
+	t.Helper()
+	var out bytes.Buffer
+	if code := Run(arguments, &out, os.Stderr, testReach()); code != 0 {
+		t.Fatalf("memtrain %v: code %d", arguments, code)
+	}
+	var step object
+	for lines := json.NewDecoder(&out); lines.More(); {
+		if err := lines.Decode(&step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if step.Loss == nil {
+		t.Fatalf("memtrain %v: no loss", arguments)
+	}
+	return *step.Loss
 }
 
 // killTraining kills a run after its second step, and returns the last step that

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -20,6 +22,7 @@ type Answers struct {
 	Report    *report.Device
 	Wrong     [][]Wrong // at each moment, the most bytes first
 	Allocated []int64   // at each moment
+	Replayed  *whatif.Answer
 }
 
 // Wrong is memory that has a wrong category.
@@ -69,9 +72,15 @@ func Ask(ctx context.Context, folder string, told *Told) ([]Answers, error) {
 		indexes[t.Devices[i].ID], all = x, append(all, x)
 	}
 	reports := report.Of(t, all)
+	if err := reports.Replay(ctx, replay.Answer); err != nil {
+		return nil, err
+	}
 	var answers []Answers
 	for _, d := range told.Devices {
 		a := Answers{Device: d}
+		if a.Replayed, err = replay.Answer(ctx, whatif.Question{Trace: t, Device: t.Device(d.Number)}); err != nil {
+			return nil, err
+		}
 		for i := range reports.Devices {
 			if reports.Devices[i].Device == d.Number {
 				a.Report = &reports.Devices[i]

@@ -12,16 +12,19 @@ type Told struct {
 	Changes []string          `json:"changes"` // it can run with these remedies: names of kinds of findings
 	Expect  []string          `json:"expect"`  // findings that must be there
 	Wrong   map[string]string `json:"wrong"`   // findings that must not be there, with the reason
+	Holders []string          `json:"holders"` // functions whose lines hold most at the peak, in order
 	Fits    *bool             `json:"fits"`    // whether memory was enough, null if that is not the question
 	Devices []Device          `json:"devices"`
 }
 
 // Device is one device.
 type Device struct {
-	Number  int      `json:"device"`
-	Peak    int64    `json:"peak"`    // requested bytes
-	Moments []Moment `json:"moments"` // the first is the peak; the others are of steps
-	Steps   []int64  `json:"steps"`   // the peak of each
+	Number   int      `json:"device"`
+	Peak     int64    `json:"peak"`     // requested bytes
+	Reserved int64    `json:"reserved"` // at most, in bytes
+	Capacity int64    `json:"capacity"` // bytes that the process could reserve at the end
+	Moments  []Moment `json:"moments"`  // the first is the peak; the others are of steps
+	Steps    []int64  `json:"steps"`    // the peak of each
 }
 
 // Moment has the blocks that are alive after an event.

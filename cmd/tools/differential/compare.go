@@ -14,28 +14,37 @@ import (
 // PyTorch's events. It is the allocator's driver and recorder: a device of the same
 // size whose addresses are those that PyTorch got.
 type comparison struct {
-	a      *alloc.Allocator
-	events []event // PyTorch's
-	ours   []event
-	during []operation // for each of ours
-	doing  operation
+	a       *alloc.Allocator
+	torch   *torch
+	program *program
+	looks   int // at events
+	*answer     // PyTorch's
+	ours    []event
+	during  []operation // for each of ours
+	doing   operation
 
 	free, total int64
 	sizes       map[uint64]int64
-	made        uint64            // the last segment that PyTorch did not get
-	below       uint64            // the last range
-	ranges      map[uint64]uint64 // our reserved ranges whose addresses PyTorch has not told, and told
-	size        int64             // of a range
+	made        uint64 // the last segment that PyTorch did not get
+	ranges      []addresses
 	blocks      map[int]alloc.Allocation
-	uses        map[int]int // of each pool, that have ended
+	uses        map[int]int // of each pool of graphs
 	last        alloc.Event
 }
 
+// addresses are what we reserved once, at the same place from the first as PyTorch's.
+type addresses struct {
+	from, size, theirs uint64 // theirs is 0 until an event tells it
+}
+
+// firstAddress is where our addresses begin.
+const firstAddress = 1 << 61
+
 // compare runs a program on our allocator.
-func compare(t *torch, settings string, p *program, events []event) (*comparison, error) {
+func compare(t *torch, settings string, p *program, theirs *answer) (*comparison, error) {
 	c := &comparison{
-		events: events, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60, below: 1 << 62,
-		ranges: make(map[uint64]uint64), blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
+		torch: t, program: p, answer: theirs, free: t.free, total: t.total, sizes: make(map[uint64]int64), made: 1 << 60,
+		blocks: make(map[int]alloc.Allocation), uses: make(map[int]int),
 	}
 	rules, err := alloc.RulesOf(t.version)
 	if err != nil {
@@ -49,12 +58,14 @@ func compare(t *torch, settings string, p *program, events []event) (*comparison
 	a.SetFraction(p.fraction)
 	a.Observe(c)
 	for _, o := range p.operations() {
+		if c.broken && c.next() == nil {
+			break
+		}
 		c.doing = o
-		if err := c.do(t, o); err != nil {
+		if err := c.do(o); err != nil {
 			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 	}
-	c.translate()
 	return c, nil
 }
 
@@ -63,6 +74,8 @@ func compare(t *torch, settings string, p *program, events []event) (*comparison
 func (c *comparison) difference() string {
 	for i, ours := range c.ours {
 		switch {
+		case i == len(c.events) && c.broken:
+			return ""
 		case i == len(c.events):
 			return fmt.Sprintf("event %d, during %q: PyTorch has ended, ours has %s", i, c.during[i], ours)
 		case ours != c.events[i]:
@@ -78,7 +91,7 @@ func (c *comparison) difference() string {
 // sorted is the comparison without the order of what one call completes or gives back.
 func (c *comparison) sorted() *comparison {
 	other := *c
-	other.events, other.ours = sorted(c.events), sorted(c.ours)
+	other.answer, other.ours = &answer{events: sorted(c.events)}, sorted(c.ours)
 	return &other
 }
 
@@ -97,12 +110,9 @@ func sorted(events []event) []event {
 	return list
 }
 
-func (c *comparison) do(t *torch, o operation) error {
+func (c *comparison) do(o operation) error {
 	b, known := c.blocks[o.id]
-	pool := trace.Pool{int64(o.id), 0}
-	if made(o.id) {
-		pool = trace.Pool{0, int64(o.id)}
-	}
+	t, p := c.torch, c.pools[o.id]
 	switch o.kind {
 	case request:
 		b, err := c.a.Alloc(o.bytes, alloc.Stream(t.streams[o.extra]), alloc.Tag{})
@@ -123,24 +133,35 @@ func (c *comparison) do(t *torch, o operation) error {
 	case empty:
 		c.a.EmptyCache()
 	case begin:
-		return c.a.BeginPool(pool, nil)
-	case end:
-		err := c.a.EndPool(pool)
-		if made(o.id) && c.uses[o.id] > 0 {
-			err = errors.Join(err, c.a.ReleasePool(pool))
-		}
-		c.uses[o.id]++ // the first one counts as the program's own, until it drops the pool
-		return err
-	case drop:
-		if made(o.id) {
-			err := c.a.ReleasePool(pool)
-			c.a.EmptyPool(pool)
-			return err
-		}
-		for range c.uses[o.id] {
-			if err := c.a.ReleasePool(pool); err != nil {
+		c.uses[o.id]++
+		if made(o.id) && c.uses[o.id] == 1 {
+			if err := c.a.MakePool(p.id, p.options); err != nil {
 				return err
 			}
+		}
+		return c.a.BeginPool(p.id, nil)
+	case end:
+		err := c.a.EndPool(p.id)
+		if made(o.id) {
+			err = errors.Join(err, c.a.ReleasePool(p.id))
+		}
+		return err
+	case drop:
+		return c.drop(o.id, p.id)
+	}
+	return nil
+}
+
+// drop ends the uses of a pool: the program's own, or that of each graph.
+func (c *comparison) drop(number int, id trace.Pool) error {
+	if made(number) {
+		err := c.a.ReleasePool(id)
+		c.a.EmptyPool(id)
+		return err
+	}
+	for range c.uses[number] {
+		if err := c.a.ReleasePool(id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -148,7 +169,9 @@ func (c *comparison) do(t *torch, o operation) error {
 
 // Record keeps an event.
 func (c *comparison) Record(_ int, e trace.Event) {
-	c.ours = append(c.ours, event{e.Kind, e.Addr, e.Size, c.a.Names().Tables().Streams[e.Stream]})
+	ours := event{e.Kind, e.Addr, e.Size, c.a.Names().Tables().Streams[e.Stream]}
+	c.translate(&ours)
+	c.ours = append(c.ours, ours)
 	c.during = append(c.during, c.doing)
 }
 
@@ -163,23 +186,19 @@ func (c *comparison) next() *event {
 	return &c.events[len(c.ours)]
 }
 
-// translate gives our events in reserved ranges PyTorch's addresses. What PyTorch
-// reserves is not an event, so where that lies is known with the first memory in it.
-func (c *comparison) translate() {
-	for i := range c.ours {
-		at := &c.ours[i].addr
-		for from, to := range c.ranges {
-			if *at-from >= uint64(c.size) || c.ours[i].kind == trace.OOM {
-				continue
-			}
-			if to == 0 && i < len(c.events) {
-				to = c.events[i].addr - (*at - from)
-				c.ranges[from] = to
-			}
-			*at += to - from
-			break
-		}
+// translate gives an event of ours in addresses that we reserved PyTorch's. What
+// PyTorch reserves is not an event, so where that lies is known with the first memory
+// in it.
+func (c *comparison) translate(e *event) {
+	at := slices.IndexFunc(c.ranges, func(r addresses) bool { return e.addr-r.from < r.size })
+	if at < 0 || e.kind == trace.OOM {
+		return
 	}
+	r := &c.ranges[at]
+	if next := c.next(); r.theirs == 0 && next != nil {
+		r.theirs = next.addr - (e.addr - r.from)
+	}
+	e.addr += r.theirs - r.from
 }
 
 // Malloc gives the address that PyTorch got.
@@ -206,17 +225,23 @@ func (c *comparison) Free(addr uint64) {
 // MemInfo returns what is left.
 func (c *comparison) MemInfo() (free, total int64) { return c.free, c.total }
 
-// Reserve gives addresses that stand for PyTorch's. The system gives each range
-// below the one before.
+// Reserve gives the lowest addresses that are free, as the imitated GPU does.
 func (c *comparison) Reserve(size int64) (uint64, error) {
-	c.size = max(c.size, size)
-	c.below -= 2 * uint64(size)
-	c.ranges[c.below] = 0
-	return c.below, nil
+	r := addresses{from: firstAddress, size: uint64(size)}
+	slices.SortFunc(c.ranges, func(x, y addresses) int { return cmp.Compare(x.from, y.from) })
+	for _, other := range c.ranges {
+		if other.from < r.from+r.size {
+			r.from = other.from + other.size
+		}
+	}
+	c.ranges = append(c.ranges, r)
+	return r.from, nil
 }
 
-// Unreserve has nothing to do: addresses are not given again.
-func (c *comparison) Unreserve(uint64, int64) {}
+// Unreserve takes addresses back.
+func (c *comparison) Unreserve(addr uint64, _ int64) {
+	c.ranges = slices.DeleteFunc(c.ranges, func(r addresses) bool { return r.from == addr })
+}
 
 // Map counts.
 func (c *comparison) Map(_ uint64, size int64) error {
@@ -230,15 +255,17 @@ func (c *comparison) Map(_ uint64, size int64) error {
 // Unmap counts.
 func (c *comparison) Unmap(_ uint64, size int64) { c.free += size }
 
-// RecordEvent returns an event that has happened when it is next looked at, as all
-// have on the imitated GPU.
+// RecordEvent returns an event. Events are all alike, as on the imitated GPU.
 func (c *comparison) RecordEvent(alloc.Stream) alloc.Event {
 	c.last++
 	return c.last
 }
 
-// EventReady is always true.
-func (c *comparison) EventReady(alloc.Event) bool { return true }
+// EventReady reports whether this is one of the looks that find an event.
+func (c *comparison) EventReady(alloc.Event) bool {
+	c.looks++
+	return c.looks%c.program.late == 0
+}
 
 // SyncEvent has nothing to wait for.
 func (c *comparison) SyncEvent(alloc.Event) {}

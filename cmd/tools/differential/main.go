@@ -38,6 +38,7 @@ type round struct {
 	programs, events int
 	python, folder   string
 	stale            int // programs that differ only after others in one process
+	broken           int // programs in which an assertion of PyTorch's failed; events are compared up to there
 	reordered        int // programs whose events are equal but for the order of what one call completes or gives back
 	different        []string
 }
@@ -46,10 +47,11 @@ func main() {
 	pythons := flag.String("python", "python3", "Pythons with a PyTorch of CUDA's, separated by commas")
 	count := flag.Uint64("programs", 100, "how many programs for each version and settings")
 	seed := flag.Uint64("seed", 1, "of the random programs")
+	first := flag.Uint64("first", 0, "the number of the first program")
 	only := flag.Int("settings", -1, "the number of the only settings to run")
 	most := flag.Int("most", 1, "how many differences to show for each version and settings")
 	flag.Parse()
-	if err := run(strings.Split(*pythons, ","), *seed, *count, *only, *most); err != nil {
+	if err := run(strings.Split(*pythons, ","), *seed, *first, *count, *only, *most); err != nil {
 		fmt.Fprintln(os.Stderr, "differential:", err)
 		os.Exit(1)
 	}
@@ -57,7 +59,7 @@ func main() {
 
 var errDifferent = errors.New("the allocators differ")
 
-func run(pythons []string, seed, count uint64, only, most int) error {
+func run(pythons []string, seed, first, count uint64, only, most int) error {
 	folder, err := os.MkdirTemp("", "differential")
 	if err != nil {
 		return err
@@ -76,13 +78,14 @@ func run(pythons []string, seed, count uint64, only, most int) error {
 			if r.torch, err = start(python, folder, s); err != nil {
 				return err
 			}
-			if err := r.run(seed, count, most); err != nil {
+			if err := r.run(seed, first, count, most); err != nil {
 				return err
 			}
 			if err := r.torch.close(); err != nil {
 				return err
 			}
-			fmt.Printf("%-14s %-82s %5d programs %8d events %4d reordered %3d after others %3d different\n", r.torch.version, r.settings, r.programs, r.events, r.reordered, r.stale, len(r.different))
+			fmt.Printf("%-14s %-82s %5d programs %8d events %4d reordered %3d after others %3d broken %3d different\n",
+				r.torch.version, r.settings, r.programs, r.events, r.reordered, r.stale, r.broken, len(r.different))
 			equal = equal && len(r.different) == 0
 		}
 	}
@@ -92,8 +95,8 @@ func run(pythons []string, seed, count uint64, only, most int) error {
 	return nil
 }
 
-func (r *round) run(seed, count uint64, most int) error {
-	for number := range count {
+func (r *round) run(seed, first, count uint64, most int) error {
+	for number := first; number < first+count; number++ {
 		p := random(seed, number)
 		how, err := r.try(p)
 		if err != nil {
@@ -126,27 +129,37 @@ func (r *round) run(seed, count uint64, most int) error {
 // capture by the address of its own record of the block, also when that record is
 // gone. So a program may see notes of one before it.
 func (r *round) alone(p *program) (string, error) {
-	if err := r.torch.close(); err != nil {
-		return "", err
-	}
-	var err error
-	if r.torch, err = start(r.python, r.folder, r.settings); err != nil {
+	if err := r.restart(); err != nil {
 		return "", err
 	}
 	return r.try(p)
 }
 
+func (r *round) restart() (err error) {
+	if err := r.torch.close(); err != nil {
+		return err
+	}
+	r.torch, err = start(r.python, r.folder, r.settings)
+	return err
+}
+
 // try runs a program on both sides, and returns the difference.
 func (r *round) try(p *program) (string, error) {
-	events, err := r.torch.run(p)
+	a, err := r.torch.run(p)
 	if err != nil {
 		return "", err
 	}
-	c, err := compare(r.torch, r.settings, p, events)
+	c, err := compare(r.torch, r.settings, p, a)
 	if err != nil {
 		return "", err
 	}
-	r.events += len(events)
+	r.events += len(a.events)
+	if a.broken {
+		r.broken++
+		if err := r.restart(); err != nil {
+			return "", err
+		}
+	}
 	how := c.difference()
 	if how == "" {
 		return "", nil

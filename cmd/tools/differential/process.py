@@ -1,10 +1,12 @@
 """Runs programs of requests on PyTorch's own allocator, and says what it did.
 
 It reads a program from standard input, a line for each operation and the line
-"." at its end, and writes the events of the allocator in the same way. The first
+"." at its end, and writes the pools that it made and the events of the allocator in the same way. Where an
+assertion of PyTorch's fails, it ends after a line "!" instead. The first
 lines that it writes are the version, the device's free bytes and the streams.
 """
 
+import ctypes
 import gc
 import sys
 import warnings
@@ -27,8 +29,12 @@ def events() -> list[str]:
 class Made:
     """A pool that the program makes."""
 
-    def __init__(self) -> None:
-        self.pool = torch.cuda.MemPool()
+    def __init__(self, number: int) -> None:
+        wanted = {"use_on_oom": number // 2 % 4 == 1, "no_split": number // 2 % 4 == 2}
+        known = torch.cuda.MemPool.__init__.__code__.co_varnames
+        options = {name: value for name, value in wanted.items() if name in known}
+        self.pool = torch.cuda.MemPool(**options)
+        self.said = (*self.pool.id, *(options.get(name, False) for name in wanted))
 
     def begin(self) -> None:
         self.using = torch.cuda.use_mem_pool(self.pool)
@@ -46,6 +52,8 @@ class Graphs:
 
     def __init__(self) -> None:
         self.handle = torch.cuda.graph_pool_handle()
+        number = max(self.handle)  # the order of pools knows no other part of a handle
+        self.said = (number, 0, False, False) if CAPTURES else (0, number, False, False)
         self.graphs: list[torch.cuda.CUDAGraph] = []
         self.uses = 0
 
@@ -84,6 +92,7 @@ class Program:
         self.streams = streams
         self.blocks: dict[int, torch.Tensor] = {}
         self.pools: dict[int, Made | Graphs] = {}
+        self.said: list[str] = []
 
     def do(self, kind: str, words: list[str]) -> None:
         if kind == "e":
@@ -99,7 +108,8 @@ class Program:
                 self.blocks[number].record_stream(self.streams[int(words[1])])
         elif kind == "b":
             if number not in self.pools:
-                self.pools[number] = Graphs() if number % 2 else Made()
+                self.pools[number] = Graphs() if number % 2 else Made(number)
+                self.said.append(f"pool {number} {' '.join(map(str, self.pools[number].said)).lower()}")
             self.pools[number].begin()
         elif kind == "x":
             self.pools[number].end()
@@ -129,15 +139,22 @@ def main() -> None:
         kind, *words = line.split()
         if kind == "p":
             torch.cuda.set_per_process_memory_fraction(float(words[0]))
+            ctypes.CDLL(None).memtop_imitation_late(int(words[1]))
             memory._record_memory_history("all", context=None, max_entries=1 << 20)
             program = Program(streams)
         elif kind == ".":
-            print(*events(), ".", sep="\n", flush=True)
+            print(*program.said, *events(), ".", sep="\n", flush=True)
             memory._record_memory_history(None)
             if torch.cuda.memory_reserved():
                 raise SystemExit(f"{torch.cuda.memory_reserved()} bytes are left of a program")
         else:
-            program.do(kind, words)
+            try:
+                program.do(kind, words)
+            except RuntimeError as e:
+                if "INTERNAL ASSERT" not in str(e):
+                    raise
+                print(*program.said, *events(), "!", sep="\n", flush=True)
+                return
 
 
 main()

@@ -13,6 +13,7 @@ import (
 // one. Both sides skip an operation on a block whose request failed.
 type program struct {
 	fraction float64 // of the device's memory, for the process
+	late     int     // how many looks at events it takes to find one that has happened
 	body     []operation
 }
 
@@ -52,7 +53,7 @@ func (o operation) String() string {
 // String returns the program as a process reads it: a line for each operation.
 func (p *program) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "p %s\n", strconv.FormatFloat(p.fraction, 'g', -1, 64))
+	fmt.Fprintf(&b, "p %s %d\n", strconv.FormatFloat(p.fraction, 'g', -1, 64), p.late)
 	for _, o := range p.operations() {
 		fmt.Fprintln(&b, o)
 	}
@@ -64,15 +65,27 @@ func (p *program) String() string {
 func (p *program) operations() []operation {
 	var list []operation
 	live, pools, open := make(map[int]bool), make(map[int]bool), 0
+	used, deferred := make(map[int]bool), false // blocks by others, and whether the free of one waits for the end of a capture
 	for _, o := range p.body {
+		if o.kind == request || o.kind == empty {
+			deferred = deferred && open != 0
+		}
 		switch valid := live[o.id]; o.kind {
 		case request:
 			live[o.id] = true
-		case free, record:
+		case record:
 			if !valid {
 				continue
 			}
-			live[o.id] = o.kind == record
+			used[o.id] = true
+		case free:
+			// The order in which several such frees go on is that of a table by address. If they go on one by
+			// one, that would decide what comes later.
+			waits := open != 0 && used[o.id]
+			if !valid || waits && deferred && p.late > 1 {
+				continue
+			}
+			live[o.id], deferred = false, deferred || waits
 		case begin:
 			if open != 0 {
 				continue
@@ -88,7 +101,9 @@ func (p *program) operations() []operation {
 			}
 			open = 0
 		case drop:
-			if open != 0 || !pools[o.id] { // while a pool is in use, PyTorch ends when one is dropped
+			// While a pool is in use, PyTorch ends when one is dropped. One that serves when memory runs
+			// out serves on in earlier releases, which then end.
+			if open != 0 || !pools[o.id] || serves(o.id) {
 				continue
 			}
 			pools[o.id] = false
@@ -124,6 +139,10 @@ const (
 // one of graphs. No pool has the number of one that was dropped.
 func made(pool int) bool { return pool%2 == 0 }
 
+// serves reports whether a pool that the program makes serves when memory runs out, in
+// releases that have that.
+func serves(pool int) bool { return made(pool) && pool/2%4 == 1 }
+
 // writer makes a random program.
 type writer struct {
 	*rand.Rand
@@ -147,7 +166,7 @@ func random(seed, number uint64) *program {
 	w.other, w.threads, w.scale = w.IntN(streamCount), 1+w.IntN(streamCount), 2+w.IntN(8)
 	w.pooled = w.IntN(3) == 0
 	fractions := []float64{1, 1, 0.75, 0.5, 0.3, 0.1}
-	p := &program{fraction: fractions[w.IntN(len(fractions))]}
+	p := &program{fraction: fractions[w.IntN(len(fractions))], late: 1 + 2*w.IntN(2)}
 	for range 20 + w.IntN(180) {
 		w.operation()
 	}
@@ -159,6 +178,8 @@ func (w *writer) add(o operation) { w.body = append(w.body, o) }
 
 func (w *writer) operation() {
 	switch roll := w.IntN(200); {
+	case w.pooled && w.IntN(10) == 0:
+		w.pool()
 	case roll < 105 || len(w.live) == 0:
 		w.request()
 	case roll < 185:
@@ -171,8 +192,6 @@ func (w *writer) operation() {
 		for range len(w.live) / 2 {
 			w.free()
 		}
-	case w.pooled:
-		w.pool()
 	}
 }
 

@@ -6,7 +6,7 @@ import "slices"
 func (r *round) shrink(p *program, how string) (*program, string, error) {
 	for part := len(p.body) / 2; part > 0; part /= 2 {
 		for at := 0; at+part <= len(p.body); {
-			less := &program{p.fraction, slices.Delete(slices.Clone(p.body), at, at+part)}
+			less := &program{p.fraction, p.late, slices.Delete(slices.Clone(p.body), at, at+part)}
 			differs, err := r.try(less)
 			if err != nil {
 				return nil, "", err

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -80,28 +81,53 @@ func (t *torch) greeting() error {
 	return err
 }
 
-// run runs a program and returns its events.
-func (t *torch) run(p *program) ([]event, error) {
+// answer is what PyTorch said of a program.
+type answer struct {
+	events []event
+	pools  map[int]pool // by the program's number
+	broken bool         // an assertion of PyTorch's failed after the events
+}
+
+// pool is what PyTorch made of one.
+type pool struct {
+	id      trace.Pool
+	options alloc.PoolOptions
+}
+
+// run runs a program.
+func (t *torch) run(p *program) (*answer, error) {
 	if _, err := io.WriteString(t.to, p.String()+".\n"); err != nil {
 		return nil, err
 	}
-	var events []event
+	a := &answer{pools: make(map[int]pool)}
 	for {
 		line, err := t.from.ReadString('\n')
 		if err != nil {
 			return nil, fmt.Errorf("PyTorch ended: %w", errors.Join(err, t.command.Wait()))
 		}
-		if line == ".\n" {
-			return events, nil
+		if a.broken = line == "!\n"; a.broken || line == ".\n" {
+			return a, nil
 		}
-		var name string
-		var e event
-		if _, err := fmt.Sscan(line, &name, &e.addr, &e.size, &e.stream); err != nil {
+		if err := a.line(line); err != nil {
 			return nil, fmt.Errorf("PyTorch said %q: %w", line, err)
 		}
-		e.kind = trace.KindOf(name)
-		events = append(events, e)
 	}
+}
+
+func (a *answer) line(line string) error {
+	var name string
+	var number int
+	var e event
+	var p pool
+	if text, ok := strings.CutPrefix(line, "pool "); ok {
+		_, err := fmt.Sscan(text, &number, &p.id[0], &p.id[1], &p.options.OnOOM, &p.options.NoSplit)
+		a.pools[number] = p
+		return err
+	}
+	_, err := fmt.Sscan(line, &name, &e.addr, &e.size, &e.stream)
+	e.kind = trace.KindOf(name)
+	a.events = append(a.events, e)
+	return err
 }
 
 func (t *torch) close() error {

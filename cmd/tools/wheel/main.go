@@ -19,8 +19,10 @@ import (
 func main() {
 	program := flag.String("memtop", "bin/memtop", "the program, a static file")
 	folder := flag.String("o", "dist", "the folder to write to")
+	version := flag.String("version", python.Version(), "the release, as Python writes versions")
+	about := flag.String("about", "README.md", "the page that describes it")
 	flag.Parse()
-	path, err := build(*program, *folder)
+	path, err := build(*program, *folder, *version, *about)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wheel:", err)
 		os.Exit(1)
@@ -29,7 +31,7 @@ func main() {
 }
 
 // build writes a wheel and returns its path.
-func build(program, folder string) (string, error) {
+func build(program, folder, version, about string) (string, error) {
 	binary, err := os.ReadFile(program)
 	if err != nil {
 		return "", err
@@ -42,7 +44,11 @@ func build(program, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := wheel{version: python.Version(), tags: tags, when: when}
+	page, err := os.ReadFile(about)
+	if err != nil {
+		return "", err
+	}
+	w := wheel{version: version, tags: tags, when: when, about: string(page)}
 	packed, err := w.pack(binary, python.Package())
 	if err != nil {
 		return "", err

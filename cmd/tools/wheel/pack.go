@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 type wheel struct {
 	version, tags string
 	when          time.Time
+	about         string // a page in Markdown, whose links are relative to the repository
 }
 
 // name returns the file's name without its extension.
@@ -63,9 +65,20 @@ func (w wheel) pack(binary []byte, files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// address is where the repository's files are read.
+const address = "https://github.com/memtop/memtop/blob/main/"
+
+// relative matches the beginning of a link to a file of the repository.
+var relative = regexp.MustCompile(`\]\(([A-Za-z])`)
+
+// metadata returns what the package index shows, by the core metadata specification 2.1.
 func (w wheel) metadata() string {
+	page := relative.ReplaceAllString(strings.ReplaceAll(w.about, "](https:", "](\x00"), "]("+address+"$1")
 	return "Metadata-Version: 2.1\nName: memtop\nVersion: " + w.version +
-		"\nSummary: What holds the device memory of a PyTorch job, while it runs\nRequires-Python: >=3.9\n"
+		"\nSummary: What holds my GPU memory, and what would make it less? A debugger for the terminal, and its agent for PyTorch jobs" +
+		"\nLicense: MIT\nProject-URL: Source, https://github.com/memtop/memtop\nKeywords: pytorch,cuda,gpu,memory,profiler,debugger,out-of-memory" +
+		"\nClassifier: Environment :: Console\nClassifier: Topic :: Software Development :: Debuggers" +
+		"\nRequires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + strings.ReplaceAll(page, "](\x00", "](https:")
 }
 
 func (w wheel) wheel() string {

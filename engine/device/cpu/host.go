@@ -15,7 +15,7 @@ func (b *Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cpu: reserving addresses for the host: %w", err)
 	}
-	b.host = &Backend{memory: m, pool: b.pool, product: b.product}
+	b.host = &Backend{memory: m, pool: b.pool, product: b.product, pairs: b.pairs}
 	return m, b.host, nil
 }
 

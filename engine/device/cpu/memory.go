@@ -17,6 +17,7 @@ const Granularity = 2 << 20
 type Memory struct {
 	region   region
 	capacity int64
+	file     *Memory // that operations reach as well; nil until OpenFile
 	// mu guards the fields below.
 	mu       sync.RWMutex
 	used     int64
@@ -177,7 +178,11 @@ func (m *Memory) pointer(addr uint64, n int64) (unsafe.Pointer, bool) {
 	at := m.offset(addr)
 	m.mu.RLock()
 	ok := m.segments.cover(at, n)
+	file := m.file
 	m.mu.RUnlock()
+	if !ok && file != nil {
+		return file.pointer(addr, n)
+	}
 	if !ok {
 		return nil, false
 	}
@@ -187,6 +192,9 @@ func (m *Memory) pointer(addr uint64, n int64) (unsafe.Pointer, bool) {
 func (m *Memory) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.file != nil {
+		_ = m.file.close() // it is only mapped memory
+	}
 	m.segments, m.reserved, m.used = nil, nil, 0
 	return m.region.close()
 }

@@ -141,15 +141,25 @@ type squaresJob struct {
 // Norm2 implements device.Reductions.
 func (b *Backend) Norm2(dst device.Array, list []device.Array) {
 	device.CheckFloat("norm2", dst.DType)
+	b.view("norm2", "dst", dst, 1).setNumber(0, math.Sqrt(b.addSquares("norm2", 0, list)))
+}
+
+// AddSquares implements device.Reductions.
+func (b *Backend) AddSquares(sum device.Array, list []device.Array) {
+	v := b.view("add squares", "sum", sum, 1)
+	v.setNumber(0, b.addSquares("add squares", v.number(0), list))
+}
+
+// addSquares adds part after part, in the order of the list.
+func (b *Backend) addSquares(name string, sum float64, list []device.Array) float64 {
 	j := &b.jobs.squares
-	j.list = b.listed("norm2", j.list, &j.shares, list)
+	j.list = b.listed(name, j.list, &j.shares, list)
 	j.partials = slices.Grow(j.partials[:0], j.total())[:j.total()]
 	b.pool.run(j, j.total())
-	total := 0.0
 	for _, p := range j.partials {
-		total += p
+		sum += p
 	}
-	b.view("norm2", "dst", dst, 1).setNumber(0, math.Sqrt(total))
+	return sum
 }
 
 // listed resolves a list of floating-point operands into views, which it returns,

@@ -51,6 +51,12 @@ func (Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	return NewMemory(0), Backend{}, nil
 }
 
+// OpenFile returns unlimited memory, and leaves the file alone.
+func (Backend) OpenFile(string) (alloc.Driver, error) { return NewMemory(0), nil }
+
+// CloseFile does nothing.
+func (Backend) CloseFile() error { return nil }
+
 // Synchronize does nothing.
 func (Backend) Synchronize() error { return nil }
 
@@ -86,6 +92,9 @@ func (Backend) Reduce(_ device.Reduction, _, _ device.Array, _, _, _ int) {}
 
 // Norm2 does nothing.
 func (Backend) Norm2(device.Array, []device.Array) {}
+
+// AddSquares does nothing.
+func (Backend) AddSquares(device.Array, []device.Array) {}
 
 // MatMul does nothing.
 func (Backend) MatMul(device.MatMulPlan) {}

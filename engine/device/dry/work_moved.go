@@ -73,6 +73,12 @@ func (m *Meter) Norm2(dst device.Array, list []device.Array) {
 	m.Backend.Norm2(dst, list)
 }
 
+// AddSquares counts bytes.
+func (m *Meter) AddSquares(sum device.Array, list []device.Array) {
+	m.move(Moved, list...)
+	m.Backend.AddSquares(sum, list)
+}
+
 // Dropout counts bytes.
 func (m *Meter) Dropout(y, x, mask device.Array, p float64, seed device.Seed) {
 	m.move(Moved, y, x, mask)

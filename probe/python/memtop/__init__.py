@@ -7,3 +7,10 @@ PyTorch only after the program itself has imported it.
 from __future__ import annotations
 
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext memtop`` in a notebook adds ``%memtop``."""
+    from .notebook import register
+
+    register(shell)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Sequence
 
 from . import __version__
-from .gauges import host_gauge
 from .imitated import rehearsed, title
 from .journal import Journal
 from .oom import OutOfMemory
@@ -59,6 +58,10 @@ class Agent:
         self.watch.settings.refused = self.server.refuse
         self.box = self.watch.unwatched.box = self.server.box
         self.box.looked = self.looked
+        self.box.gauge = self.watch.gauge
+        self.watch.ledger.box_bytes = lambda: self.box.size
+        self.watch.ledger.wake = self.server.wake
+        self.server.tasks.append(self.watch.ledger)
         self.watch.guard.failed = self._give_up
         self.server.start()
         self.server.keep_box()
@@ -85,7 +88,7 @@ class Agent:
             notices=self.watch.notices(),
             rehearsed_on=title() if rehearsed() else "",
             capabilities=("steps", "stacks", "gauges"),
-            gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
+            gauges=[gauge] if (gauge := self.watch.gauge()) else [],
             read_only=self.watch.settings.read_only,
             black_box=self.box.path,
             boxless=self.box.problem,
@@ -107,6 +110,7 @@ class Agent:
         """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
+            self.watch.ledger.watched = count > 0
             self.box.watch(count > 0)
             self.watch.unwatched.renew()
         except Exception as error:

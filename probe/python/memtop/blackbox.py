@@ -24,6 +24,7 @@ from .gauges import HOST, host_gauge
 from .imitated import rehearsed
 from .journal import GAUGES, STEP, Journal
 from .process import Process
+from .program import Json
 from .sampling import Sampling
 from .session import Session
 from .shared import Shared
@@ -48,6 +49,7 @@ class BlackBox:
         self.problem = ""  # why there is no box although one is wanted
         self.knows = False  # the box has a state of the memory
         self.looked: Callable[[], bool] = bool  # whether memory was measured since the first viewer came
+        self.gauge: Callable[[], Json | None] = partial(host_gauge, HOST)  # the machine's memory
         self._journal = journal
         self._sessions = sessions
         self._shared = shared
@@ -55,7 +57,6 @@ class BlackBox:
         self._frames = Frames(ENCODING)
         self._session: Session | None = None  # while viewers watch
         self._watched = False
-        self._uncached = True  # the program has no caching allocator
         self._state_bytes = 0  # how many bytes of the slot are the state, 0 if what follows cannot be told from it
         self._tend_at = 0.0
         self._purse = Sampling(share=SHARE, credit_ns=50_000_000)
@@ -65,6 +66,12 @@ class BlackBox:
     def on(self) -> bool:
         """Whether there is a box."""
         return self._box is not None
+
+    @property
+    def size(self) -> int:
+        """The size of the file, 0 if there is none."""
+        box = self._box
+        return 0 if box is None else box.file.size
 
     @property
     def path(self) -> str:
@@ -169,8 +176,7 @@ class BlackBox:
         if harm := box.file.harm():
             self._lose(harm)
         elif not self._watched:
-            gauge = host_gauge(0 if self._uncached else HOST)
-            if gauge is not None:
+            if gauge := self.gauge():
                 self._append(box, self._frames.message(GAUGES, [gauge]))
         elif self.looked() and self._purse.next(round(FOLLOWING * 1e9)):
             start = time.thread_time_ns()
@@ -203,7 +209,7 @@ class BlackBox:
             except Full:
                 continue
             box.publish()
-            self._state_bytes, self.knows, self._uncached = box.written, whole, session.uncached
+            self._state_bytes, self.knows = box.written, whole
             return session
         self._tend_at = time.monotonic() + RETRY
         return None
@@ -223,6 +229,8 @@ class BlackBox:
             box.add(state)
             for step in self._journal.latest(STEP):
                 box.add(self._frames.message(STEP, {**step, "layers": []}))
+            for gauges in self._journal.latest(GAUGES):
+                box.add(self._frames.message(GAUGES, gauges))
         box.publish()
 
     def _lose(self, problem: str) -> None:

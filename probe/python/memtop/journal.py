@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, Union
 
+from .past import Past
 from .tables import Tables
 
 # Kinds of events, as in docs/protocol.md.
@@ -109,6 +110,7 @@ class Journal:
         self._events = 0  # number of all events
         self._alive: dict[int, Event] = {}
         self._latest: dict[Any, Entry] = {}
+        self._gauges = Past()
         self._reported = 0  # number of all steps
         self._steps: deque[Message] = deque(maxlen=STEPS_REPEATED)
         self._layered: dict[int, Message] = {}  # by device, the latest step with layers
@@ -137,12 +139,14 @@ class Journal:
     def message(self, type: int, data: Any, key: Any = None) -> None:
         """Add a message. If it has a key, new viewers get it too, until a message of the same type and key replaces it.
 
-        Steps need no key: new viewers get the last ones.
+        Steps and gauges need no key: new viewers get the last steps, and gauges of the whole past.
         """
         with self.lock:
             entry = Message(type, data)
             if type == STEP:
                 entry = self._step(entry)
+            elif type == GAUGES:
+                self._gauges.add(data)
             elif key is not None:
                 self._latest[(type, key)] = entry
             self._add(entry)
@@ -163,8 +167,9 @@ class Journal:
     def state(self) -> State:
         """Return the current state. The caller may keep it."""
         with self.lock:
-            latest = [*self._last_steps(), *self._latest.values()]
-            return State(self._position, self._events, self._reported, dict(self._alive), self._pickled, latest)
+            return State(
+                self._position, self._events, self._reported, dict(self._alive), self._pickled, self._lasting()
+            )
 
     def snapshot(self) -> Pickled | None:
         """Return the newest snapshot."""
@@ -209,8 +214,13 @@ class Journal:
     def latest(self, type: int) -> list[Any]:
         """Return the data of the messages of a type that new viewers get."""
         with self.lock:
-            entries = [*self._last_steps(), *self._latest.values()]
+            entries = self._lasting()
         return [entry.data for entry in entries if isinstance(entry, Message) and entry.type == type]
+
+    def _lasting(self) -> list[Entry]:
+        """Return what new viewers get."""
+        gauges = [gauge for gauges in self._gauges.values() for gauge in gauges]
+        return [*self._last_steps(), *self._latest.values(), *([Message(GAUGES, gauges)] if gauges else [])]
 
     @property
     def alive_bytes(self) -> int:

@@ -139,7 +139,11 @@ def _memory(key: str) -> Callable[[Json], Iterator[Sample]]:
 
 
 def _gauges(key: str) -> Callable[[Json], Iterator[Sample]]:
-    return lambda info: (({"device": g["device"]}, g[key] if g[key] >= 0 else None) for g in info.get("gauges", ()))
+    return lambda info: (
+        ({"device": g["device"]}, g[key])
+        for g in info.get("gauges", ())
+        if g[key] >= 0 <= g["device"]  # or the machine
+    )
 
 
 def _rank(info: Json) -> Json:

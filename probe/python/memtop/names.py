@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from .containers import Containers
 from .graphs import Graphs
 from .models import Models
 from .registry import OTHER, Holding, Registry
@@ -40,6 +41,7 @@ class Names:
         self._stacks = stacks
         self._models = models
         self._graphs = Graphs()
+        self.containers = Containers()
         self._found: dict[
             tuple[Any, ...], list[tuple[CodeType, int]]
         ] = {}  # lines that keep, by where they are looked for
@@ -68,6 +70,7 @@ class Names:
                 if outer is None:
                     left = self._walk(frame, self._elsewhere(), left, frame.f_globals)
                 frame = outer
+        self.containers.settle(lambda way, frame: self._keeper(way, frame, graph=False))
 
     @touches
     def _elsewhere(self) -> list[tuple[str, Any]]:
@@ -92,6 +95,7 @@ class Names:
                 self._follow(way, frame, node)
             elif way.left and id(way.value) not in seen:
                 seen.add(id(way.value))
+                self.containers.note(way, frame)
                 todo.extend(inside(way))
         return left
 

@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from . import place, process
 from .blackbox import BlackBox
@@ -38,6 +39,18 @@ _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 
 
+class Task(Protocol):
+    """What the server's thread does now and then. It needs no lock for that."""
+
+    def due(self) -> float | None:
+        """Return when to call `tend`, by the monotonic clock; None for never."""
+        ...
+
+    def tend(self) -> None:
+        """Do what is due."""
+        ...
+
+
 class Server:
     """Serves a program from `start` until `close` or the end of the process.
 
@@ -51,11 +64,12 @@ class Server:
         self._process = process.this()
         self._journal = journal
         self._meter = Meter()
-        self._changes = Changes(program, journal, self._wake)
+        self._changes = Changes(program, journal, self.wake)
         self._viewers = Viewers(program, self._changes)
         self._shared = Shared()
         self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers, self._shared)
         self.box = BlackBox(journal, self._routes.session, self._shared)
+        self.tasks: list[Task] = [self.box]
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
         self._connections: dict[int, Connection] = {}  # by file descriptor
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
@@ -86,7 +100,7 @@ class Server:
         self.box.close()
         self._meter.reason = reason
         self._meter.ending = True
-        self._wake()
+        self.wake()
         # An interrupt may have come before the thread began: then joining it would fail.
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2 * _CLOSE_WITHIN)
@@ -94,20 +108,21 @@ class Server:
     def keep_box(self) -> None:
         """Make the program's black box. If there can be none, `box.problem` says why."""
         self.box.start(self._process)
-        self._wake()
+        self.wake()
 
     def refuse(self, reason: str, *keys: str) -> None:
         """Mark accepted changes of these settings as refused: the program could not use them."""
         self._changes.refuse(reason, keys)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the server's thread look for what is due. Any thread may call it."""
         with contextlib.suppress(OSError):  # it has been woken already, or has ended
             self._waker.send(b"\0")
 
     def _call(self, function: Callable[[], None]) -> None:
         """Make the server's thread call a function."""
         self._done.append(function)
-        self._wake()
+        self.wake()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
@@ -146,11 +161,13 @@ class Server:
             connection.go_on(now)
             self._look_for(connection)
         self._viewers.count()
-        self.box.tend()
+        for task in self.tasks:
+            task.tend()
 
     def _due(self) -> float | None:
         """Return when the server must act even without an event."""
-        times = [self._end or None, self._door.due(), self._viewers.next_look(), self.box.due()]
+        times = [self._end or None, self._door.due(), self._viewers.next_look()]
+        times += [task.due() for task in self.tasks]
         times += [connection.due() for connection in self._connections.values()]
         return min((t for t in times if t is not None), default=None)
 

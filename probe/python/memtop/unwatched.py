@@ -16,6 +16,7 @@ from .blackbox import BlackBox
 from .cuda import CudaMemory
 from .gauges import HOST, host_gauge, left_of
 from .journal import GAUGES, STEP, STEP_END, Journal, now_us
+from .ledger import Ledger
 from .look import Look
 from .pressure import Pressure
 from .program import Json
@@ -28,14 +29,17 @@ PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
+LEDGER_NS = 1_000_000_000  # at least, from one ledger to the next, unless little memory is left
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
 class Unwatched:
     """Belongs to the training thread. Any thread may set `box` and call `renew`."""
 
-    def __init__(self, journal: Journal, registry: Registry, look: Look) -> None:
+    def __init__(self, journal: Journal, registry: Registry, look: Look, ledger: Ledger) -> None:
         self.box: BlackBox | None = None
+        self.looked = 0  # bytes of the processor's tensors at the last look, 0 before
+        self._ledger = ledger
         self.account = Account()
         self._journal = journal
         self._registry = registry
@@ -44,7 +48,7 @@ class Unwatched:
         self._noted = 0  # when a step was last noted
         self._pause = PASSING_NS  # from then until the next
         self._cost_of_note = 100_000  # what noting a step costs, in nanoseconds
-        self._gauged = 0  # when the machine's memory was last measured
+        self._gauged = self._booked = 0  # when the machine's memory was last measured, and what the program has of it
         self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1)
         self._pressure = Pressure()
@@ -102,10 +106,14 @@ class Unwatched:
         memory of the whole process counts."""
         held = data.get("allocated_bytes", 0)
         if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
-            self._gauged = now
-            gauge = host_gauge(0 if memory.host else HOST)
+            self._gauged, device = now, 0 if memory.host else HOST
+            if booked := self._pressure.close or now - self._booked >= LEDGER_NS:
+                self._booked = now
+            gauge = self._ledger.gauge(device, data["step"]) if booked else host_gauge(device)
             if gauge is not None:
                 box.note(GAUGES, [gauge])
+                if booked:
+                    self._journal.message(GAUGES, [gauge])
                 self._held = gauge["process_bytes"] if memory.host else held
                 if self._pressure.runs_out(now, *left_of(gauge)) and memory.host:
                     return True
@@ -127,6 +135,7 @@ class Unwatched:
             self._registry.settle()
             memory.look(self._registry)
             data.update(memory.measures()[0] if memory.host else {})
+            self.looked = data["allocated_bytes"] if memory.host else 0
             self._journal.message(STEP, data)
             box.look(lambda: self._journal.event(STEP_END, 0, data["step"]))
             self._registry.clear(memory)

@@ -30,17 +30,18 @@ from .control.precision import Precision
 from .control.settings import Settings
 from .control.transfer import Transfer
 from .cuda import CudaMemory
-from .gauges import host_gauge
+from .gauges import HOST
 from .guard import Guard
 from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from .ledger import Ledger
 from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
 from .names import Names
-from .program import Memory
+from .program import Json, Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, SHARE, Sampling
 from .serving import Serving
@@ -85,7 +86,10 @@ class Watch:
         self._wanted = False
         self._closing = False
         self._gauged = 0  # when the system's gauges were last read
-        self.unwatched = Unwatched(journal, self.registry, self.look)
+        self.ledger = Ledger()
+        self.ledger.tensors = self._host_tensors
+        self.ledger.kept = lambda: self.look.names.containers.kept
+        self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it
         self._calls = Calls(self.guard, self._called)
@@ -316,9 +320,8 @@ class Watch:
         if now - self._gauged < GAUGE_NS:
             return
         self._gauged = now
-        gauge = host_gauge() if self.memory.host else None
-        if gauge is not None:
-            self.journal.message(GAUGES, [gauge], key=0)
+        if gauge := self.gauge():
+            self.journal.message(GAUGES, [gauge])
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
@@ -332,6 +335,18 @@ class Watch:
         self.steps.rest(min(self.unwatched.due_at, self.caution.due_at))
         if self._wanted or self._closing or self.settings.busy:
             self.steps.wake()
+
+    def gauge(self) -> Json | None:
+        """Return the machine's gauge and what the program has of it, None if the system does not say. Any thread may
+        ask."""
+        return self.ledger.gauge(0 if self.memory.host else HOST, self.step)
+
+    def _host_tensors(self) -> int:
+        """Return how many bytes of the processor's tensors the last look found, 0 if nobody looked."""
+        if not self.memory.host:
+            return 0
+        watched = self.memory.devices()[0].allocated if self._wanted and self._looked_us else 0
+        return watched or max(self.unwatched.looked, self.unwatched.account.memory.allocated)
 
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their memory. For a processor's memory with a viewer, this is what the last look

@@ -11,7 +11,7 @@ import (
 type size struct {
 	bytes int64
 	held  []int // indices of Lifetimes.Held
-	born  int   // gradients of that size that one backward pass makes
+	born  int   // gradients of that size, of as many weights
 }
 
 // judgeCopies judges blocks of which only the sizes are known. The sizes of
@@ -20,53 +20,89 @@ type size struct {
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
-	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	if copies := trainedCopies(sizes); !born && copies > 1 {
-		for i := range sizes {
-			j.judgeSize(&sizes[i], copies, copies < most)
-		}
-		return
+	if !j.stacked {
+		stay = j.countAlike(sizes)
 	}
-	if !j.history() {
+	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
+	copies := commonCopies(sizes, j.partial)
+	if n := trainedCopies(sizes); !born && n > 1 {
+		for i := range sizes {
+			sizes[i].born = len(sizes[i].held) / n
+		}
+		copies, stay, born = n, n < most, true
+	}
+	if !born && (!j.history() || !j.stacked) {
 		j.judgeShapes(sizes)
 		return
 	}
-	copies := commonCopies(sizes)
 	for i := range sizes {
-		s, each := &sizes[i], 1
-		if s.born > 0 && len(s.held) >= copies {
-			each = copies
-		}
-		j.judgeSize(s, each, stay)
+		j.judgeSize(&sizes[i], copies, stay)
+	}
+	if born {
+		j.judgeOthers(sizes, copies)
 	}
 }
 
-// most is how many copies there are at most: weights, gradients and two of Adam's.
+// most is how many copies there are at most: weights, gradients and two of Adam's, or
+// weights, two of Adam's and another set of weights.
 const most = 4
 
+// mostStates is how many of Adam's states there are for each weight.
+const mostStates = 2
+
 // commonCopies looks at the sizes of which backward makes gradients, and returns
-// the number of copies that most of their bytes have. It returns 1 if the sizes
-// do not agree, because then the backward pass is not whole.
-func commonCopies(sizes []size) int {
+// the number of copies that more of their bytes have than any other, or a few of them
+// beside weights that lie in one buffer. It returns 1 if few agree, because then the
+// backward pass is not whole.
+func commonCopies(sizes []size, partial bool) int {
+	for n := most; n > 1; n-- {
+		if lie := missing(sizes, n); slices.ContainsFunc(sizes, func(s size) bool { return s.born == 0 && len(s.held) == 1 && near(s.bytes, lie) }) {
+			return n // weights lie in one buffer, and have no blocks of their own
+		}
+	}
+	const fewest = 4
 	var bytes [most + 1]int64
+	var agree [most + 1]int
 	all := int64(0)
 	for i := range sizes {
 		s := &sizes[i]
 		if s.born == 0 {
 			continue
 		}
-		held := int64(len(s.held)) * s.bytes
-		all += held
+		once := int64(s.born) * s.bytes
+		all += once
 		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
-			bytes[n] += held
+			bytes[n] += once
+			agree[n]++
 		}
 	}
-	for n := most; n > 1; n-- {
-		if bytes[n]*2 > all {
-			return n
+	copies := 1
+	for n := 2; n <= most; n++ {
+		enough := bytes[n]*3 > all && bytes[n] >= bytes[1] || agree[n] >= fewest*max(1, agree[1])
+		if partial {
+			enough = bytes[n]*10 > all*9 // of layers, a part would look like copies
+		}
+		if enough && (copies == 1 || bytes[n] >= bytes[copies]) {
+			copies = n
 		}
 	}
-	return 1
+	return copies
+}
+
+// missing returns the bytes of weights of which there is one copy less than of others.
+func missing(sizes []size, copies int) int64 {
+	var bytes int64
+	for i := range sizes {
+		if s := &sizes[i]; len(s.held) == (copies-1)*s.born {
+			bytes += s.bytes * int64(s.born)
+		}
+	}
+	return bytes
+}
+
+// near reports whether bytes are the same but for padding.
+func near(bytes, other int64) bool {
+	return other > 0 && bytes*100 >= other*99 && bytes*99 <= other*100
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
@@ -80,9 +116,10 @@ func trainedCopies(sizes []size) int {
 	return 1
 }
 
-// haveCopies reports whether every size occurs a multiple of n times, and some just
-// so often. A few bytes may be something else, but no size that occurs often: layers
-// of an even number repeat most sizes, but not those that lie around the layers too.
+// haveCopies reports whether nearly every size occurs a multiple of n times, and some
+// that lies around the layers, once or twice in each copy. The rest may be something
+// else, but no size that occurs often: layers of an even number repeat most sizes, but
+// not those that lie around the layers too.
 func haveCopies(sizes []size, n int) bool {
 	const fewest = 4 // sizes that have to agree
 	agree, unique := 0, false
@@ -94,29 +131,93 @@ func haveCopies(sizes []size, n int) bool {
 		switch {
 		case len(s.held)%n == 0:
 			agree, fits = agree+1, fits+held
-			unique = unique || len(s.held) == n
+			unique = unique || len(s.held) <= 2*n
 		case len(s.held) > 2*n:
 			return false
 		}
 	}
-	return agree >= fewest && unique && fits*200 >= all*199
+	return agree >= fewest && unique && fits*10 >= all*9
 }
 
-// judgeSize gives the copies of one size their names. Gradients that stay after
-// backward are made anew by each pass, so none of them is among those held before.
+// judgeSize gives the copies of one size their names; what there is beyond them is
+// weights that get no gradient. Gradients that stay after backward are made anew by
+// each pass, so none of them is among those held before. More copies than the optimizer
+// has state are a second set of weights: one that is averaged, or compared with.
 func (j *Judge) judgeSize(s *size, copies int, stay bool) {
-	each := len(s.held) / copies
+	gradients := s.born
+	if stay {
+		gradients = 0
+	}
+	states := j.states
+	if states == 0 {
+		states = mostStates
+	}
+	state := max(0, min((copies-1)*s.born-gradients, states*s.born))
+	weights := len(s.held) - gradients - state
+	if weights < 0 {
+		weights = len(s.held) // fewer copies than of other sizes: something else has this size
+	}
 	for i, k := range s.held {
-		switch n := i / max(each, 1); {
-		case n == 0 || copies == 1:
+		switch {
+		case i < weights:
 			j.held[k] = heldWeight
-		case n == 1 && !stay:
+		case i < weights+gradients:
 			j.held[k] = heldGradient
 		default:
 			j.held[k] = heldState
 		}
 	}
 }
+
+// judgeOthers judges what has sizes of which there are no gradients, where others have
+// them. Copies of the weights in another width are the optimizer's, and so is what has as
+// many bytes as its state for weights that lie in one buffer. A part of the model
+// that is not trained has layers that repeat its sizes, and a buffer of weights has all of
+// them that are missing; another single block is data that the program keeps.
+func (j *Judge) judgeOthers(sizes []size, copies int) {
+	weights, rest := make(multiset), make(multiset)
+	var repeated, all, lacking int64
+	for i := range sizes {
+		s := &sizes[i]
+		bytes := int64(len(s.held)) * s.bytes
+		switch {
+		case s.born > 0:
+			weights[s.bytes] = int64(s.born)
+			more := int64(len(s.held) - copies*s.born)
+			lacking -= s.bytes * min(more, 0)
+			if more > 0 {
+				rest[s.bytes] = more
+			}
+		case !isVector(s):
+			rest[s.bytes] = int64(len(s.held))
+			all += bytes
+			if len(s.held) >= fewestLayers {
+				repeated += bytes
+			}
+		default:
+			rest[s.bytes] = int64(len(s.held))
+		}
+	}
+	copied, parts := rest.isCopyOf(weights), near(repeated, lacking)
+	if !copied && !parts && (repeated*2 > all || near(all, missing(sizes, copies))) {
+		return
+	}
+	for i := range sizes {
+		s := &sizes[i]
+		rule := heldUnknown
+		if copied || parts && len(s.held) >= fewestLayers {
+			rule = heldState
+		}
+		if rule == heldState || s.born == 0 && !isVector(s) {
+			for _, k := range s.held[:rest[s.bytes]] {
+				j.held[k] = rule
+			}
+		}
+	}
+}
+
+// fewestLayers is how often a size occurs, at least, if layers have it.
+const fewestLayers = 3
 
 // groupSizes groups blocks by size, the largest first, and takes workspaces out.
 func (j *Judge) groupSizes(held []int) []size {
@@ -132,7 +233,7 @@ func (j *Judge) groupSizes(held []int) []size {
 		s.held = append(s.held, k)
 	}
 	return slices.DeleteFunc(sizes, func(s size) bool {
-		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > 2) {
+		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > mostWorkspaces) {
 			return false
 		}
 		for _, k := range s.held {
@@ -142,40 +243,77 @@ func (j *Judge) groupSizes(held []int) []size {
 	})
 }
 
-// countGradients counts the gradients of each size that one backward pass makes. Where
-// they outlive it, only those that do.
+// countGradients counts the gradients of each size. Where backward adds to those that are
+// there, it makes as many in one pass and frees them; else they are what is alive at once.
 func (j *Judge) countGradients(sizes []size) (stay bool) {
-	place := make(map[int64]int, len(sizes))
-	for i := range sizes {
-		place[sizes[i].bytes] = i
-	}
-	all, staying := make([]int, len(sizes)), make([]int, len(sizes))
-	first, last := j.longest[0], j.longest[1]
-	for i := first; i <= last && i < j.events.Len(); i++ {
-		e := j.events.At(i)
-		if e.Kind != trace.Alloc {
-			continue
-		}
-		at, ok := place[e.Size]
-		if !ok {
-			continue
-		}
-		switch j.rules[i] {
-		case backwardScratch:
-			all[at]++
-		case outlivesBackward, freedByZeroGrad, accumulated:
-			staying[at]++
-			stay = true
-		default: // no gradient
+	adding := make(map[int64]int)
+	for i := j.longest[0]; i <= j.longest[1] && i < j.events.Len() && len(j.gradients) == 0; i++ {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.rules[i] == backwardScratch {
+			adding[e.Size]++
 		}
 	}
 	for i := range sizes {
-		sizes[i].born = all[i]
-		if stay {
-			sizes[i].born = staying[i]
+		sizes[i].born = adding[sizes[i].bytes] + j.gradients[sizes[i].bytes]
+	}
+	return len(j.gradients) > 0
+}
+
+// countAlike counts the gradients of each size where no stack tells them. What is alive
+// at once of the sizes of weights are gradients, or they and as many temporaries of the
+// step. It reports whether that leaves the same number of copies of most.
+func (j *Judge) countAlike(sizes []size) bool {
+	const fewest = 4 // sizes that agree
+	made := make(map[int64][]int)
+	for i := range j.events.Len() {
+		if e := j.events.At(i); e.Kind == trace.Alloc && j.life.Closed(i) != trace.Never {
+			made[e.Size] = append(made[e.Size], i)
 		}
 	}
-	return stay
+	var agree [most + 1]int
+	var bytes [most + 1]int64
+	all := int64(0)
+	for i := range sizes {
+		s := &sizes[i]
+		all += s.bytes * int64(len(s.held))
+		alive, _ := j.mostAlive(made[s.bytes])
+		for n := 2; n <= most; n++ {
+			if held := len(s.held); held == n*alive || n == 3 && 2*held == n*alive {
+				agree[n], bytes[n] = agree[n]+1, bytes[n]+s.bytes*int64(held)
+			}
+		}
+	}
+	for n := most; n > 1; n-- {
+		if agree[n] < fewest || bytes[n]*2 < all {
+			continue
+		}
+		for i := range sizes {
+			if s := &sizes[i]; len(s.held)%n == 0 {
+				s.born = len(s.held) / n
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// mostAlive returns how many of the allocations, in the order of their events, are alive
+// at once at most, and the first event after which they are.
+func (j *Judge) mostAlive(made []int) (count, at int) {
+	ends := make([]int, len(made))
+	for k, i := range made {
+		ends[k] = j.life.Closed(i)
+	}
+	slices.Sort(ends)
+	gone := 0
+	for k, i := range made {
+		for ends[gone] < i {
+			gone++
+		}
+		if k+1-gone > count {
+			count, at = k+1-gone, i
+		}
+	}
+	return count, at
 }
 
 // history reports whether the trace says how memory came to be.

@@ -39,6 +39,9 @@ const (
 	noGrads    // a function runs without a graph
 	native     // C++
 	recomputes // forward is run again, for backward
+	modules    // a module is called, not a function that is named so
+	library    // PyTorch's own
+	blanks     // a tensor is made with nothing in it
 	strong     = copies - 1
 )
 
@@ -76,6 +79,8 @@ func traitsOf(file, name string) trait {
 	add(name == "_apply" && t&moves != 0, applies)
 	add(name == "decorate_context" || hasAny(name, "inference_mode", "no_grad"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
+	add(t&calls != 0 && name != "forward", modules)
+	add(strings.Contains(file, "/torch/"), library)
 	return t
 }
 

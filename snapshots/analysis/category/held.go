@@ -1,6 +1,8 @@
 package category
 
 import (
+	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -33,6 +35,8 @@ func (j *Judge) judgeHeld() {
 		}
 	}
 	j.judgeAlike(alike)
+	j.judgeReplaced(never)
+	never = j.judgeGrowing(never)
 	if !j.anyNoted { // a writer that notes categories knows the weights: what it did not note is something else
 		j.judgeCopies(never)
 	}
@@ -68,6 +72,9 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 	case zeroFreer:
 		return freedByZeroGrad
 	case engineFreer:
+		if int(h.Close) < j.firstBackward && j.firstBackward != trace.Never {
+			return backwardScratch // of the pass before, which is at its end
+		}
 		return heldResult
 	default:
 		if j.stacks[h.Stack].maker == inputMaker {
@@ -75,6 +82,61 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 		}
 		return heldUnknown
 	}
+}
+
+// judgeReplaced finds the weights among what the step frees, where none are among what is
+// never freed: the program replaces them, as it does its state. One line frees one of each.
+func (j *Judge) judgeReplaced(never []int) {
+	lines := make(map[trace.FrameID]multiset)
+	for k, rule := range j.held {
+		if line := j.freeLine(k); rule == heldMoment {
+			if lines[line] == nil {
+				lines[line] = make(multiset)
+			}
+			lines[line][j.life.Held[k].Size]++
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	weights, stay := make(multiset), j.sizesOf(never)
+	var lost, total int64
+	for bytes, count := range j.gradients {
+		weights[bytes] = int64(count)
+		total += bytes * weights[bytes]
+		lost += bytes * max(0, weights[bytes]-stay[bytes])
+	}
+	if lost*10 < total*9 || total == 0 {
+		return
+	}
+	last := trace.FrameID(0)
+	for line, freed := range lines {
+		if maps.Equal(freed, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
+			last = line
+		}
+	}
+	for k, rule := range j.held {
+		if last != 0 && rule == heldMoment && j.freeLine(k) == last {
+			j.held[k] = replacedInStep
+		}
+	}
+}
+
+// freeLine returns the line that frees what was held, 0 if none does.
+func (j *Judge) freeLine(k int) trace.FrameID {
+	if h := &j.life.Held[k]; h.Close != trace.Never {
+		return j.stacks[j.events.At(int(h.Close)).Stack].line
+	}
+	return 0
+}
+
+// sizesOf counts the sizes of what was held.
+func (j *Judge) sizesOf(held []int) multiset {
+	m := make(multiset)
+	for _, k := range held {
+		m[j.life.Held[k].Size]++
+	}
+	return m
 }
 
 // trains reports whether something in the trace is a backward pass or an update.
@@ -118,6 +180,43 @@ func (j *Judge) judgeAlike(held []int) {
 			j.held[k] = most
 		}
 	}
+}
+
+// judgeGrowing judges blocks of sizes of which the trace makes more and more, and returns
+// the others: what it makes and keeps in three of its eighths, it kept before too.
+func (j *Judge) judgeGrowing(held []int) (others []int) {
+	const parts, fewest = 8, 3
+	type kept struct {
+		rule Rule
+		in   uint8 // parts of the trace
+	}
+	sizes := make(map[int64]kept)
+	for _, k := range held {
+		sizes[j.life.Held[k].Size] = kept{}
+	}
+	for i := range j.events.Len() {
+		e := j.events.At(i)
+		if e.Kind != trace.Alloc || j.life.Closed(i) != trace.Never {
+			continue
+		}
+		k, is := sizes[e.Size]
+		if !is || j.gradients[e.Size] > 0 {
+			continue
+		}
+		switch rule := j.rules[i]; rule {
+		case graphKept, noGraph, noGradMade, cacheGrown, cacheMade:
+			sizes[e.Size] = kept{rule, k.in | 1<<(i*parts/j.events.Len())}
+		default: // weights and state come in all of their copies at once
+		}
+	}
+	return slices.DeleteFunc(held, func(k int) bool {
+		size := sizes[j.life.Held[k].Size]
+		if bits.OnesCount8(size.in) < fewest {
+			return false
+		}
+		j.held[k] = size.rule
+		return true
+	})
 }
 
 // tally counts by rule what the trace makes of some sizes.

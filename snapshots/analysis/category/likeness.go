@@ -1,10 +1,23 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"maps"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // sizes of weights have copies of them beside a model: an optimizer's state that the
 // program makes itself, or main copies of half-precision weights.
 type multiset map[int64]int64 // by size, how many there are
+
+func (m multiset) count() int {
+	n := int64(0)
+	for _, count := range m {
+		n += count
+	}
+	return int(n)
+}
 
 // isCopyOf reports whether one multiset is the other, once or a few times, each size
 // scaled by the width of an element.
@@ -29,14 +42,15 @@ func (m multiset) isCopyOf(weights multiset) bool {
 	return false
 }
 
-// findCopies finds the stacks outside of modules that make copies of the weights.
+// findCopies finds the stacks outside of modules that make copies of the weights. What
+// each step makes anew, when none of the copies before is left, are gradients.
 func (p *panel) findCopies() {
 	const fewest = 4
 	var weights []int
 	places := make(map[trace.StackID][]int)
 	for _, i := range p.apart {
-		switch e := p.events.At(int(i)); p.stacks[e.Stack].maker {
-		case moveMaker, buildMaker:
+		switch e := p.events.At(int(i)); {
+		case p.stacks[e.Stack].maker == moveMaker, p.stacks[e.Stack].maker == buildMaker, p.own[int(i)]:
 			weights = append(weights, int(i))
 		default:
 			places[e.Stack] = append(places[e.Stack], int(i))
@@ -46,19 +60,115 @@ func (p *panel) findCopies() {
 		if len(made) < fewest {
 			continue
 		}
-		m := p.sizesOf(made, trace.Never)
-		p.copiesWeights[stack] = len(m) > 1 && m.isCopyOf(p.sizesOf(weights, made[0]))
+		for _, at := range p.whenAll(made) {
+			m := p.aliveAt(made, at)
+			if len(m) < 2 || m.count() < fewest || !m.isCopyOf(p.aliveAt(weights, at)) {
+				continue
+			}
+			p.copies[stack] = weightsCopied
+			if n := m.count(); n < len(made) && p.goneBefore(made[:n], made[n]) {
+				p.copies[stack] = gradientCopied
+			}
+			break
+		}
 	}
 }
 
-// sizesOf counts the sizes of allocations: of those that were alive at an event, or of
-// all.
-func (p *panel) sizesOf(made []int, at int) multiset {
+// whenAll returns events after which all of what is made in one turn may be there: before
+// the first of it goes, also if each goes when the next turn has made its successor, and
+// when the most are.
+func (p *panel) whenAll(made []int) []int {
+	first := trace.Never
+	for _, i := range made {
+		first = min(first, p.life.Closed(i))
+	}
+	before, _ := slices.BinarySearch(made, first)
+	_, most := p.mostAlive(made)
+	return []int{made[before-1], made[max(before-2, 0)], most}
+}
+
+func (p *panel) goneBefore(made []int, event int) bool {
+	return !slices.ContainsFunc(made, func(i int) bool { return p.life.Closed(i) > event })
+}
+
+// aliveAt counts the sizes of those allocations that are alive after an event.
+func (p *panel) aliveAt(made []int, at int) multiset {
 	m := make(multiset)
 	for _, i := range made {
-		if at == trace.Never || i < at && p.life.Closed(i) > at {
+		if i <= at && p.life.Closed(i) > at {
 			m[p.events.At(i).Size]++
 		}
 	}
 	return m
+}
+
+// findGradients counts the gradients of each size that are alive at once. Those of a last
+// pass of which the end is not seen count if there is no other.
+func (p *panel) findGradients() {
+	p.gradients, p.largest, p.left = nil, 0, make(map[int64]int)
+	last := len(p.spans) - 1
+	made, ending := make(map[int64][]int), make(map[int64][]int)
+	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
+		if m := p.makerOf(e.Stack); m != gradientMaker && (m != backwardMaker || !p.leaves(i, at)) {
+			return
+		}
+		if at == last && !p.whole {
+			ending[e.Size] = append(ending[e.Size], i)
+		} else {
+			made[e.Size] = append(made[e.Size], i)
+		}
+	})
+	if p.partial = len(made) == 0; p.partial {
+		made = ending
+	}
+	p.gradients = make(map[int64]int)
+	for bytes, all := range made {
+		p.gradients[bytes], _ = p.mostAlive(all)
+		if !p.partial {
+			p.largest = max(p.largest, bytes)
+		}
+	}
+	clear(p.left)
+}
+
+// leaves reports whether a backward pass leaves what it makes.
+func (p *panel) leaves(i, at int) bool {
+	rule := p.backward(i, at)
+	return rule == outlivesBackward || rule == freedByZeroGrad
+}
+
+// findOwn finds weights that the program makes without a module: what there is from
+// before the first backward pass to the end, the earliest in each size that has more
+// gradients than modules have weights. It has to be all of them.
+func (p *panel) findOwn() {
+	if p.partial {
+		return
+	}
+	missing := maps.Clone(p.gradients)
+	var candidates []int
+	for _, i := range p.apart {
+		switch e := p.events.At(int(i)); {
+		case int(i) >= p.firstBackward || p.life.Closed(int(i)) != trace.Never:
+		case p.stacks[e.Stack].maker.builds():
+			missing[e.Size]--
+		default:
+			candidates = append(candidates, int(i))
+		}
+	}
+	var all, lost, found int64
+	for bytes, count := range p.gradients {
+		all += bytes * int64(count)
+		lost += bytes * int64(max(0, missing[bytes]))
+	}
+	own := make(map[int]bool)
+	for _, i := range candidates {
+		if bytes := p.events.At(i).Size; missing[bytes] > 0 {
+			missing[bytes]--
+			found += bytes
+			own[i] = true
+		}
+	}
+	if lost*50 > all && found*100 >= lost*99 {
+		p.own = own
+	}
 }

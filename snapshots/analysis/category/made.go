@@ -21,11 +21,21 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j), copiesWeights: make(map[trace.StackID]bool)}
-	j.longest = p.longestBackward()
+	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule)}
+	j.longest, j.firstBackward = p.longestBackward(), trace.Never
+	if k := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward }); k > 1 {
+		j.firstBackward = int(p.spans[k].first)
+	} else if k == 1 {
+		j.firstBackward = 0 // the trace begins in a pass
+	}
 	p.findReplacements()
-	p.findCopies()
 	p.readLastBackward()
+	p.findGradients()
+	p.findOwn()
+	p.findCopies()
+	p.findGrown()
+	p.findBlank()
+	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
 	})
@@ -52,12 +62,17 @@ func (j *Judge) echoes() bool {
 // panel judges the allocations of a trace that was cut into spans.
 type panel struct {
 	*cut
-	copiesWeights map[trace.StackID]bool // what they make has the sizes of the weights
-	replaces      []bool                 // by stack of the optimizer's step: it makes parameters
+	own      map[int]bool           // by event: it makes a weight that is of no module
+	copies   map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
+	grown    grown
+	blank    map[trace.StackID]bool // they make a cache of full length
+	replaces []bool                 // by stack: what outlives the place makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
 	longestScratch int
 	whole          bool
+	left           map[int64]int // by size, what it made and has not freed so far
+	workspaces     int           // allocations of the size of Hopper's that stay
 }
 
 // made judges the allocation of event i, in span at.
@@ -69,12 +84,8 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	if p.isProductScratch(i, e) {
 		return workspacePasses
 	}
-	switch m := p.makerOf(e.Stack); m {
-	case constructorMaker, scriptMaker, unknownMaker:
-		if p.copiesWeights[e.Stack] {
-			return weightsCopied
-		}
-	default: // no copies of weights
+	if rule := p.program(i, e, at); rule != NoRule {
+		return rule
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:
@@ -86,13 +97,74 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	case unknownMaker:
 		return p.unknown(i, e, at)
 	case inputMaker, scriptMaker:
-		if p.stacks[e.Stack].noGrad && m == scriptMaker {
+		switch {
+		case m == scriptMaker && p.convertsResult(i, e):
+			return p.forward(i, s)
+		case m == scriptMaker && p.stacks[e.Stack].noGrad:
 			return noGradMade
+		default:
+			return byMaker[m]
 		}
-		return byMaker[m]
+	case constructorMaker:
+		if p.isData(e) {
+			return NoRule
+		}
+		return constructorMade
 	default:
 		return p.first(e.Stack)
 	}
+}
+
+// convertsResult reports whether a copy is that of a result in another width: the model
+// made one of twice or half the bytes right before.
+func (p *panel) convertsResult(i int, e *trace.Event) bool {
+	const reach = 8
+	for k := i - 1; k >= max(0, i-reach); k-- {
+		before := p.events.At(k)
+		if before.Kind == trace.Alloc && p.life.Closed(k) > i && (before.Size == 2*e.Size || 2*before.Size == e.Size) {
+			m := p.makerOf(before.Stack)
+			return m == forwardMaker || m == operationMaker
+		}
+	}
+	return false
+}
+
+// isData reports whether a constructor makes something that is no weight where others are
+// trained: it has no gradient, and is larger than whatever has one.
+func (p *panel) isData(e *trace.Event) bool {
+	return p.largest > 0 && p.gradients[e.Size] == 0 && e.Size > p.largest
+}
+
+// program judges what a program's own code makes, of which the place says nothing.
+func (p *panel) program(i int, e *trace.Event, at int) Rule {
+	switch m := p.makerOf(e.Stack); {
+	case m == moveMaker || m == buildMaker || m.strong():
+		return NoRule
+	case p.own[i]:
+		return ownWeight
+	case p.replaces[e.Stack] && p.outlives(i, at):
+		return replacedInStep
+	case p.keeps(i, e, at):
+		return cacheGrown
+	case m == forwardMaker:
+		return NoRule
+	case p.freer(i) == zeroFreer:
+		return freedByZeroGrad
+	case p.copies[e.Stack] != NoRule:
+		return p.copies[e.Stack]
+	case p.blank[e.Stack] && p.outlives(i, at):
+		return cacheReserved
+	case m != constructorMaker && p.spans[at].phase == stepping && p.stacks[e.Stack].noGrad && p.gradients[e.Size] > 0:
+		return p.step(i, e, at)
+	default:
+		return NoRule
+	}
+}
+
+// outlives reports whether an allocation is there after its span.
+func (p *panel) outlives(i, at int) bool {
+	end := p.life.Closed(i)
+	return end == trace.Never || at+1 < len(p.spans) && end >= int(p.spans[at+1].first)
 }
 
 func (p *panel) forward(i int, s *span) Rule {
@@ -100,6 +172,8 @@ func (p *panel) forward(i int, s *span) Rule {
 	switch {
 	case by == engineFreer:
 		return freedByEngine
+	case s.prepares && p.life.Closed(i) > int(s.until):
+		return scriptMade
 	case s.phase == forward && s.graph:
 		return graphKept
 	case p.stacks[p.events.At(i).Stack].noGrad:
@@ -114,6 +188,8 @@ func (p *panel) forward(i int, s *span) Rule {
 func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
 	switch by := p.freer(i); {
+	case by == engineFreer && p.inLaterBackward(end, at):
+		return freedByEngine // of a backward pass that has a graph itself
 	case by == engineFreer, end <= int(p.spans[at].last):
 		return backwardScratch
 	case by == zeroFreer:
@@ -127,11 +203,20 @@ func (p *panel) backward(i, at int) Rule {
 	}
 }
 
+// inLaterBackward reports whether an event lies in a backward pass after a span.
+func (p *panel) inLaterBackward(event, at int) bool {
+	in := p.spanOf(event)
+	return in > at && p.spans[in].phase == backward && event <= int(p.spans[in].last)
+}
+
 // unfinished judges what the last pass made, if nothing freed it: the recording may
 // end within the pass. It is a gradient if it is older than anything that the pass
-// freed became, or if the pass freed what forward had kept and so is whole.
+// freed became, if there were as many gradients of its size before, or if the pass freed
+// what forward had kept and so is whole.
 func (p *panel) unfinished(i int) Rule {
-	if p.whole || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
+	size := p.events.At(i).Size
+	p.left[size]++
+	if p.whole || p.left[size] <= p.gradients[size] || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
 		return outlivesBackward
 	}
 	return backwardOpen
@@ -157,8 +242,7 @@ func (p *panel) readLastBackward() {
 
 // step separates state and parameters from temporary memory of the update.
 func (p *panel) step(i int, e *trace.Event, at int) Rule {
-	end := p.life.Closed(i)
-	if at+1 < len(p.spans) && end < int(p.spans[at+1].first) || end != trace.Never && at+1 == len(p.spans) {
+	if !p.outlives(i, at) {
 		return dropsInStep
 	}
 	if p.replaces[e.Stack] {
@@ -195,6 +279,17 @@ const (
 	smallWorkspace  = 1 << 20
 )
 
+// mostWorkspaces is how many cuBLAS has: one for each thread that uses it.
+const mostWorkspaces = 2
+
+func (p *panel) countWorkspaces() {
+	for i := 0; !p.native && i < p.events.Len(); i++ {
+		if e := p.events.At(i); e.Kind == trace.Alloc && e.Size == hopperWorkspace && p.life.Closed(i) == trace.Never {
+			p.workspaces++
+		}
+	}
+}
+
 // isWorkspace recognises a library's workspace by its size: a thread makes it at
 // its first matrix product, and it stays.
 func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
@@ -210,7 +305,7 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	case blasWorkspace:
 		return true
 	case hopperWorkspace:
-		return !p.native && at+2 < len(p.spans)
+		return !p.native && at+2 < len(p.spans) && p.workspaces <= mostWorkspaces
 	default:
 		return p.beside(i, blasWorkspace)
 	}
@@ -252,9 +347,9 @@ func (p *panel) beside(i int, size int64) bool {
 	return false
 }
 
-// findReplacements finds the stacks of the optimizer's step that make parameters:
-// if a parameter is freed in the step, the allocation of its size right before is
-// its successor.
+// findReplacements finds the stacks that make parameters: if a parameter is freed in the
+// step, or on any line that makes one of its size, the allocation right before is its
+// successor.
 func (p *panel) findReplacements() {
 	p.replaces = make([]bool, len(p.stacks))
 	for k := range p.ended {
@@ -292,12 +387,14 @@ func (p *panel) eachClosed(visit func(i int, e *trace.Event)) {
 // be replaced in the same step.
 func (p *panel) succeed(at int, size int64, made trace.StackID) {
 	const reach = 64
-	if p.freerAt(p.events.At(at), made) != stepFreer {
-		return
-	}
+	freed := p.events.At(at)
+	inStep := p.freerAt(freed, made) == stepFreer
 	for i := at - 1; i >= max(0, at-reach); i-- {
 		e := p.events.At(i)
-		if e.Kind == trace.Alloc && e.Size == size && p.life.Closed(i) > at && p.stacks[e.Stack].maker == stepMaker {
+		if e.Kind != trace.Alloc || e.Size != size || p.life.Closed(i) <= at {
+			continue
+		}
+		if inStep && p.stacks[e.Stack].maker == stepMaker || p.stacks[freed.Stack].line != 0 && p.stacks[freed.Stack].line == p.stacks[e.Stack].line {
 			p.replaces[e.Stack] = true
 			return
 		}

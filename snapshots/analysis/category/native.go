@@ -39,6 +39,8 @@ func isNode(name string) bool {
 // compute, and those of optimizers from both.
 func operationTraits(operation string) trait {
 	switch {
+	case operation == "zeros", operation == "full", strings.HasPrefix(operation, "empty"):
+		return copies | blanks
 	case strings.HasPrefix(operation, "_fused_adam"), strings.HasPrefix(operation, "_fused_sgd"), strings.HasPrefix(operation, "_foreach_"):
 		return foreach
 	case hasAny(operation, "_to_copy", "empty", "zeros", "ones", "full", "rand", "arange", "tril", "triu", "linspace", "clone"),

@@ -26,6 +26,9 @@ type span struct {
 	root        trace.FrameID
 	graph       bool
 	noGrad      bool
+	calls       bool // a module is called
+	prepares    bool // a batch, if it is there at the event until
+	until       int32
 	leads       bool  // only forward, with a graph, lies between it and a backward pass
 	born        int32 // forward allocations
 	backed      int32 // of them, freed by backward
@@ -67,12 +70,19 @@ func (c *cut) add(i int, e *trace.Event) {
 	s := &c.stacks[e.Stack]
 	m := c.makerOf(e.Stack)
 	now := &c.spans[len(c.spans)-1]
+	switch updates := s.noGrad && (m == operationMaker || m == unknownMaker || m == scriptMaker); {
+	case updates && (now.phase == stepping || now.phase == backward):
+		m = stepMaker // by hand, right after backward
+	case m == operationMaker:
+		c.apart = append(c.apart, int32(i))
+	}
 	switch m {
 	case forwardMaker, operationMaker:
 		if now.phase != forward || now.root != s.root || c.broken {
 			now = c.begin(i, forward)
 			now.root, now.noGrad = s.root, s.noGrad
 		}
+		now.calls = now.calls || m == forwardMaker
 	case backwardMaker, gradientMaker, recomputeMaker:
 		if now.phase != backward {
 			now = c.begin(i, backward)
@@ -141,7 +151,7 @@ func (c *cut) findGraphs() {
 	trains, infers := c.trains(), false
 	for k := range c.spans {
 		s := &c.spans[k]
-		infers = infers || s.phase == forward && s.born >= manyBorn && s.stay*2 < s.born && s.backed == 0
+		infers = infers || s.phase == forward && s.infers()
 	}
 	roots := make(map[trace.FrameID]bool)
 	for k := range c.spans {
@@ -157,6 +167,9 @@ func (c *cut) findGraphs() {
 	c.inherit(roots)
 }
 
+// infers reports whether a call frees most of what it makes, and backward nothing of it.
+func (s *span) infers() bool { return s.born >= manyBorn && s.stay*2 < s.born && s.backed == 0 }
+
 // manyBorn is how many allocations of a call say something about it.
 const manyBorn = 8
 
@@ -166,13 +179,14 @@ const manyBorn = 8
 func (c *cut) inherit(roots map[trace.FrameID]bool) {
 	graph := false
 	c.leadToBackward()
+	defer c.leadToModule()
 	for k := range c.spans {
 		s := &c.spans[k]
 		switch {
 		case s.phase != forward:
 			graph = false
 			continue
-		case !s.graph && graph && s.leads:
+		case !s.graph && graph && s.leads && !(s.calls && s.infers()):
 			s.graph = true
 		case !s.graph && k == len(c.spans)-1:
 			s.graph = roots[s.root]
@@ -188,6 +202,35 @@ func (c *cut) leadToBackward() {
 		s := &c.spans[k]
 		leads = s.phase == backward || s.phase == forward && !s.noGrad && leads
 		s.leads = leads
+	}
+}
+
+// leadToModule marks the spans of forward that prepare a batch: those before the first
+// call of a module, and those after calls without a graph, of what is there in a call with one.
+func (c *cut) leadToModule() {
+	first, inferred := 0, false
+	for k := range c.spans {
+		s := &c.spans[k]
+		switch {
+		case s.phase != forward:
+			first, inferred = k+1, false
+			continue
+		case !s.calls:
+			s.graph = s.graph && (s.backed > 0 || !inferred)
+			continue
+		}
+		for at := first; at < k && (s.graph || !inferred); at++ {
+			if before := &c.spans[at]; !before.calls && !before.prepares {
+				before.prepares, before.until = true, -1
+				if inferred {
+					before.until = s.first
+				}
+			}
+		}
+		if s.graph {
+			first = len(c.spans)
+		}
+		inferred = s.infers() || inferred && !s.graph
 	}
 }
 
@@ -283,6 +326,21 @@ func (c *cut) eachIn(from, to int, visit visitor) {
 	}
 }
 
+// eachInPhase calls visit with the allocations in the spans of a phase.
+func (c *cut) eachInPhase(p phase, visit visitor) {
+	for at := range c.spans {
+		s := &c.spans[at]
+		if s.phase != p {
+			continue
+		}
+		for i := int(s.first); i <= int(s.last); i++ {
+			if e := c.events.At(i); e.Kind == trace.Alloc {
+				visit(i, e, at)
+			}
+		}
+	}
+}
+
 // freer returns what count found.
 func (c *cut) freer(i int) freer { return freer(c.rules[i]) }
 
@@ -293,8 +351,7 @@ func (c *cut) freedIn(i int) freer {
 	if by != unknownFreer || end == trace.Never {
 		return by
 	}
-	at := sort.Search(len(c.spans), func(k int) bool { return int(c.spans[k].first) > end }) - 1
-	s := &c.spans[at]
+	s := &c.spans[c.spanOf(end)]
 	switch {
 	case end > int(s.last):
 		return unknownFreer
@@ -307,6 +364,11 @@ func (c *cut) freedIn(i int) freer {
 	default:
 		return unknownFreer
 	}
+}
+
+// spanOf returns the last span that begins before an event, or with it.
+func (c *cut) spanOf(event int) int {
+	return sort.Search(len(c.spans), func(k int) bool { return int(c.spans[k].first) > event }) - 1
 }
 
 // longestBackward returns the first and last event of the longest backward pass.

@@ -46,6 +46,8 @@ const (
 	heldGradient
 	optimizerState
 	weightsCopied
+	gradientCopied
+	ownWeight
 	outlivesStep
 	dropsInStep
 	heldMoment
@@ -62,6 +64,8 @@ const (
 	heldBatch
 	acrossForward
 	cacheMade
+	cacheGrown
+	cacheReserved
 	noGraph
 	noGradMade
 	heldOutput
@@ -87,7 +91,7 @@ var table = [ruleCount]rule{
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
 	constructorMade:  {trace.Parameter, Stacked, "made by a constructor"},
-	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter in the step"},
+	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter"},
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
 	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},
 	accumulated:      {trace.Gradient, Stacked, "gradient accumulated"},
@@ -98,6 +102,8 @@ var table = [ruleCount]rule{
 	heldGradient:     {trace.Gradient, Counted, "held before, never freed: the copy that backward adds to"},
 	optimizerState:   {trace.Optimizer, Stacked, "optimizer begins its state"},
 	weightsCopied:    {trace.Optimizer, Counted, "made outside of modules, one for each weight"},
+	gradientCopied:   {trace.Gradient, Counted, "made outside of modules in each step, one for each weight"},
+	ownWeight:        {trace.Parameter, Counted, "made outside of modules, one for each gradient"},
 	outlivesStep:     {trace.Optimizer, Lived, "made in the step, outlives it"},
 	dropsInStep:      {trace.Optimizer, Lived, "made and freed in the step"},
 	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
@@ -114,6 +120,8 @@ var table = [ruleCount]rule{
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
+	cacheGrown:       {trace.KVCache, Lived, "grows with each token, in every layer"},
+	cacheReserved:    {trace.KVCache, Lived, "blank blocks of one size, there through calls without a graph"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
 	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},

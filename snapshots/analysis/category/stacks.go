@@ -1,6 +1,8 @@
 package category
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -34,6 +36,16 @@ const (
 // builds reports whether it makes parameters.
 func (m maker) builds() bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
 
+// strong reports whether a library's frame names it, so that nothing else decides.
+func (m maker) strong() bool {
+	switch m {
+	case unknownMaker, inputMaker, scriptMaker, constructorMaker, forwardMaker, operationMaker:
+		return false
+	default:
+		return true
+	}
+}
+
 // freer is the kind of code that frees memory, as the stack of the free shows it.
 type freer uint8
 
@@ -53,9 +65,12 @@ type stack struct {
 	freer freer
 	root  trace.FrameID // of forwardMaker: the frame that called the outermost module
 	frame trace.FrameID // the one that decided
+	line  trace.FrameID // the innermost of Python
 	// noGrad says that the outermost caller runs without a graph, python that some
 	// frame is Python.
 	noGrad, python bool
+	// blank says that a tensor is made with nothing in it.
+	blank bool
 }
 
 // decides lists the strong traits in the order of their strength on one frame.
@@ -89,6 +104,9 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			f := &t.Frames[id]
 			of = traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
 		}
+		if of&updates != 0 {
+			j.readOptimizer(t.String(t.Frames[id].File))
+		}
 		j.traits = append(j.traits, of)
 	}
 	for id := len(j.stacks); id < t.StackCount(); id++ {
@@ -99,6 +117,19 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			j.flats[f.File] = max(j.flats[f.File], f.Line)
 		}
 		j.stacks = append(j.stacks, s)
+	}
+}
+
+// readOptimizer reads from the file of an optimizer's step how many states it keeps for
+// each weight: of several optimizers, the most.
+func (j *Judge) readOptimizer(file string) {
+	file = lines.Slashed(file)
+	switch file[strings.LastIndexByte(file, '/')+1:] {
+	case "optimizer.py": // of all optimizers
+	case "sgd.py", "rmsprop.py", "adagrad.py", "asgd.py", "lion.py":
+		j.states = max(j.states, 1)
+	default:
+		j.states = mostStates
 	}
 }
 
@@ -126,7 +157,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	if len(frames) == 0 {
 		return stack{maker: noMaker}
 	}
-	s, all, decided := stack{freer: otherFreer}, trait(0), false
+	s, all, every, decided := stack{freer: otherFreer}, trait(0), ^trait(0), false
 	for i, frame := range frames {
 		t := j.traits[frame]
 		if t&closes != 0 {
@@ -136,7 +167,9 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 			t |= backs // the engine called it: forward has a caller in the program
 		}
 		all |= t
+		every &= t
 		s.noGrad = s.noGrad || t&noGrads != 0
+		s.blank = s.blank || t&blanks != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
 			s.root = j.callerOf(frames, i)
@@ -149,17 +182,23 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 			s.decide(t, frame)
 		}
 	}
+	if at := j.firstPython(frames); at >= 0 {
+		s.line = frames[at]
+	}
 	switch {
+	case !decided && every&library != 0 && all&native == 0:
+		s.maker, s.freer = backwardMaker, engineFreer // its thread has no frame of the program
 	case !decided:
 		s.maker = weak(all, s.python)
-		s.root = frames[len(frames)-1]
-		if at := j.firstPython(frames); at >= 0 {
-			s.root = frames[at]
+		if s.root = s.line; s.line == 0 {
+			s.root = frames[len(frames)-1]
 		}
 	case s.maker == forwardMaker && j.traits[s.frame]&compiles != 0 && all&backs != 0:
 		s.maker, s.freer = backwardMaker, engineFreer
-	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && j.inEngine(frames):
+	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && all&modules != 0 && j.inEngine(frames):
 		s.maker, s.freer = recomputeMaker, engineFreer
+	case s.maker == forwardMaker && all&(backs|modules) == backs:
+		s.maker, s.freer = backwardMaker, engineFreer // of a function that backward applies
 	}
 	return s
 }

@@ -22,7 +22,8 @@ const (
 // any number of goroutines may ask it.
 type Code struct {
 	tables  *trace.Tables
-	kinds   []kind // by frame
+	kinds   []kind                 // by frame
+	helps   map[trace.FrameID]bool // see "Helpers"
 	library []string
 }
 
@@ -50,7 +51,7 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 		return native
 	case line <= 0 || isGenerated(file) || isPyTorch(file) || c.isStandard(file):
 		return framework
-	case packagesIn(file) >= 0:
+	case packagesIn(file) >= 0, isVendored(file):
 		return library
 	default:
 		return own
@@ -94,15 +95,16 @@ func (c *Code) OwnFrames(stack trace.StackID, n int) []trace.FrameID {
 }
 
 // Line returns the frame that a stack's memory is from: the program's innermost
-// own line, else that of an installed package, else what was called. It is 0
-// for a stack without frames.
+// own line that is no helper, else that of an installed package, else what was
+// called. It is 0 for a stack without frames.
 func (c *Code) Line(stack trace.StackID) trace.FrameID {
+	if line, _ := c.ownLine(stack); line != 0 {
+		return line
+	}
 	frames := c.tables.Stack(stack)
-	for _, whose := range [...]kind{own, library} {
-		for _, frame := range frames {
-			if c.kinds[frame] == whose {
-				return frame
-			}
+	for _, frame := range frames {
+		if c.kinds[frame] >= library {
+			return frame
 		}
 	}
 	if operation := c.Operation(stack); operation != 0 || len(frames) == 0 {

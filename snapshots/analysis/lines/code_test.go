@@ -63,6 +63,18 @@ frame c "/work/train.py" 3 "main"`, "PyModel.py:7 clone"},
 frame a "/opt/lib/python3.11/site-packages/torch/utils/_device.py" 77 "__torch_function__"
 frame b "/opt/lib/python3.11/site-packages/vllm/linear.py" 140 "create_weights"
 frame c "/opt/lib/python3.11/site-packages/vllm/engine.py" 4 "run"`, "linear.py:140 create_weights"},
+		"a library that is copied into the program's tree": {`
+frame a "/home/me/project/lib/transformers/models/gpt2/modeling_gpt2.py" 210 "forward"
+frame b "/home/me/project/third_party/loop/run.py" 30 "step"
+frame c "/home/me/project/train.py" 4 "main"`, "train.py:4 main"},
+		"a folder of the program's that has a library's name": {`
+frame a "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py" 125 "forward"
+frame b "/home/me/project/transformers/encoder.py" 30 "forward"
+frame c "/home/me/project/train.py" 4 "main"`, "encoder.py:30 forward"},
+		"copies of libraries alone": {`
+frame a "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py" 125 "forward"
+frame b "/home/me/transformers/src/transformers/models/gpt2/modeling_gpt2.py" 210 "forward"
+frame c "/home/me/transformers/src/transformers/trainer.py" 4 "train"`, "modeling_gpt2.py:210 forward"},
 		"PyTorch alone": {`
 frame a "/opt/lib/python3.11/site-packages/torch/utils/_foreach_utils.py" 5 "step"
 frame b "/usr/lib/python3.11/threading.py" 70 "run"

@@ -19,6 +19,31 @@ func packagesIn(file string) int {
 	return -1
 }
 
+// vendorFolders are where projects keep the code of others.
+var vendorFolders = [...]string{"third_party/", "thirdparty/", "third-party/", "vendor/", "vendored/", "_vendor/", "extern/", "external/", "submodules/"}
+
+// copied are files of libraries that projects copy into their tree, by paths that a
+// project of its own would hardly have.
+var copied = [...]string{
+	"accelerate/accelerator.py", "accelerate/hooks.py", "bitsandbytes/optim/", "deepspeed/runtime/", "diffusers/models/", "diffusers/pipelines/",
+	"diffusers/schedulers/", "flash_attn/modules/", "flash_attn/flash_attn_interface.py", "lightning/pytorch/", "megatron/core/", "open_clip/transformer.py", "peft/peft_model.py",
+	"peft/tuners/", "pytorch_lightning/", "timm/layers/", "timm/models/", "torchvision/models/", "transformers/activations.py", "transformers/generation/",
+	"transformers/integrations/", "transformers/modeling_", "transformers/models/", "transformers/optimization.py", "transformers/pytorch_utils.py", "transformers/trainer",
+	"vllm/model_executor/", "vllm/worker/", "xformers/ops/",
+}
+
+// isVendored knows files of others in a project's own tree.
+func isVendored(file string) bool {
+	return within(file, vendorFolders[:]) || within(file, copied[:])
+}
+
+// within reports whether one of several parts of a path begins at a folder of a file's.
+func within(file string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return strings.HasPrefix(file, part) || strings.Contains(file, "/"+part)
+	})
+}
+
 // learn notes where the standard library is: its folder holds that of packages,
 // also on Windows, where nothing else about its path tells.
 func (c *Code) learn(file string) {

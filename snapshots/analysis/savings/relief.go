@@ -7,10 +7,11 @@ import "github.com/memtop/memtop/snapshots/trace"
 type Relief struct {
 	Of     func(p *Part) int64 // bytes of each of a part's blocks that go, 0 for none
 	Extent Extent
-	Keep   int64 // bytes that stay of all that Of adds up to
-	// Full is how much it adds up to when all is made and nothing freed yet; 0 for any
-	// amount. Keep goes too then: no layer is computed.
-	Full int64
+	Keep   int64              // bytes that stay of all that Of adds up to
+	Layers func(p *Part) bool // knows what layers make, for [Held]
+	// Beside is like Of for blocks that were made while one was there of which Of takes
+	// something. It may be nil.
+	Beside func(p *Part) int64
 }
 
 // Extent says when a change takes a block away.
@@ -20,30 +21,34 @@ const (
 	Whole   Extent = iota // for as long as it lives
 	Late                  // from the end of the step that made it
 	Regrown               // from the beginning of each later step until backward makes it again
+	Held                  // made since the last backward pass, from the end of the layer or step that made it, except results
+	Passed                // the same from when the next operation has its result, at the earliest
+	Again                 // from the end of a layer's forward pass until backward needs it, except what the next layer is given
 	Spent                 // from when the last operation that reads it has its result
 )
 
 // Gone returns what is taken away where the blocks add up to some bytes.
-func (r *Relief) Gone(bytes int64) int64 {
-	if r.Full > 0 && bytes >= r.Full-r.Keep/2 {
-		return bytes
-	}
-	return max(0, bytes-r.Keep)
-}
+func (r *Relief) Gone(bytes int64) int64 { return max(0, bytes-r.Keep) }
 
 // sum adds up what Of says at the scene's moment.
 func (r *Relief) sum(s *Scene) int64 {
-	if r.Extent == Spent {
+	switch r.Extent {
+	case Spent:
 		return s.Spent
+	case Again, Held, Passed:
+		return 0 // only the events tell
 	}
 	var bytes int64
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		count := p.Count
-		if r.Extent != Whole {
+		if r.Extent == Late || r.Extent == Regrown {
 			count = p.Old
 		}
 		bytes += r.Of(p) * int64(count)
+		if r.Beside != nil {
+			bytes += r.Beside(p) * int64(count)
+		}
 	}
 	return bytes
 }

@@ -27,6 +27,7 @@ frame relu "/env/site-packages/torch/nn/functional.py" 1700 "relu"
 frame cast "??" 0 "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"
 frame again "/env/site-packages/torch/utils/checkpoint.py" 300 "forward"
 frame eight "/env/site-packages/bitsandbytes/optim/adamw.py" 50 "step"
+frame adam "/env/site-packages/torch/optim/adam.py" 150 "_init_group"
 frame buffer "/env/site-packages/megatron/param_and_grad_buffer.py" 592 "__init__"
 frame node "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
 frame vllm "/env/site-packages/vllm/worker/cache_engine.py" 90 "_allocate_kv_cache"
@@ -44,6 +45,8 @@ stack flat buffer train
 stack served vllm train
 stack workspace blas linear train
 stack state train
+stack passing train
+stack stepped adam train
 `
 
 // part is some blocks, and how many of them are old.
@@ -68,6 +71,7 @@ func sceneOf(t *testing.T, parts []part) *savings.Scene {
 	for i, p := range parts {
 		s.Parts = append(s.Parts, savings.Part{
 			Stack: tr.Devices[0].Events.At(i).Stack, Category: p.category, Size: p.mebibyte * mib, Count: p.count, Old: p.old,
+			Passing: p.stack == "passing",
 		})
 		s.Bytes += p.mebibyte * mib * int64(p.count)
 	}
@@ -133,7 +137,11 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			map[string][2]int64{"stale_gradients": {100, 100}},
 		},
 		"gradients while backward runs": {
-			[]part{weights, {trace.Gradient, 4, 25, "state", 4}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
+			[]part{weights, {trace.Gradient, 4, 25, "state", 4}, {trace.BackwardTemporary, 1, 10, "backward", 0}},
+			map[string][2]int64{"stale_gradients": {100, 100}},
+		},
+		"gradients of this step": {
+			[]part{weights, {trace.Gradient, 4, 25, "state", 0}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
 		},
 		"flat gradients in float32 of weights in half precision": {
 			[]part{weights, {trace.Gradient, 1, 200, "flat", 0}}, map[string][2]int64{"gradient_buffers": {200, 100}},
@@ -145,24 +153,35 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}}, map[string][2]int64{},
 		},
 		"more casts than weights of that size": {
-			[]part{{trace.Parameter, 1, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {12, 12}},
+			[]part{{trace.Parameter, 1, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {12, 12 + 12}},
 		},
 		"copies of weights that autocast made": {
-			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48}},
+			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48 + 48}},
+		},
+		"copies of weights that are trained": {
+			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Gradient, 1, 1, "state", 0}, {trace.Activation, 4, 12, "copy", 0}},
+			map[string][2]int64{"checkpointing": {48, 0}},
 		},
 		"state of an optimizer": {
 			[]part{weights, {trace.Optimizer, 8, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
+		},
+		"state that steps make, and copies of the weights": {
+			[]part{weights, {trace.Optimizer, 8, 25, "stepped", 0}, {trace.Optimizer, 4, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
 		},
 		"state of an 8-bit optimizer": {
 			[]part{weights, {trace.Optimizer, 8, 25, "state8", 0}}, map[string][2]int64{},
 		},
 		"activations of six layers": {
-			// All 600 are there, so no layer is computed: only an input of 10 for each stays.
+			// How much depends on when the layers are computed again, which a moment does not tell.
 			[]part{weights, {trace.Activation, 6, 90, "hidden", 0}, {trace.Activation, 6, 10, "scores", 0}, {trace.Gradient, 1, 1, "backward", 0}},
-			map[string][2]int64{"checkpointing": {600, 600 - 6*10}},
+			map[string][2]int64{"checkpointing": {600, 0}},
 		},
 		"activations that are computed again": {
 			[]part{weights, {trace.Activation, 6, 90, "recomputed", 0}, {trace.Gradient, 1, 1, "backward", 0}}, map[string][2]int64{},
+		},
+		"activations of layers whose weights are replicas": {
+			[]part{weights, {trace.Parameter, 6, 25, "passing", 0}, {trace.Activation, 6, 90, "hidden", 0}, {trace.Gradient, 1, 1, "backward", 0}},
+			map[string][2]int64{},
 		},
 		"activations without a backward pass": {
 			[]part{weights, {trace.Activation, 6, 90, "hidden", 0}}, map[string][2]int64{},
@@ -233,9 +252,39 @@ func TestWithoutBackwardAutogradIsNamedFirst(t *testing.T) {
 	for none, want := range map[bool]string{true: "no_grad", false: "checkpointing"} {
 		s := sceneOf(t, parts)
 		s.NoBackward = none
-		if got := saved(s); len(got) != 1 || got[want][1] == 0 {
+		if got := saved(s); len(got) != 1 || got[want][0] == 0 {
 			t.Errorf("no backward pass: %v, got %v, want %s", none, got, want)
 		}
+	}
+}
+
+// TestAForwardPassShowsHowFarItCame has weights of twelve layers, two of a size in each.
+func TestAForwardPassShowsHowFarItCame(t *testing.T) {
+	weights := part{trace.Parameter, 24, 25, "state", 0}
+	for name, test := range map[string]struct {
+		parts    []part
+		done, of int
+		all      int64 // MiB
+	}{
+		"in its fourth layer":  {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 3, 10, "scores", 0}}, 3, 12, 1200},
+		"after four layers":    {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 4, 10, "scores", 0}}, 4, 12, 1200},
+		"in its last layer":    {[]part{weights, {trace.Activation, 12, 90, "hidden", 0}, {trace.Activation, 11, 10, "scores", 0}}, 0, 0, 0},
+		"through all":          {[]part{weights, {trace.Activation, 12, 90, "hidden", 0}}, 0, 0, 0},
+		"layers of many kinds": {[]part{weights, {trace.Activation, 4, 90, "hidden", 0}, {trace.Activation, 2, 90, "scores", 0}}, 0, 0, 0},
+		"weights of no layers": {[]part{{trace.Parameter, 1, 600, "state", 0}, {trace.Activation, 4, 90, "hidden", 0}}, 0, 0, 0},
+		"no pass":              {[]part{weights}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// A second size says that the layers are twelve, and not 24.
+			parts := append([]part{{trace.Parameter, 12, 25, "flat", 0}}, test.parts...)
+			if test.parts[0].count == 1 {
+				parts = test.parts
+			}
+			done, of, all := sceneOf(t, parts).Progress()
+			if done != test.done || of != test.of || all != test.all*mib {
+				t.Errorf("through %d of %d layers, %d MiB in the end, want %d of %d, %d", done, of, all/mib, test.done, test.of, test.all)
+			}
+		})
 	}
 }
 

@@ -14,9 +14,12 @@ type Part struct {
 	Category trace.Category
 	Size     int64 // bytes of each
 	Count    int
-	Passing  bool // an optimizer's, freed in the step that made it
+	Passing  bool // an optimizer's or a weight, freed in the step that made it
 	Old      int  // of Count, made before the step under way
 }
+
+// New returns how many blocks the step under way has made.
+func (p *Part) New() int { return p.Count - p.Old }
 
 // Bytes returns the bytes of the whole part.
 func (p *Part) Bytes() int64 { return p.Size * int64(p.Count) }
@@ -45,6 +48,7 @@ type Saving struct {
 	Bytes    int64         // that it is about
 	Saved    int64         // bytes that it would save at this moment; at another one less may be in the way
 	Relief   Relief        // what it takes away at every moment
+	Most     *Relief       // what it takes at most, nil if Relief is exact
 	Stack    trace.StackID // of the largest part of it
 	Evidence string        // a clause with the numbers
 	Remedy   string        // a clause

@@ -10,15 +10,15 @@ import (
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
 func findNoGrad(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Category == trace.Activation }
+	kept := func(p *Part) bool { return p.Category == trace.Activation && s.of(p)&autocast == 0 }
 	t, l := s.sum(kept), s.layers(kept)
-	if !s.NoBackward || l.many == 0 || !s.Much(t.bytes, 30) {
+	if !s.NoBackward || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := all(kept)
-	relief.Keep = t.bytes / l.many
+	least, most := all(kept), all(kept)
+	least.Extent, least.Layers, most.Extent = Held, l.has, Passed
 	saving := Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Relief: least, Most: &most, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
 	}
@@ -83,17 +83,19 @@ func findLogits(s *Scene) (Saving, bool) {
 	if best == nil {
 		return Saving{}, false
 	}
-	// What backward makes of them has their size, too.
-	// What the loss is given has its size, and so has what backward makes of it. Where
-	// other activations have that size too, it does not tell.
-	values := s.alike(func(p *Part) bool { return p.Size == best.size && s.of(p)&(loss|attention) == loss })
+	// What the loss is given has its size, and so has what backward makes of it while it
+	// is there. A copy in half precision has half. Where other activations have that size
+	// too, it does not tell.
+	sized := func(p *Part) bool { return p.Size == best.size || 2*p.Size == best.size }
+	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(loss|attention) == loss })
 	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
 	blocks := func(p *Part) bool {
-		return values(p) || p.Size == best.size && (p.Category == trace.BackwardTemporary || p.Category == trace.Activation && others.count < 2)
+		return values(p) || p.Size == best.size && p.Category == trace.Activation && others.count < 2
 	}
-	t := s.sum(blocks)
-	relief := all(blocks)
-	relief.Keep = t.bytes / 8
+	made := func(p *Part) bool { return sized(p) && p.Category == trace.BackwardTemporary }
+	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
+	relief := fraction(blocks, 7, 8)
+	relief.Beside = fraction(made, 7, 8).Of
 	if t.count < 2 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
@@ -106,8 +108,8 @@ func findLogits(s *Scene) (Saving, bool) {
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
-	results := func(p *Part) bool {
-		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
+	results := func(p *Part) bool { // without a backward pass, graphs hold activations
+		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !s.NoBackward || p.Category == trace.Inference)
 	}
 	again := make(map[trace.StackID]bool)
 	var bytes int64
@@ -119,7 +121,7 @@ func findStale(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if s.NoBackward && s.layers(results).many > 0 || !s.Much(bytes, 2) { // else graphs hold them
+	if !s.Much(bytes, 2) {
 		return Saving{}, false
 	}
 	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
@@ -133,7 +135,6 @@ func findStale(s *Scene) (Saving, bool) {
 
 func findStaleGradients(s *Scene) (Saving, bool) {
 	gradients := func(p *Part) bool { return p.Category == trace.Gradient }
-	underway := s.sum(func(p *Part) bool { return p.Category == trace.BackwardTemporary })
 	var bytes int64
 	t := s.sum(func(p *Part) bool {
 		if !gradients(p) || p.Old == 0 {
@@ -142,14 +143,14 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if underway.bytes > 0 || !s.Much(bytes, 5) {
+	if !s.Much(bytes, 5) {
 		return Saving{}, false
 	}
 	relief := all(gradients)
 	relief.Extent = Regrown
 	return Saving{
 		Bytes: bytes, Relief: relief, Stack: t.stack,
-		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
+		Evidence: fmt.Sprintf("%s of gradients from before this step are alive", quantity.Bytes(bytes)),
 		Remedy:   "unless you accumulate them, zero_grad(set_to_none=True) before the forward pass frees them",
 	}, true
 }
@@ -199,7 +200,8 @@ func (s *Scene) innermost(stack trace.StackID) trait {
 }
 
 // findWeightCopies knows a copy of a weight by its size. Autocast makes one of each
-// weight, so of more blocks of one size the others are something else.
+// weight, so of more blocks of one size the others are something else. Weights that
+// are trained need copies in float32 instead, which take what is saved.
 func findWeightCopies(s *Scene) (Saving, bool) {
 	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
@@ -210,26 +212,38 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 			weights[p.Size/2] += int64(p.Count)
 		}
 	}
-	relief := Relief{Of: func(p *Part) int64 {
+	copied := func(p *Part) int64 {
 		if s.of(p)&autocast == 0 || casts[p.Size] == 0 {
 			return 0
 		}
 		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
+	}
+	relief := Relief{Of: func(p *Part) int64 {
+		if p.Category == trace.Parameter && s.of(p)&autocast == 0 {
+			return p.Size / 2
+		}
+		return copied(p)
 	}}
-	t := s.sum(func(p *Part) bool { return relief.Of(p) > 0 })
-	t.bytes = relief.sum(s)
-	if !s.Much(t.bytes, 3) {
+	t := s.sum(func(p *Part) bool { return copied(p) > 0 })
+	t.bytes = (&Relief{Of: copied}).sum(s)
+	if s.trains() || !s.Much(t.bytes, 3) {
 		return Saving{}, false
 	}
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
-		Remedy:   "weights in bfloat16, with float32 copies in the optimizer, need no such copies",
+		Remedy:   "a model that is converted to bfloat16 needs no copies, and half for its weights",
 	}, true
 }
 
 func findOptimizer(s *Scene) (Saving, bool) {
 	state := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
+	// What an optimizer's step makes are the moments. Weights in float32 that are made
+	// before it are not stored in 8 bits.
+	moments := func(p *Part) bool { return state(p) && s.of(p)&stepping != 0 }
+	if s.sum(moments).bytes > 0 {
+		state = s.alike(moments)
+	}
 	t := s.sum(state)
 	if s.Words.all&eightBit != 0 || !s.Much(t.bytes, 15) {
 		return Saving{}, false
@@ -247,8 +261,12 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
-	relief := Relief{Of: l.again, Keep: t.bytes / l.many}
-	relief.Full = relief.sum(s)
+	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
+	if s.Much(replicas.bytes, 2) {
+		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
+	}
+	relief := all(l.has)
+	relief.Extent = Again
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -258,26 +276,13 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 
 // layers is memory of layers that are alike.
 type layers struct {
-	many  int64
-	has   func(p *Part) bool
-	input *Part // stands for what the layers are given, nil if there is none
+	many int
+	has  func(p *Part) bool
 }
 
-// again returns the bytes of each block that are computed again: all but one input
-// of each layer.
-func (l *layers) again(p *Part) int64 {
-	switch {
-	case !l.has(p):
-		return 0
-	case p.Stack == l.input.Stack:
-		return p.Size - p.Size*l.many/int64(l.input.Count)
-	}
-	return p.Size
-}
-
-// layers returns how many layers there are: the number of which most of the memory
-// has a multiple of blocks, of each stack and size. The size that most of these have
-// stands for that of a layer's input.
+// layers returns how many layers there are: the number that most of the memory has of
+// blocks, of each stack and size, or a multiple of it. Of the layer that is under way
+// some are not there.
 func (s *Scene) layers(fits func(p *Part) bool) layers {
 	var kept []*Part
 	for i := range s.Parts {
@@ -289,7 +294,7 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 	for _, n := range counts(kept) {
 		var bytes int64
 		for _, p := range kept {
-			if p.Count%n == 0 {
+			if each(p.New(), n) > 0 {
 				bytes += p.Bytes()
 			}
 		}
@@ -297,20 +302,20 @@ func (s *Scene) layers(fits func(p *Part) bool) layers {
 			best, covered = n, bytes
 		}
 	}
-	l := layers{many: int64(best), has: s.alike(func(p *Part) bool {
-		return fits(p) && p.Stack > trace.EmptyStack && best > 0 && p.Count > 0 && p.Count%best == 0
-	})}
-	stacks := make(map[int64]int)
-	for _, p := range kept {
-		if best == 0 || p.Count%best != 0 {
-			continue
-		}
-		stacks[p.Size]++
-		if l.input == nil || stacks[p.Size] > stacks[l.input.Size] || stacks[p.Size] == stacks[l.input.Size] && p.Size < l.input.Size {
-			l.input = p
-		}
+	return layers{many: best, has: s.alike(func(p *Part) bool { return fits(p) && p.Stack > trace.EmptyStack && each(p.New(), best) > 0 })}
+}
+
+// each returns how many of some blocks each of the layers has, 0 where they are not
+// the layers'. One layer may be under way.
+func each(count, layers int) int {
+	if layers == 0 || count == 0 {
+		return 0
 	}
-	return l
+	blocks := (count + layers - 1) / layers
+	if count%layers == 0 || blocks*(layers-1) <= count && blocks < layers/2 {
+		return blocks
+	}
+	return 0
 }
 
 // fewestLayers is how often something must be there to be a layer.
@@ -320,8 +325,8 @@ const fewestLayers = 4
 func counts(parts []*Part) []int {
 	var all []int
 	for _, p := range parts {
-		if p.Count >= fewestLayers {
-			all = append(all, p.Count)
+		if p.New() >= fewestLayers {
+			all = append(all, p.New())
 		}
 	}
 	slices.Sort(all)

@@ -23,6 +23,7 @@ const (
 	server     // a server that reserves memory for its cache
 	sequential // the loop of a Sequential over its modules
 	linear     // a function that keeps what it is given for backward, not its result
+	stepping   // an optimizer's step, and what begins its state
 )
 
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
@@ -63,6 +64,9 @@ func traitsOf(file, name string) trait {
 		t |= inPlace
 	case "linear", "_conv_forward", "batch_norm":
 		t |= linear
+	}
+	if lower == "step" || has(lower, "_init_group", "init_state", "init_optimizer_state") {
+		t |= stepping
 	}
 	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
 		t |= sequential

@@ -2,10 +2,7 @@ package whatif
 
 import (
 	"cmp"
-	"context"
 	"slices"
-
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Change is another setting under which the allocator would serve a failed
@@ -36,15 +33,4 @@ func (a *Answer) Changes() []Change {
 	}
 	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(y.Saving, x.Saving) })
 	return list
-}
-
-// WouldFit returns the useful settings that would have served the request of an
-// out-of-memory event, the largest saving first. It also returns the answer that
-// they come from, which says how far the replay can be trusted.
-func (ask Ask) WouldFit(ctx context.Context, t *trace.Trace, d *trace.Device, event int) ([]Change, *Answer, error) {
-	a, err := ask(ctx, Question{Trace: t, Device: d, Event: event})
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.Changes(), a, nil
 }

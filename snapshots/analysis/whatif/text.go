@@ -16,12 +16,16 @@ func (a *Answer) Sentences() []string {
 	if a.Again == nil {
 		return []string{"Nothing can be replayed: " + r.WhyNot + "."}
 	}
-	list := []string{"Reproduced: under the recorded settings, reserved memory is as recorded at every event."}
+	trust := "Reproduced: under the recorded settings, reserved memory is as recorded at every event."
 	if r.WhyNot != "" {
-		list[0] = "Not reproduced, so take this as an estimate: " + r.WhyNot + "."
+		trust = "Not reproduced, so take this as an estimate: " + r.WhyNot + "."
 	}
+	list := append(a.upgrades(), trust)
 	if r.Held > 0 {
 		list = append(list, fmt.Sprintf("%s held before the recording is requested first, from an empty cache.", quantity.Bytes(r.Held)))
+	}
+	if memory := a.MemoryText(); memory != "" {
+		list = append(list, memory)
 	}
 	if o := r.OOM; o != nil {
 		why := quantity.Bytes(o.Short()) + " too little"
@@ -37,6 +41,50 @@ func (a *Answer) Sentences() []string {
 		}
 	}
 	return list
+}
+
+// upgrades says what each further release that was asked for would cost against the
+// first, or the only one against the recording.
+func (a *Answer) upgrades() (list []string) {
+	from, name := a.Again, "the recording's release"
+	for i := range a.Runs {
+		r := &a.Runs[i]
+		if r.Torch == "" || r.Settings != a.Recorded.Settings {
+			continue
+		}
+		if from == a.Again && len(a.Runs) > 1 {
+			from, name = r, r.Torch
+			continue
+		}
+		list = append(list, fmt.Sprintf("PyTorch %s would reserve %s.", r.Torch, r.against(from, name)))
+	}
+	return list
+}
+
+// against compares the peak with that of another release's run.
+func (r *Run) against(from *Run, name string) string {
+	peak := quantity.Bytes(r.PeakReserved)
+	switch more := r.PeakReserved - from.PeakReserved; {
+	case r.Ends:
+		return peak + " until memory runs out, " + endText(r)
+	case more > 0:
+		return fmt.Sprintf("%s at the peak, %s more than %s", peak, quantity.Bytes(more), name)
+	case more < 0:
+		return fmt.Sprintf("%s at the peak, %s less than %s", peak, quantity.Bytes(-more), name)
+	}
+	return fmt.Sprintf("%s at the peak, as much as %s", peak, name)
+}
+
+// MemoryText says what is known of the device's memory where neither the question
+// nor a failed request does, "" where one of them does.
+func (a *Answer) MemoryText() string {
+	switch r := &a.Recorded; {
+	case a.Memory > 0 || r.OOM != nil || a.Again == nil:
+		return ""
+	case r.Refused > 0:
+		return fmt.Sprintf("The driver refused %s, and gave %s at most: a run gets no more than that.", quantity.Bytes(r.Refused), quantity.Bytes(r.Capacity))
+	}
+	return "How much memory the device has is not recorded, so a run has as much as it needs."
 }
 
 // Row is the row of one run in a table.
@@ -115,13 +163,16 @@ func (a *Answer) Rows() []Row {
 
 func (a *Answer) row(r *Run) Row {
 	row := Row{
-		Name: runName(r), PeakReserved: r.PeakReserved, PeakAllocated: r.PeakAllocated,
+		Name: a.runName(r), PeakReserved: r.PeakReserved, PeakAllocated: r.PeakAllocated,
 		Delta: r.PeakReserved - a.Again.PeakReserved, Compared: !r.Ends, Note: r.Note, settings: r.Settings,
 	}
 	failed := a.Recorded.OOM
 	switch {
 	case r.Ends:
 		row.Outcome, row.Note = "runs out", strings.TrimPrefix(row.Note+"; ", "; ")+endText(r)
+		if a.Memory == 0 && failed == nil {
+			row.Note += "; whether the device has more than " + quantity.Bytes(a.Recorded.Capacity) + " is not known"
+		}
 	case r.Fits:
 		row.Outcome = Fits
 	case failed != nil:
@@ -130,8 +181,10 @@ func (a *Answer) row(r *Run) Row {
 	return row
 }
 
-func runName(r *Run) string {
+func (a *Answer) runName(r *Run) string {
 	switch name := settingsName(r.Settings); {
+	case r.Torch != "" && r.Settings == a.Recorded.Settings:
+		return "PyTorch " + r.Torch
 	case r.Torch != "":
 		return "PyTorch " + r.Torch + ", " + name
 	default:

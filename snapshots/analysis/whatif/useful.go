@@ -34,14 +34,17 @@ func Useful(recorded string, memory int64) []string {
 		list = append(list, without)
 	}
 	for _, change := range useful {
-		if recorded == "" {
-			list = append(list, change)
-		} else if !strings.Contains(recorded, change) {
-			list = append(list, strings.TrimRight(recorded, ", ")+","+change)
+		if !strings.Contains(recorded, change) {
+			list = append(list, With(recorded, change))
 		}
 	}
 	if memory > 0 {
 		list = append(list, collecting)
 	}
 	return list
+}
+
+// With returns recorded settings with a change.
+func With(recorded, change string) string {
+	return strings.TrimLeft(strings.TrimRight(recorded, ", ")+","+change, ",")
 }

@@ -27,6 +27,9 @@ type Question struct {
 	Event int
 	// Memory is how many bytes the device has; 0 means as the trace says.
 	Memory int64
+	// Exact says that an estimate is of no use: nothing is run if the replay under the
+	// recorded settings differs from the recording.
+	Exact bool
 }
 
 // Ask answers a question. Its time grows with the length of the trace. If the
@@ -67,6 +70,10 @@ type Recorded struct {
 	// every event.
 	WhyNot string
 	OOM    *OOM // the failed request in question, nil if none failed
+	// Capacity is the most that the process is known to have been able to reserve, 0 if
+	// the trace does not show it. Refused is the least level above PeakReserved that
+	// the driver refused before the cache was given back, 0 for none.
+	Capacity, Refused int64
 }
 
 // OOM is a request that failed.

@@ -5,13 +5,13 @@ import torch
 from parts import GPT, adam, gradients, remedied, states, weights
 from truth import Truth
 
-truth = Truth("optimizer_state", "checkpointing", "logits", "weight_copies")
+truth = Truth(
+    "optimizer_state", "checkpointing", "logits", wrong={"weight_copies": "copies in float32 would take what is saved"}
+)
 truth.record()
 model = remedied(truth, GPT(width=1024, layers=8, heads=16).cuda())
-if truth.change == "weight_copies":
-    model.to(torch.float16)
 optimizer = adam(truth, model.parameters(), lr=1e-4, fused=True)
-scaler = torch.amp.GradScaler("cuda", enabled=truth.change != "weight_copies")
+scaler = torch.amp.GradScaler("cuda")
 truth.keep("parameter", lambda: weights(model))
 truth.keep("gradient", lambda: gradients(model))
 truth.keep("optimizer", lambda: [*states(optimizer), *scales(scaler)])

@@ -37,17 +37,23 @@ WORKSPACE = 32 << 20  # cuBLAS's on this GPU, in bytes, where no function is rec
 
 class Truth:
     """The truth of one run. `changes` are the changes that the program can make; it reads `self.change`.
-    `expect` are kinds of findings that must be there, `wrong` that must not, each with its reason."""
+    `expect` are kinds of findings that must be there, `wrong` that must not, each with its reason; `holders` are the
+    functions whose lines hold most at the peak, in order."""
 
     def __init__(
-        self, *changes: str, expect: tuple[str, ...] = (), wrong: dict[str, str] | None = None, devices: int = 1
+        self,
+        *changes: str,
+        expect: tuple[str, ...] = (),
+        wrong: dict[str, str] | None = None,
+        holders: tuple[str, ...] = (),
+        devices: int = 1,
     ) -> None:
         self.folder, change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
         self.change, _, percent = change.partition("=")
         self.percent = float(percent or 0)  # of the change `batch=17`
         if self.change and self.change not in changes:
             raise SystemExit(f"the program has no change {self.change!r}, but {changes}")
-        self._said: dict[str, Any] = {"changes": changes, "expect": expect, "wrong": wrong or {}}
+        self._said: dict[str, Any] = {"changes": changes, "expect": expect, "wrong": wrong or {}, "holders": holders}
         self._devices = range(devices)
         torch.cuda.init()
         self._phase = "build"
@@ -135,6 +141,8 @@ class Truth:
         return {
             "device": device,
             "peak": max(history.levels),
+            "reserved": torch.cuda.max_memory_reserved(device),
+            "capacity": torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device),
             "moments": [
                 {
                     "event": history.number(moment),

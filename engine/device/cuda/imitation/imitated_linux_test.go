@@ -30,6 +30,7 @@ const (
 	invalidValue  = 1
 	outOfMemory   = 2
 	invalidDevice = 101
+	notReady      = 600
 )
 
 // onGPU reports whether this process is on an imitated GPU. If it is not, onGPU
@@ -114,4 +115,21 @@ func TestTheDriverIsTheLibraryToo(t *testing.T) {
 		}
 	}
 	allocate(t, 1) // a process that takes none reports none
+}
+
+func TestAnEventMayHappenLate(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	allocate(t, 1) // who takes no memory reports nothing
+	query, late := function[func(uintptr) int32](t, "cudaEventQuery"), function[func(int32)](t, "memtop_imitation_late")
+	want(t, "cudaEventQuery", query(64), success)
+	late(3)
+	for range 2 {
+		want(t, "the first look", query(64), notReady)
+		want(t, "the second look", query(64), notReady)
+		want(t, "the third look", query(64), success)
+	}
+	late(1)
+	want(t, "cudaEventQuery when all have happened", query(64), success)
 }

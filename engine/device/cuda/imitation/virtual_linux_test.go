@@ -70,6 +70,25 @@ func TestMappedMemoryIsTakenUntilNobodyHasIt(t *testing.T) {
 	want(t, "cuMemAddressFree again", v.unserve(addresses, 2048*mebibyte), invalidValue)
 }
 
+// PyTorch fills the range with the lowest addresses first, so their order must not
+// depend on what else the process has mapped.
+func TestAddressesAreReservedUpwards(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	v := loadVirtual(t)
+	allocate(t, 1) // who takes no memory reports nothing
+	var first, second, third, again uintptr
+	want(t, "cuMemAddressReserve", v.reserve(&first, 20*mebibyte, 0, 0, 0), success)
+	want(t, "cuMemAddressReserve", v.reserve(&second, 2*mebibyte, 0, 0, 0), success)
+	want(t, "cuMemAddressFree", v.unserve(first, 20*mebibyte), success)
+	want(t, "cuMemAddressReserve", v.reserve(&third, 40*mebibyte, 0, 0, 0), success)
+	want(t, "cuMemAddressReserve", v.reserve(&again, 20*mebibyte, 0, 0, 0), success)
+	if second != first+20*mebibyte || third != second+2*mebibyte || again != first {
+		t.Errorf("they begin at %#x, %#x, %#x and %#x", first, second, third, again)
+	}
+}
+
 func TestMemoryMappedTwice(t *testing.T) {
 	if _, inside := onGPU(t, small); !inside {
 		return

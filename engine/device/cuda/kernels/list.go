@@ -35,6 +35,16 @@ func (c *Compute) Norm2(dst device.Array, list []device.Array) {
 	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
 }
 
+// AddSquares implements device.Reductions. The sum so far is the first of the
+// parts. The root is squared again, so the last bits of a float64 may differ.
+func (c *Compute) AddSquares(sum device.Array, list []device.Array) {
+	device.CheckLen("add squares", "sum", sum, 1)
+	c.Scale(c.scratchArray(device.Float64, 0, 1), sum, 1)
+	blocks := c.each("add squares", NormSquares, list, listArgs{Partials: c.scratch.Addr + 8})
+	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{sum, c.scratch.Addr, int64(blocks) + 1})
+	c.Unary(device.Square, sum, sum)
+}
+
 // Unscale implements device.Scaling.
 func (c *Compute) Unscale(gradients []device.Array, scale, foundInf device.Array) {
 	device.CheckScalar("unscale", "scale", scale)

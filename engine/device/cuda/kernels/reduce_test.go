@@ -56,6 +56,10 @@ func TestNorm2(t *testing.T) {
 				c.Norm2(r.output(device.Float32, 1), list)
 				c.Norm2(r.output(device.Float64, 1), list)
 				c.Norm2(r.output(device.Float32, 1), nil)
+				sum := r.output(device.Float64, 1)
+				c.Fill(sum, 2)
+				c.AddSquares(sum, list[:7])
+				c.AddSquares(sum, list[7:])
 			})
 		})
 	}

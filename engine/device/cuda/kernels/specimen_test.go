@@ -24,7 +24,7 @@ type specimen struct {
 type remains struct{ original, bytes, before, after []byte }
 
 // specimens are by kernel: of what tests have launched those that execute what no other
-// does, some that take other ways through it, and the longest one.
+// does, some that take other ways through it, the longest one and short ones.
 var specimens [kernels.Count][]*specimen
 
 // What a specimen may cost and hold, so that it can be repeated many times.
@@ -54,7 +54,8 @@ func (c *compiled) keep(p *ptx.Program, k kernels.Kernel, l ptx.Launch) error {
 	}
 	another := len(specimens[k]) < mostKept && !slices.ContainsFunc(specimens[k], func(other *specimen) bool { return slices.Equal(other.executed, s.executed) })
 	longest := !slices.ContainsFunc(specimens[k], func(other *specimen) bool { return other.cost >= s.cost })
-	if !fresh && !another && !longest || s.cost > mostCost {
+	shortest := !slices.ContainsFunc(specimens[k], func(other *specimen) bool { return other.cost <= s.cost })
+	if !fresh && !another && !longest && !shortest || s.cost > mostCost {
 		return nil
 	}
 	for i := range s.memory {
@@ -64,7 +65,7 @@ func (c *compiled) keep(p *ptx.Program, k kernels.Kernel, l ptx.Launch) error {
 	if same, err := s.repeat(p); !same || err != nil { // it needs more memory than is held
 		return nil //nolint:nilerr // it has run once without a failure
 	}
-	if !fresh && !another {
+	if longest && !fresh && !another {
 		specimens[k] = slices.DeleteFunc(specimens[k], func(s *specimen) bool { return s.longest })
 		s.longest = true
 	}

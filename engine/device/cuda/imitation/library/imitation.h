@@ -25,6 +25,7 @@ enum {
 	out_of_memory = 2,
 	invalid_device = 101,
 	not_found = 500,
+	not_ready = 600,
 	not_supported = 801,
 };
 

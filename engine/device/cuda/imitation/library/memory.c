@@ -81,76 +81,59 @@ static void erase(range *r)
  * runs lies behind a gap, which is filled afterwards: of 80 MiB in recordings by PyTorch 2.6
  * with CUDA 12.4 (the first segment only, for the second comes after a kernel), of 224 MiB in
  * those by 2.11 with CUDA 12.8 (a whole model that is copied to the device). Addresses that are only reserved, for
- * memory to be mapped to, lie elsewhere. */
+ * memory to be mapped to, lie elsewhere. They are given in the same way, so that programs which reserve alike get
+ * the same order: PyTorch fills the lowest of a stream's ranges first. */
 
-static uintptr_t unbacked(uint64_t size)
-{
-	char *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return got == MAP_FAILED ? 0 : (uintptr_t)got;
-}
-
-static struct {
+typedef struct {
 	uintptr_t start, end;
 	uintptr_t full; /* there is no hole of a page below it */
 } arena;
 
+static arena backed, mapped; /* of addresses with memory, and of those that are only reserved */
+
+static arena *arena_of(int device) { return device == reserved ? &mapped : &backed; }
+
 /* open_arena takes the addresses of all devices, as many as there can be had. */
-static void open_arena(void)
+static void open_arena(arena *a)
 {
-	for (uint64_t size = 1ull << 46; size >= 1ull << 36 && !arena.end; size /= 2) {
-		uintptr_t got = unbacked(size);
-		if (!got)
+	for (uint64_t size = 1ull << 46; size >= 1ull << 36 && !a->end; size /= 2) {
+		char *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (got == MAP_FAILED)
 			continue;
-		arena.start = arena.full = (got + page - 1) & ~(uintptr_t)(page - 1);
-		arena.end = got + size;
+		a->start = a->full = ((uintptr_t)got + page - 1) & ~(uintptr_t)(page - 1);
+		a->end = (uintptr_t)got + size;
 	}
 }
 
-/* hole returns the lowest addresses of the arena that nobody has. */
-static uintptr_t hole(uint64_t size)
+/* hole returns the lowest addresses of an arena that nobody has. */
+static uintptr_t hole(arena *a, uint64_t size)
 {
-	if (!arena.end)
-		open_arena();
-	uintptr_t gap = arena.start + ((gpu()->cuda < 12080 ? 80ull : 224ull) << 20);
-	uintptr_t at = kernels_ran() || arena.full > gap ? arena.full : gap;
-	bool lowest = at == arena.full; /* all before is full */
-	for (size_t i = after(at - 1); i < count && ranges[i].start < arena.end && ranges[i].start - at < size; i++) {
+	if (!a->end)
+		open_arena(a);
+	uintptr_t gap = a->start + ((gpu()->cuda < 12080 ? 80ull : 224ull) << 20);
+	uintptr_t at = a != &backed || kernels_ran() || a->full > gap ? a->full : gap;
+	bool lowest = at == a->full; /* all before is full */
+	for (size_t i = after(at - 1); i < count && ranges[i].start < a->end && ranges[i].start - at < size; i++) {
 		lowest = lowest && ranges[i].start == at;
 		at = ranges[i].start + whole_pages(ranges[i].size);
 		if (lowest)
-			arena.full = at;
+			a->full = at;
 	}
-	return size <= arena.end - at ? at : 0;
-}
-
-/* elsewhere reserves addresses that begin at a page of the device. */
-static uintptr_t elsewhere(uint64_t size)
-{
-	uint64_t mapped = size + page;
-	uintptr_t got = unbacked(mapped);
-	if (!got)
-		return 0;
-	uintptr_t start = (got + page - 1) & ~(uintptr_t)(page - 1), end = start + size;
-	if (start > got)
-		munmap((void *)got, start - got);
-	if (got + mapped > end)
-		munmap((void *)end, got + mapped - end);
-	return start;
+	return size <= a->end - at ? at : 0;
 }
 
 static void give_addresses(const range *r)
 {
-	if (r->device < 0)
-		munmap((void *)r->start, whole_pages(r->size));
-	else if (r->start < arena.full)
-		arena.full = r->start;
+	arena *a = arena_of(r->device);
+	if (r->start < a->full)
+		a->full = r->start;
 }
 
 /* addresses returns a new range, which begins at a page of the device. */
 static uintptr_t addresses(uint64_t size, int device, bool pooled)
 {
 	uint64_t whole = whole_pages(size);
-	range r = {device < 0 ? elsewhere(whole) : hole(whole), size, device, pooled};
+	range r = {hole(arena_of(device), whole), size, device, pooled};
 	if (r.start && !insert(r)) {
 		give_addresses(&r);
 		return 0;

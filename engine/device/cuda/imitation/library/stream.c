@@ -1,4 +1,4 @@
-/* Streams, events, captures and the current device. What is queued has happened. */
+/* Streams, events, captures and the current device. What is queued has happened, unless a test wants it later. */
 #include "imitation.h"
 
 #include <stdlib.h>
@@ -89,6 +89,14 @@ static int capture_info(int *status, uint64_t *id, void **graph, size_t *depende
 	return success;
 }
 
+/* memtop_imitation_late makes only one look of some at an event find that it has happened, and
+ * counts looks from now on. 1 makes every look find it. */
+static unsigned late = 1, looks;
+EXPORT void memtop_imitation_late(int some) { late = some > 1 ? (unsigned)some : 1, looks = 0; }
+
+static int look(void) { return __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED) % late ? not_ready : success; }
+
+BOTH(cudaEventQuery, cuEventQuery, (void *event), ((void)event, look()))
 BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode), ((void)stream, (void)mode, begin_capture()))
 BOTH(cudaStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, (void), begin_capture())
 BOTH(cudaStreamEndCapture, cuStreamEndCapture, (void *stream, void **graph), ((void)stream, end_capture(graph)))

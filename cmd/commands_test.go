@@ -1,21 +1,17 @@
 package cmd_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/command"
 )
 
-func TestTheReadmeHasTheExitCodes(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestTheReferenceHasTheExitCodes(t *testing.T) {
+	reference := text(t, "docs/commands.md")
 	words := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ") }
 	want := words("Exit codes: " + strings.ReplaceAll(command.ExitCodes(), "\n", " · ") + ". ")
-	if !strings.Contains(words(string(readme)), want) {
-		t.Errorf("README.md does not say %q", want)
+	if !strings.Contains(words(reference), want) {
+		t.Errorf("docs/commands.md does not say %q", want)
 	}
 }

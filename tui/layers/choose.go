@@ -8,18 +8,21 @@ import (
 	"github.com/memtop/memtop/tui/page"
 )
 
-// byName is the prefix of the setting's value that names layers; none is the
-// value without layers.
+// The settings that take layers. The value of one of them begins with a prefix if
+// it names layers.
 const (
-	byName        = "layers="
-	noneRecompute = "none"
+	checkpoint = "checkpoint"
+	byName     = "layers="
+	host       = "host"
+	chooses    = "auto" // of host: the program chooses layers
+	noLayer    = "none"
 )
 
-var _ page.Checkpointer = (*Page)(nil)
+var _ page.LayerChooser = (*Page)(nil)
 
-// Checkpoint changes the selected layer and leaves the others as the last step
-// had them, or as the setting names them.
-func (p *Page) Checkpoint(now string) (value string, ok bool) {
+// Choose changes the selected layer and leaves the others as the last step had
+// them, or as the setting names them.
+func (p *Page) Choose(setting, now string) (value string, ok bool) {
 	at := p.current()
 	if at < 0 || p.data.Rows[at].Name == "" {
 		return "", false
@@ -29,29 +32,34 @@ func (p *Page) Checkpoint(now string) (value string, ok bool) {
 	if i < 0 {
 		return "", false
 	}
-	s := selection{rows, make([]bool, len(rows))}
+	s := selection{setting, rows, make([]bool, len(rows))}
 	s.read(now)
 	s.toggle(i)
 	return s.value(), true
 }
 
-// selection is the set of layers that are computed again, each by itself.
+// selection is the set of layers for which a setting holds, each by itself.
 type selection struct {
-	rows   []analysis.LayerRow
-	chosen []bool
+	setting string
+	rows    []analysis.LayerRow
+	chosen  []bool
 }
 
-// read takes the layers in the setting. If it names none, read takes the
-// outermost layers that the step has computed again.
+// read takes the layers in the setting. If checkpoint names none, read takes the
+// outermost layers that the step has computed again. What host=auto has chosen is not
+// known.
 func (s *selection) read(now string) {
 	names, named := strings.CutPrefix(now, byName)
+	if s.setting == host {
+		named = now != chooses
+	}
 	list := strings.Split(names, "+")
 	for i := range s.rows {
 		r := &s.rows[i]
 		switch {
 		case named:
 			s.chosen[i] = slices.Contains(list, r.Name)
-		case now != noneRecompute:
+		case s.setting == checkpoint && now != noLayer:
 			s.chosen[i] = r.Checkpointed && (r.Parent < 0 || !s.rows[r.Parent].Checkpointed)
 		}
 	}
@@ -72,8 +80,8 @@ func (s *selection) toggle(i int) {
 	s.chosen[around] = false
 	for ; i != around; i = s.rows[i].Parent {
 		for _, sister := range s.rows[s.rows[i].Parent].Children {
-			// A layer without parts saves little except its input.
-			s.chosen[sister] = sister != i && len(s.rows[sister].Children) > 0
+			// A checkpoint of a layer without parts saves little except its input.
+			s.chosen[sister] = sister != i && (s.setting == host || len(s.rows[sister].Children) > 0)
 		}
 	}
 }
@@ -93,8 +101,12 @@ func (s *selection) value() string {
 			names = append(names, s.rows[i].Name)
 		}
 	}
-	if len(names) == 0 {
-		return noneRecompute
+	list := strings.Join(names, "+")
+	switch {
+	case list == "":
+		return noLayer
+	case s.setting == checkpoint:
+		return byName + list
 	}
-	return byName + strings.Join(names, "+")
+	return list
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestAnAssistantIsAnswered has a client of the protocol ask the real program about a
+// file, as an assistant would in the night after a job died.
+func TestAnAssistantIsAnswered(t *testing.T) {
+	folder, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("memtop", "mcp", folder)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	file := map[string]any{"file": "tiny_training.pickle"}
+	for question, test := range map[string]struct {
+		arguments map[string]any
+		want      string
+	}{
+		"files":  {nil, "tiny_training.pickle, "},
+		"report": {file, "Out of memory"},
+		"lines":  {map[string]any{"file": "tiny_training.pickle", "by": "line"}, "train.py"},
+		"advise": {file, "an 8-bit optimizer"},
+		"diff":   {map[string]any{"before": "tiny_training.pickle", "after": "tiny_training.pickle", "at": "peak"}, "No difference"},
+		"replay": {map[string]any{"file": "tiny_training.pickle", "alloc_conf": []string{"expandable_segments:True"}}, "expandable_segments:True"},
+	} {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: question, Arguments: test.arguments})
+		if err != nil {
+			t.Fatalf("%s: %v", question, err)
+		}
+		if text := result.Content[0].(*mcp.TextContent).Text; result.IsError || !strings.Contains(text, test.want) {
+			t.Errorf("%s: error %v, and no %q in\n%s", question, result.IsError, test.want, text)
+		}
+	}
+}
+
+// TestTheClientInPythonIsAnswered has the protocol's client in another language ask.
+func TestTheClientInPythonIsAnswered(t *testing.T) {
+	python := os.Getenv("MEMTOP_MCP_PYTHON")
+	if python == "" {
+		t.Skip("MEMTOP_MCP_PYTHON names no Python with the package mcp")
+	}
+	out, err := exec.Command(python, "testdata/assistant.py", "testdata", "tiny_training.pickle").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if text := string(out); strings.Count(text, "|True|") != 5 || strings.Contains(text, "rror") || !strings.Contains(text, "files|True|tiny_training.pickle, ") {
+		t.Errorf("the answers are\n%s", text)
+	}
+}

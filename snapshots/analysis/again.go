@@ -1,0 +1,156 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/savings"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// layer is one forward pass of a layer. Its blocks are in the order in which they
+// were made.
+type layer struct {
+	blocks []trace.Allocation
+	end    int // the event that makes something else: what the layer alone needed is gone
+	read   int // the event at which backward first frees one that only this layer reads
+}
+
+// again takes away what layers keep from forward until backward, where each layer is
+// computed again right before backward needs it: then all of it is there again, and
+// beside it what the forward pass only needed for a while.
+func (r *reliefs) again(c *relief) {
+	if c.Extent != savings.Again {
+		return
+	}
+	ends := make([]int, len(c.grown))
+	for i := range c.grown {
+		ends[i] = c.grown[i].Close
+	}
+	slices.Sort(ends)
+	for l := range r.layersOf(c) {
+		to := r.recomputed(&l, ends)
+		var bytes int64
+		for i := range l.blocks {
+			r.cutBetween(c, max(l.end, r.from), to, l.blocks[i].Size)
+			bytes += l.blocks[i].Size
+		}
+		if to >= r.to {
+			continue
+		}
+		first, last := l.blocks[0].Open, l.blocks[len(l.blocks)-1].Open
+		_, level := r.Highest(first, last+1)
+		if more := level - r.RequestedAt(first-1) - bytes; more > 0 {
+			r.add(c, to, more)
+		}
+	}
+}
+
+// add adds bytes after one event.
+func (r *reliefs) add(c *relief, event int, bytes int64) {
+	c.turns = append(c.turns, turn{event, -bytes}, turn{event + 1, bytes})
+	bucket := event>>bucketShift - r.first
+	c.most[bucket] += bytes
+	if next := (event+1)>>bucketShift - r.first; next != bucket {
+		c.before[next] -= bytes
+		c.before[next+1] += bytes
+	}
+}
+
+// layersOf yields the layers that a change is about, without what each gives to the
+// next: the last that it makes of more than a trifle.
+func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
+	last := r.lastOfLayer(c)
+	return func(yield func(layer) bool) {
+		for k, from := range c.passes {
+			to := len(c.grown)
+			if k+1 < len(c.passes) {
+				to = c.passes[k+1]
+			}
+			for i := from; i < to; i++ {
+				if c.grown[i].Stack != last {
+					continue
+				}
+				if l := r.layerOf(c.grown[from : i+1]); len(l.blocks) > 0 && !yield(l) {
+					return
+				}
+				from = i + 1
+			}
+		}
+	}
+}
+
+// lastOfLayer returns the stack of what a layer makes last: of what the longest forward
+// pass makes that a backward pass follows, the last. Without one, it is what a layer
+// makes before the next begins again.
+func (r *reliefs) lastOfLayer(c *relief) trace.StackID {
+	var longest []trace.Allocation
+	for k := 1; k < len(c.passes); k++ {
+		if pass := c.grown[c.passes[k-1]:c.passes[k]]; len(pass) > len(longest) {
+			longest = pass
+		}
+	}
+	if len(longest) > 0 {
+		return longest[len(longest)-1].Stack
+	}
+	for i := 1; i < len(c.grown); i++ {
+		if c.grown[i].Stack == c.grown[0].Stack {
+			return c.grown[i-1].Stack
+		}
+	}
+	return 0
+}
+
+// layerOf returns a layer of what its forward pass makes.
+func (r *reliefs) layerOf(made []trace.Allocation) layer {
+	l := layer{end: r.nextMade(made[len(made)-1].Open), read: r.to}
+	var bytes int64
+	for k := range made {
+		if a := &made[k]; a.Close > l.end && a.Open >= 0 {
+			l.blocks, bytes = append(l.blocks, *a), bytes+a.Size
+		}
+	}
+	for k := range slices.Backward(l.blocks) {
+		if l.blocks[k].Size >= bytes/trifle {
+			l.blocks = slices.Delete(l.blocks, k, k+1)
+			break
+		}
+	}
+	for k := range l.blocks {
+		l.read = min(l.read, l.blocks[k].Close)
+	}
+	return l
+}
+
+// endPass notes that backward has begun, so that what comes is of another forward pass.
+func (c *relief) endPass() {
+	if c.passes[len(c.passes)-1] < len(c.grown) {
+		c.passes = append(c.passes, len(c.grown))
+	}
+}
+
+// trifle is the part of a layer's bytes below which a block is no layer's result: the
+// statistics of a norm.
+const trifle = 256
+
+// recomputed returns the event after which a layer is computed again: the lowest
+// moment from when backward is done with the layer after it, whose last block it frees
+// then, until it frees the first of this layer's. The ends of all layers' blocks are
+// in order.
+func (r *reliefs) recomputed(l *layer, ends []int) int {
+	if l.read >= r.to {
+		return r.to
+	}
+	from := l.end
+	if k, _ := slices.BinarySearch(ends, l.read); k > 0 && ends[k-1] >= l.end {
+		from = ends[k-1]
+	}
+	at, _ := r.Lowest(from, l.read)
+	return at
+}
+
+// nextMade returns the next event that allocates.
+func (r *reliefs) nextMade(event int) int {
+	for event++; event < r.to && r.events.At(event).Kind != trace.Alloc; event++ {
+	}
+	return event
+}

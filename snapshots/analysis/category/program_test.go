@@ -1,0 +1,216 @@
+package category_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// own are frames and stacks of a program that keeps weights, caches and data itself.
+const own = more + `
+frame helper "/home/me/train.py" 340 "make"
+frame other "/home/me/train.py" 341 "make"
+frame master "/home/me/train.py" 350 "main"
+frame average "/home/me/train.py" 360 "average"
+frame replay "/home/me/replay.py" 12 "__init__"
+frame decorated "/env/site-packages/torch/utils/_contextlib.py" 116 "decorate_context"
+frame reserve "/home/me/serve.py" 20 "reserve"
+frame zeros "??" 0 "at::_ops::zeros::call(c10::ArrayRef<c10::SymInt>)"
+frame randn "??" 0 "at::_ops::randn::call(c10::ArrayRef<c10::SymInt>)"
+frame attention "/home/me/model.py" 70 "forward"
+frame keys "/home/me/model.py" 71 "forward"
+frame summed "/env/site-packages/torch/nn/parallel/comm.py" 110 "reduce_add"
+frame coalesced "/env/site-packages/torch/nn/parallel/_functions.py" 42 "forward"
+frame broadcasts "/env/site-packages/torch/nn/parallel/_functions.py" 36 "backward"
+frame replicates "/env/site-packages/torch/nn/parallel/comm.py" 60 "broadcast_coalesced"
+frame scatters "/env/site-packages/torch/nn/parallel/comm.py" 190 "scatter"
+stack made1 malloc randn helper main
+stack made2 malloc randn other main
+stack mastering malloc copied master main
+stack averaging malloc product average main
+stack averaged average main
+stack replaying malloc zeros replay main
+stack handmade malloc product helper decorated main
+stack reserved malloc zeros reserve main
+stack loaded malloc randn reserve main
+stack grows malloc attention call decorated main
+stack keeps malloc keys call decorated main
+stack reduced malloc summed coalesced function broadcasts function interpreter engine
+stack released engine
+stack replicas malloc replicates layer call main
+stack scattered malloc scatters layer call main
+`
+
+// step is a step of a model with one weight of each size: its gradients are there until zero_grad.
+func step(sizes ...int64) string {
+	var text strings.Builder
+	text.WriteString("alloc 0xe00000 64 stack=forward\n")
+	for k, size := range sizes {
+		fmt.Fprintf(&text, "alloc 0xa%d0000 %d stack=back\n", k, size)
+	}
+	text.WriteString("free_completed 0xe00000 64 stack=back\nalloc 0xf00000 64 stack=sgdstep\nfree_completed 0xf00000 64 stack=sgdstep\n")
+	for k, size := range sizes {
+		fmt.Fprintf(&text, "free_completed 0xa%d0000 %d stack=zeroing\n", k, size)
+	}
+	return text.String()
+}
+
+// remade makes blocks of a stack twice, and frees the first ones before, or each after its successor.
+func remade(stack string, before bool, sizes ...int64) string {
+	var text strings.Builder
+	for k, size := range sizes {
+		fmt.Fprintf(&text, "alloc 0x1%d0000 %d stack=%s\n", k, size, stack)
+	}
+	for k, size := range sizes {
+		if before {
+			fmt.Fprintf(&text, "free_completed 0x1%d0000 %d stack=loop\n", k, size)
+		}
+	}
+	for k, size := range sizes {
+		fmt.Fprintf(&text, "alloc 0x2%d0000 %d stack=%s\n", k, size, stack)
+		if !before {
+			fmt.Fprintf(&text, "free_completed 0x1%d0000 %d stack=loop\n", k, size)
+		}
+	}
+	return text.String()
+}
+
+// TestAProgramsOwn judges what one event makes of what a program keeps without a library.
+func TestAProgramsOwn(t *testing.T) {
+	const (
+		scrap   = "alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n"
+		batch   = "alloc 0x1000 512 stack=averaging\n"
+		model   = "alloc 0x2000 64 stack=forward\n"
+		trained = model + scrap + "free_completed 0x2000 64 stack=back\n"
+	)
+	weights := []int64{4096, 8192, 512}
+	tests := map[string]struct {
+		events string
+		event  int
+		want   trace.Category
+	}{
+		"weights in a list have gradients":        {made("made1", weights...) + step(weights...) + step(weights...), 0, trace.Parameter},
+		"but not if most gradients have no block": {made("made1", 4096) + step(weights...) + step(weights...), 0, trace.Input},
+		"nor what is made after them":             {made("made1", weights...) + step(weights...) + "alloc 0x900000 8192 stack=made2\n", 13, trace.Input},
+		"copies that all go before the next are gradients": {
+			moves([]int64{4096, 8192, 512, 512}, nil) + remade("mastering", true, 4096, 8192, 512, 512), 4, trace.Gradient,
+		},
+		"copies of which each goes after the next are state": {
+			moves([]int64{4096, 8192, 512, 512}, nil) + remade("mastering", false, 4096, 8192, 512, 512), 4, trace.Optimizer,
+		},
+		"a copy that zero_grad frees is a gradient": {"alloc 0x1000 512 stack=mastering\nfree_completed 0x1000 512 stack=zeroing\n" + model, 0, trace.Gradient},
+		"a weight is replaced on the line that makes the next": {
+			moves([]int64{512}, nil) + "alloc 0x900000 512 stack=averaging\nfree_completed 0x1000 512 stack=averaged\n" + trained, 1, trace.Parameter,
+		},
+		"but not on another line": {
+			moves([]int64{512}, nil) + "alloc 0x900000 512 stack=averaging\nfree_completed 0x1000 512 stack=loop\n" + trained, 1, trace.Input,
+		},
+		"an update by hand has temporaries": {step(weights...) + scrap + "alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model, 12, trace.Optimizer},
+		"but not of sizes without gradients": {
+			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.Inference,
+		},
+		"nor before any backward pass":                       {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.Input},
+		"a memory of experience is no weight":                {"alloc 0x900000 65536 stack=replaying\n" + step(weights...), 0, trace.OtherCategory},
+		"but what has a gradient's size is":                  {"alloc 0x900000 8192 stack=replaying\n" + step(weights...), 0, trace.Parameter},
+		"and so is what a constructor makes without any":     {"alloc 0x900000 65536 stack=replaying\n" + calls(1, "second", true), 0, trace.Parameter},
+		"what is computed before the model's call is input":  {batch + trained, 0, trace.Input},
+		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Activation},
+		"a result in another width is as the result":         {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 1024 stack=copies\n", 33, trace.Activation},
+		"but not a copy of anything else":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 4096 stack=copies\n", 33, trace.Input},
+		"what a later backward pass frees has a graph":       {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
+		"but not what the engine frees when a pass has gone": {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
+		"the last pass leaves as many gradients as others":   {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},
+		"but no more": {step(weights...) + model + "alloc 0xa00000 4096 stack=back\nalloc 0xb00000 4096 stack=back\n", 12, trace.BackwardTemporary},
+		"a function that backward applies adds gradients": {model + "alloc 0x1000 512 stack=reduced\n" + scrap + step(512), 1, trace.Gradient},
+		"weights are broadcast to replicas":               {"alloc 0x1000 512 stack=replicas\n" + trained + "free_completed 0x1000 512 stack=back\n", 0, trace.Parameter},
+		"a batch is scattered to replicas":                {"alloc 0x1000 512 stack=scattered\n" + trained + "free_completed 0x1000 512 stack=back\n", 0, trace.Input},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			j, _ := judged(t, own, test.events)
+			if got, rule := j.Of(trace.AllocationID(test.event), 0); got != test.want {
+				t.Errorf("got %s by %q, want %s", got, rule, test.want)
+			}
+		})
+	}
+}
+
+// TestAFrozenModelBetweenTheTrainedOneAndTheLoss has no graph, and neither has what is
+// computed of its results.
+func TestAFrozenModelBetweenTheTrainedOneAndTheLoss(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("alloc 0x100000 64 stack=forward\nalloc 0x200000 64 stack=computes\n")
+	for range 8 {
+		text.WriteString("alloc 0x300000 512 stack=evaluated\nfree_completed 0x300000 512 stack=evaluated\n")
+	}
+	text.WriteString("alloc 0x400000 512 stack=averaging\nalloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\nfree_completed 0x100000 64 stack=back\n")
+	j, _ := judged(t, own, text.String())
+	for event, want := range map[int]trace.Category{0: trace.Activation, 2: trace.Inference, 18: trace.Inference} {
+		if got, rule := j.Of(trace.AllocationID(event), 0); got != want {
+			t.Errorf("event %d: got %s by %q, want %s", event, got, rule, want)
+		}
+	}
+}
+
+// writes is a program that writes ten words with two layers. Each layer makes, from a stack, what
+// grows by a part with each word, and keeps it until a moment: "next", when the same layer has the next, "end", or "layer", while it runs.
+// It may make and keep the part itself.
+func writes(stack, until string, part bool) string {
+	var text strings.Builder
+	for word := range 10 {
+		for layer := range 2 {
+			size := 1024 * (word + 4)
+			fmt.Fprintf(&text, "alloc 0x%d%d00000 1024 stack=keeps\n", word+1, layer)
+			if !part {
+				fmt.Fprintf(&text, "free_completed 0x%d%d00000 1024 stack=keeps\n", word+1, layer)
+			}
+			fmt.Fprintf(&text, "alloc 0x%d%d80000 %d stack=%s\n", word+1, layer, size, stack)
+			switch {
+			case until == "layer":
+				fmt.Fprintf(&text, "free_completed 0x%d%d80000 %d stack=%s\n", word+1, layer, size, stack)
+			case until == "next" && word > 0:
+				fmt.Fprintf(&text, "free_completed 0x%d%d80000 %d stack=%s\n", word, layer, size-1024, stack)
+			}
+		}
+		text.WriteString("alloc 0xf00000 64 stack=computes\nfree_completed 0xf00000 64 stack=loop\n")
+	}
+	return text.String()
+}
+
+// TestACacheOfKeysAndValues sums up what lasts of a program that writes.
+func TestACacheOfKeysAndValues(t *testing.T) {
+	blank := func(stack string, n int) string {
+		return strings.ReplaceAll(made(stack, times(n, 1<<20)...), "0x", "0x7") + writes("grows", "layer", false)
+	}
+	tests := map[string]struct {
+		events string
+		want   map[trace.Category]int64
+	}{
+		"grows with each word":              {writes("grows", "next", false), map[trace.Category]int64{trace.KVCache: 20 * 1024 * 17 / 2}},
+		"is put together from parts":        {writes("grows", "layer", true), map[trace.Category]int64{trace.KVCache: 20 * 1024}},
+		"is not what nobody reads again":    {writes("grows", "layer", false), map[trace.Category]int64{}},
+		"is there before, of full length":   {blank("reserved", 8), map[trace.Category]int64{trace.KVCache: 8 << 20}},
+		"is not a few blank blocks":         {blank("reserved", 7), map[trace.Category]int64{}},
+		"is not a number of blocks of data": {blank("loaded", 8), map[trace.Category]int64{}},
+		"is not blank where a model trains": {blank("reserved", 8) + step(64) + step(64), map[trace.Category]int64{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			j, _ := judged(t, own, test.events)
+			got := make(map[trace.Category]int64)
+			for i, line := range strings.Split(test.events, "\n") {
+				var addr, size int64
+				if n, _ := fmt.Sscanf(line, "alloc 0x%x %d", &addr, &size); n == 2 {
+					if c, _ := j.Of(trace.AllocationID(i), 0); c == trace.KVCache {
+						got[c] += size
+					}
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/host"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// HostLedger returns what the program had of the machine's memory right after an
+// event, and the gauge that says so; nil if the program does not say. The caller may
+// not change the gauge.
+func (x *Index) HostLedger(at int) (host.Ledger, *trace.Gauge) {
+	if x.trace.Live == nil {
+		return host.Ledger{}, nil
+	}
+	at = x.clamp(at)
+	now := int64(-1) // the end
+	if at >= 0 && at < x.End() && x.Timed() {
+		now = x.events.At(at).Time
+	}
+	var before, first *trace.Gauge
+	for i := len(x.trace.Live.Gauges) - 1; i >= 0; i-- {
+		if g := &x.trace.Live.Gauges[i]; g.Device == x.hostDevice() && g.Host != nil {
+			if first = g; now < 0 || g.Time <= now {
+				before = g
+				break
+			}
+		}
+	}
+	if before == nil {
+		before = first
+	}
+	if before == nil {
+		return host.Ledger{}, nil
+	}
+	return host.Of(before.Host), before
+}
+
+// HostGrowth returns what grows of the program's memory on the host, from the first
+// gauge to the last, the fastest first.
+func (x *Index) HostGrowth() []host.Growth {
+	if x.trace.Live == nil {
+		return nil
+	}
+	return host.Growing(x.trace.Live.Gauges, x.hostDevice())
+}
+
+// HostPerStep returns by how many bytes the program's memory on the host rises in a
+// step, and over how many steps; 0 steps if that is not known.
+func (x *Index) HostPerStep() (bytes, steps int64) {
+	if x.trace.Live == nil {
+		return 0, 0
+	}
+	return host.PerStep(x.trace.Live.Gauges, x.hostDevice())
+}
+
+// hostDevice is the device of the gauges of the machine's memory.
+func (x *Index) hostDevice() int {
+	if x.uncached {
+		return x.device.ID
+	}
+	return trace.HostDevice
+}
+
+// hostGrows finds what grows on the host. Tensors on a processor are left out where a
+// leak names their line.
+func (f *finder) hostGrows() {
+	for _, g := range f.index.HostGrowth() {
+		if g.Kind == host.Tensors && slices.ContainsFunc(f.found, func(found Finding) bool { return found.Kind == LeakFinding }) {
+			continue
+		}
+		found := Finding{
+			Kind: HostGrowthFinding, Severity: Problem, Bytes: g.Bytes, Confidence: Probable, Where: Where{Event: NoEvent},
+			Evidence: fmt.Sprintf("Memory of the host grows: %s, +%s per step over %s, now %s", g.Name,
+				quantity.Bytes(g.GrowthPerStep), quantity.Plural(g.Steps, "step"), quantity.Bytes(g.Bytes)),
+			Remedy: g.Kind.Remedy(),
+		}
+		if g.Keeper != "" {
+			found.Evidence, found.Remedy = found.Evidence+", kept by "+g.Keeper, "look at what it adds and when that is taken out"
+		}
+		if g.Detail != "" {
+			found.Evidence += " (" + g.Detail + ")"
+		}
+		if g.StepsLeft >= 0 {
+			found.Evidence += fmt.Sprintf(". The %s of %s are full in %s", quantity.Bytes(g.Of.Bytes), g.Of.Whose, quantity.Plural(int(g.StepsLeft), "step"))
+		}
+		f.add(found)
+	}
+}

@@ -1,0 +1,167 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// leastRise is how much a row must rise to be more than noise, and leastShare which
+// part of the whole.
+const (
+	leastRise  = 16 << 20
+	leastShare = 100
+)
+
+// Growth is a row that grows from step to step.
+type Growth struct {
+	Row
+	leak.Verdict
+	StepsLeft int64 // until the limit is reached, -1 if no limit is known
+	Of        trace.Limit
+	Keeper    string // the container that holds what grows, with its line; "" if none is known
+}
+
+// # Whose growth it is
+//
+// The kernel's numbers are of one moment; what allocators and looks say is older. So
+// the program's anonymous memory is judged as one, and then named after the kind that
+// has risen most. Kinds with a number of their own are judged alone: they may grow
+// while the sum is noise.
+
+// Growing returns what grows in the gauges of a device, the fastest first. Memory of
+// files and of other processes is left out.
+func Growing(gauges []trace.Gauge, device int) []Growth {
+	s := seriesOf(gauges, device)
+	if s.last == nil {
+		return nil
+	}
+	l := Of(s.last.Host)
+	least := max(leastRise, l.Bytes/leastShare)
+	var found []Growth
+	add := func(levels []leak.Level, name func(steps int64) Kind) bool {
+		v := leak.OfLevels(levels, least)
+		if v.Trend == leak.Suspected {
+			found = append(found, grownBy(s.last, l, name(int64(v.Steps)), v))
+		}
+		return v.Trend == leak.Suspected
+	}
+	anonymous := add(s.anonymous, s.risenMost)
+	for _, k := range []Kind{Pinned, Python, Workers, Shared, Left, Kernel} {
+		if !anonymous || k > lastAnonymous {
+			add(s.of[k], func(int64) Kind { return k })
+		}
+	}
+	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
+	return found
+}
+
+// grownBy completes a verdict on a row.
+func grownBy(last *trace.Gauge, l Ledger, k Kind, v leak.Verdict) Growth {
+	g := Growth{Row: Row{Kind: k, Name: k.String()}, Verdict: v, StepsLeft: -1}
+	if at := slices.IndexFunc(l.Rows, func(r Row) bool { return r.Kind == k }); at >= 0 {
+		g.Row = l.Rows[at]
+	}
+	if limit, known := last.Nearest(); known {
+		g.Of, g.StepsLeft = limit, limit.Left()/max(1, v.GrowthPerStep)
+	}
+	if k <= lastAnonymous && k != Pinned {
+		g.Keeper = keeper(last.Host, v.GrowthPerStep*int64(v.Steps))
+	}
+	return g
+}
+
+// series is the past of the ledgers.
+type series struct {
+	of        [kinds][]leak.Level
+	anonymous []leak.Level // of the program itself
+	whole     []leak.Level // of all that counts
+	last      *trace.Gauge // nil if there is no ledger
+}
+
+// risenMost returns the kind of the program's anonymous memory that has risen most in
+// the last steps. What malloc keeps lies between what is not freed, so it counts half.
+func (s *series) risenMost(steps int64) Kind {
+	most, by := Native, int64(0)
+	for k := range lastAnonymous + 1 {
+		levels := s.of[k]
+		last := levels[len(levels)-1]
+		first := slices.IndexFunc(levels, func(l leak.Level) bool { return l.Step >= last.Step-steps })
+		rise := last.Bytes - levels[first].Bytes
+		if k == Freed {
+			rise /= 2
+		}
+		if rise > by {
+			most, by = k, rise
+		}
+	}
+	return most
+}
+
+// keeper names the growing container that holds most, if it holds at least half of what
+// memory has risen by.
+func keeper(h *trace.Host, rise int64) string {
+	most := trace.Kept{}
+	for _, k := range h.Kept {
+		if k.Bytes > most.Bytes {
+			most = k
+		}
+	}
+	if 2*most.Bytes < rise {
+		return ""
+	}
+	return trace.Printable(most.Name)
+}
+
+// PerStep returns by how many bytes the program's memory on the host rises in a step,
+// that of files and of other processes left out, and over how many steps; 0 steps if
+// the gauges do not tell.
+func PerStep(gauges []trace.Gauge, device int) (bytes, steps int64) {
+	return leak.RisePerStep(seriesOf(gauges, device).whole)
+}
+
+func seriesOf(gauges []trace.Gauge, device int) (s series) {
+	for i := range gauges {
+		g := &gauges[i]
+		if g.Device != device || g.Host == nil || s.last != nil && g.Host.Step < s.last.Host.Step {
+			continue
+		}
+		s.last = g
+		var bytes [kinds]int64
+		anonymous, whole := int64(0), int64(0)
+		for _, r := range Of(g.Host).Rows {
+			bytes[r.Kind] = r.Bytes
+			if r.Kind <= lastAnonymous {
+				anonymous += r.Bytes
+			}
+			if r.Kind != Files && r.Kind != Others && r.Kind != Unexplained {
+				whole += r.Bytes
+			}
+		}
+		at := func(bytes int64) leak.Level { return leak.Level{Step: g.Host.Step, Bytes: bytes} }
+		for k := range kinds {
+			s.of[k] = append(s.of[k], at(bytes[k]))
+		}
+		s.anonymous, s.whole = append(s.anonymous, at(anonymous)), append(s.whole, at(whole))
+	}
+	return s
+}
+
+// Remedy says where to look if memory of a kind grows, in a sentence.
+func (k Kind) Remedy() string {
+	return [kinds]string{
+		Tensors: "Something keeps tensors on the CPU, such as a list of batches",
+		Pinned:  "Pinned tensors are kept, or each has another size: PyTorch's pool keeps each size that it ever had",
+		Python:  "Python keeps ever more small objects: look for a dict or list that is only added to",
+		Native: "C code allocates and does not free, or Python keeps objects of more than 512 bytes: long strings, bytes, arrays, " +
+			"the tables of large dicts and lists",
+		Freed:   "malloc keeps what was freed: blocks of different lives lie side by side. MALLOC_ARENA_MAX=2 or another malloc makes it less",
+		Mapped:  "Something maps memory and does not unmap it",
+		Workers: "A dataset or its loader keeps what it has read: look for lists and caches in the dataset",
+		Shared:  "Shared tensors are kept, such as batches of a loader's workers, or something maps shared memory and does not unmap it",
+		Left:    "Processes that were killed left their shared tensors; delete the files when nobody uses them",
+		Kernel:  "The kernel's own: many small mappings, threads, open files or sockets",
+	}[k]
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// # Rows that add up
+//
+// The kernel says how much is charged, and divides it into anonymous memory, shared
+// memory, files and its own. The program's allocators say what they handed out,
+// which may be more than is resident. So each kind is divided in an order: the next
+// row takes what it says, and at most what is left, and the last takes the rest.
+// What remains of the whole in the end is the row "unexplained".
+
+// Kind says what a row is about.
+type Kind uint8
+
+// The kinds, in the order of the rows.
+const (
+	Tensors Kind = iota
+	Pinned
+	Python
+	Native
+	Freed
+	Mapped
+	Workers
+	Shared
+	Left
+	Box
+	Files
+	Kernel
+	Others
+	Unexplained
+	kinds
+)
+
+// lastAnonymous is the last kind of the program's own anonymous memory.
+const lastAnonymous = Mapped
+
+var names = [kinds]string{
+	"tensors on the CPU", "pinned by PyTorch", "small Python objects", "native heap", "freed, kept by malloc", "other anonymous",
+	"worker processes", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
+}
+
+// String returns the row's name, which is also its name in JSON.
+func (k Kind) String() string { return names[k] }
+
+// Droppable reports whether the kernel takes such memory back before it ends a
+// process.
+func (k Kind) Droppable() bool { return k == Files }
+
+// Row is a part of a ledger.
+type Row struct {
+	Kind   Kind   `json:"-"`
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	Detail string `json:"detail,omitempty"` // what else is known of it
+}
+
+// Ledger is what a program and its workers have of the machine's memory.
+type Ledger struct {
+	Whose string // "its control group" or "the program and its workers"
+	Bytes int64  // as the kernel counts them
+	Rows  []Row  // they sum to Bytes; those of nothing are left out
+}
+
+// Of returns the ledger of a moment.
+func Of(h *trace.Host) Ledger {
+	s := sums(h)
+	l := Ledger{s.whose, s.all, nil}
+	var bytes [kinds]int64
+	left := s.all
+	take := func(k Kind, from *int64, size int64) {
+		bytes[k] += clamp(size, *from)
+		left -= clamp(size, *from)
+		*from -= clamp(size, *from)
+	}
+	own := min(h.Anonymous, s.anonymous)
+	beside := s.anonymous - own
+	// Pinned memory is shared memory on most systems, else anonymous.
+	take(Box, &s.shared, h.Box)
+	take(Left, &s.shared, h.Left)
+	take(Pinned, &s.shared, min(h.Pinned, h.Shared))
+	pinned := h.Pinned - bytes[Pinned]
+	take(Shared, &s.shared, s.shared)
+
+	take(Pinned, &own, pinned)
+	take(Python, &own, h.Python)
+	take(Tensors, &own, tensors(h))
+	take(Native, &own, h.Malloc-bytes[Tensors])
+	if h.Malloc > 0 {
+		take(Freed, &own, h.MallocFree)
+		take(Mapped, &own, own)
+	}
+	take(Native, &own, own) // nobody says what it is
+
+	workers := beside
+	switch {
+	case h.Workers == 0:
+		workers = 0
+	case h.GroupOthers > 0 || h.Group == 0:
+		workers = h.WorkersAnonymous
+	}
+	take(Workers, &beside, workers)
+	if h.GroupOthers > 0 {
+		take(Others, &beside, beside)
+	}
+	take(Files, &s.files, s.files)
+	take(Kernel, &s.kernel, s.kernel)
+	bytes[Unexplained] = left
+	for k := range kinds {
+		if bytes[k] != 0 {
+			l.Rows = append(l.Rows, Row{k, k.String(), bytes[k], detail(h, k)})
+		}
+	}
+	return l
+}
+
+// Most returns the largest row.
+func (l *Ledger) Most() Row {
+	most := Row{}
+	for _, r := range l.Rows {
+		if r.Bytes > most.Bytes {
+			most = r
+		}
+	}
+	return most
+}
+
+// clamp returns as much of a size as there is.
+func clamp(size, of int64) int64 { return max(0, min(size, of)) }
+
+// tensors returns the bytes of tensors that may be anonymous memory.
+func tensors(h *trace.Host) int64 {
+	if h.Malloc > 0 {
+		return min(h.Tensors, h.Malloc)
+	}
+	return h.Tensors
+}
+
+// total is what there is to divide.
+type total struct {
+	whose                                 string
+	all, anonymous, shared, files, kernel int64
+}
+
+// sums returns what the control group is charged, else what the program and its
+// workers have.
+func sums(h *trace.Host) total {
+	if h.Group > 0 {
+		return total{"its control group", h.Group, h.GroupAnonymous, h.GroupShared, h.GroupFiles, h.GroupKernel}
+	}
+	t := total{
+		whose: "the program and its workers", anonymous: h.Anonymous + h.WorkersAnonymous,
+		shared: h.Shared + h.WorkersShared + h.Box + h.Left, files: h.Files + h.WorkersFiles,
+	}
+	t.all = t.anonymous + t.shared + t.files
+	return t
+}
+
+func detail(h *trace.Host, k Kind) string {
+	switch {
+	case k == Workers && h.Worker > 0:
+		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "process"), h.Worker)
+	case k == Left:
+		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
+	case k == Native && h.Malloc == 0:
+		return "malloc does not say what it holds"
+	}
+	return ""
+}

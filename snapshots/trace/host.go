@@ -1,0 +1,117 @@
+package trace
+
+// Host is what a program and its workers had of the machine's memory at one moment,
+// in bytes, as the kernel counts it. A number is 0 if the program does not know it.
+// Package analysis/host makes rows of it that add up.
+type Host struct {
+	Step int64 `json:"step"` // the last that had ended
+
+	// What is resident of the process itself, and what of it is swapped out.
+	Anonymous int64 `json:"anonymous"`
+	Files     int64 `json:"files"`
+	Shared    int64 `json:"shared"`
+	Swapped   int64 `json:"swapped"`
+
+	// What is known of the anonymous memory. Tensors are the processor's, as of the last
+	// look; Python is the arenas of its allocator, which has objects of up to 512 bytes;
+	// Malloc is what C's allocator handed out, and MallocFree what it keeps for later.
+	// Pinned is PyTorch's pool, which may be shared memory instead.
+	Tensors    int64 `json:"tensors,omitempty"`
+	Python     int64 `json:"python,omitempty"`
+	Malloc     int64 `json:"malloc,omitempty"`
+	MallocFree int64 `json:"malloc_free,omitempty"`
+	Pinned     int64 `json:"pinned,omitempty"`
+
+	// Workers are the processes that it started, and what they have beside what they
+	// share with it. Worker is the pid of the one that has most.
+	Workers          int   `json:"workers,omitempty"`
+	WorkersAnonymous int64 `json:"workers_anonymous,omitempty"`
+	WorkersFiles     int64 `json:"workers_files,omitempty"`
+	WorkersShared    int64 `json:"workers_shared,omitempty"`
+	Worker           int   `json:"worker,omitempty"`
+	WorkerAnonymous  int64 `json:"worker_anonymous,omitempty"`
+
+	// Files in shared memory: memtop's black box, and those that no process has mapped.
+	// The name is that of the largest, and is not made printable.
+	Box       int64  `json:"box,omitempty"`
+	Left      int64  `json:"left,omitempty"`
+	LeftFiles int    `json:"left_files,omitempty"`
+	LeftName  string `json:"left_name,omitempty"`
+
+	// What the kernel charges the process's control group, and how many processes of the
+	// group are neither the program nor its workers. Group is 0 without a group.
+	Group          int64 `json:"group,omitempty"`
+	GroupAnonymous int64 `json:"group_anonymous,omitempty"`
+	GroupFiles     int64 `json:"group_files,omitempty"`
+	GroupShared    int64 `json:"group_shared,omitempty"`
+	GroupKernel    int64 `json:"group_kernel,omitempty"`
+	GroupOthers    int   `json:"group_others,omitempty"`
+
+	// Kept is containers of the program's language that grow, with about what they take.
+	Kept []Kept `json:"kept,omitempty"`
+
+	// The address space, where it is limited.
+	AddressSpace      int64 `json:"address_space,omitempty"`
+	AddressSpaceLimit int64 `json:"address_space_limit,omitempty"`
+
+	CostNS int64 `json:"cost_ns"` // of reading all this, since the program began
+}
+
+// Kept is a list or dict that has grown since an earlier look. Its name is from the
+// program and is not made printable.
+type Kept struct {
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"`
+	Entries int    `json:"entries"`
+}
+
+// Limit is an amount of memory that ends the program when it is used up.
+type Limit struct {
+	Whose       string
+	Bytes, Used int64
+	Killed      bool // by the kernel, when it is used up
+}
+
+// Left returns how much is left of it.
+func (l Limit) Left() int64 { return max(0, l.Bytes-l.Used) }
+
+// Spent reports whether so little was left that the kernel may have ended the program.
+func (l Limit) Spent() bool { return l.Killed && l.Left() < l.Bytes/20 }
+
+// Nearest returns the limit of which least is left: the machine's memory, that of a
+// control group, or the address space. It reports false if the gauge knows none.
+func (g *Gauge) Nearest() (nearest Limit, known bool) {
+	consider := func(l Limit) {
+		if !known || l.Left() < nearest.Left() {
+			nearest, known = l, true
+		}
+	}
+	if g.Total > 0 && g.Used >= 0 {
+		consider(Limit{"the machine", g.Total, g.Used, true})
+	}
+	if g.Limit > 0 {
+		consider(Limit{"its control group", g.Limit, g.LimitUsed, true})
+	}
+	if h := g.Host; h != nil && h.AddressSpaceLimit > 0 {
+		consider(Limit{"its address space (ulimit -v)", h.AddressSpaceLimit, h.AddressSpace, false})
+	}
+	return nearest, known
+}
+
+// LastOfHost returns the last gauge of the machine's memory, nil if there is none: that
+// of the host, else that of a program that computes on a processor.
+func (t *Trace) LastOfHost() *Gauge {
+	if t.Live == nil {
+		return nil
+	}
+	device := HostDevice
+	if NewRounding(t.Settings).Uncached && len(t.Devices) > 0 {
+		device = t.Devices[0].ID
+	}
+	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {
+		if t.Live.Gauges[i].Device == device {
+			return &t.Live.Gauges[i]
+		}
+	}
+	return nil
+}

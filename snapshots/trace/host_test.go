@@ -1,0 +1,26 @@
+package trace
+
+import "testing"
+
+func TestTheNearestLimitCounts(t *testing.T) {
+	gauge := Gauge{Total: 100, Used: 40, Limit: 50, LimitUsed: 45}
+	for name, test := range map[string]struct {
+		change func(*Gauge)
+		want   Limit
+		known  bool
+	}{
+		"a group":                 {func(*Gauge) {}, Limit{"its control group", 50, 45, true}, true},
+		"the machine":             {func(g *Gauge) { g.Used = 98 }, Limit{"the machine", 100, 98, true}, true},
+		"no group":                {func(g *Gauge) { g.Limit = 0 }, Limit{"the machine", 100, 40, true}, true},
+		"a limited address space": {func(g *Gauge) { g.Host = &Host{AddressSpace: 9, AddressSpaceLimit: 10} }, Limit{"its address space (ulimit -v)", 10, 9, false}, true},
+		"nothing":                 {func(g *Gauge) { *g = Gauge{Total: -1, Used: -1} }, Limit{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gauge
+			test.change(&g)
+			if got, known := g.Nearest(); got != test.want || known != test.known {
+				t.Errorf("got %+v, %v", got, known)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/analysis/host"
+	"github.com/memtop/memtop/tui/screen"
+)
+
+// hostLedger shows what the program has of the machine's memory: rows that add up,
+// on a small screen one bar of all rows and a line of the largest.
+func (p *Page) hostLedger(compact bool) section {
+	f, ok := p.asked.Answer()
+	if !ok || f.hostGauge == nil {
+		return section{}
+	}
+	l := &f.ledger
+	rows := make([]fall, len(l.Rows))
+	for i, row := range l.Rows {
+		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind)}
+	}
+	title, whole := "On the host, "+p.when(), "of "+l.Whose
+	if compact {
+		return section{3, func(c screen.Canvas) {
+			right := "= " + screen.Bytes(l.Bytes) + " " + whole
+			if limit, known := f.hostGauge.Nearest(); known {
+				right += ", " + screen.Bytes(limit.Left()) + " left"
+			}
+			c.Rule(0, "On the host", right, false)
+			drawStacked(c, rows, l.Bytes)
+			c.Fit(1, 2, c.Width()-2, largestText(l), screen.Plain)
+		}}
+	}
+	return section{2 + len(rows), func(c screen.Canvas) {
+		c.Rule(0, title, p.limitText(&f), false)
+		p.drawFalls(c, rows, l.Bytes)
+		drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, l.Bytes)
+	}}
+}
+
+// limitText says what is left of the limit that is nearest, and what looking costs.
+func (p *Page) limitText(f *facts) string {
+	text := "looking took " + screen.Micros(f.hostGauge.Host.CostNS/1000)
+	if limit, known := f.hostGauge.Nearest(); known {
+		text = screen.Bytes(limit.Left()) + " left of " + limit.Whose + " · " + text
+	}
+	return text
+}
+
+// drawStacked draws all rows as one bar.
+func drawStacked(c screen.Canvas, rows []fall, whole int64) {
+	w, sum := c.Width()-2, int64(0)
+	for _, row := range rows {
+		from := int(float64(w) * float64(sum) / float64(max(whole, 1)))
+		sum += row.bytes
+		for i := max(from, 0); i < min(int(float64(w)*float64(sum)/float64(max(whole, 1))), w); i++ {
+			c.Set(1+i, 1, '█', row.style)
+		}
+	}
+}
+
+// largestText names the rows, the largest first, and last what the kernel may drop.
+func largestText(l *host.Ledger) string {
+	rows := slices.Clone(l.Rows)
+	slices.SortStableFunc(rows, func(a, b host.Row) int {
+		if a.Kind.Droppable() {
+			return 1
+		}
+		if b.Kind.Droppable() {
+			return -1
+		}
+		return cmp.Compare(b.Bytes, a.Bytes)
+	})
+	parts := make([]string, len(rows))
+	for i, row := range rows {
+		parts[i] = row.Name + " " + screen.Bytes(row.Bytes)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func hostStyle(k host.Kind) screen.Style {
+	switch k {
+	case host.Unexplained:
+		return screen.Bad
+	case host.Freed:
+		return screen.Style{Fg: screen.Warning}
+	case host.Files, host.Kernel, host.Box:
+		return screen.Style{Fg: screen.Muted}
+	case host.Others:
+		return screen.Style{Fg: screen.Held}
+	default:
+		return screen.Style{Fg: screen.Band(int(k))}
+	}
+}
