@@ -63,7 +63,7 @@ func (c *compiled) keep(p *ptx.Program, k kernels.Kernel, l ptx.Launch) error {
 		s.memory[i].original = nil
 	}
 	if same, err := s.repeat(p); !same || err != nil { // it needs more memory than is held
-		return nil //nolint:nilerr // it has run once without a failure
+		return nil
 	}
 	if longest && !fresh && !another {
 		specimens[k] = slices.DeleteFunc(specimens[k], func(s *specimen) bool { return s.longest })
