@@ -17,6 +17,7 @@ type specimen struct {
 	memory   []remains
 	executed []bool // by place in the program
 	cost     uint64 // instructions of warps
+	branched int    // times that warps went back in a loop
 	longest  bool   // it is there only for its length
 }
 
@@ -44,6 +45,7 @@ func (c *compiled) keep(p *ptx.Program, k kernels.Kernel, l ptx.Launch) error {
 	if err := c.Run(p, l); err != nil {
 		return err
 	}
+	s.branched = c.Branched
 	fresh := false
 	for i, n := range times(p) {
 		if n -= before[i]; n > 0 {
@@ -122,7 +124,7 @@ func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Sl
 
 // repeat runs the launch again. It reports whether memory is as it was left before.
 func (s *specimen) repeat(p *ptx.Program) (same bool, err error) {
-	m := &ptx.Machine{Most: int(2*s.cost + 1000)}
+	m := &ptx.Machine{Most: 2*s.branched + 1000}
 	for _, r := range s.memory {
 		copy(r.bytes, r.before)
 		m.Memory.Add(r.bytes, false)
