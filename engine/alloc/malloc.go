@@ -150,12 +150,30 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 	if n <= 0 || n >= maxRequest {
 		return false
 	}
-	q := request{stream: a.streamOf(s), rounded: a.config.round(n), grows: a.config.expandable}
-	q.from(a.poolFor(q.rounded, q.stream))
+	q := a.asked(n, s)
 	searches := q.pool.searches
 	b := a.bestFree(&q)
 	q.pool.searches = searches // a question does not count as a request
 	return b != nil
+}
+
+// GivesOversize reports whether blocks of max_split_size and more would go back first
+// if a request of n bytes on a stream found no memory now. Safe for concurrent use.
+func (a *Allocator) GivesOversize(n int64, s Stream) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n <= 0 || n >= maxRequest || a.config.maxSplit == unlimited {
+		return false
+	}
+	q := a.asked(n, s)
+	return q.set.first(a.config.maxSplit) != nil
+}
+
+// asked is a request that is only asked about.
+func (a *Allocator) asked(n int64, s Stream) request {
+	q := request{stream: a.streamOf(s), rounded: a.config.round(n), grows: a.config.expandable}
+	q.from(a.poolFor(q.rounded, q.stream))
+	return q
 }
 
 // grow asks the driver for memory. It returns nil and no error when there is

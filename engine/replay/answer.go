@@ -21,8 +21,9 @@ type question struct {
 	start     start
 	curve     curve
 	pools     pools
-	givesBack bool // with the recorded settings the allocator gives memory back early
-	limited   bool // the recorded settings have a memory fraction
+	whole     []trace.Pool // pools that hand out whole blocks
+	givesBack bool         // with the recorded settings the allocator gives memory back early
+	limited   bool         // the recorded settings have a memory fraction
 }
 
 // memory returns the device's memory, from the question or else from the trace.

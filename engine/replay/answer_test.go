@@ -59,7 +59,7 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 			return
 		}
 		base := startOf(tr, d)
-		r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state)
+		r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func TestRealTracesReplayEventByEvent(t *testing.T) {
 func follow(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
 	t.Helper()
 	base := startOf(tr, d)
-	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state)
+	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

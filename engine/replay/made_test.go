@@ -143,6 +143,96 @@ func TestPrivatePoolsStayApart(t *testing.T) {
 	}
 }
 
+// TestRecordingsOfPoolsAndFailuresAreReproduced has what programs do with pools, and what
+// a replay has to guess.
+func TestRecordingsOfPoolsAndFailuresAreReproduced(t *testing.T) {
+	mem := trace.Pool{0, 7}
+	within := func(s *script, id trace.Pool, do func()) {
+		if err := s.a.BeginPool(id, nil); err != nil {
+			s.t.Fatal(err)
+		}
+		do()
+		if err := errors.Join(s.a.EndPool(id), s.a.ReleasePool(id)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		config string
+		calls  func(*script)
+	}{
+		"a pool is dropped": {"", func(s *script) {
+			within(s, mem, func() { s.a.Free(s.alloc(30 * mib)) })
+			s.a.EmptyPool(mem)
+			s.alloc(40 * mib)
+		}},
+		"a pool goes back with the cache": {"", func(s *script) {
+			s.a.Free(s.alloc(20 * mib))
+			within(s, mem, func() { s.a.Free(s.alloc(30 * mib)) })
+			s.a.EmptyCache()
+			s.alloc(90 * mib)
+		}},
+		"a pool goes back when memory runs out": {"", func(s *script) {
+			s.a.Free(s.alloc(20 * mib))
+			within(s, mem, func() { s.a.Free(s.alloc(30 * mib)) })
+			s.alloc(90 * mib)
+		}},
+		"memory runs out in a capture": {"", func(s *script) {
+			s.a.Free(s.alloc(60 * mib))
+			within(s, trace.Pool{7, 0}, func() { s.alloc(mib); s.fails(50 * mib) })
+			s.alloc(60 * mib)
+		}},
+		"memory runs out while another stream is captured": {"", func(s *script) {
+			s.a.Free(s.alloc(60 * mib))
+			s.alloc(mib)
+			if err := s.a.BeginPool(mem, func(alloc.Stream) bool { return false }); err != nil {
+				s.t.Fatal(err)
+			}
+			s.fails(70 * mib)
+			if err := s.a.EndPool(mem); err != nil {
+				s.t.Fatal(err)
+			}
+			s.alloc(60 * mib)
+		}},
+		"a pool hands out whole blocks": {"", func(s *script) {
+			if err := s.a.MakePool(mem, alloc.PoolOptions{NoSplit: true}); err != nil {
+				s.t.Fatal(err)
+			}
+			within(s, mem, func() { s.alloc(512); s.alloc(512) })
+		}},
+		"the first request finds no memory": {"expandable_segments:True", func(s *script) {
+			s.fails(110 * mib)
+			s.alloc(60 * mib)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, 100*mib, alloc.Options{Config: test.config, History: 100})
+			test.calls(s)
+			tr := s.a.Snapshot()
+			notePools(tr)
+			if got := ask(t, whatif.Question{Trace: tr}).Recorded.WhyNot; got != "" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// notePools lets all events in a pool's segment name the pool, as later releases of
+// PyTorch do. Failures are in the last pool before.
+func notePools(tr *trace.Trace) {
+	events := tr.Devices[0].Events
+	for i := range events.Len() {
+		segment := events.At(i)
+		if segment.Kind != trace.SegmentAlloc || tr.Tables.Notes[segment.Note].Pool == 0 {
+			continue
+		}
+		for k := i; k < events.Len(); k++ {
+			if e := events.At(k); e.Kind == trace.OOM || e.Addr-segment.Addr < uint64(segment.Size) {
+				e.Note = segment.Note
+			}
+		}
+	}
+}
+
 // TestAFloodOfFailuresEnds has a file say that requests fail, and that the cache is
 // emptied, more often than can be looked at.
 func TestAFloodOfFailuresEnds(t *testing.T) {
@@ -158,7 +248,7 @@ func TestAFloodOfFailuresEnds(t *testing.T) {
 			calls(s)
 			tr := s.a.Snapshot()
 			base := startOf(tr, &tr.Devices[0])
-			r, err := newRecording(tr, &tr.Devices[0], "", alloc.Rules{}, &base.state)
+			r, err := newRecording(tr, &tr.Devices[0], "", alloc.Rules{}, &base.state, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

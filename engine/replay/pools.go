@@ -35,12 +35,15 @@ func poolsOf(t *trace.Trace, d *trace.Device) pools {
 
 // divert sends the request of an event to its pool until the function that it
 // returns is called.
-func (p *pools) divert(a *alloc.Allocator, e *trace.Event) (end func()) {
+func (p *pools) divert(a *alloc.Allocator, e *trace.Event) (end func()) { return divertTo(a, p.of(e)) }
+
+// of returns the pool that an event is about.
+func (p *pools) of(e *trace.Event) trace.Pool {
 	id := p.tables.Pools[p.tables.Notes[e.Note].Pool]
-	if id == (trace.Pool{}) {
+	if id == (trace.Pool{}) && e.Kind != trace.OOM {
 		id = p.at(e.Addr)
 	}
-	return divertTo(a, id)
+	return id
 }
 
 // divertTo sends requests to a pool, and keeps the pool in use.
@@ -49,6 +52,13 @@ func divertTo(a *alloc.Allocator, id trace.Pool) (end func()) {
 		return func() {}
 	}
 	return func() { _ = a.EndPool(id) } // begun above
+}
+
+// makeWhole makes pools that hand their blocks out whole, if the release has such.
+func makeWhole(a *alloc.Allocator, pools []trace.Pool) {
+	for _, id := range pools {
+		_ = a.MakePool(id, alloc.PoolOptions{NoSplit: true}) // the replay shows whether that was right
+	}
 }
 
 // at returns the pool of an address.

@@ -40,6 +40,7 @@ func newProgram(q *question, t trial) (*program, error) {
 		return nil, err
 	}
 	p.a = a
+	makeWhole(a, q.whole)
 	_, limited := a.Limit()
 	switch {
 	case !limited || q.Memory > 0:

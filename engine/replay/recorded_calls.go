@@ -15,11 +15,21 @@ import (
 // have emptied the cache: it did if the request could have been served before.
 func (r *recording) request() {
 	c := r.call(r.at)
-	if c.last != nil && c.forced && !r.a.Serves(c.last.Size, alloc.Stream(r.tables.Streams[c.last.Stream])) {
+	if c.releases && r.drop(c) {
+		return
+	}
+	if c.last != nil && c.forced && !r.a.Serves(c.last.Size, r.streamOf(c.last)) {
+		if r.a.GivesOversize(c.last.Size, r.streamOf(c.last)) {
+			r.complete(c.segments) // before those blocks went back, so nothing waited for it
+		}
 		r.alloc(c.last)
 		return
 	}
 	r.complete(c.end)
+	if c.kept {
+		r.a.Poll() // the request does not
+		defer r.keepCache()()
+	}
 	if c.releases {
 		r.spend(1)
 		r.a.EmptyCache()
@@ -31,28 +41,63 @@ func (r *recording) request() {
 	r.a.Poll()
 }
 
+// drop notes that the program has no more use for the pools whose memory goes back in
+// a call. If that of one goes back first, the program has dropped that one just now, and
+// drop replays that. It reports whether it did.
+func (r *recording) drop(c call) bool {
+	first := trace.Pool{}
+	for at := c.segments; at < c.end; at = ours(r.events, at+1) {
+		e := r.events.At(at)
+		id := r.pools.of(e)
+		if id == (trace.Pool{}) || e.Kind != trace.SegmentFree && e.Kind != trace.SegmentUnmap {
+			continue
+		}
+		for r.a.ReleasePool(id) == nil { // one user after the other
+		}
+		if at == c.segments {
+			first = id
+		}
+	}
+	if first == (trace.Pool{}) {
+		return false
+	}
+	r.complete(c.segments)
+	r.a.Poll()
+	r.a.EmptyPool(first)
+	return true
+}
+
 // call is a run of events that one call may have made.
 type call struct {
+	segments int          // the first event about a segment, end if there is none
 	end      int          // of the events before the alloc
 	last     *trace.Event // the alloc or the failure; nil when the run ends with neither
 	releases bool         // segments went back
 	forced   bool         // new segments followed: the memory may have run out
+	kept     bool         // the request failed with everything still cached
 }
 
 // call returns the run that begins with an event.
 func (r *recording) call(from int) call {
-	c, grows := call{end: from}, false
+	c, grows := call{end: from, segments: -1}, false
 	for ; c.end < r.events.Len(); c.end = ours(r.events, c.end+1) {
 		e := r.events.At(c.end)
 		if e.Kind == trace.Alloc || e.Kind == trace.OOM {
 			c.last = e
-			c.forced = c.releases && grows || e.Kind == trace.OOM
+			c.kept = e.Kind == trace.OOM && !c.releases && (c.end == from || r.pools.of(e) != trace.Pool{})
+			c.forced = c.releases && grows || e.Kind == trace.OOM && !c.kept
 		}
 		if e.Kind != trace.FreeCompleted && !e.Kind.Segment() {
 			break
 		}
+		if c.segments < 0 && e.Kind.Segment() {
+			c.segments = c.end
+		}
 		c.releases = c.releases || e.Kind == trace.SegmentFree || e.Kind == trace.SegmentUnmap
 		grows = grows || e.Kind == trace.SegmentAlloc || e.Kind == trace.SegmentMap
+	}
+	if c.segments < 0 {
+		c.segments = c.end
 	}
 	return c
 }
@@ -75,7 +120,7 @@ func (r *recording) alloc(e *trace.Event) {
 		r.spend(failureCost)
 	}
 	end := r.pools.divert(r.a, e)
-	b, err := r.a.Alloc(e.Size, alloc.Stream(r.tables.Streams[e.Stream]), alloc.Tag{})
+	b, err := r.a.Alloc(e.Size, r.streamOf(e), alloc.Tag{})
 	end()
 	switch {
 	case r.wrong != "":
@@ -87,6 +132,22 @@ func (r *recording) alloc(e *trace.Event) {
 		r.blocks[b.Addr()] = b
 	}
 }
+
+func (r *recording) streamOf(e *trace.Event) alloc.Stream {
+	return alloc.Stream(r.tables.Streams[e.Stream])
+}
+
+// keepCache lets no cache go back until the function that it returns is called, as in the
+// capture of a graph.
+func (r *recording) keepCache() (end func()) {
+	if r.a.BeginPool(capture, func(alloc.Stream) bool { return false }) != nil {
+		return func() {}
+	}
+	return func() { _ = r.a.EndPool(capture) } // begun above
+}
+
+// capture is a pool that no recording has.
+var capture = trace.Pool{1 << 62, 0}
 
 // spend counts a call that visits all blocks a number of times.
 func (r *recording) spend(times int) {

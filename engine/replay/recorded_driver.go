@@ -23,16 +23,30 @@ const deviceBytes = 80 << 30
 // MemInfo is the driver's.
 func (r *recording) MemInfo() (free, total int64) { return 0, deviceBytes }
 
-// Reserve is the driver's: where the next mapping of this call begins.
-func (r *recording) Reserve(int64) (uint64, error) {
-	end := r.call(r.at).end
-	for at := r.at; at < end; at = ours(r.events, at+1) {
-		if e := r.events.At(at); e.Kind == trace.SegmentMap {
+// Reserve is the driver's: where the next mapping for a request like this one begins, of
+// this call or, if it finds no memory, of a later one.
+func (r *recording) Reserve(size int64) (uint64, error) {
+	request := r.call(r.at).last
+	for at := r.at; request != nil && at < r.events.Len(); at = ours(r.events, at+1) {
+		e := r.events.At(at)
+		if e.Kind == trace.SegmentMap && e.Stream == request.Stream && r.alike(r.call(at).last, request) {
 			return e.Addr, nil
 		}
 	}
-	return 0, alloc.ErrNoMemory
+	r.nowhere += uint64(size)
+	return firstNowhere + r.nowhere, nil
 }
+
+// firstNowhere is where addresses begin that no recording has.
+const firstNowhere = 1 << 62
+
+// alike reports whether requests go to the small or the large pool of one owner.
+func (r *recording) alike(x, y *trace.Event) bool {
+	return x != nil && (x.Size <= smallLimit) == (y.Size <= smallLimit) && r.pools.of(x) == r.pools.of(y)
+}
+
+// smallLimit is the largest request of the small pool.
+const smallLimit = 1 << 20
 
 // Unreserve is the driver's.
 func (r *recording) Unreserve(uint64, int64) {}

@@ -26,6 +26,9 @@ type recording struct {
 	blocks map[uint64]alloc.Allocation
 	waits  waits
 	spent  effort
+
+	nowhere  uint64     // addresses that were reserved and got no memory
+	unshared trace.Pool // had a block for what went otherwise, as far as the replay goes
 }
 
 // tokenStream is the stream that stands for all others that used a block.
@@ -39,7 +42,7 @@ const pace = 1 << 12
 
 // newRecording puts an allocator with the recorded settings into the state before
 // the first event.
-func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.Rules, base *trace.State) (*recording, error) {
+func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.Rules, base *trace.State, whole []trace.Pool) (*recording, error) {
 	r := &recording{tables: t.Tables, events: d.Events, pools: poolsOf(t, d), waits: newWaits()}
 	if strings.Contains(settings, rejects) {
 		settings += "," + rejects + ":False" // the recording shows what was refused; the device's memory it does not
@@ -49,6 +52,7 @@ func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.
 		return nil, err
 	}
 	r.a = a
+	makeWhole(a, whole)
 	if _, limited := a.Limit(); limited {
 		a.SetLimit(plenty) // the recording shows where there was no more
 	}
@@ -114,6 +118,9 @@ func (r *recording) Record(_ int, e trace.Event) {
 		r.wrong = fmt.Sprintf("after the end the replay has %s", describe(&e, r.own))
 	case e.Kind != want.Kind || e.Size != want.Size || r.own[e.Stream] != r.tables.Streams[want.Stream] ||
 		e.Kind != trace.OOM && e.Addr != want.Addr:
+		if e.Kind == trace.Alloc {
+			r.unshared = r.pools.of(want)
+		}
 		r.wrong = fmt.Sprintf("the replay has %s, the recording %s", describe(&e, r.own), describe(want, r.tables.Streams))
 	default:
 		if e.Kind == trace.FreeCompleted {

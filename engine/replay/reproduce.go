@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
@@ -35,16 +36,28 @@ func (q *question) reproduce(ctx context.Context, to *whatif.Recorded) error {
 	return nil
 }
 
-// reproduceBy is reproduce with the rules of one release.
+// mostWhole is how many pools that hand out whole blocks are looked for: each costs a
+// replay.
+const mostWhole = 8
+
+// reproduceBy is reproduce with the rules of one release. A file does not say which
+// pools hand out whole blocks. It shows where one gets new memory although it has a
+// block.
 func (q *question) reproduceBy(ctx context.Context, rules alloc.Rules, to *whatif.Recorded) error {
 	to.WhyNot = ""
-	r, err := newRecording(q.Trace, q.Device, q.settings, rules, &q.start.state)
-	if err != nil {
-		to.WhyNot = "the state before the first event contradicts itself: " + err.Error()
-		return nil
-	}
-	if err := r.run(ctx); err != nil {
-		return err
+	var r *recording
+	for q.whole = nil; ; q.whole = append(q.whole, r.unshared) {
+		var err error
+		if r, err = newRecording(q.Trace, q.Device, q.settings, rules, &q.start.state, q.whole); err != nil {
+			to.WhyNot = "the state before the first event contradicts itself: " + err.Error()
+			return nil
+		}
+		if err := r.run(ctx); err != nil {
+			return err
+		}
+		if r.unshared == (trace.Pool{}) || len(q.whole) == mostWhole || slices.Contains(q.whole, r.unshared) {
+			break
+		}
 	}
 	stats := r.a.Stats()
 	switch {

@@ -23,11 +23,13 @@ type relief struct {
 	ending []int64 // of these, what ends in it
 	// turns are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
-	turns []turn
-	until int // the event that ends the last of the blocks that are taken, for what is made beside them
+	turns  []turn
+	until  int // the event that ends the last of the blocks that are taken, for what is made beside them
+	beside int // the event that ends the last of those
 	// grown is what backward makes again: gradients, or what layers keep.
 	grown  []trace.Allocation
 	passes []int // the first of grown of each forward pass
+	begun  []int // the event with which the backward pass after each of these begins
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
@@ -123,9 +125,11 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
-	if c := r.parts.all[r.parts.of(&a)].Category; c == trace.BackwardTemporary || c == trace.Gradient {
+	of := r.parts.all[r.parts.of(&a)].Category
+	if of == trace.BackwardTemporary || of == trace.Gradient {
 		for k := range r.changes {
-			r.changes[k].endPass()
+			r.changes[k].endPass(a.Open)
+			r.piece(k, &a)
 		}
 	}
 	for k, bytes := range r.of(&a) {
@@ -133,10 +137,13 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 		case bytes == 0:
 		case bytes < 0:
 			if a.Open < c.until {
+				c.beside = max(c.beside, to)
 				r.cutBetween(c, from, to, -bytes)
 			}
 		case c.Extent == savings.Whole:
-			c.until = max(c.until, a.Close)
+			if c.until = max(c.until, a.Close); of == trace.BackwardTemporary {
+				c.beside = max(c.beside, to)
+			}
 			r.cut(c, from, to, bytes)
 		case c.Extent == savings.Late:
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
@@ -147,6 +154,15 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 		case a.Open >= r.from:
 			c.grown = append(c.grown, a)
 		}
+	}
+}
+
+// piece adds what backward makes once more beside what it makes of a loss, and keeps
+// longer: where the loss comes in pieces, that of a piece is added to that of the others.
+func (r *reliefs) piece(k int, a *trace.Allocation) {
+	c := &r.changes[k]
+	if taken := r.of(a); c.Beside != nil && a.Open < c.beside && a.Close > c.beside && (taken == nil || taken[k] == 0) {
+		r.add(c, a.Open, c.beside, a.Size)
 	}
 }
 

@@ -3,7 +3,7 @@
 // do, event by event. It prints a table by version and settings, and the smallest
 // program for each difference.
 //
-// Where PyTorch goes through a hash table, the order of what one call completes or
+// Where PyTorch goes through a hash table by address, the order of what one call completes or
 // gives back is not defined: such programs are counted as reordered.
 package main
 
@@ -38,7 +38,7 @@ type round struct {
 	programs, events int
 	python, folder   string
 	stale            int // programs that differ only after others in one process
-	broken           int // programs in which an assertion of PyTorch's failed; events are compared up to there
+	broken           int // programs in which an assertion of PyTorch's failed, or it refused a pool; events are compared up to there
 	reordered        int // programs whose events are equal but for the order of what one call completes or gives back
 	different        []string
 }

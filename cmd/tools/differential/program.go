@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -63,71 +62,14 @@ func (p *program) String() string {
 // operations returns the valid operations of the body, and then those that leave
 // the allocator empty. So any part of a body is a program.
 func (p *program) operations() []operation {
+	v := validity{late: p.late > 1, live: make(map[int]bool), used: make(map[int]bool), pools: make(map[int]bool)}
 	var list []operation
-	live, pools, open := make(map[int]bool), make(map[int]bool), 0
-	used, deferred := make(map[int]bool), false // blocks by others, and whether the free of one waits for the end of a capture
 	for _, o := range p.body {
-		if o.kind == request || o.kind == empty {
-			deferred = deferred && open != 0
-		}
-		switch valid := live[o.id]; o.kind {
-		case request:
-			live[o.id] = true
-		case record:
-			if !valid {
-				continue
-			}
-			used[o.id] = true
-		case free:
-			// The order in which several such frees go on is that of a table by address. If they go on one by
-			// one, that would decide what comes later.
-			waits := open != 0 && used[o.id]
-			if !valid || waits && deferred && p.late > 1 {
-				continue
-			}
-			live[o.id], deferred = false, deferred || waits
-		case begin:
-			if open != 0 {
-				continue
-			}
-			open, pools[o.id] = o.id, true
-		case empty:
-			if open != 0 && !made(open) { // PyTorch 2.6 fails, others do nothing
-				continue
-			}
-		case end:
-			if open != o.id {
-				continue
-			}
-			open = 0
-		case drop:
-			// While a pool is in use, PyTorch ends when one is dropped. One that serves when memory runs
-			// out serves on in earlier releases, which then end.
-			if open != 0 || !pools[o.id] || serves(o.id) {
-				continue
-			}
-			pools[o.id] = false
-		}
-		list = append(list, o)
-	}
-	return append(list, ending(p.body, live, pools, open)...)
-}
-
-func ending(body []operation, live, pools map[int]bool, open int) (list []operation) {
-	if open != 0 {
-		list = append(list, operation{kind: end, id: open})
-	}
-	for _, o := range body {
-		if o.kind == request && live[o.id] {
-			list, live[o.id] = append(list, operation{kind: free, id: o.id}), false
+		if v.takes(o) {
+			list = append(list, o)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(pools)) {
-		if pools[id] {
-			list = append(list, operation{kind: drop, id: id})
-		}
-	}
-	return append(list, operation{kind: empty})
+	return append(list, v.ending(p.body)...)
 }
 
 const (

@@ -100,8 +100,6 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 		switch {
 		case m == scriptMaker && p.convertsResult(i, e):
 			return p.forward(i, s)
-		case m == scriptMaker && p.stacks[e.Stack].noGrad:
-			return noGradMade
 		default:
 			return byMaker[m]
 		}
