@@ -67,8 +67,10 @@ func (w *warp) operands(in *instruction) (a *[16][16]float32, b *[128][16]float3
 		number = half
 	}
 	a, b = new([16][16]float32), new([128][16]float32)
-	w.matrix(in, 0, int(w.first)/width%4*16).read(a[:], number)
-	w.matrix(in, 1, 0).read(b[:2*len(in.sums())], number)
+	var all [64][16]float32 // rows of A: the four warps read them together
+	w.matrix(in, 0).read(all[:], number)
+	copy(a[:], all[w.first/width%4*16:])
+	w.matrix(in, 1).read(b[:2*len(in.sums())], number)
 	return a, b
 }
 
@@ -90,17 +92,16 @@ type matrix struct {
 	from            uint64
 	leading, stride uint64
 	across          bool // a row of memory holds one k for 64 rows
-	first           int  // row
 }
 
-func (w *warp) matrix(in *instruction, k, first int) *matrix {
+func (w *warp) matrix(in *instruction, k int) *matrix {
 	rest := in.list[len(in.sums()):]
 	d := w.registers[rest[descriptor+k]][0]
 	if d>>62 != 1 || d>>49&7 != 0 {
 		w.fault(in, 0, "the descriptor %#x is not of rows of 128 bytes from a multiple of 1024 on", d)
 	}
 	field := func(at int) uint64 { return d >> at & 0x3fff << 4 }
-	return &matrix{w, in, field(0), field(16), field(32), w.registers[rest[across+k]][0] != 0, first}
+	return &matrix{w, in, field(0), field(16), field(32), w.registers[rest[across+k]][0] != 0}
 }
 
 // read returns rows, of 16 numbers each. The chunks of 16 bytes of eight rows of 128 bytes
@@ -108,7 +109,7 @@ func (w *warp) matrix(in *instruction, k, first int) *matrix {
 func (m *matrix) read(rows [][16]float32, number func(uint16) float32) {
 	for r := 0; r < len(rows); r++ {
 		for k := 0; k < 16; k++ {
-			row, col := uint64(m.first+r), uint64(k)
+			row, col := uint64(r), uint64(k)
 			address := m.from + row/8*m.stride + row%8*128 + col*2
 			if m.across {
 				address = m.from + row/64*m.leading + col/8*m.stride + col%8*128 + row%64*2
