@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/savings"
@@ -12,7 +13,9 @@ import (
 type layer struct {
 	blocks []trace.Allocation
 	end    int // the event that makes something else: what the layer alone needed is gone
+	begun  int // the event with which backward begins after it, the last one if it does not
 	read   int // the event at which backward first frees one that only this layer reads
+	done   int // the event at which it frees the last of them
 }
 
 // again takes away what layers keep from forward until backward, where each layer is
@@ -40,19 +43,21 @@ func (r *reliefs) again(c *relief) {
 		first, last := l.blocks[0].Open, l.blocks[len(l.blocks)-1].Open
 		_, level := r.Highest(first, last+1)
 		if more := level - r.RequestedAt(first-1) - bytes; more > 0 {
-			r.add(c, to, more)
+			r.add(c, to, to+1, more)
 		}
 	}
 }
 
-// add adds bytes after one event.
-func (r *reliefs) add(c *relief, event int, bytes int64) {
-	c.turns = append(c.turns, turn{event, -bytes}, turn{event + 1, bytes})
-	bucket := event>>bucketShift - r.first
-	c.most[bucket] += bytes
-	if next := (event+1)>>bucketShift - r.first; next != bucket {
-		c.before[next] -= bytes
-		c.before[next+1] += bytes
+// add adds bytes after the events [from, to).
+func (r *reliefs) add(c *relief, from, to int, bytes int64) {
+	c.turns = append(c.turns, turn{from, -bytes}, turn{to, bytes})
+	first, last := from>>bucketShift-r.first, to>>bucketShift-r.first
+	for b := first; b <= last; b++ {
+		c.most[b] += bytes
+	}
+	if first < last {
+		c.before[first+1] -= bytes
+		c.before[last+1] += bytes
 	}
 }
 
@@ -70,7 +75,11 @@ func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
 				if c.grown[i].Stack != last {
 					continue
 				}
-				if l := r.layerOf(c.grown[from : i+1]); len(l.blocks) > 0 && !yield(l) {
+				l := r.layerOf(c.grown[from : i+1])
+				if l.begun = r.to; k < len(c.begun) {
+					l.begun = c.begun[k]
+				}
+				if len(l.blocks) > 0 && !yield(l) {
 					return
 				}
 				from = i + 1
@@ -116,15 +125,15 @@ func (r *reliefs) layerOf(made []trace.Allocation) layer {
 		}
 	}
 	for k := range l.blocks {
-		l.read = min(l.read, l.blocks[k].Close)
+		l.read, l.done = min(l.read, l.blocks[k].Close), max(l.done, l.blocks[k].Close)
 	}
 	return l
 }
 
 // endPass notes that backward has begun, so that what comes is of another forward pass.
-func (c *relief) endPass() {
+func (c *relief) endPass(event int) {
 	if c.passes[len(c.passes)-1] < len(c.grown) {
-		c.passes = append(c.passes, len(c.grown))
+		c.passes, c.begun = append(c.passes, len(c.grown)), append(c.begun, event)
 	}
 }
 
@@ -132,19 +141,31 @@ func (c *relief) endPass() {
 // statistics of a norm.
 const trifle = 256
 
-// recomputed returns the event after which a layer is computed again: the lowest
-// moment from when backward is done with the layer after it, whose last block it frees
-// then, until it frees the first of this layer's. The ends of all layers' blocks are
+// recomputed returns the event after which a layer is computed again: between when
+// backward has freed the last block of the layers after it, and when it frees the first
+// of this one's, the last moment at which it holds least. What it has made until then
+// and leaves, as gradients of weights, does not count. The ends of all layers' blocks are
 // in order.
 func (r *reliefs) recomputed(l *layer, ends []int) int {
 	if l.read >= r.to {
 		return r.to
 	}
 	from := l.end
-	if k, _ := slices.BinarySearch(ends, l.read); k > 0 && ends[k-1] >= l.end {
-		from = ends[k-1]
+	if l.begun < l.read {
+		from = max(from, l.begun)
 	}
-	at, _ := r.Lowest(from, l.read)
+	if k, _ := slices.BinarySearch(ends, l.read); k > 0 {
+		from = max(from, ends[k-1])
+	}
+	at, least, left := from, int64(math.MaxInt64), int64(0)
+	r.scan(from, l.read, func(i int, level int64) {
+		if i > from && r.events.At(i).Kind == trace.Alloc && r.life.Closed(i) > l.done {
+			left += r.events.At(i).Size
+		}
+		if level-left <= least {
+			at, least = i, level-left
+		}
+	})
 	return at
 }
 

@@ -11,8 +11,10 @@ type deep struct {
 	layers      int
 	passing     int64 // what a layer's forward pass needs only for a while
 	step        int64 // what the optimizer's step needs
+	late        bool  // a layer's first operation leaves a gradient when all that the layer kept is gone
 	plain       bool  // a layer begins with the operation whose line is called again at its end
 	named       bool  // a list keeps the result of every step
+	listed      bool  // a list keeps the result of every layer until the step ends
 	checkpoints bool  // each layer is computed again in backward
 }
 
@@ -56,11 +58,16 @@ func (d deep) trace(t *testing.T, before int) *Index {
 			}
 			result, loss := get(kept, 40, 1), get(kept, 41, 2)
 			grad := m.get(made, gradient, 1*mib)
+			var left []uint64
 			if m.drop(loss); !d.named {
 				m.drop(result)
 			}
 			for k := d.layers - 1; k >= 0; k-- {
-				if m.drop(results[k]); d.checkpoints {
+				if left = append(left, results[k]); !d.listed {
+					m.drop(results[k])
+					left = left[:len(left)-1]
+				}
+				if d.checkpoints {
 					held[k] = forward()
 				}
 				up := get(made, 51, 4)
@@ -68,8 +75,16 @@ func (d deep) trace(t *testing.T, before int) *Index {
 				next := get(made, 52, 1)
 				m.drop(up, grad)
 				m.drop(held[k][:len(held[k])-1]...)
+				if d.late {
+					for range 2 {
+						sum := get(made, 53, 9)
+						left = append(left, get(made, 54, 1))
+						m.drop(sum)
+					}
+				}
 				grad = next
 			}
+			m.drop(left...)
 			if m.drop(input, grad); d.step > 0 {
 				m.drop(get(made, 60, d.step))
 			}
@@ -88,6 +103,8 @@ func TestCheckpointingSavesWhatTheCheckpointedProgramDoes(t *testing.T) {
 	}{
 		"all that layers keep":                                {deep{layers: 8}, true},
 		"a layer needs more for a while than it keeps":        {deep{layers: 8, passing: 14}, true},
+		"gradients of weights come last in a layer":           {deep{layers: 8, late: true}, true},
+		"and a list keeps what each layer gives":              {deep{layers: 8, late: true, listed: true}, true},
 		"a layer begins as it ends":                           {deep{layers: 8, plain: true}, true},
 		"a layer needs a little more, and backward then more": {deep{layers: 8, passing: 10}, true},
 		"the peak moves to the step":                          {deep{layers: 8, step: 40}, true},

@@ -96,10 +96,10 @@ var (
 		Silent: "nothing was obtained right after, or another call gave the segments back",
 	}
 	EmptyCacheFinding = &FindingKind{
-		Name: "empty_cache", Speaks: "empty_cache gave segments back at least four times", Silent: "it was called less often, as between phases of a program",
+		Name: "empty_cache", Speaks: "one line gave segments back by empty_cache at least four times, and in one of ten steps", Silent: "it was called less often or at several lines, as between phases of a program",
 	}
 	PrivatePoolFinding = &FindingKind{
-		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "what is unused in them",
+		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "none: a graph uses it whenever it runs",
 	}
 )
 

@@ -107,7 +107,7 @@ func (f *finder) ooms() {
 			Kind: ShortageFinding, Severity: Problem, Bytes: o.Requested, Where: Where{Event: o.Event},
 			Evidence: fmt.Sprintf("Out of memory at event %s: %s (%s)", quantity.Count(o.Event), o.Reason, o.Verdict),
 		}
-		if len(o.Holders) > 0 {
+		if len(o.Holders) > 0 && f.index.hasStacks() {
 			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), quantity.Bytes(o.Holders[0].Bytes))
 			found.Where.Stack = o.Holders[0].Stack
 		}
@@ -167,7 +167,11 @@ func (f *finder) grown() {
 			found.Severity, found.Saving, found.Confidence = Info, 0, Possible
 			held = fmt.Sprintf("it held %s then, and gave it back since: %s is left at the end", quantity.Bytes(g.Bytes), quantity.Bytes(end))
 		}
-		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, held)
+		from := ""
+		if f.index.hasStacks() {
+			from = " from " + f.index.StackName(g.Stack)
+		}
+		found.Evidence = fmt.Sprintf("Memory%s grows by %s %s; %s", from, quantity.Bytes(g.PerStep), how, held)
 		f.add(found)
 	}
 }

@@ -24,33 +24,43 @@ func (x *Index) flushes() *trace.Flushes {
 // flushed says how often the driver refused memory, and how often the program itself
 // emptied the cache within its loop.
 func (f *finder) flushed() {
-	var refused, emptied trace.Flush
-	emptyings := 0
 	flushes := f.index.flushes()
+	level, times := flushes.Refused(f.summary.PeakReserved)
+	var refused trace.Flush
+	emptied, loop := make(map[trace.StackID]emptyings), trace.EmptyStack
 	for i := range flushes.All {
 		one := &flushes.All[i]
 		if one.Refused > 0 {
 			refused.Bytes, refused.Time, refused.Event, refused.Stack = refused.Bytes+one.Bytes, refused.Time+one.Time, one.Event, one.Stack
 		} else if f.index.calls(one.Stack, "empty_cache") {
-			emptyings++
-			emptied.Segments += one.Segments
-			emptied.Bytes, emptied.Event, emptied.Stack = emptied.Bytes+one.Bytes, one.Event, one.Stack
+			e := emptied[one.Stack]
+			emptied[one.Stack] = emptyings{e.times + 1, e.segments + one.Segments, e.bytes + one.Bytes, one.Event}
+			if e.times >= emptied[loop].times {
+				loop = one.Stack
+			}
 		}
 	}
-	if level, times := flushes.Refused(f.summary.PeakReserved); times > 0 {
+	if times > 0 {
 		f.add(Finding{
 			Kind: FlushFinding, Severity: Warning, Bytes: refused.Bytes, Where: Where{refused.Event, refused.Stack}, Remedy: f.index.remedy(),
 			Evidence: refusedText(&refused, times) + f.capacity(level),
 		})
 	}
-	if emptyings >= fewestEmptyings {
+	if e := emptied[loop]; e.times >= max(fewestEmptyings, len(f.index.Steps())/rareEmptyings) {
 		f.add(Finding{
-			Kind: EmptyCacheFinding, Severity: Warning, Bytes: emptied.Bytes, Where: Where{emptied.Event, emptied.Stack},
+			Kind: EmptyCacheFinding, Severity: Warning, Bytes: e.bytes, Where: Where{e.last, loop},
 			Evidence: fmt.Sprintf("empty_cache is called in a loop: %s times it gave back %d segments, %s in all, which the next allocations ask for again",
-				quantity.Count(emptyings), emptied.Segments, quantity.Bytes(emptied.Bytes)),
+				quantity.Count(e.times), e.segments, quantity.Bytes(e.bytes)),
 			Remedy: "without the call the segments are used again at once",
 		})
 	}
+}
+
+// emptyings is how often one line emptied the cache, and what that gave back.
+type emptyings struct {
+	times, segments int
+	bytes           int64
+	last            int // event
 }
 
 // refusedText says how often the driver refused memory and what that cost.
@@ -72,8 +82,12 @@ func (f *finder) capacity(refused int64) string {
 	return fmt.Sprintf(". The process had %s at most, and the device has less than %s for it", had, quantity.Bytes(refused))
 }
 
-// fewestEmptyings is how often a cache is emptied at least in a loop.
-const fewestEmptyings = 4
+// A line that empties the cache in a loop does so this often at least, and in one of so
+// many steps: once in an epoch costs nothing.
+const (
+	fewestEmptyings = 4
+	rareEmptyings   = 10
+)
 
 // calls reports whether a function of that name is on a stack.
 func (x *Index) calls(stack trace.StackID, name string) bool {

@@ -2,15 +2,20 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 const flushFrames = `
 frame main "/home/me/train.py" 10 "main"
 frame empty "/env/site-packages/torch/cuda/memory.py" 200 "empty_cache"
 stack main main
+frame end "/home/me/train.py" 90 "main"
 stack empty empty main
+stack end empty end
 device 0
 `
 
@@ -29,11 +34,12 @@ func TestGivenBackSegmentsSayWhy(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, want string
 	}{
-		"for a request":                   {turns(3, got), "driver_refused"},
-		"by the program, in a loop":       {turns(5, by("empty")), "empty_cache"},
-		"by the program, once":            {turns(1, by("empty")), ""},
-		"by the program, before it grows": {turns(2, by("empty")+"segment_alloc 0x1000000 67108864 stack=main\nsegment_free 0x1000000 67108864 stack=empty\n"), "empty_cache"},
-		"not at all":                      {turns(5, ""), ""},
+		"for a request":                    {turns(3, got), "driver_refused"},
+		"by the program, in a loop":        {turns(5, by("empty")), "empty_cache"},
+		"by the program, once":             {turns(1, by("empty")), ""},
+		"by the program, before it grows":  {turns(2, by("empty")+"segment_alloc 0x1000000 67108864 stack=main\nsegment_free 0x1000000 67108864 stack=empty\n"), "empty_cache"},
+		"by the program, at several lines": {turns(3, by("empty")) + turns(3, by("end")), ""},
+		"not at all":                       {turns(5, ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
@@ -46,6 +52,26 @@ func TestGivenBackSegmentsSayWhy(t *testing.T) {
 				t.Errorf("got %v, want %q", said, test.want)
 			}
 		})
+	}
+}
+
+// TestACacheThatIsEmptiedOnceInManyStepsIsNoLoop has steps of which few empty the cache.
+func TestACacheThatIsEmptiedOnceInManyStepsIsNoLoop(t *testing.T) {
+	for every, want := range map[int]bool{1: true, 10: true, 12: false} {
+		text := strings.Replace(tracetest.Steps(60, func(s int) string {
+			step := fmt.Sprintf("alloc 0x100 4096 @%d stack=main\nfree_completed 0x100 4096 @%d stack=main\n", s*1000+100, s*1000+200)
+			if s%every == 0 {
+				step += fmt.Sprintf("segment_alloc 0x100000000 33554432 @%d stack=main\nsegment_free 0x100000000 33554432 @%d stack=empty\n", s*1000+300, s*1000+400)
+			}
+			return step
+		}), "device 0", "frame empty \"/env/site-packages/torch/cuda/memory.py\" 200 \"empty_cache\"\nstack empty empty\ndevice 0", 1)
+		x := indexOf(t, text)
+		if n := len(x.Steps()); n < 50 {
+			t.Fatalf("there are %d steps: the test is about nothing", n)
+		}
+		if got := slices.ContainsFunc(x.allFindings(), func(f Finding) bool { return f.Kind == EmptyCacheFinding }); got != want {
+			t.Errorf("in one of %d steps: found %v, want %v", every, got, want)
+		}
 	}
 }
 

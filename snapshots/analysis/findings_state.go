@@ -53,11 +53,13 @@ func (f *finder) lost() {
 // heldBefore says how many bytes of the peak the trace cannot explain.
 func (f *finder) heldBefore() {
 	s := &f.summary
-	if !f.index.History() {
+	switch {
+	case !f.index.hasStacks(): // which is said, and is why
+		return
+	case !f.index.History():
 		f.heldWithoutStack()
 		return
-	}
-	if f.watched() {
+	case f.watched():
 		return
 	}
 	var bytes int64
@@ -82,7 +84,7 @@ func (f *finder) heldBefore() {
 // if nothing else says what it is for.
 func (f *finder) heldWithoutStack() {
 	bytes := f.index.CountCategories(f.index.End())[trace.OtherCategory]
-	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 && f.index.hasStacks() {
+	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: NoEvent},
 			Evidence: fmt.Sprintf("%s (%d%%) was allocated while recording was off, and its use is unknown", quantity.Bytes(bytes), share),
@@ -100,20 +102,23 @@ func (f *finder) unrecorded() {
 	add := func(severity Severity, evidence, remedy string) {
 		f.add(Finding{Kind: UnrecordedFinding, Severity: severity, Where: Where{Event: NoEvent}, Evidence: evidence, Remedy: remedy})
 	}
-	switch {
-	case f.noted():
+	if f.noted() {
 		if !x.History() {
 			add(Info, "The history was off when the file was written: memtop's agent records the steps in which memory grows, and those that it looks at",
 				"MEMTOP_HISTORY=1 in the job's environment keeps it on")
 		}
 		return
-	case x.events.Len() == 0:
-		add(Info, "The file has no history, only the memory at the moment it was written", "to record one, "+how+" first")
-	case !x.History():
-		add(Info, "The trace has "+entries(x.events.Len())+", which is not a history: recording was set to keep only the state",
-			"to record one, "+how)
 	}
-	if !x.hasStacks() {
+	state := "The file has no history, only the memory at the moment it was written"
+	if x.events.Len() > 0 {
+		state = "The trace has " + entries(x.events.Len()) + ", which is not a history: recording was set to keep only the state"
+	}
+	switch stacks := x.hasStacks(); {
+	case !x.History() && !stacks:
+		add(Warning, state+". It has no stacks either, so the places of allocation are unknown", "to record both, "+how+" before allocating")
+	case !x.History():
+		add(Info, state, "to record one, "+how+" first")
+	case !stacks:
 		add(Warning, "No stacks were recorded, so the places of allocation are unknown", "to record them, "+how+" before allocating")
 	}
 }
@@ -192,9 +197,18 @@ func (f *finder) pools() {
 	}
 	if free > f.summary.Reserved/20 {
 		f.add(Finding{
-			Kind: PrivatePoolFinding, Bytes: reserved, Saving: free, Where: Where{Event: NoEvent},
-			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
+			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent}, Remedy: f.fewerPools(),
+			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused now; other code cannot use it",
 				quantity.Bytes(reserved), quantity.Plural(len(found), "private pool"), quantity.Bytes(free)),
 		})
 	}
+}
+
+// fewerPools says what makes private pools smaller. Of a graph's pool nothing can go: the
+// graph uses it whenever it runs.
+func (f *finder) fewerPools() string {
+	if f.index.words().Serves() {
+		return "cudagraph_capture_sizes (vLLM) or --cuda-graph-max-bs (SGLang) sets how many graphs there are, enforce_eager that there are none"
+	}
+	return "graphs that never run at once can share a pool (torch.cuda.graph(g, pool=...))"
 }

@@ -211,7 +211,8 @@ block 0x200000 1048576 inactive
 	tests := map[string]struct{ text, want string }{
 		"no events":            {"device 0" + fmt.Sprintf(block, "stack=act"), "The file has no history"},
 		"one event":            {"device 0\nfree_completed 0x1000 512\n" + fmt.Sprintf(block, "stack=act"), "a single entry, which is not a history"},
-		"no stacks":            {"device 0" + fmt.Sprintf(block, ""), "No stacks were recorded"},
+		"no stacks":            {"device 0\nalloc 0x180000 512\nfree_completed 0x180000 512\n" + fmt.Sprintf(block, ""), "No stacks were recorded"},
+		"no stacks either":     {"device 0" + fmt.Sprintf(block, ""), "It has no stacks either"},
 		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x100000 1048576 stack=main\n", "older than the recording, and its use is unknown"},
 		"state without events": {"device 0\nalloc 0x1000 1024 stack=act\nalloc 0x2000 512 stack=act\n", "do not fit together"},
 		"a pending free": {
@@ -220,7 +221,7 @@ block 0x200000 1048576 inactive
 		},
 		"a private pool": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), `type="small"`, `type="small" pool=0,1`, 1),
-			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused",
+			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused now; other code cannot use it; graphs that never run at once",
 		},
 	}
 	for name, test := range tests {
@@ -229,6 +230,64 @@ block 0x200000 1048576 inactive
 				t.Errorf("findings:\n%s\nwant one with %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAPoolIsNamedWhereItIsUnused has a pool of a graph, or of a server's graphs, with
+// some of it in use.
+func TestAPoolIsNamedWhereItIsUnused(t *testing.T) {
+	const server = "frame serve \"/env/site-packages/vllm/worker.py\" 5 \"run\"\nstack serve serve\n"
+	for name, test := range map[string]struct {
+		before, pool string
+		used         int
+		want         string // of the remedy, "" for no finding
+	}{
+		"half of it is unused":     {"", "pool=0,1", 10 << 20, "can share a pool"},
+		"half, and it serves":      {server, "pool=0,1", 10 << 20, "cudagraph_capture_sizes"},
+		"a twentieth is unused":    {"", "pool=0,1", 19 << 20, ""},
+		"it is no pool of its own": {"", "", 10 << 20, ""},
+	} {
+		text := fmt.Sprintf("%sdevice 0\nsegment 0x10000000 20971520 type=\"large\" %s\nblock 0x10000000 %[3]d active_allocated requested=%[3]d\nblock 0x%x %d inactive\n",
+			test.before, test.pool, test.used, 0x10000000+test.used, 20<<20-test.used)
+		remedy := ""
+		for _, f := range indexOf(t, text).allFindings() {
+			if f.Kind == PrivatePoolFinding {
+				remedy = f.Remedy
+				if f.Saving != 0 {
+					t.Errorf("%s: it saves %d", name, f.Saving)
+				}
+			}
+		}
+		if test.want == "" && remedy != "" || !strings.Contains(remedy, test.want) {
+			t.Errorf("%s: got %q", name, remedy)
+		}
+	}
+}
+
+// TestThatStacksAreMissingIsSaidOnce has memory from before recording that nobody
+// knows, memory that grows, and a request that fails. With stacks only what the first is
+// for is not known.
+func TestThatStacksAreMissingIsSaidOnce(t *testing.T) {
+	text := func(stack string) string {
+		return tracetest.Steps(8, func(s int) string {
+			held := ""
+			if s == 0 {
+				held = "free_completed 0x800 67108864" + stack + "\n"
+			}
+			return held + fmt.Sprintf("alloc 0x%x 8388608 @%d%s\n", (s+1)<<24, s*1000+100, stack)
+		}) + "oom 0 1073741824" + stack + "\n"
+	}
+	for stack, want := range map[string]int{"": 1, " stack=main": 1} {
+		x, about := indexOf(t, text(stack)), 0
+		found := x.allFindings()
+		for _, f := range found {
+			if evidence := strings.ToLower(f.Evidence); strings.Contains(evidence, "stack") || strings.Contains(evidence, "is unknown") {
+				about++
+			}
+		}
+		if about != want || len(found) < 3 {
+			t.Errorf("with %q: %d findings are about stacks, want %d of %+v", stack, about, want, found)
+		}
 	}
 }
 

@@ -23,11 +23,14 @@ type relief struct {
 	ending []int64 // of these, what ends in it
 	// turns are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
-	turns []turn
-	until int // the event that ends the last of the blocks that are taken, for what is made beside them
+	turns  []turn
+	until  int // the event that ends the last of the blocks that are taken, for what is made beside them
+	beside int // the event that ends the last of those
 	// grown is what backward makes again: gradients, or what layers keep.
 	grown  []trace.Allocation
 	passes []int // the first of grown of each forward pass
+	begun  []int // the event with which the backward pass after each of these begins
+	last   int64 // bytes that the last event needs in addition
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
@@ -52,8 +55,8 @@ type reliefs struct {
 }
 
 // drops sets what each of the savings of a scene saves to the drop of the highest
-// level of the events [from, to).
-func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int) {
+// level of the events [from, to), where the last of them needs some bytes in addition.
+func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int, last int64) {
 	if len(found) == 0 || to <= from {
 		return
 	}
@@ -73,10 +76,12 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	}
 	r.walk()
 	_, peak := x.Highest(from, to)
+	peak = max(peak, x.RequestedAt(to-1)+last)
 	if from == 0 {
 		peak = max(peak, x.initial)
 	}
 	for k := range r.changes {
+		r.changes[k].last = last
 		found[k].Saved = max(0, peak-r.highest(k))
 	}
 }
@@ -123,9 +128,11 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
-	if c := r.parts.all[r.parts.of(&a)].Category; c == trace.BackwardTemporary || c == trace.Gradient {
+	of := r.parts.all[r.parts.of(&a)].Category
+	if of == trace.BackwardTemporary || of == trace.Gradient {
 		for k := range r.changes {
-			r.changes[k].endPass()
+			r.changes[k].endPass(a.Open)
+			r.piece(k, &a)
 		}
 	}
 	for k, bytes := range r.of(&a) {
@@ -133,10 +140,13 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 		case bytes == 0:
 		case bytes < 0:
 			if a.Open < c.until {
+				c.beside = max(c.beside, to)
 				r.cutBetween(c, from, to, -bytes)
 			}
 		case c.Extent == savings.Whole:
-			c.until = max(c.until, a.Close)
+			if c.until = max(c.until, a.Close); of == trace.BackwardTemporary {
+				c.beside = max(c.beside, to)
+			}
 			r.cut(c, from, to, bytes)
 		case c.Extent == savings.Late:
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
@@ -147,6 +157,15 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 		case a.Open >= r.from:
 			c.grown = append(c.grown, a)
 		}
+	}
+}
+
+// piece adds what backward makes once more beside what it makes of a loss, and keeps
+// longer: where the loss comes in pieces, that of a piece is added to that of the others.
+func (r *reliefs) piece(k int, a *trace.Allocation) {
+	c := &r.changes[k]
+	if taken := r.of(a); c.Beside != nil && a.Open < c.beside && a.Close > c.beside && (taken == nil || taken[k] == 0) {
+		r.add(c, a.Open, c.beside, a.Size)
 	}
 }
 
@@ -228,7 +247,7 @@ func (r *reliefs) highest(k int) int64 {
 			likely = b
 		}
 	}
-	best = max(best, r.highestIn(k, likely))
+	best = max(best, r.highestIn(k, likely), r.highestIn(k, buckets-1))
 	for b := range buckets {
 		if bound(b) > best {
 			best = max(best, r.highestIn(k, b))
@@ -250,7 +269,10 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
 			gone += r.taken(k, joins) - r.taken(k, leaves)
 		}
-		best = max(best, r.initial+level-c.Gone(gone))
+		if level += r.initial - c.Gone(gone); i == r.to-1 {
+			level += c.last
+		}
+		best = max(best, level)
 	})
 	return best
 }

@@ -55,7 +55,7 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 			to = from + 1 + random.IntN(to-from)
 		}
 		found := []savings.Saving{{Relief: relief}}
-		x.drops(new(savings.Scene), found, from, to)
+		x.drops(new(savings.Scene), found, from, to, 0)
 		got := found[0].Saved
 		var before, after int64
 		for at := from; at < to; at++ {
@@ -141,6 +141,36 @@ func TestInPlaceIsAdvisedWhereNothingElseReads(t *testing.T) {
 			}
 			if got != test.want {
 				t.Errorf("saves %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestTheLossInPiecesSavesWhatBelongsToIt has logits of 64 MiB beside the scores of
+// attention, which have the same size, and a gradient of 16 MiB of the weight that made
+// the logits: with the loss in pieces, that of a piece is added to that of the others.
+func TestTheLossInPiecesSavesWhatBelongsToIt(t *testing.T) {
+	const stacks = "frame logp \"/env/site-packages/torch/nn/functional.py\" 2100 \"log_softmax\"\nstack loss malloc logp loss user\ndevice 0\n"
+	alloc := func(addr, mebibytes int, stack string) string {
+		return fmt.Sprintf("alloc 0x%x %d stack=%s\n", addr<<28, mebibytes<<20, stack)
+	}
+	free := func(addr, mebibytes int) string {
+		return fmt.Sprintf("free_requested 0x%x %d stack=grad\nfree_completed 0x%x %d\n", addr<<28, mebibytes<<20, addr<<28, mebibytes<<20)
+	}
+	forward := alloc(1, 8, "param") + alloc(2, 64, "act") + alloc(8, 64, "act") + alloc(3, 64, "loss")
+	backward := alloc(4, 64, "grad") + alloc(5, 64, "grad") + free(4, 64) + free(3, 64)
+	end := free(5, 64)
+	for name, test := range map[string]struct {
+		text string
+		want int64 // MiB of 328
+	}{
+		"its own backward":                   {forward + backward + end, 328 - (8 + 128 + 3*8)},
+		"backward of what has the same size": {forward + backward + end + alloc(6, 64, "grad") + free(6, 64), 328 - (8 + 128 + 64)},
+		"a gradient":                         {forward + backward + alloc(7, 16, "grad") + end + free(7, 16), 328 - (8 + 128 + 8 + 2*16)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := savingOf(indexOf(t, tracetest.Frames+stacks+test.text+free(8, 64)+free(2, 64)), "logits"); got != test.want<<20 {
+				t.Errorf("saves %d MiB, want %d", got>>20, test.want)
 			}
 		})
 	}

@@ -26,6 +26,9 @@ frame handle "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
 frame interpreter "??" 0 "_PyEval_EvalFrameDefault"
 stack ownupdate malloc bare wrapper main
 stack plainupdate malloc anywhere main
+frame inner "/home/me/train.py" 305 "update"
+stack innerupdate malloc inner wrapper main
+stack nested malloc generated function engine layer call main
 stack closed malloc product closure bare wrapper main
 stack played malloc product environment main
 stack moving1 malloc converts applied main
@@ -108,6 +111,21 @@ func TestAWorkspaceForOneProduct(t *testing.T) {
 	}
 }
 
+// TestManyBlocksOfAWorkspacesSize is about files with stacks of Python only.
+func TestManyBlocksOfAWorkspacesSize(t *testing.T) {
+	for n, want := range map[int]trace.Category{2: trace.Workspace, 3: trace.Activation} {
+		text := calls(1, "loop", false)
+		for k := range n {
+			text += fmt.Sprintf("alloc 0x%d00000000 33554432 stack=forward\nalloc 0x5000 64 stack=forward\nfree_completed 0x5000 64 stack=forward\n", k+1)
+		}
+		text += strings.Repeat("alloc 0x9000 64 stack=empty\nfree_completed 0x9000 64 stack=empty\nalloc 0x6000 64 stack=forward\nfree_completed 0x6000 64 stack=forward\n", 2)
+		j, _ := judged(t, pythonNames+"stack second call layer call main\n", text)
+		if got, rule := j.Of(32, 0); got != want {
+			t.Errorf("%d blocks are %s by %q, want %s", n, got, rule, want)
+		}
+	}
+}
+
 // TestEvidence has, for each kind of evidence, a trace that shows it and one in which it must not
 // be seen. It judges what one event makes.
 func TestEvidence(t *testing.T) {
@@ -129,6 +147,7 @@ func TestEvidence(t *testing.T) {
 		},
 
 		"state of an optimizer in any file, under PyTorch's wrapper": {"alloc 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
+		"and under it in any function":                               {"alloc 0x1000 512 stack=innerupdate\n" + later, 0, trace.Optimizer},
 		"state of an optimizer of no library":                        {"alloc 0x1000 512 stack=plainupdate\n" + later, 0, trace.Optimizer},
 		"but not what a step's closure computes":                     {"alloc 0x1000 512 stack=closed\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 		"nor what the step of something else makes":                  {"alloc 0x1000 512 stack=played\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
@@ -139,11 +158,13 @@ func TestEvidence(t *testing.T) {
 		"and the weights before them stay weights":                   {moves([]int64{4096, 4096, 512}, []int64{4096, 4096, 512}), 0, trace.Parameter},
 		"a function that the program applies is forward":             {"alloc 0x1000 512 stack=applies\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 		"but one that the engine applies is backward":                {"alloc 0x1000 512 stack=generatedback\nfree_completed 0x1000 512 stack=generatedback\n" + later, 0, trace.BackwardTemporary},
+		"also where a module's call runs the engine":                 {"alloc 0x1000 512 stack=nested\nfree_completed 0x1000 512 stack=nested\n" + later, 0, trace.BackwardTemporary},
 		"generated code that the program applies is forward":         {"alloc 0x1000 512 stack=generatedforward\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 		"what a checkpoint computes again has a graph":               {"alloc 0x1000 512 stack=unpacked\nfree_completed 0x1000 512 stack=unpacked\n" + later, 0, trace.Activation},
 		"a copy of every weight beside the model is the optimizer's": {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512), 4, trace.Optimizer},
 		"and so is one in twice the bytes":                           {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 8192, 16384, 1024, 1024), 4, trace.Optimizer},
 		"but not what only has some of the sizes":                    {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 512, 512, 256), 4, trace.Input},
+		"nor what has all of them and more":                          {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512, 100_000), 4, trace.Input},
 		"what a cut-off backward made long ago is a gradient":        {"alloc 0x1000 512 stack=back\n" + scrap + scrap + scrap, 0, trace.Gradient},
 		"but not what it has just made":                              {scrap + "alloc 0x1000 512 stack=back\n", 2, trace.BackwardTemporary},
 		"what a whole backward made last is a gradient":              {calls(1, "back", false) + scrap + "alloc 0x1000 512 stack=back\n", 34, trace.Gradient},

@@ -2,6 +2,7 @@ package category_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,30 @@ func frees9() string {
 	var text strings.Builder
 	for k := range 9 {
 		fmt.Fprintf(&text, "free_completed 0x%d0000 4096 stack=loop\n", k+1)
+	}
+	return text.String()
+}
+
+// sizes returns each size n times.
+func sizes(n int, each ...int64) []int64 {
+	var all []int64
+	for _, size := range each {
+		all = append(all, times(n, size)...)
+	}
+	return all
+}
+
+// passes writes two steps, each with a backward pass that makes one gradient of each size.
+func passes(gradients ...int64) string { return step(gradients...) + step(gradients...) }
+
+// bare takes the stacks away.
+func bare(text string) string { return regexp.MustCompile(` stack=\w+`).ReplaceAllString(text, "") }
+
+// kept writes calls of a model of which each leaves a result.
+func kept(n int, bytes int64) string {
+	var text strings.Builder
+	for k := range n {
+		fmt.Fprintf(&text, "alloc 0x%d00000000 %d stack=sampled\n%s", k+1, bytes, calls(1, "loop", false))
 	}
 	return text.String()
 }
@@ -121,6 +146,55 @@ func TestHeldFromBefore(t *testing.T) {
 			"", join(times(7, 1280*4), times(5, 1280*1280*9*4), times(3, 513*513*128*4)),
 			map[trace.Category]int64{trace.Parameter: 7*1280*4 + 5*1280*1280*9*4, trace.OtherCategory: 3 * 513 * 513 * 128 * 4},
 		},
+		"four, where gradients are dropped, are two sets of weights and Adam's": {
+			keeps, join(times(4, 4096), times(4, 8192)), map[trace.Category]int64{trace.Parameter: 24576, trace.Optimizer: 24576},
+		},
+		"main weights and state in twice the bytes": {
+			passes(1000, 1200, 1400), join(sizes(1, 1000, 1200, 1400), sizes(3, 2000, 2400, 2800)),
+			map[trace.Category]int64{trace.Parameter: 3600, trace.Optimizer: 21600},
+		},
+		"a block without gradients beside weights that have them": {
+			keeps, join(times(3, 4096), times(3, 8192), times(1, 1<<20)),
+			map[trace.Category]int64{trace.Parameter: 12288, trace.Optimizer: 24576, trace.OtherCategory: 1 << 20},
+		},
+		"a buffer with the weights that are missing": {
+			passes(1000, 100_000, 200_000), join(sizes(3, 1000), sizes(2, 100_000, 200_000), sizes(1, 301_000)),
+			map[trace.Category]int64{trace.Parameter: 302_000, trace.Optimizer: 602_000},
+		},
+		"state of weights that lie in a buffer, with their gradients": {
+			passes(1000, 1200, 1400, 1600, 400_000), join(sizes(3, 1000, 1200, 1400, 1600), sizes(1, 400_000), sizes(4, 100_000, 100_400)),
+			map[trace.Category]int64{trace.Parameter: 5200 + 400_000, trace.Optimizer: 10_400 + 801_600},
+		},
+		"of two networks that train in turn": {
+			passes(1000, 1200) + passes(1400, 1600), sizes(3, 1000, 1200, 1400, 1600), map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 10400},
+		},
+		"a part of the layers in a pass whose end is not seen": {
+			strings.Repeat("alloc 0x7000 64 stack=back\nfree_completed 0x7000 64 stack=back\n", 2) + "alloc 0x1000 1000 stack=back\nalloc 0x2000 1000 stack=back\nalloc 0x3000 1200 stack=back\n" +
+				strings.Repeat("alloc 0x7000 64 stack=back\nfree_completed 0x7000 64 stack=back\n", 9), join(times(6, 1000), times(1, 1200)),
+			map[trace.Category]int64{trace.Parameter: 7200},
+		},
+		"results that pile up": {
+			calls(1, "loop", false) + kept(8, 5000), times(5, 5000),
+			map[trace.Category]int64{trace.Inference: 25000},
+		},
+		"weights that do not pile up": {
+			calls(1, "loop", false) + kept(1, 5000), times(5, 5000), map[trace.Category]int64{trace.Parameter: 25000},
+		},
+		"what the engine frees before there is a backward pass": {
+			"alloc 0x9000 64 stack=forward\nfree_completed 0x1000 4096 stack=back\nalloc 0x8000 64 stack=back\n", nil, map[trace.Category]int64{trace.BackwardTemporary: 4096},
+		},
+		"momentum in a history without stacks": {
+			bare(passes(1000, 1200, 1400, 1600)), sizes(2, 1000, 1200, 1400, 1600),
+			map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 5200},
+		},
+		"Adam's state in one in which gradients have temporaries beside them": {
+			bare(passes(1000, 1000, 1200, 1200, 1400, 1400, 1600, 1600)), join(sizes(3, 1000, 1200, 1400, 1600), times(7, 100)),
+			map[trace.Category]int64{trace.Parameter: 5200 + 700, trace.Optimizer: 10400},
+		},
+		"sizes that the width of the model does not divide, without a history": {
+			"", join(times(12, 1<<20), times(24, 512*4), times(24, 1200*1024)),
+			map[trace.Category]int64{trace.Parameter: 12<<20 + 24*512*4, trace.OtherCategory: 24 * 1200 * 1024},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +202,7 @@ func TestHeldFromBefore(t *testing.T) {
 			if len(test.blocks) > 0 {
 				text += blocks(test.blocks...)
 			}
-			j, life := judged(t, names, text)
+			j, life := judged(t, own, text)
 			got := make(map[trace.Category]int64)
 			for k := range life.Held {
 				c, _ := j.Of(trace.HeldID(k), life.Held[k].Note)
@@ -138,5 +212,52 @@ func TestHeldFromBefore(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestWeightsThatTheStepReplaces are freed on one line, and state from before on another.
+func TestWeightsThatTheStepReplaces(t *testing.T) {
+	const frames = own + `
+frame updates "/home/me/optimizer.py" 70 "step"
+stack updating malloc updates wrapper main
+stack updated updates wrapper main
+stack remembered mine wrapper main
+`
+	var text strings.Builder
+	for range 2 {
+		text.WriteString(step(1000, 2000))
+	}
+	for k, size := range []int64{1000, 2000} {
+		fmt.Fprintf(&text, "free_completed 0x%d10000 %d stack=updated\n", k+1, size)
+		fmt.Fprintf(&text, "free_completed 0x%d20000 %d stack=remembered\n", k+1, size)
+		fmt.Fprintf(&text, "free_completed 0x%d30000 %d stack=remembered\n", k+1, size)
+	}
+	text.WriteString("alloc 0x9000 64 stack=forward\n")
+	j, life := judged(t, frames, text.String())
+	got := make(map[trace.Category]int64)
+	for k := range life.Held {
+		c, _ := j.Of(trace.HeldID(k), life.Held[k].Note)
+		got[c] += life.Held[k].Size
+	}
+	if want := (map[trace.Category]int64{trace.Parameter: 3000, trace.Optimizer: 6000}); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestTheOptimizersFileSaysHowManyStatesThereAre is about three copies beside fresh gradients.
+func TestTheOptimizersFileSaysHowManyStatesThereAre(t *testing.T) {
+	for file, state := range map[string]int64{"rmsprop": 1, "adam": 2} {
+		frames := strings.NewReplacer("sgd.py", file+".py", "/env/site-packages/transformers/optimization.py", "/home/me/data.py",
+			"/env/site-packages/bitsandbytes/optim/optimizer.py", "/home/me/state.py", "torch::optim::AdamW", "torch::data::AdamW").Replace(own)
+		j, life := judged(t, frames, passes(1000, 1200)+blocks(sizes(3, 1000, 1200)...))
+		got := int64(0)
+		for k := range life.Held {
+			if c, _ := j.Of(trace.HeldID(k), life.Held[k].Note); c == trace.Optimizer {
+				got += life.Held[k].Size
+			}
+		}
+		if want := state * 2200; got != want {
+			t.Errorf("%s keeps %d bytes of state, want %d", file, got, want)
+		}
 	}
 }

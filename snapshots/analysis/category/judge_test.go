@@ -173,7 +173,12 @@ frame loss "/home/me/train.py" 30 "own_loss"
 frame layer "/home/me/model.py" 20 "forward"
 frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
 stack forward layer call main
+frame kernel "/env/site-packages/torch/_native/kernels.py" 111 "outer_product"
+frame function "/env/site-packages/torch/autograd/function.py" 598 "apply"
+frame generated "<eval_with_key>.5" 20 "forward"
 stack lost loss main
+stack threaded kernel
+stack applied generated function
 stack empty
 stack loop main
 `
@@ -199,6 +204,17 @@ alloc 0x1000 512 stack=forward
 	for id, want := range want {
 		if got, rule := j.Of(id, 0); got != want {
 			t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
+		}
+	}
+}
+
+// TestWithPythonFramesOnlyTheEnginesThreadHasNoFrameOfTheProgram is about kernels and generated code in Python.
+func TestWithPythonFramesOnlyTheEnginesThreadHasNoFrameOfTheProgram(t *testing.T) {
+	for _, stack := range []string{"threaded", "applied"} {
+		j, _ := judged(t, pythonNames, "alloc 0x1000 512 stack=forward\nalloc 0x2000 64 stack="+stack+"\nfree_completed 0x2000 64 stack=empty\n"+
+			"free_completed 0x1000 512 stack=empty\nalloc 0x1000 512 stack=forward\n")
+		if got, rule := j.Of(1, 0); got != trace.BackwardTemporary {
+			t.Errorf("%s makes %s by %q", stack, got, rule)
 		}
 	}
 }

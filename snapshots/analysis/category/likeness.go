@@ -84,7 +84,11 @@ func (p *panel) whenAll(made []int) []int {
 	}
 	before, _ := slices.BinarySearch(made, first)
 	_, most := p.mostAlive(made)
-	return []int{made[before-1], made[max(before-2, 0)], most}
+	moments := []int{made[before-1], most}
+	if first != trace.Never && before > 1 {
+		moments = append(moments, made[before-2])
+	}
+	return moments
 }
 
 func (p *panel) goneBefore(made []int, event int) bool {

@@ -188,7 +188,11 @@ func TestACacheOfKeysAndValues(t *testing.T) {
 		events string
 		want   map[trace.Category]int64
 	}{
-		"grows with each word":              {writes("grows", "next", false), map[trace.Category]int64{trace.KVCache: 20 * 1024 * 17 / 2}},
+		"grows with each word": {writes("grows", "next", false), map[trace.Category]int64{trace.KVCache: 20 * 1024 * 17 / 2}},
+		"begins with what the prompt leaves": {
+			made("sampled", 3072, 3072) + writes("grows", "next", false) + "free_completed 0x20000000 3072 stack=loop\nfree_completed 0x10000000 3072 stack=loop\n",
+			map[trace.Category]int64{trace.KVCache: 20*1024*17/2 + 2*3072},
+		},
 		"is put together from parts":        {writes("grows", "layer", true), map[trace.Category]int64{trace.KVCache: 20 * 1024}},
 		"is not what nobody reads again":    {writes("grows", "layer", false), map[trace.Category]int64{}},
 		"is there before, of full length":   {blank("reserved", 8), map[trace.Category]int64{trace.KVCache: 8 << 20}},

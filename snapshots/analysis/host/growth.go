@@ -9,7 +9,7 @@ import (
 )
 
 // leastRise is how much a row must rise to be more than noise, and leastShare which
-// part of the whole.
+// part of what the program has.
 const (
 	leastRise  = 16 << 20
 	leastShare = 100
@@ -39,7 +39,7 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 		return nil
 	}
 	l := Of(s.last.Host)
-	least := max(leastRise, l.Bytes/leastShare)
+	least := max(leastRise, s.whole[len(s.whole)-1].Bytes/leastShare)
 	var found []Growth
 	add := func(levels []leak.Level, name func(steps int64) Kind) bool {
 		v := leak.OfLevels(levels, least)
@@ -142,7 +142,9 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 		}
 		at := func(bytes int64) leak.Level { return leak.Level{Step: g.Host.Step, Bytes: bytes} }
 		for k := range kinds {
-			s.of[k] = append(s.of[k], at(bytes[k]))
+			if k != Workers || g.Host.Workers == 0 || bytes[k] > 0 { // else their page tables were not read yet
+				s.of[k] = append(s.of[k], at(bytes[k]))
+			}
 		}
 		s.anonymous, s.whole = append(s.anonymous, at(anonymous)), append(s.whole, at(whole))
 	}

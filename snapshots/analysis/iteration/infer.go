@@ -47,7 +47,7 @@ func Infer(t Trace) ([]Span, Evidence) {
 		return steps, Optimizer
 	case len(clears) > 0:
 		return clears, ZeroGrad
-	case len(w.backward) > 0:
+	case len(w.backward) > 0 && len(w.forward) > 0:
 		return w.passed(), Backward
 	}
 	if found := period(t); len(found) > 0 {

@@ -10,8 +10,8 @@ import (
 //
 // Of some memory nobody knows the allocations, only how much there is: the heap of a
 // C library, a worker process. Its level is noise and jumps, besides a rise. So the
-// steps are cut into eight equal parts, and the lowest level of each is taken. A leak
-// raises it from each part to the next, by much the same. What was allocated once
+// levels are cut into eight parts, and the lowest of each is taken. A leak raises it
+// from each part to the next, by much the same for each step. What was allocated once
 // raises one part, and what fills a cache raises the later ones less.
 
 const (
@@ -35,25 +35,23 @@ func ofLevels(levels []Level, least int64) Verdict {
 	if len(levels) < levelFew {
 		return Verdict{Reason: "Only " + quantity.Plural(len(levels), "level") + " seen so far."}
 	}
-	low, steps := lowest(levels)
+	parts, steps := partsOf(levels[1+len(levels)/levelFew:]) // a program that begins takes much once
 	v := Verdict{Trend: Steady, Steps: int(steps), Reason: "It does not rise over " + quantity.Plural(int(steps), "step") + "."}
+	if steps < levelFew || parts.rise() < least {
+		return v
+	}
+	v.GrowthPerStep = parts.perStep()
 	const half = levelParts / 2
-	rise, earlier, later := low[levelParts-1]-low[0], low[half-1]-low[0], low[levelParts-1]-low[half]
-	if steps == 0 || rise < least {
-		return v
-	}
-	v.GrowthPerStep = perStep(low, steps)
-	if !evenly(low, rise) {
+	switch {
+	case !parts.evenly():
 		v.Trend, v.Reason = Growing, "It rose, too unevenly to tell it from a cache."
-		return v
-	}
-	if 10*later < 6*earlier {
+	case 10*parts[half:].perStep() < 6*parts[:half].perStep():
 		v.Trend, v.Reason = Warming, fmt.Sprintf("It rose over %s, in the later ones less than in the earlier.", quantity.Plural(v.Steps, "step"))
-		return v
+	default:
+		v.Trend = Suspected
+		v.Reason = fmt.Sprintf("It rose from each eighth of the last %s to the next, by %s a step, and gives nothing back.",
+			quantity.Plural(v.Steps, "step"), quantity.Bytes(v.GrowthPerStep))
 	}
-	v.Trend = Suspected
-	v.Reason = fmt.Sprintf("It rose from each eighth of the last %s to the next, by %s a step, and gives nothing back.",
-		quantity.Plural(v.Steps, "step"), quantity.Bytes(v.GrowthPerStep))
 	return v
 }
 
@@ -63,51 +61,47 @@ func RisePerStep(levels []Level) (bytes, steps int64) {
 	if len(levels) < levelFew {
 		return 0, 0
 	}
-	low, steps := lowest(levels)
-	if steps == 0 {
+	parts, steps := partsOf(levels)
+	if steps < levelFew {
 		return 0, 0
 	}
-	return perStep(low, steps), steps
+	return parts.perStep(), steps
 }
 
-// perStep divides the rise from the first part to the last, which are seven eighths
-// of the steps apart.
-func perStep(low [levelParts]int64, steps int64) int64 {
-	return (low[levelParts-1] - low[0]) * levelParts / (levelParts - 1) / steps
+// lowest is the lowest levels of equally many levels each, with the steps in their
+// middle.
+type lowest []Level
+
+// partsOf cuts levels into parts, and returns how many steps all are.
+func partsOf(levels []Level) (parts lowest, steps int64) {
+	n := len(levels)
+	for k := range levelParts {
+		part := levels[k*n/levelParts : (k+1)*n/levelParts]
+		low := Level{Step: part[len(part)/2].Step, Bytes: part[0].Bytes}
+		for _, l := range part {
+			low.Bytes = min(low.Bytes, l.Bytes)
+		}
+		parts = append(parts, low)
+	}
+	return parts, levels[n-1].Step - levels[0].Step
 }
 
-// lowest returns the lowest level of each part, and how many steps all are; 0 steps if
-// a part has no level, or there are few steps.
-func lowest(levels []Level) (low [levelParts]int64, steps int64) {
-	var seen [levelParts]bool
-	first, last := levels[0].Step, levels[len(levels)-1].Step
-	if last-first < levelFew {
-		return low, 0
-	}
-	for _, l := range levels {
-		k := (l.Step - first) * levelParts / (last - first + 1)
-		if !seen[k] || l.Bytes < low[k] {
-			low[k], seen[k] = l.Bytes, true
-		}
-	}
-	for _, has := range seen {
-		if !has {
-			return low, 0
-		}
-	}
-	return low, last - first
-}
+func (p lowest) rise() int64 { return p[len(p)-1].Bytes - p[0].Bytes }
+
+func (p lowest) steps() int64 { return max(1, p[len(p)-1].Step-p[0].Step) }
+
+func (p lowest) perStep() int64 { return p.rise() / p.steps() }
 
 // evenly reports whether every part but one at most is above the one before it by at
 // least a quarter of what a steady rise would be, and none is much below.
-func evenly(low [levelParts]int64, rise int64) bool {
+func (p lowest) evenly() bool {
 	short := 0
-	for k := 1; k < levelParts; k++ {
-		by := low[k] - low[k-1]
-		if by < -rise/16 {
+	for k := 1; k < len(p); k++ {
+		by, steady := p[k].Bytes-p[k-1].Bytes, float64(p.rise())*float64(p[k].Step-p[k-1].Step)/float64(p.steps())
+		if by < -p.rise()/16 {
 			return false
 		}
-		if by*4*(levelParts-1) < rise {
+		if 4*float64(by) < steady {
 			short++
 		}
 	}

@@ -192,6 +192,9 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		"keys and values of a server": {
 			[]part{weights, {trace.KVCache, 10, 40, "served", 0}}, map[string][2]int64{"server_cache": {400, 0}},
 		},
+		"a server's cache that is little": {
+			[]part{weights, {trace.KVCache, 1, 16, "served", 0}}, map[string][2]int64{},
+		},
 		"large workspaces": {
 			[]part{weights, {trace.Workspace, 3, 32, "workspace", 0}}, map[string][2]int64{"workspaces": {96, 72}},
 		},

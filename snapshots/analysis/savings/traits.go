@@ -45,6 +45,9 @@ func (w *Words) Read(t *trace.Tables) {
 	}
 }
 
+// Serves reports whether a server of language models is on any stack.
+func (w *Words) Serves() bool { return w.all&server != 0 }
+
 // traitsOf judges a frame by its file, with slashes, and its function.
 func traitsOf(file, name string) trait {
 	var t trait

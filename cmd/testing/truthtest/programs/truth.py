@@ -8,6 +8,8 @@ else what its phase makes. FOLDER gets snapshot.pickle and truth.json.
 
 With CHANGE, the name of a kind of finding, the program runs with that finding's remedy: the difference of
 the peaks is the true saving.
+
+late/ has the same for a history that begins when half of the steps are done, if there are two or more.
 """
 
 from __future__ import annotations
@@ -122,6 +124,12 @@ class Truth:
         snapshot = pickle.loads((self.folder / "snapshot.pickle").read_bytes())
         self._said["devices"] = [self._told(snapshot, device) for device in self._devices]
         (self.folder / "truth.json").write_text(json.dumps(self._said))
+        devices = [late(snapshot, told) for told in self._said["devices"]]
+        if not self.change and all(devices):
+            folder = self.folder / "late"
+            folder.mkdir(exist_ok=True)
+            (folder / "snapshot.pickle").write_bytes(pickle.dumps(snapshot))
+            (folder / "truth.json").write_text(json.dumps({**self._said, "devices": devices}))
 
     def _moment(self, device: int) -> tuple[int, int]:
         stats = torch._C._cuda_memoryStats(device)["allocation"]["all"]
@@ -152,6 +160,39 @@ class Truth:
             ],
             "steps": [max(history.levels[begin : end + 1]) for begin, end in steps],
         }
+
+
+def late(snapshot: dict[str, Any], told: dict[str, Any]) -> dict[str, Any] | None:
+    """Take a device's events and stacks from before its later half of steps out of a snapshot, as if its history had
+    begun there, and return the truth of the peak that is left; None if that peak is not one of a step's."""
+    count = len(told["steps"])
+    if count < 2:
+        return None
+    ends = told["moments"][1 + count :]
+    begin = ends[count // 2 - 1]["event"] + 1
+    trace = snapshot["device_traces"][told["device"]]
+    before, after = trace[:begin], trace[begin:]
+    again = {e["addr"] for e in after if e["action"] == "alloc"}
+    old = {e["addr"] for e in before if e["action"] == "alloc"} - again
+    for segment in snapshot["segments"]:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if segment["device"] == told["device"] and address in old:
+                block["frames"] = []
+            address += block["size"]
+    snapshot["device_traces"][told["device"]] = after
+    moments = [{**ends[count // 2 - 1], "event": -1}]
+    moments += [{**m, "event": m["event"] - begin} for m in told["moments"][1 + count // 2 : 1 + count]]
+    most = max(moments, key=taken)
+    level = peak = taken(moments[0])
+    for e in after:
+        level += {"alloc": e["size"], "free_requested": -e["size"]}.get(e["action"], 0)
+        peak = max(peak, level)
+    return {**told, "peak": peak, "moments": [most], "steps": []} if taken(most) == peak else None
+
+
+def taken(moment: dict[str, Any]) -> int:
+    return sum(size for _, size, _ in moment["blocks"])
 
 
 class Block:

@@ -43,7 +43,7 @@ class Recording:
         self._recorder.kill()
         self._recorder.wait()
 
-    def leaks(self, size: int | None = None) -> tuple[int, list[dict[str, Any]]]:
+    def leaks(self, size: int | None = None, kinds: tuple[str, ...] = ("leak",)) -> tuple[int, list[dict[str, Any]]]:
         """Return the number of events and the findings of leaks in the first `size` bytes, by default in all."""
         part = self.path.with_name("part.mtr")
         part.write_bytes(self.path.read_bytes()[:size])
@@ -52,7 +52,7 @@ class Recording:
         if not (devices := json.loads(said.stdout)["devices"]):
             return 0, []  # nothing of any memory has come yet
         device = max(devices, key=lambda device: device["events"])
-        return device["events"], [finding for finding in device["findings"] if finding["kind"] == "leak"]
+        return device["events"], [finding for finding in device["findings"] if finding["kind"] in kinds]
 
     def measured(self, events: int | None = None) -> list[int]:
         """Return the numbers of the measured steps among the first events, by default among all."""

@@ -1,0 +1,80 @@
+"""A training on the processor that keeps memory of the host in one way: `python host_job.py WAY STEPS DEVICE`.
+
+Each step takes a tenth of a second, as real ones do, and says its number. It keeps about a MiB.
+"""
+
+import ctypes
+import mmap
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from multiprocessing import shared_memory
+
+import torch
+from torch import nn
+
+WAY, STEPS, DEVICE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+SIZE = 1 << 20
+C = ctypes.CDLL(None)
+C.malloc.restype, C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+
+
+class Data(torch.utils.data.Dataset):
+    def __init__(self) -> None:
+        self.read: list[bytearray] = []
+
+    def __len__(self) -> int:
+        return 1 << 30
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        if WAY == "worker":
+            self.read.append(bytearray(os.urandom(64)) * (SIZE // 64 // 8))
+        return torch.randn(256), index % 10
+
+
+def leave() -> None:
+    untracked = {"track": False} if sys.version_info >= (3, 13) else {}
+    memory = shared_memory.SharedMemory(create=True, size=SIZE, **untracked)
+    memory.buf[:] = b"x" * SIZE
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    workers = 2 if WAY in ("worker", "workers") else 0
+    loader = torch.utils.data.DataLoader(Data(), batch_size=8, num_workers=workers)
+    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10)).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters())
+    cache: dict[int, object] = {}
+    kept: list[object] = []
+    for step, (x, y) in enumerate(loader):
+        if step == STEPS:
+            return
+        loss = nn.functional.cross_entropy(model(x.to(DEVICE)), y.to(DEVICE))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if WAY == "batches":
+            kept.append(torch.ones(SIZE // 4))
+        elif WAY == "native":
+            ctypes.memset(C.malloc(SIZE), 1, SIZE)
+        elif WAY == "dict":
+            cache[step] = [str(step + i) for i in range(SIZE // 64)]
+        elif WAY == "strings":
+            cache[step] = "x" * SIZE
+        elif WAY in ("shared", "private"):
+            kind = mmap.MAP_SHARED if WAY == "shared" else mmap.MAP_PRIVATE
+            kept.append(mmap.mmap(-1, SIZE, flags=kind | mmap.MAP_ANONYMOUS))
+            kept[-1].write(b"x" * SIZE)  # type: ignore[attr-defined]
+        elif WAY == "pinned":
+            kept.append(torch.ones(SIZE // 4).pin_memory())
+        elif WAY == "left":
+            child = multiprocessing.get_context("fork").Process(target=leave)
+            child.start()
+            child.join()
+        time.sleep(0.1)
+        print(step, flush=True)
+
+
+main()
