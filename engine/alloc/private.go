@@ -121,7 +121,7 @@ func (a *Allocator) spare(q *request) *block {
 	}
 	for p := range a.spares.all() {
 		other := *q
-		other.grows = false
+		other.grows = q.grows && a.rules.sparesExpandable()
 		other.from(p.pools.of(q.rounded))
 		if b := a.take(&other); b != nil {
 			*q = other

@@ -56,7 +56,7 @@ func (r Rules) Same(others Rules) bool {
 // something else, a clause each.
 func (r Rules) Differences(others Rules, f Facts) (list []string) {
 	theirs := others.clauses()
-	met := [...]bool{true, f.Fraction, f.LaterSizes, f.Pools, f.Pools, f.Pools}
+	met := [...]bool{true, f.Fraction, f.LaterSizes, f.Pools, f.Pools, f.Pools, f.Pools}
 	for i, clause := range r.clauses() {
 		if clause != theirs[i] && met[i] {
 			list = append(list, clause)
@@ -68,12 +68,13 @@ func (r Rules) Differences(others Rules, f Facts) (list []string) {
 // clauses are all that differs between releases, in the same order for each. The
 // settings and the pools that a release does not know are not among them: they are
 // refused.
-func (r Rules) clauses() [6]string {
+func (r Rules) clauses() [7]string {
 	c := [...]string{
 		orderTexts[r.order()], "a memory fraction of 1 is a limit", "> in roundup_power2_divisions leaves the last size as it is",
 		"while a MemPool takes requests, the cache is kept",
 		"while it does, empty_cache does nothing",
 		"a MemPool with use_on_oom serves after the cache was given back",
+		"its expandable segments serve no others",
 	}
 	if r.wholeIsEndless() {
 		c[1] = "a memory fraction of 1 is no limit"
@@ -89,6 +90,9 @@ func (r Rules) clauses() [6]string {
 	}
 	if r.sparesFirst() {
 		c[5] = "a MemPool with use_on_oom serves before the cache is given back"
+	}
+	if r.sparesExpandable() {
+		c[6] = "its expandable segments serve others too"
 	}
 	return c
 }
@@ -116,6 +120,10 @@ func (r Rules) emptiesDropped() bool { return r.release >= 8 }
 // sparesFirst reports whether pools that serve when memory runs out do so before the
 // cache is given back. Source: try_mempool_fallback in CUDACachingAllocator.cpp.
 func (r Rules) sparesFirst() bool { return r.release >= 11 }
+
+// sparesExpandable reports whether such pools serve from expandable segments. Source:
+// is_expandable_segments_active in CUDACachingAllocator.cpp.
+func (r Rules) sparesExpandable() bool { return r.release < 10 }
 
 // makes says what is wrong with a pool's options, nil if the release has them.
 func (r Rules) makes(o PoolOptions) error {

@@ -99,7 +99,7 @@ func TestDifferencesAreTheClausesThatChanged(t *testing.T) {
 	if !newest.Same(rulesOf(t, "2.13")) {
 		t.Error("2.15 differs from 2.13")
 	}
-	for facts, want := range map[Facts]int{{}: 1, {Fraction: true}: 2, {LaterSizes: true}: 2, {Pools: true}: 4, {true, true, true}: 6} {
+	for facts, want := range map[Facts]int{{}: 1, {Fraction: true}: 2, {LaterSizes: true}: 2, {Pools: true}: 5, {true, true, true}: 7} {
 		d := newest.Differences(rulesOf(t, "2.9"), facts)
 		if !slices.Contains(d, orderTexts[bySegment]) || len(d) != want {
 			t.Errorf("with %+v 2.15 differs from 2.9 in %q", facts, d)
@@ -168,6 +168,21 @@ func TestAPoolServesWhenMemoryRunsOut(t *testing.T) {
 		}
 		if stats := a.Stats(); stats.Reserved() != 60<<20+kept || stats.OOMs != 0 {
 			t.Errorf("%s: %d bytes are reserved", release, stats.Reserved())
+		}
+	}
+}
+
+func TestEarlierPoolsServeFromExpandableSegments(t *testing.T) {
+	for release, serves := range map[string]bool{"2.9": true, "2.10": false} {
+		a, m := ruled(t, release, "expandable_segments:True")
+		pool := trace.Pool{0, 7}
+		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
+			t.Fatal(err)
+		}
+		inPool(t, a, pool, func() { a.Free(alloc(t, a, 60<<20, 0)) })
+		m.used = m.total
+		if _, err := a.Alloc(50<<20, 0, Tag{}); (err == nil) != serves {
+			t.Errorf("%s: %v", release, err)
 		}
 	}
 }
