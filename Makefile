@@ -37,7 +37,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel wheels test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel wheels test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -144,6 +144,10 @@ gpu-kit: ## dist/gpu-kit.tar.gz: tries the CUDA device on a machine with only a 
 
 gpu: gpu-kit ## run the kit, or its $(PARTS), on this machine's NVIDIA GPU; the table is in dist/gpu
 	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu $(PARTS)
+
+ptx: ## run all tests of the kernels, and those that train on a GPU, on the shipped PTX without a GPU; spoil it and its sources
+	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -v ./engine/device/cuda/kernels
+	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -run 'GPU|PTX|Hopper' ./cmd/memtrain/program
 
 ptxas: ## make the GPU kernels' machine code again and compare, without spills; MEMTOP_PTXAS names the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./cmd/tools/modulegen

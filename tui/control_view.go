@@ -232,7 +232,12 @@ func predicted(p *trace.Prediction) []string {
 		if p.StepTimeEstimated {
 			about = "≈"
 		}
-		list = append(list, "step "+about+experiments.Signed(analysis.StepTimeQuantity, float64(p.StepTime)))
+		least, most := p.StepTimes()
+		text := experiments.Signed(analysis.StepTimeQuantity, float64(least))
+		if least < most {
+			text += " to " + experiments.Signed(analysis.StepTimeQuantity, float64(most))
+		}
+		list = append(list, "step "+about+text)
 	}
 	return list
 }

@@ -167,3 +167,14 @@ block 0x10100000 267386880 inactive
 	d := start(t, 120, 40, Options{Color: "never", WhatIf: ask}, fileOf("run.pickle", tr))
 	d.wants("expandable_segments:True a", "requests reserves 56.0 MiB", "saves 200.0 MiB")
 }
+
+// TestTheOverviewComparesDevices has two devices, the first with four times as much as the
+// second. Only the first one's page says so.
+func TestTheOverviewComparesDevices(t *testing.T) {
+	tr := tracetest.Parse(t, "device 0\nalloc 0x10000000 838860800\ndevice 1\nalloc 0x10000000 209715200\n")
+	d := start(t, 120, 40, Options{Color: "never", Device: -1}, fileOf("run.pickle", tr))
+	const text = "Device 0 holds 800.0 MiB"
+	d.wants(text)
+	d.press("d")
+	d.lacks(text)
+}

@@ -51,6 +51,7 @@ var hostileUses = map[string][][]string{
 	"memtop info":                  {{}},
 	"memtop ls":                    {{}, {"--json"}, {"--dead"}, {"--dead", "--json"}},
 	"memtop manual":                {{anOutput + "-manual"}, {evil("/no/folder") + "/a"}},
+	"memtop mcp":                   {{}, {evil("/no/folder")}},
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
 	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},

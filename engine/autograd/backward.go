@@ -170,7 +170,9 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 
 // differentiate runs the rules of r from the last to the first.
 func (t *Tape) differentiate(r *record) {
-	t.settle()
+	if t.waiting != nil && t.waiting.sum != nil {
+		t.settle()
+	}
 	phase, layer := t.phase, t.layer
 	t.phase, t.record = Backward, nil
 	defer func() { t.phase, t.layer, t.record = phase, layer, r }()

@@ -18,13 +18,27 @@ const IgnoreIndex = -100
 func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	c := t.beginEntropy(logits, targets)
 	defer c.end()
-	loss := c.forward()
+	loss, e := c.prepare()
+	waits := c.mayAwaitBackward()
+	if !waits {
+		c.run(func() { c.backend().CrossEntropy(e) })
+	}
 	shape := c.shape
-	return c.value(loss, []*tensor.Tensor{c.in[0].data, c.in[1].data, c.lse, c.count}, func(b *back) {
+	v := c.value(loss, []*tensor.Tensor{c.in[0].data, c.in[1].data, c.lse, c.count}, func(b *back) {
+		e, waits := b.takeLoss()
 		b.reuse(0, 0, func(dx *tensor.Tensor) {
+			if waits {
+				b.backend().CrossEntropyBoth(b.rows(&e, dx), e, b.dy.Array())
+				return
+			}
 			b.entropy(dx, shape, b.saved(0), b.saved(1), b.saved(2).Array(), b.saved(3))
 		})
 	})
+	if waits {
+		c.waiting, v.waits = &waiting{value: v, loss: e}, c.Tape
+		c.waiting.hold(loss, c.in[0].data, c.in[1].data, c.lse, c.count)
+	}
+	return v
 }
 
 // CrossEntropyInSteps gives the same bits as CrossEntropy, but takes the memory
@@ -104,16 +118,20 @@ func (t *Tape) beginEntropy(logits, targets *Value) *entropyCall {
 
 // forward computes the loss, and the numbers that the rule reads.
 func (c *entropyCall) forward() (loss *tensor.Tensor) {
+	loss, e := c.prepare()
+	c.run(func() { c.backend().CrossEntropy(e) })
+	return loss
+}
+
+// prepare returns memory for the loss, and the operation that computes it.
+func (c *entropyCall) prepare() (loss *tensor.Tensor, e device.CrossEntropy) {
 	loss = c.out(nil, c.wide)
 	c.lse = c.result(tensor.Shape{c.shape.Rows}, c.wide, "log sum exp")
 	c.count = c.result(nil, c.wide, "targets counted")
-	c.run(func() {
-		e := c.shape
-		e.Logits, e.Targets, e.LSE = c.rows(&e, c.in[0].data), c.in[1].data.Array(), c.lse.Array()
-		e.Count, e.Loss = c.count.Array(), loss.Array()
-		c.backend().CrossEntropy(e)
-	})
-	return loss
+	e = c.shape
+	e.Logits, e.Targets, e.LSE = c.rows(&e, c.in[0].data), c.in[1].data.Array(), c.lse.Array()
+	e.Count, e.Loss = c.count.Array(), loss.Array()
+	return loss, e
 }
 
 // entropy sets dx to the gradient of the logits.

@@ -38,7 +38,7 @@ type Tape struct {
 	// keepCasts counts the calls of KeepCasts that are under way.
 	keepCasts int
 	keeper    *keeper  // of the selective checkpoint that runs
-	waiting   *waiting // see "Sums that wait"
+	waiting   *waiting // see waiting.go
 	layer     string
 	watched   bool // see SetWatched
 	phase     Phase

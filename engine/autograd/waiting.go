@@ -14,13 +14,16 @@ import (
 // normalisation of the sum, the device does both together, else the sum comes
 // first. No more than one sum waits. If code asks for the data of the result
 // before that, the tape computes it, so hooks and views see no difference.
+//
+// A cross-entropy waits in the same way, for the backward pass, if that begins with
+// it: the device has one operation for it and its gradient.
 
-// waiting is a sum that is still to be computed. It has its own handles on the
-// tensors that the sum reads and writes.
+// waiting is a sum or a cross-entropy that is still to be computed.
 type waiting struct {
 	value *Value
-	sum
-	result *tensor.Tensor
+	held  []*tensor.Tensor // its own handles on the result and on what it reads and writes
+	sum   *sum             // nil for a cross-entropy
+	loss  device.CrossEntropy
 }
 
 // sum is a + b.
@@ -41,32 +44,62 @@ func (c *call) mayAwait(a, b *Value) bool {
 
 // await makes the sum of the operation's operands, v, wait.
 func (c *call) await(v *Value) {
-	w := &waiting{value: v, result: v.data.Retain(), sum: sum{a: c.in[0].data.Retain(), b: c.in[1].data.Retain()}}
+	w := &waiting{value: v}
+	w.hold(v.data, c.in[0].data, c.in[1].data)
+	w.sum = &sum{a: w.held[1], b: w.held[2]}
 	for _, operand := range c.in {
 		if operand.DType() != v.DType() && c.wanted(operand) {
-			w.low, w.has = operand.DType(), true
+			w.sum.low, w.sum.has = operand.DType(), true
 		}
 	}
 	c.waiting, v.waits = w, c.Tape
 }
 
-// Settle computes the waiting sum, if there is one, and releases its handles.
+func (w *waiting) hold(list ...*tensor.Tensor) {
+	for _, x := range list {
+		w.held = append(w.held, x.Retain())
+	}
+}
+
+// mayAwaitBackward reports whether a cross-entropy may wait. It may if a backward pass
+// can follow and finds on the device what the cross-entropy reads.
+func (c *call) mayAwaitBackward() bool {
+	return c.phase == Forward && c.offload == nil && c.keeper == nil && c.wanted(c.in[0]) && c.in[0].variable == nil
+}
+
+// takeLoss returns the cross-entropy to be computed with its gradient, which the rule
+// under way makes, and false if it was computed.
+func (b *back) takeLoss() (device.CrossEntropy, bool) {
+	if b.waiting == nil || b.waiting.value.slot != b.node.out {
+		return device.CrossEntropy{}, false
+	}
+	w := b.unwait()
+	b.Tape.hold(w.held[0].Retain()) // the node holds the rest
+	w.release()
+	return w.loss, true
+}
+
+// Settle computes what waits, if anything does, and releases its handles.
 // Call it before measuring memory or time between operations.
 func (t *Tape) Settle() { t.settle() }
 
-// settle computes the waiting sum, unless no handle is left on its result.
+// settle computes what waits, unless no handle is left on its result.
 func (t *Tape) settle() {
 	w := t.unwait()
 	if w == nil {
 		return
 	}
-	if w.result.Storage().Handles() > 1 {
-		w.result.Device().Backend().Binary(device.Add, w.result.Array(), w.a.Array(), w.b.Array())
+	switch result := w.held[0]; {
+	case result.Storage().Handles() == 1:
+	case w.sum != nil:
+		result.Device().Backend().Binary(device.Add, result.Array(), w.sum.a.Array(), w.sum.b.Array())
+	default:
+		result.Device().Backend().CrossEntropy(w.loss)
 	}
 	w.release()
 }
 
-// unwait returns the waiting sum; the caller must compute it.
+// unwait returns what waits; the caller must compute it.
 func (t *Tape) unwait() *waiting {
 	w := t.waiting
 	if w != nil {
@@ -76,15 +109,15 @@ func (t *Tape) unwait() *waiting {
 }
 
 func (w *waiting) release() {
-	w.result.Release()
-	w.a.Release()
-	w.b.Release()
+	for _, x := range w.held {
+		x.Release()
+	}
 }
 
 // follows reports whether the operation that begins on a device also computes the
 // waiting sum.
 func (w *waiting) follows(op string, in []*Value, on *tensor.Device) bool {
-	return in[0] == w.value && on == w.result.Device() && (op == layerNorm || op == rmsNorm)
+	return w.sum != nil && in[0] == w.value && on == w.held[0].Device() && (op == layerNorm || op == rmsNorm)
 }
 
 // takeSum returns the sum to be computed with the current operation, nil if there
@@ -98,8 +131,8 @@ func (c *call) takeSum() *sum {
 	if w == nil {
 		return nil
 	}
-	c.hold(w.a)
-	c.hold(w.b)
-	c.hold(w.result)
-	return &w.sum
+	for _, x := range w.held {
+		c.hold(x)
+	}
+	return w.sum
 }

@@ -21,8 +21,7 @@ func metered(t *testing.T) (*autograd.Tape, *dry.Meter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := new(dry.Meter)
-	m.Backend = dry.Backend{}
+	m := dry.NewMeter()
 	return autograd.NewTape(tensor.NewDevice("dry:0", a, m, tensor.Options{}), 1), m
 }
 
@@ -36,15 +35,20 @@ func TestASumIsDoneWithTheNormThatFollowsIt(t *testing.T) {
 		m.Take()
 		sum := tape.Add(stream, branch)
 		y := tape.LayerNorm(sum, w.Value(), nil, eps)
-		if n := m.Take()[dry.Operations]; n != 1 {
+		if n := m.Take().Count(); n != 1 {
 			t.Errorf("a sum and its norm are %v operations, want 1", n)
 		}
 		out := tape.SumAll(tape.Mul(sum, y))
 		m.Take()
 		tape.Backward(out)
-		var work dry.Work
-		if work = m.Take(); work[dry.Cast] != 4*2+4*4 {
-			t.Errorf("casts of gradients move %v bytes, want only those of the branch's own cast", work[dry.Cast])
+		bytes := int64(0)
+		for op, spent := range m.Take() {
+			if op.Name == dry.Cast {
+				bytes += op.Bytes * int64(spent.Times)
+			}
+		}
+		if bytes != 4*2+4*4 {
+			t.Errorf("casts of gradients move %d bytes, want only those of the branch's own cast", bytes)
 		}
 	})
 	w.Close()
@@ -90,6 +94,52 @@ func TestASumThatWaitsIsThereForWhoeverReadsIt(t *testing.T) {
 			}
 			if got, want := values(true), values(false); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestALossWaitsForItsGradient compares a cross-entropy that the backward pass computes
+// with one that was read, or used, before it.
+func TestALossWaitsForItsGradient(t *testing.T) {
+	tests := map[string]struct {
+		use    func(tape *autograd.Tape, loss *autograd.Value) *autograd.Value // returns what the backward pass begins at
+		before int                                                             // operations before the backward pass
+	}{
+		"nothing reads it":          {func(_ *autograd.Tape, loss *autograd.Value) *autograd.Value { return loss }, 1},
+		"its data is read":          {func(_ *autograd.Tape, loss *autograd.Value) *autograd.Value { loss.Data(); return loss }, 2},
+		"an operation is between":   {func(tape *autograd.Tape, loss *autograd.Value) *autograd.Value { return tape.Scale(loss, 1) }, 3},
+		"the tape measures its end": {func(tape *autograd.Tape, loss *autograd.Value) *autograd.Value { tape.Settle(); return loss }, 2},
+	}
+	step := func(tape *autograd.Tape, use func(*autograd.Tape, *autograd.Value) *autograd.Value, began func()) (loss, gradient []float64) {
+		d := tape.Device()
+		w := autograd.NewVariable("w", tensor.From(d, []float64{1, -2, 3, 0.5, 4, 9}, tensor.Shape{3, 2}, device.Float32, tensor.Tag{}))
+		defer w.Close()
+		targets := tensor.From(d, []float64{1, 0, 1}, tensor.Shape{3}, device.Int32, tensor.Tag{})
+		tape.Run(func() {
+			logits, of := tape.Scale(w.Value(), 2), tape.Take(targets)
+			value := tape.CrossEntropy(logits, of)
+			tape.Done(logits)
+			from := use(tape, value)
+			began()
+			tape.Backward(from)
+			loss, gradient = value.Data().Floats(), w.Grad().Floats()
+		})
+		return loss, gradient
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tape, m := metered(t)
+			before := 0
+			step(tape, test.use, func() { before = m.Take().Count() })
+			if before != test.before {
+				t.Errorf("%d operations before the backward pass, want %d", before, test.before)
+			}
+			d := tensortest.Device(t)
+			loss, gradient := step(autograd.NewTape(d, 1), test.use, func() {})
+			wantLoss, want := step(autograd.NewTape(d, 1), tests["its data is read"].use, func() {})
+			if !slices.Equal(loss, wantLoss) || !slices.Equal(gradient, want) || loss[0] == 0 {
+				t.Errorf("loss %v and gradient %v, want %v and %v", loss, gradient, wantLoss, want)
 			}
 		})
 	}

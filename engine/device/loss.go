@@ -45,6 +45,9 @@ type Losses interface {
 	// (e^(logit−lse) − [class is the target]) · dloss / Count, and 0 in ignored
 	// rows and between rows. dloss is one element. dlogits may be Logits.
 	CrossEntropyBackward(dlogits Array, c CrossEntropy, dloss Array)
+	// CrossEntropyBoth is CrossEntropy and then CrossEntropyBackward, with the same
+	// bits, but need not read the logits twice.
+	CrossEntropyBoth(dlogits Array, c CrossEntropy, dloss Array)
 }
 
 // Lookups has the operations that read and write rows by number.

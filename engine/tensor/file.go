@@ -18,18 +18,18 @@ type filed interface {
 // CheckFile fails if File would fail for the device's host and a path. Safe for
 // concurrent use.
 func (d *Device) CheckFile(path string) error {
-	return d.backend.(interface{ CheckFile(path string) error }).CheckFile(path)
+	return d.machine.(interface{ CheckFile(path string) error }).CheckFile(path)
 }
 
 // File returns a host's memory in a file. It fails when the file cannot be used; see
 // package cpu. A host has one file at a time, which CloseFile ends.
 func (d *Device) File(path string) *Device {
 	if d.file == nil {
-		driver, err := d.backend.(filed).OpenFile(path)
+		driver, err := d.machine.(filed).OpenFile(path)
 		fail(err, "open a file for tensors")
 		memory, err := alloc.New(driver, alloc.Options{Name: "file"})
 		fail(err, "open %s for tensors", path)
-		d.file = NewDevice("file", memory, d.backend, Options{Poison: d.options.Poison, Unnamed: true})
+		d.file = NewDevice("file", memory, d.machine, Options{Poison: d.options.Poison, Unnamed: true})
 		d.file.base = d
 	}
 	return d.file
@@ -40,7 +40,7 @@ func (d *Device) CloseFile() {
 	if d.file != nil {
 		d.file.memory.EmptyCache()
 		d.file = nil
-		fail(d.backend.(filed).CloseFile(), "remove a file for tensors")
+		fail(d.machine.(filed).CloseFile(), "remove a file for tensors")
 	}
 }
 

@@ -73,7 +73,7 @@ func (t *Trainer) has(key string) bool {
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
 	case graphsKey:
-		_, can := t.config.Device.Backend().(device.Steps)
+		_, can := t.config.Device.Machine().(device.Steps)
 		return can
 	}
 	return true

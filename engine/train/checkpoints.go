@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
@@ -319,5 +320,18 @@ func (w *watch) hooks() nn.Hooks {
 				w.turn(i)
 			}
 		},
+	}
+}
+
+// within says whether a layer above the named one is in the set.
+func within(set map[string]bool, name string) bool {
+	for {
+		i := strings.LastIndexByte(name, '.')
+		if i < 0 {
+			return false
+		}
+		if name = name[:i]; set[name] {
+			return true
+		}
 	}
 }

@@ -41,8 +41,8 @@ type Estimate struct {
 	Parameters int64 // their number
 	// Layers describes the work of each layer; the times mean nothing.
 	Layers []nn.Layer
-	// Work counts the computations of the step.
-	Work dry.Work
+	// Work has the operations of the step.
+	Work dry.Ops
 }
 
 // estimatedSteps is how many steps are run: the second finds the memory that the

@@ -17,7 +17,7 @@ import (
 // computes, and only what goes into the layer and comes out crosses, with the
 // gradients of both. host=auto chooses the layers for which the second way takes
 // less time. Layers that share a parameter are chosen together. The times are those
-// of step_time.go; the processor's work counts in full, because a GPU would do it
+// of the table in op_time.go, on one core; the processor's work counts in full, because a GPU would do it
 // in almost none. So embeddings with more rows than a batch has tokens pay, and
 // products pay for a few samples only.
 
@@ -49,27 +49,37 @@ func (p Plan) paying(ctx context.Context) (names []string, err error) {
 // nanoseconds of a step.
 type hostCosts struct {
 	meter *dry.Meter
-	began dry.Work
+	began float64
 	own   map[*nn.Layer]float64
 }
 
-func (c *hostCosts) enter(*nn.Ctx, *nn.Layer, []*autograd.Value) { c.began = c.meter.Work }
+// perCrossed is the time of a byte on the way between a device and its host, in
+// nanoseconds.
+const perCrossed = 0.15
+
+// spent is how long all operations until now should take.
+func (c *hostCosts) spent() (sum float64) {
+	for op, done := range c.meter.Ops() {
+		if op.Name != dry.Crossing {
+			sum += (likely(&op, 1) - perCall) * float64(done.Times) // as many calls on either device
+		}
+	}
+	return sum
+}
+
+func (c *hostCosts) enter(*nn.Ctx, *nn.Layer, []*autograd.Value) { c.began = c.spent() }
 
 func (c *hostCosts) leave(_ *nn.Ctx, l *nn.Layer, in []*autograd.Value, out *autograd.Value) {
 	if len(l.Module.Children()) > 0 || len(l.Module.Params()) == 0 {
 		return
 	}
-	work := c.meter.Work
-	for kind := range work {
-		work[kind] = passes * (work[kind] - c.began[kind])
-	}
-	work[dry.Operations] = 0 // as many on either device
+	cost := passes * (c.spent() - c.began)
 	for _, x := range slices.Concat(in, []*autograd.Value{out}) {
-		if work[dry.Crossed] += float64(x.Bytes()); x.NeedsGrad() {
-			work[dry.Crossed] += float64(x.Bytes())
+		if cost += perCrossed * float64(x.Bytes()); x.NeedsGrad() {
+			cost += perCrossed * float64(x.Bytes())
 		}
 	}
-	c.own[l] += takes(&work)
+	c.own[l] += cost
 }
 
 // sharers are layers that share parameters.
@@ -97,17 +107,17 @@ func sharing(layers []*nn.Layer) (sets []sharers) {
 // pays compares with fetching the parameters twice for every part of a batch, and
 // sending their gradients.
 func (s sharers) pays(costs map[*nn.Layer]float64, parts int) bool {
-	cost, seen, copied := 0.0, make(map[*autograd.Variable]bool), dry.Work{}
+	cost, seen, copied := 0.0, make(map[*autograd.Variable]bool), 0.0
 	for _, l := range s.layers {
 		cost += costs[l]
 	}
 	for _, v := range s.params {
 		if !seen[v] {
 			seen[v] = true
-			copied[dry.Crossed] += float64(v.Data().Bytes()) * float64(2*parts+1)
+			copied += perCrossed * float64(v.Data().Bytes()) * float64(2*parts+1)
 		}
 	}
-	return cost < takes(&copied)
+	return cost < copied
 }
 
 func (s sharers) names() (list []string) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +21,8 @@ var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 // Predict says how other values of settings, all changed together, would change
 // the memory and time of a step. It rehearses on a device that computes nothing:
 // steps with the present settings, then steps with the changed ones, and it takes
-// the difference. If only recomputation changes, the difference in time follows
-// from the measured times of the layers; else it is estimated, see "Estimated
-// times" in step_time.go. For an [Action] alone Predict says how much memory goes
+// the difference. The difference in time follows from the times of operations, see
+// "Predicted times" in step_time.go. For an [Action] alone Predict says how much memory goes
 // back to the driver, nil if that is not known; together with changes the action
 // is ignored. Predict fails if a value is invalid, or if Config.Build is not
 // given. Safe for concurrent use; it does not wait for a step, and no step waits
@@ -53,11 +50,6 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 	}
 	p := &trace.Prediction{PeakAllocated: f.peak, Activation: f.activation}
 	t.estimateTime(p, &now, &f)
-	if last := t.report.last.Load(); last != nil && t.timesFollow(&now, &then, last) {
-		before := recomputed(last.Layers, checkpointed(last.Layers), func(l *trace.Layer) int64 { return l.RecomputeNS })
-		after := recomputed(last.Layers, f.checkpointed, func(l *trace.Layer) int64 { return l.ForwardNS })
-		p.StepTime, p.StepTimeKnown, p.StepTimeEstimated = after-before, true, false
-	}
 	return p, nil
 }
 
@@ -88,8 +80,7 @@ func (t *Trainer) plan() Plan {
 // forecast is the effect of a change on memory.
 type forecast struct {
 	peak, activation int64
-	before, after    dry.Work        // of a step
-	checkpointed     map[string]bool // the names of layers that will be computed again
+	before, after    dry.Ops // of a step
 }
 
 // forecasts caches the results of rehearsals. All viewers of a run ask for the
@@ -118,69 +109,10 @@ func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (fore
 		peak:       b.PeakAllocated - a.PeakAllocated,
 		activation: b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
 		before:     list[0].Work, after: list[1].Work,
-		checkpointed: make(map[string]bool),
-	}
-	for i := range list[1].Layers {
-		if l := &list[1].Layers[i]; l.Checkpointed {
-			f.checkpointed[l.Name] = true
-		}
 	}
 	if p.known == nil || len(p.known) >= forecastsKept {
 		p.known = make(map[string]forecast)
 	}
 	p.known[key] = f
 	return f, nil
-}
-
-// timesFollow reports whether the time of a step with other settings follows from
-// the layers' times in the last step. It does if the change only affects which
-// whole layers are computed again. Within selective checkpoints it does not,
-// because nothing measures how much of a layer is kept.
-func (t *Trainer) timesFollow(now, then *Settings, last *trace.Step) bool {
-	if now.Checkpoint.Selective() || then.Checkpoint.Selective() {
-		return false
-	}
-	if !slices.Equal(t.filled(*now).list(), last.Settings) {
-		return false // the last step was yet another one
-	}
-	for _, k := range memoryKeys {
-		if k.get(now) != k.get(then) && k.key != "checkpoint" {
-			return false
-		}
-	}
-	return true
-}
-
-func checkpointed(layers []trace.Layer) map[string]bool {
-	m := make(map[string]bool)
-	for i := range layers {
-		if layers[i].Checkpointed {
-			m[layers[i].Name] = true
-		}
-	}
-	return m
-}
-
-// recomputed adds up the times of layers that are computed again. A layer's time
-// has its children's in it.
-func recomputed(layers []trace.Layer, again map[string]bool, nanoseconds func(*trace.Layer) int64) (sum int64) {
-	for i := range layers {
-		if l := &layers[i]; again[l.Name] && !within(again, l.Name) {
-			sum += nanoseconds(l)
-		}
-	}
-	return sum
-}
-
-// within says whether a layer above the named one is in the set.
-func within(set map[string]bool, name string) bool {
-	for {
-		i := strings.LastIndexByte(name, '.')
-		if i < 0 {
-			return false
-		}
-		if name = name[:i]; set[name] {
-			return true
-		}
-	}
 }

@@ -3,10 +3,10 @@ package train
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -135,69 +135,70 @@ func TestPredictionsComeTrueInALongRun(t *testing.T) {
 	}
 }
 
-func TestStepTimeIsPredictedWhereItFollows(t *testing.T) {
+// TestStepTimesFollowFromOperations has a clock on which every operation takes as long
+// as every other, so that the time of a step is the number of its operations.
+func TestStepTimesFollowFromOperations(t *testing.T) {
 	trainer := rehearsing(t, visible())
-	report := func() trace.Step {
-		e := steps(t, trainer, 3)[2]
-		return trainer.Report(&e)
+	now := time.Duration(0)
+	trainer.clock = func() time.Duration { now += time.Microsecond; return now }
+	ran := func() float64 {
+		for range 3 {
+			e := steps(t, trainer, 1)[0]
+			trainer.Report(&e)
+		}
+		began := now
+		steps(t, trainer, 1)
+		return float64(now - began)
 	}
-	if p := predict(t, trainer, "checkpoint=block"); p.StepTimeKnown {
+	if p := predict(t, trainer, "checkpoint=block"); p.Timed() {
 		t.Error("a time is known before a step was measured")
 	}
-	var forward []int64 // of each block
-	all := int64(0)
-	for _, l := range report().Layers {
-		if l.Class == "Block" {
-			forward = append(forward, l.ForwardNS)
-			all += l.ForwardNS
+	before := ran()
+	for _, change := range []string{"checkpoint=block", "checkpoint=ratio=0.25", "lr=1", "checkpoint=none"} {
+		p, usual := predict(t, trainer, change), float64(trainer.stepTimes.usual(trainer.report.last.Settings))
+		if !p.StepTimeKnown || p.StepTimeEstimated {
+			t.Errorf("%s has no operation that was not measured: got %+v", change, p)
 		}
-	}
-	for setting, known := range map[string]bool{
-		"checkpoint=block": true, "checkpoint=every=2": true, "lr=1": true, "schedule=cosine": true,
-		"checkpoint=selective": false, "amp=bf16": false, "optimizer=sgd": false, "attention=flash": false, "accumulate=2": false,
-	} {
-		if p := predict(t, trainer, setting); p.StepTimeKnown != known {
-			t.Errorf("%s: the time is known: got %v, want %v", setting, p.StepTimeKnown, known)
+		set(t, trainer, change)
+		after := ran()
+		if got, want := 1+float64(p.StepTime)/usual, after/before; math.Abs(got/want-1) > 0.02 {
+			t.Errorf("%s: a step takes %.2f of its time, want %.2f", change, got, want)
 		}
+		before = after
 	}
-	every, one := predict(t, trainer, "checkpoint=block"), predict(t, trainer, "checkpoint=ratio=0.25")
-	if every.StepTime != all || len(forward) != 4 || !slices.Contains(forward, one.StepTime) || one.StepTime == 0 {
-		t.Errorf("all blocks take %d ns again, one of four %d; they took %v", every.StepTime, one.StepTime, forward)
-	}
-	set(t, trainer, "checkpoint=block")
-	if p := predict(t, trainer, "checkpoint=none"); p.StepTimeKnown {
-		t.Error("a time is known from steps with other settings")
-	}
-	s, recompute := report(), int64(0)
-	for _, l := range s.Layers {
-		if l.Class == "Block" {
-			recompute += l.RecomputeNS
+	for _, known := range []bool{false, true} {
+		p := predict(t, trainer, "amp=bf16")
+		if p.StepTimeKnown != known || p.StepTimeEstimated == known {
+			t.Errorf("operations of half precision were measured: %v; got %+v", known, p)
 		}
+		set(t, trainer, "amp=bf16")
+		ran()
+		set(t, trainer, "amp=off")
+		if p := predict(t, trainer, "optimizer=sgd"); p.Timed() {
+			t.Error("a time is known from steps with other settings")
+		}
+		ran()
 	}
-	if p := predict(t, trainer, "checkpoint=none"); !p.StepTimeKnown || p.StepTime != -recompute || recompute == 0 {
-		t.Errorf("to keep all saves %d ns (known: %v), the blocks took %d again", p.StepTime, p.StepTimeKnown, recompute)
+	if p := predict(t, trainer, "accumulate=8"); !p.StepTimeEstimated || p.StepTime <= 0 {
+		t.Errorf("eight times the operations: got %+v", p)
 	}
 }
 
-func TestStepTimeIsEstimatedElsewhere(t *testing.T) {
+// TestTimesThatMayBeFarOffAreRanges has steps of which some take twice as long.
+func TestTimesThatMayBeFarOffAreRanges(t *testing.T) {
 	trainer := rehearsing(t, visible())
-	if p := predict(t, trainer, "amp=bf16"); p.StepTimeEstimated {
-		t.Error("a time is estimated before a step was measured")
-	}
-	e := steps(t, trainer, 3)[2]
-	step := trainer.Report(&e)
-	for change, sign := range map[string]int64{"accumulate=8": 1, "optimizer=sgd": -1, "optimizer=adamw8bit": 1, "checkpoint=selective": 1, "offload=activations": 1} {
-		p := predict(t, trainer, change)
-		if !p.StepTimeEstimated || p.StepTimeKnown || p.StepTime*sign <= 0 || p.StepTime <= -step.Duration {
-			t.Errorf("%s: got %+v of a step of %d ns", change, p, step.Duration)
+	for _, busy := range []bool{false, true} {
+		for i := range 2 * measuredSteps {
+			e := steps(t, trainer, 1)[0]
+			if e.Duration = time.Millisecond; busy && i%2 == 0 {
+				e.Duration *= 2
+			}
+			trainer.Report(&e)
 		}
-	}
-	if p := predict(t, trainer, "checkpoint=block"); p.StepTimeEstimated {
-		t.Error("a time that follows from measured ones is said to be estimated")
-	}
-	set(t, trainer, "amp=bf16")
-	if p := predict(t, trainer, "optimizer=sgd"); p.StepTimeEstimated {
-		t.Error("a time is estimated from steps with other settings")
+		p := predict(t, trainer, "checkpoint=block")
+		if least, most := p.StepTimes(); (least < most) != busy || !p.StepTimeKnown {
+			t.Errorf("the machine is busy: %v; got %d to %d ns", busy, least, most)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package train
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/memtop/memtop/engine/nn"
@@ -15,7 +14,7 @@ import (
 // it changes, so that a report costs little more than the copy of the layer
 // table.
 type report struct {
-	last  atomic.Pointer[trace.Step] // for Predict; nil before the first report
+	last  trace.Step // the last one that was made
 	texts map[*nn.Layer]layerText
 	// The bytes from which the last amounts were made.
 	now, at, host [trace.CategoryCount]int64
@@ -40,10 +39,7 @@ func (t *Trainer) Report(e *Event) trace.Step {
 		Layers: t.layerTable(),
 	}
 	r := &t.report
-	old := r.last.Load()
-	if old == nil {
-		old = &trace.Step{}
-	}
+	old := &r.last
 	if s.Categories = old.Categories; old.Categories == nil || r.now != m.Now.Category {
 		s.Categories = amounts(&m.Now.Category)
 	}
@@ -62,7 +58,7 @@ func (t *Trainer) Report(e *Event) trace.Step {
 	}
 	r.now, r.at, r.host = m.Now.Category, m.AtPeak, m.Host
 	s.ProbeNS = time.Since(began).Nanoseconds()
-	r.last.Store(&s)
+	r.last = s
 	return s
 }
 

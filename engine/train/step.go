@@ -62,7 +62,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
-	end := t.beginWork(&s)
+	measured, end := t.measure(&s), t.beginWork(&s)
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.keepRunning()
@@ -72,6 +72,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 		d.Land()
 	})
 	end()
+	measured(err == nil)
 	t.dropRunning(err != nil && !t.updating)
 	if err != nil {
 		t.dropGradients()
@@ -105,7 +106,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 // beginWork tells a device that can queue a whole step at once that a step
 // begins. It returns the function that ends the step.
 func (t *Trainer) beginWork(s *Settings) (end func()) {
-	steps, can := t.config.Device.Backend().(device.Steps)
+	steps, can := t.config.Device.Machine().(device.Steps)
 	if !can {
 		return func() {}
 	}
@@ -168,17 +169,18 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 func (t *Trainer) part(from, n int) (loss *tensor.Pending) {
 	c := t.ctx
 	c.Run(func() {
-		var weighted *autograd.Value
+		var value, weighted *autograd.Value
 		t.Measure("forward", func() {
-			value := t.forward(from, n)
+			value = t.forward(from, n)
 			if t.parallel != nil {
 				t.parallel.lose(value.Data())
-			} else {
-				loss = value.Data().Fetch()
 			}
 			weighted = t.weigh(value, n)
 		})
 		t.Measure("backward", func() { c.Backward(weighted) })
+		if t.parallel == nil {
+			loss = value.Data().Fetch() // now, as the backward pass may compute it
+		}
 	})
 	return loss
 }

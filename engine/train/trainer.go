@@ -103,7 +103,8 @@ type Trainer struct {
 	report     report
 	forecasts  forecasts
 	stepTimes  stepTimes
-	layers     map[string]bool // the paths in the model
+	clock      func() time.Duration // that measures operations
+	layers     map[string]bool      // the paths in the model
 	times      times
 	planned    chosen                 // checkpoints
 	hosts      chosen                 // layers on the host
@@ -134,6 +135,7 @@ func New(c Config) (*Trainer, error) {
 	}
 	t := &Trainer{
 		config: c, current: c.Settings, ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
+		clock: monotonic,
 	}
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	if err := t.open(); err != nil {

@@ -21,6 +21,7 @@ type Failure struct {
 	Categories [trace.CategoryCount]int64
 	Lines      *lines.Table
 	WouldFit   []Change // each of them alone, the smallest first
+	Open       bool     // what the step needs after this request is not known
 
 	refusedBy string // what refuses a request that the device has memory for
 }

@@ -18,19 +18,32 @@ func (f *Failure) findChanges(x *Index, scene *savings.Scene) {
 	if f.Short <= 0 {
 		return
 	}
+	more, known := f.rest(x)
+	f.Open = !known
 	f.releasePins(x)
-	f.smallerBatch(x)
-	f.follow(x.named(scene, f.Event).Find())
+	if known {
+		f.smallerBatch(more)
+	}
+	f.follow(x, x.named(scene, f.Event), more)
 }
 
 // mostChanges is how many changes to the program's memory are listed.
 const mostChanges = 4
 
-// follow takes each saving that alone is enough, the smallest first.
-func (f *Failure) follow(found []savings.Saving) {
+// follow takes each saving with which all that was recorded until then, the request and
+// what the step is known to need after it fit beside what the allocator cannot use, the
+// smallest saving first.
+func (f *Failure) follow(x *Index, scene *savings.Scene, more int64) {
+	found := scene.Find()
+	if !x.History() || len(found) == 0 {
+		return
+	}
+	x.drops(scene, found, 0, f.Event+1, f.Need+more)
+	_, peak := x.Highest(0, f.Event+1)
+	peak = max(peak, f.Live+f.Need+more)
 	slices.SortStableFunc(found, func(a, b savings.Saving) int { return cmp.Compare(a.Saved, b.Saved) })
 	for _, a := range found {
-		if a.Saved < f.Short || len(f.WouldFit) == mostChanges {
+		if a.Saved == 0 || peak-a.Saved > f.Live+f.DeviceFree || len(f.WouldFit) == mostChanges {
 			continue
 		}
 		basis := Estimated
@@ -83,30 +96,29 @@ func pinning(n int) string {
 	return fmt.Sprintf("pin %d segments", n)
 }
 
-// smallerBatch finds how many fewer samples at once would make room. Fewer samples
-// shrink the memory that grows with them, and the request. How much the rest of the
-// step needs is known only if a step before got as far, and ended.
-func (f *Failure) smallerBatch(x *Index) {
-	short := int64(-1)
+// rest returns how much more than with this request the step needs. It is known only if
+// a step before got as far, and ended.
+func (f *Failure) rest(x *Index) (more int64, known bool) {
 	for _, s := range x.Steps() {
 		if s.To > f.Event || s.To <= s.From {
 			break
 		}
-		short = -1
-		if _, peak := x.Highest(s.From, s.To); peak >= f.Live+f.Requested {
-			short = f.Short + peak - f.Live - f.Requested
-		}
+		_, peak := x.Highest(s.From, s.To)
+		more, known = max(0, peak-f.Live-f.Requested), peak >= f.Live+f.Requested
 	}
-	if short < 0 {
-		return
-	}
+	return more, known
+}
+
+// smallerBatch finds how many fewer samples at once would make room. Fewer samples
+// shrink the memory that grows with them, and the request.
+func (f *Failure) smallerBatch(more int64) {
 	grows := f.Requested
 	for _, c := range trace.Categories {
 		if c.PerSample() {
 			grows += f.Categories[c]
 		}
 	}
-	percent := math.Ceil(100 * float64(short) / float64(grows))
+	percent := math.Ceil(100 * float64(f.Short+more) / float64(grows))
 	if percent >= 100 {
 		return
 	}

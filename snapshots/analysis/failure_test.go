@@ -133,8 +133,11 @@ func TestASmallerBatchFitsWhereAStepEnded(t *testing.T) {
 				return fmt.Sprintf("alloc 0x10000000 67108864 @%d stack=act\nfree_completed 0x10000000 67108864 @%d stack=act\nalloc 0x100 512 @%d stack=opt\n"+
 					"free_completed 0x100 512 @%d stack=opt\n", s*1000+100, s*1000+200, s*1000+910, s*1000+920)
 			}))
-			got := ""
-			for _, c := range FailureAt(x, x.OOMEvents()[0].Event).WouldFit {
+			got, f := "", FailureAt(x, x.OOMEvents()[0].Event)
+			if f.Open != (test.want == "") {
+				t.Errorf("what comes after the request is not known: %v, want %v", f.Open, test.want == "")
+			}
+			for _, c := range f.WouldFit {
 				if strings.HasPrefix(c.Text, "a batch") {
 					got = c.Text
 				}

@@ -30,6 +30,7 @@ type relief struct {
 	grown  []trace.Allocation
 	passes []int // the first of grown of each forward pass
 	begun  []int // the event with which the backward pass after each of these begins
+	last   int64 // bytes that the last event needs in addition
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
@@ -54,8 +55,8 @@ type reliefs struct {
 }
 
 // drops sets what each of the savings of a scene saves to the drop of the highest
-// level of the events [from, to).
-func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int) {
+// level of the events [from, to), where the last of them needs some bytes in addition.
+func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int, last int64) {
 	if len(found) == 0 || to <= from {
 		return
 	}
@@ -75,10 +76,12 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	}
 	r.walk()
 	_, peak := x.Highest(from, to)
+	peak = max(peak, x.RequestedAt(to-1)+last)
 	if from == 0 {
 		peak = max(peak, x.initial)
 	}
 	for k := range r.changes {
+		r.changes[k].last = last
 		found[k].Saved = max(0, peak-r.highest(k))
 	}
 }
@@ -244,7 +247,7 @@ func (r *reliefs) highest(k int) int64 {
 			likely = b
 		}
 	}
-	best = max(best, r.highestIn(k, likely))
+	best = max(best, r.highestIn(k, likely), r.highestIn(k, buckets-1))
 	for b := range buckets {
 		if bound(b) > best {
 			best = max(best, r.highestIn(k, b))
@@ -266,7 +269,10 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
 			gone += r.taken(k, joins) - r.taken(k, leaves)
 		}
-		best = max(best, r.initial+level-c.Gone(gone))
+		if level += r.initial - c.Gone(gone); i == r.to-1 {
+			level += c.last
+		}
+		best = max(best, level)
 	})
 	return best
 }

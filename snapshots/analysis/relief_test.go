@@ -55,7 +55,7 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 			to = from + 1 + random.IntN(to-from)
 		}
 		found := []savings.Saving{{Relief: relief}}
-		x.drops(new(savings.Scene), found, from, to)
+		x.drops(new(savings.Scene), found, from, to, 0)
 		got := found[0].Saved
 		var before, after int64
 		for at := from; at < to; at++ {

@@ -34,7 +34,7 @@ func (f *finder) save() {
 				found = append(found, savings.Saving{Relief: *a.Most})
 			}
 		}
-		f.index.drops(scene, found, from, to)
+		f.index.drops(scene, found, from, to, 0)
 	}
 	most := slices.DeleteFunc(slices.Clone(found), func(a savings.Saving) bool { return a.Kind != nil })
 	for _, a := range found {

@@ -36,6 +36,8 @@ type Predicted struct {
 	StepTime      *int64 `json:"step_time_ns"`     // null if unknown
 	// StepTimeEstimated says that StepTime is not based on measured times alone.
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
+	// StepTimeOff is how far StepTime may be off, 0 if that is little.
+	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
 	// Reserved is how much an action gives back to the driver right after the step.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
 }
@@ -94,7 +96,7 @@ func (r *Changes) predict(p *trace.Prediction) {
 func predictedOf(p *trace.Prediction) *Predicted {
 	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated, Reserved: p.Reserved}
 	if p.Timed() {
-		r.StepTime = &p.StepTime
+		r.StepTime, r.StepTimeOff = &p.StepTime, p.StepTimeOff
 	}
 	return r
 }
@@ -110,6 +112,7 @@ func (c *Predicted) add(o *Predicted) {
 		c.StepTime = nil
 		return
 	}
+	c.StepTimeOff += o.StepTimeOff
 	sum := *c.StepTime + *o.StepTime
 	c.StepTime = &sum
 }
@@ -180,7 +183,11 @@ func (c *Predicted) words() []string {
 		if c.StepTimeEstimated {
 			about = "≈"
 		}
-		list = append(list, "step time "+about+moved(analysis.StepTimeQuantity, float64(*c.StepTime)))
+		text := moved(analysis.StepTimeQuantity, float64(*c.StepTime-c.StepTimeOff))
+		if c.StepTimeOff > 0 {
+			text += " to " + moved(analysis.StepTimeQuantity, float64(*c.StepTime+c.StepTimeOff))
+		}
+		list = append(list, "step time "+about+text)
 	}
 	return list
 }

@@ -45,3 +45,12 @@ func TestAnActionLeavesOtherPredictionsAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestATimeThatMayBeFarOffIsARange(t *testing.T) {
+	far := trace.Prediction{StepTime: 3e6, StepTimeOff: 1e6, StepTimeEstimated: true}
+	e := analysis.Experiment{Change: trace.Change{Key: "amp", State: trace.Applied, Step: 18, Predicted: &far}}
+	words := NewChanges([]analysis.Experiment{e, e}).Predicted.words()
+	if got, want := words[len(words)-1], "step time ≈+4ms to +8ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -119,6 +119,9 @@ func (d *Device) wouldFit(p *page) {
 		}
 		p.wrap(fmt.Sprintf("  %-11s", label), fmt.Sprintf("%s: %s, %s", change.Text, quantity.Bytes(change.Saving), change.Basis))
 	}
+	if len(d.failure.WouldFit) > 0 && d.failure.Open {
+		p.wrap(fmt.Sprintf("  %-11s", ""), "this request would; what the step needs after it is not known")
+	}
 }
 
 func (d *Device) numbers(p *page) {

@@ -16,14 +16,22 @@ type Steps struct {
 	From     string  `json:"inferred_from"` // "" for marked ones
 	Count    int     `json:"count"`
 	Peaks    []int64 `json:"peaks"` // the most requested bytes within each
+	// PeakStep is the step that the device's peak is in, counted from 1, 0 for none.
+	PeakStep int `json:"peak_step"`
+
+	peak int64 // the device's
 }
 
 func stepsOf(x *analysis.Index) Steps {
 	found := x.Steps()
 	s := Steps{From: inferredFrom(x), Count: len(found), Peaks: make([]int64, len(found))}
 	s.Inferred = s.From != ""
+	event := x.Summary().PeakEvent
+	s.peak = x.RequestedAt(event)
 	for i, step := range found {
-		_, s.Peaks[i] = x.Highest(step.From, step.To)
+		if _, s.Peaks[i] = x.Highest(step.From, step.To); step.From <= event && event < step.To {
+			s.PeakStep = i + 1
+		}
 	}
 	return s
 }
@@ -49,10 +57,6 @@ func (s *Steps) text(p *page) {
 	}
 	p.line("")
 	p.line("  %s)", title)
-	most := int64(0)
-	for _, peak := range s.Peaks {
-		most = max(most, peak)
-	}
 	shown := min(s.Count, rows)
 	for row := range shown {
 		from, to := row*s.Count/shown, (row+1)*s.Count/shown
@@ -63,6 +67,9 @@ func (s *Steps) text(p *page) {
 		if to-from > 1 {
 			name = fmt.Sprintf("%d-%d", from+1, to)
 		}
-		p.line("  %-12s%12s  %s", name, quantity.Bytes(peak), bar(peak, most, 30))
+		p.line("  %-12s%12s  %s", name, quantity.Bytes(peak), bar(peak, s.peak, 30))
+	}
+	if s.PeakStep == 0 {
+		p.line("  %-12s%12s  %s", "in no step", quantity.Bytes(s.peak), bar(s.peak, s.peak, 30))
 	}
 }

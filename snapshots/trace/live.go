@@ -141,10 +141,19 @@ type Prediction struct {
 	// at the end of its step minus those at the step's highest moment. It is nil
 	// if that is not known, and if the change is not an action.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
+	// StepTimeOff is how far StepTime may be off in both directions, 0 if that is
+	// little beside the time of a step.
+	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
 	// StepTimeKnown says that StepTime follows from measured times.
-	// StepTimeEstimated says that it was computed from the work of a step.
+	// StepTimeEstimated says that times of work that was never done are in it.
 	StepTimeKnown     bool `json:"step_time_known"`
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
+}
+
+// StepTimes are the ends of the range in which StepTime lies. They are equal if it is
+// shown as a number.
+func (p *Prediction) StepTimes() (least, most int64) {
+	return p.StepTime - p.StepTimeOff, p.StepTime + p.StepTimeOff
 }
 
 // Timed reports whether StepTime is known, measured or estimated.

@@ -12,7 +12,7 @@ func (p *Page) bind() {
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.lines()), "the advice") }
 	p.Terms = []keys.Term{
-		keys.Explain("≈", "estimated from what a step has to do; without it, it follows from measured times"),
+		keys.Explain("≈", "estimated from the times of similar work; without it, it follows from measured times"),
 		keys.Explain("past error", "how far past predictions were off, on average: of the peak, of the step time"),
 	}
 	k := &p.Keys.Pane

@@ -45,7 +45,11 @@ func gpuReach(kernels string) Reach {
 			if err != nil {
 				return nil, err
 			}
-			driver := cudatest.New(cudatest.Options{Devices: 2, Capacity: 1 << 30, Run: cudatest.Kernels(l)})
+			o := cudatest.Options{Devices: 2, Capacity: 1 << 30, Run: cudatest.Kernels(l)}
+			if os.Getenv("MEMTOP_GPU") == "ptx" {
+				o.Execute = func(err error) { fmt.Fprintln(os.Stderr, err) }
+			}
+			driver := cudatest.New(o)
 			d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: driver})
 			if err == nil {
 				drivers[d] = driver

@@ -41,6 +41,9 @@ func (d *Driver) Queue(handle uintptr, name string, work func() cuda.Result) cud
 	return d.stream(handle).push(name, work)
 }
 
+// Wrote says that work of Queue, which calls it while it runs, has written memory.
+func (d *Driver) Wrote(addr uintptr, n int) { d.machine.Memory.Copied(d.onDevice(addr, n), nil) }
+
 // run runs the work up to a number of pieces in all, -1 for all of it. A failure
 // ends the context.
 func (s *stream) run(until int) cuda.Result {

@@ -115,6 +115,7 @@ func (l *Library) queue(s nccl.Symbol, a []uintptr) nccl.Result {
 		if l.exchange(&o) != nil {
 			<-l.aborted
 		}
+		l.driver.Wrote(o.receive, received)
 		return 0
 	})
 	return nccl.Success

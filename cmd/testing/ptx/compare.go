@@ -1,5 +1,7 @@
 package ptx
 
+import "math"
+
 // The comparisons are ordered: false if a number is none. The others are made of them by
 // unordered.
 
@@ -23,8 +25,7 @@ func atMost[T number](d, a, b, _ *lanes) {
 
 func isNaN[T float](d, a, b, _ *lanes) {
 	for i := range d {
-		x, y := in[T](a, i), in[T](b, i)
-		d[i] = truth(x != x || y != y) //nolint:gocritic // of any type of floating point
+		d[i] = truth(math.IsNaN(float64(in[T](a, i))) || math.IsNaN(float64(in[T](b, i))))
 	}
 }
 

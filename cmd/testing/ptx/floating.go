@@ -7,7 +7,7 @@ var quiet = math.Float32frombits(0x7fffffff)
 
 // put sets a result; what is no number becomes the machine's NaN.
 func put[T float](d *lanes, i int, x T) {
-	if x != x { //nolint:gocritic // a type parameter has no IsNaN
+	if math.IsNaN(float64(x)) {
 		x = T(quiet)
 	}
 	out(d, i, x)

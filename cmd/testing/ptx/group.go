@@ -3,11 +3,12 @@ package ptx
 import (
 	"math"
 	"math/bits"
+	"strings"
 	"unsafe"
 )
 
-// Products of warp groups, wgmma: four warps together compute 64×128 sums, each warp 16
-// rows of them, of operands in shared memory. A product happens when it is waited for.
+// Products of warp groups, wgmma: four warps together compute 64×128 or 64×8 sums, each
+// warp 16 rows of them, of operands in shared memory. A product happens when it is waited for.
 // Until then no thread may touch the sums; before it, a fence must follow what the threads
 // did to the sums, and another one, with a barrier behind it, what they stored in shared
 // memory.
@@ -18,12 +19,16 @@ type product struct {
 	group int
 }
 
-// The operands of wgmma behind the sums, in list.
+// The operands of wgmma behind the sums, in list: the descriptors of A and of B, three
+// that are always alike, and whether A and B lie across K.
 const (
-	sums       = 64
-	descriptor = sums // of A, then of B
-	across     = sums + 2
+	descriptor = iota
+	across     = 5
+	behind     = 7
 )
+
+// sums returns the registers of the sums, four for every eight columns.
+func (in *instruction) sums() []int32 { return in.list[:len(in.list)-behind] }
 
 // groupFence is wgmma.fence.
 func groupFence(w *warp, in *instruction) {
@@ -55,21 +60,23 @@ func groupWait(w *warp, in *instruction) {
 	}
 }
 
-// operands reads 16 rows of A and 128 columns of B, and notes that.
+// operands reads 16 rows of A and the columns of B, and notes that.
 func (w *warp) operands(in *instruction) (a *[16][16]float32, b *[128][16]float32) {
 	number := bfloat
-	if in.written.opcode == multiplyGroupHalf {
+	if strings.HasSuffix(in.written.opcode, ".f16") {
 		number = half
 	}
 	a, b = new([16][16]float32), new([128][16]float32)
-	w.matrix(in, 0, int(w.first)/width%4*16).read(a[:], number)
-	w.matrix(in, 1, 0).read(b[:], number)
+	var all [64][16]float32 // rows of A: the four warps read them together
+	w.matrix(in, 0).read(all[:], number)
+	copy(a[:], all[w.first/width%4*16:])
+	w.matrix(in, 1).read(b[:2*len(in.sums())], number)
 	return a, b
 }
 
 func (w *warp) accumulate(in *instruction) {
 	a, b := w.operands(in)
-	for k, r := range in.list[:sums] {
+	for k, r := range in.sums() {
 		for i := range width {
 			row, col := i/4+k/2%2*8, k/4*8+i%4*2+k%2
 			c := &w.registers[r][i]
@@ -85,16 +92,16 @@ type matrix struct {
 	from            uint64
 	leading, stride uint64
 	across          bool // a row of memory holds one k for 64 rows
-	first           int  // row
 }
 
-func (w *warp) matrix(in *instruction, k, first int) *matrix {
-	d := w.registers[in.list[descriptor+k]][0]
+func (w *warp) matrix(in *instruction, k int) *matrix {
+	rest := in.list[len(in.sums()):]
+	d := w.registers[rest[descriptor+k]][0]
 	if d>>62 != 1 || d>>49&7 != 0 {
 		w.fault(in, 0, "the descriptor %#x is not of rows of 128 bytes from a multiple of 1024 on", d)
 	}
 	field := func(at int) uint64 { return d >> at & 0x3fff << 4 }
-	return &matrix{w, in, field(0), field(16), field(32), w.registers[in.list[across+3+k]][0] != 0, first}
+	return &matrix{w, in, field(0), field(16), field(32), w.registers[rest[across+k]][0] != 0}
 }
 
 // read returns rows, of 16 numbers each. The chunks of 16 bytes of eight rows of 128 bytes
@@ -102,7 +109,7 @@ func (w *warp) matrix(in *instruction, k, first int) *matrix {
 func (m *matrix) read(rows [][16]float32, number func(uint16) float32) {
 	for r := 0; r < len(rows); r++ {
 		for k := 0; k < 16; k++ {
-			row, col := uint64(m.first+r), uint64(k)
+			row, col := uint64(r), uint64(k)
 			address := m.from + row/8*m.stride + row%8*128 + col*2
 			if m.across {
 				address = m.from + row/64*m.leading + col/8*m.stride + col%8*128 + row%64*2

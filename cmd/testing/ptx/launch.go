@@ -24,6 +24,8 @@ type Machine struct {
 	Resident int
 	// Most is how many times a launch may branch backward; 0 means 1<<26.
 	Most int
+	// Branched is how many times the last launch has done so.
+	Branched int
 }
 
 // launch is a launch that runs.
@@ -51,7 +53,9 @@ func (m *Machine) Run(p *Program, l Launch) (err error) {
 	if run.left == 0 {
 		run.left = 1 << 26
 	}
+	before := run.left
 	defer func() {
+		m.Branched = before - run.left
 		m.Memory.forget()
 		if r := recover(); r != nil {
 			var fault *Fault

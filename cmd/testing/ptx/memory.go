@@ -112,6 +112,14 @@ func (m *Memory) at(address uint64) *area {
 	return m.last
 }
 
+// Area returns the memory that an address is in, nil if it is in none.
+func (m *Memory) Area(address uint64) []byte {
+	if a := m.at(address); a != nil {
+		return a.bytes
+	}
+	return nil
+}
+
 // pageCells are the words of a page of notes.
 const pageCells = 1 << 10
 

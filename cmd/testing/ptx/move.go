@@ -30,7 +30,7 @@ func load[T integer](w *warp, in *instruction) {
 			w.registers[r][i] = uint64(*element[T](p, k))
 		}
 	}
-	if in.access.acquire {
+	if in.access.strong {
 		w.status = waiting // another block may have to go on first
 	}
 }

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -43,10 +44,12 @@ type statement struct {
 	operands []string
 }
 
+var comments = regexp.MustCompile(`//[^\n]*`)
+
 // Parse takes the text of a module apart. It knows the language as clang writes it.
 func Parse(text string) (*Module, error) {
 	m := &Module{functions: make(map[string]*function)}
-	p := &parser{module: m, text: strings.TrimRight(text, "\x00"), line: 1}
+	p := &parser{module: m, text: comments.ReplaceAllString(strings.TrimRight(text, "\x00"), ""), line: 1}
 	for p.err == nil {
 		s, open := p.next()
 		if s == "" {
@@ -81,7 +84,7 @@ func (p *parser) next() (s string, open bool) {
 	}
 	for i := range len(p.text) {
 		switch c := p.text[i]; {
-		case c == ';', c == ':' && strings.HasPrefix(p.text, "$") && p.text[i+1] == '\n':
+		case c == ';', c == ':' && p.text[0] == '$':
 			return p.take(i, 1), false
 		case c == '{' && header:
 			return p.take(i, 1), true

@@ -26,8 +26,9 @@ func (w *warp) at(in *instruction, i int, address uint64) unsafe.Pointer {
 		return w.inside(in, i, w.block.launch.Args, address, bytes)
 	case constants:
 		return w.inside(in, i, w.program.data, address, bytes)
+	default:
+		return w.inGlobal(in, i, address, bytes)
 	}
-	return w.inGlobal(in, i, address, bytes)
 }
 
 // placed tells the space of a general address, and the address in it.

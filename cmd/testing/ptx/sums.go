@@ -2,18 +2,15 @@ package ptx
 
 import "strings"
 
-const (
-	multiplyGroupBfloat = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
-	multiplyGroupHalf   = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-)
+const multiplyGroup = "wgmma.mma_async.sync.aligned."
 
 // guardSums lets the instructions that touch the sums of products of warp groups check
 // that no product is under way, and tell that they did.
 func (p *Program) guardSums() {
 	touched := make(map[int32]bool)
 	for i := range p.code {
-		if s := p.code[i].written; s != nil && strings.HasPrefix(s.opcode, "wgmma.mma_async") {
-			for _, r := range p.code[i].list[:sums] {
+		if s := p.code[i].written; s != nil && strings.HasPrefix(s.opcode, multiplyGroup) {
+			for _, r := range p.code[i].sums() {
 				touched[r] = true
 			}
 		}

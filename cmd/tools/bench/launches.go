@@ -66,7 +66,14 @@ func (c *counted) times(k kernels.Kernel) int {
 
 // moved returns the bytes that operations read or write, without products and
 // attention.
-func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
+func moved(ops dry.Ops) (sum float64) {
+	for op, done := range ops {
+		if !op.Name.IsProduct() && op.Name != dry.Crossing {
+			sum += float64(op.Bytes) * float64(done.Times)
+		}
+	}
+	return sum
+}
 
 // launches counts the launches of one step of engine's model on a GPU, and the
 // bytes that they read and write, without products and attention. It needs no
@@ -90,7 +97,7 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 	if err := c.as(o.architecture); err != nil {
 		return all, err
 	}
-	c.meter = &dry.Meter{Backend: c}
+	c.meter = dry.MeterOf(c, nil)
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
 		return all, err

@@ -50,6 +50,9 @@ func (d *Device) Name() string {
 	return "cpu:0"
 }
 
+// Threads is the number of goroutines that compute.
+func (b *Backend) Threads() int { return len(b.pool.workers) }
+
 // Close ends the threads and gives the memory back. The device must not be used
 // after it.
 func (d *Device) Close() error {

@@ -38,6 +38,12 @@ func (b *Backend) CrossEntropy(c device.CrossEntropy) {
 	b.view("cross entropy", "count", c.Count, 1).setNumber(0, counted)
 }
 
+// CrossEntropyBoth implements device.Losses.
+func (b *Backend) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
+	b.CrossEntropy(c)
+	b.CrossEntropyBackward(dlogits, c, dloss)
+}
+
 // CrossEntropyBackward implements device.Losses.
 func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
 	const name = "cross entropy backward"

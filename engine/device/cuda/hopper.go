@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -56,6 +55,7 @@ func newHopper(info *Info, o *Options) (hopper, error) {
 const (
 	triedRows, triedCols, triedDepth = 136, 200, 568
 	triedResult                      = triedRows * triedCols
+	noSum                            = 0.5 // of whole numbers
 )
 
 // tryHopper decides whether products of m's type may use Hopper's kernels, if m
@@ -82,16 +82,20 @@ func (b *Backend) compareHopper(kind device.DType) error {
 	if err := b.modules.load(module); err != nil {
 		return err
 	}
-	m := b.triedProduct(kind)
+	m, result := b.triedProduct(kind)
 	for transposes := range 4 {
 		m.TransA, m.TransB = transposes&2 != 0, transposes&1 != 0
+		m.SumA = device.Array{}
+		if m.TransA {
+			m.SumA = result.Slice(triedResult, triedRows)
+		}
 		var sums [2][]float32
 		for i := range sums {
 			b.UseHopper(kind, i == 1)
-			b.Fill(m.C, math.NaN())
+			b.Fill(result, noSum)
 			b.Compute.MatMul(m.Plan())
-			sums[i] = make([]float32, triedResult)
-			if err := b.Download(unsafe.Slice((*byte)(unsafe.Pointer(&sums[i][0])), 4*triedResult), m.C.Buffer()); err != nil {
+			sums[i] = make([]float32, result.Len)
+			if err := b.Download(unsafe.Slice((*byte)(unsafe.Pointer(&sums[i][0])), 4*result.Len), result.Buffer()); err != nil {
 				return err
 			}
 		}
@@ -107,8 +111,9 @@ var errDisagree = errors.New("wgmma and mma.sync give different sums")
 
 // triedProduct puts operands into the scratch memory, which is unused between
 // operations. They are small whole numbers, whose sums do not depend on the
-// order, so that results are equal or wrong.
-func (b *Backend) triedProduct(kind device.DType) device.MatMul {
+// order, so that results are equal or wrong. The result has room for the sums of A's
+// rows behind C.
+func (b *Backend) triedProduct(kind device.DType) (m device.MatMul, result device.Array) {
 	next := b.scratch
 	array := func(d device.DType, n int) device.Array {
 		a := device.ArrayOf(next, d, n)
@@ -127,10 +132,10 @@ func (b *Backend) triedProduct(kind device.DType) device.MatMul {
 		b.Cast(narrow, wide)
 		return narrow
 	}
-	return device.MatMul{
-		M: triedRows, N: triedCols, K: triedDepth,
-		A: operand(triedRows * triedDepth), B: operand(triedDepth * triedCols), C: array(device.Float32, triedResult),
-	}
+	m = device.MatMul{M: triedRows, N: triedCols, K: triedDepth, A: operand(triedRows * triedDepth), B: operand(triedDepth * triedCols)}
+	result = array(device.Float32, triedResult+triedRows)
+	m.C = result.Slice(0, triedResult)
+	return m, result
 }
 
 // Products returns in one line what multiplies 16-bit matrices, cuBLASLt or the

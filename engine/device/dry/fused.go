@@ -20,6 +20,9 @@ func (Backend) CrossEntropy(device.CrossEntropy) {}
 // CrossEntropyBackward does nothing.
 func (Backend) CrossEntropyBackward(device.Array, device.CrossEntropy, device.Array) {}
 
+// CrossEntropyBoth does nothing.
+func (Backend) CrossEntropyBoth(device.Array, device.CrossEntropy, device.Array) {}
+
 // Gather does nothing.
 func (Backend) Gather(_, _, _ device.Array, _, _ int) {}
 

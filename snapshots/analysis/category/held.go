@@ -1,7 +1,6 @@
 package category
 
 import (
-	"maps"
 	"math/bits"
 	"slices"
 
@@ -82,61 +81,6 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 		}
 		return heldUnknown
 	}
-}
-
-// judgeReplaced finds the weights among what the step frees, where none are among what is
-// never freed: the program replaces them, as it does its state. One line frees one of each.
-func (j *Judge) judgeReplaced(never []int) {
-	lines := make(map[trace.FrameID]multiset)
-	for k, rule := range j.held {
-		if line := j.freeLine(k); rule == heldMoment {
-			if lines[line] == nil {
-				lines[line] = make(multiset)
-			}
-			lines[line][j.life.Held[k].Size]++
-		}
-	}
-	if len(lines) == 0 {
-		return
-	}
-	weights, stay := make(multiset), j.sizesOf(never)
-	var lost, total int64
-	for bytes, count := range j.gradients {
-		weights[bytes] = int64(count)
-		total += bytes * weights[bytes]
-		lost += bytes * max(0, weights[bytes]-stay[bytes])
-	}
-	if lost*10 < total*9 || total == 0 {
-		return
-	}
-	last := trace.FrameID(0)
-	for line, freed := range lines {
-		if maps.Equal(freed, weights) && (last == 0 || j.tables.Frames[line].Line > j.tables.Frames[last].Line) {
-			last = line
-		}
-	}
-	for k, rule := range j.held {
-		if last != 0 && rule == heldMoment && j.freeLine(k) == last {
-			j.held[k] = replacedInStep
-		}
-	}
-}
-
-// freeLine returns the line that frees what was held, 0 if none does.
-func (j *Judge) freeLine(k int) trace.FrameID {
-	if h := &j.life.Held[k]; h.Close != trace.Never {
-		return j.stacks[j.events.At(int(h.Close)).Stack].line
-	}
-	return 0
-}
-
-// sizesOf counts the sizes of what was held.
-func (j *Judge) sizesOf(held []int) multiset {
-	m := make(multiset)
-	for _, k := range held {
-		m[j.life.Held[k].Size]++
-	}
-	return m
 }
 
 // trains reports whether something in the trace is a backward pass or an update.

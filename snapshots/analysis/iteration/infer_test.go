@@ -124,6 +124,7 @@ func TestStepsAreInferredFromWhatPrograms(t *testing.T) {
 		"a fused optimizer":                       {"FORWARD BACKWARD/HFZERO STEP=", "HFFORWARD BACKWARD/HFZERO", "", "", 6, 7, iteration.ZeroGrad},
 		"an optimizer inside of backward":         {"", "FORWARD HEAD BACKWARD FUSED BACKWARD FUSED", "", "", 6, 6, iteration.Backward},
 		"no optimizer":                            {"", "DATA FORWARD HEAD BACKWARD BACKWARD", "", "", 6, 6, iteration.Backward},
+		"tensors without a module":                {"", "DATA LOSS BACKWARD BACKWARD", "", "", 6, 0, iteration.None},
 		"stacks of Python alone":                  {"", "DATA FORWARD HEAD LOSS ROOT PYTHONRECOMPUTED", "", "", 6, 6, iteration.Backward},
 		"inference":                               {"LOADA= LOADB= LOADA= LOADB=", "DATA FORWARD FORWARD HEAD", "", "", 8, 8, iteration.Period},
 		"one forward pass over many layers":       {"LOADA=", "DATA FORWARD FORWARD FORWARD FORWARD HEAD", "", "", 1, 0, iteration.None},

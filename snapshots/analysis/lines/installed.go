@@ -20,7 +20,7 @@ func packagesIn(file string) int {
 }
 
 // vendorFolders are where projects keep the code of others.
-var vendorFolders = [...]string{"third_party/", "thirdparty/", "third-party/", "vendor/", "vendored/", "_vendor/", "extern/", "external/", "submodules/"}
+var vendorFolders = [...]string{"third_party/", "thirdparty/", "third-party/", "vendor/", "vendored/", "_vendor/"}
 
 // copied are files of libraries that projects copy into their tree, by paths that a
 // project of its own would hardly have.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -158,5 +159,29 @@ func TestTheErrorIsThatOfPastPredictions(t *testing.T) {
 	}
 	if e := Ledger(nil).Of("amp"); e != nil {
 		t.Errorf("without predictions: got %+v", e)
+	}
+}
+
+func TestTimesAreToldAsExactlyAsTheyAreKnown(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	tests := map[string]struct {
+		predicted trace.Prediction
+		step      int64
+		want      string
+	}{
+		"measured":                {trace.Prediction{StepTime: 3 * ms, StepTimeKnown: true}, 10 * ms, "+3ms +30%"},
+		"estimated":               {trace.Prediction{StepTime: -3 * ms, StepTimeEstimated: true}, 10 * ms, "≈-3ms -30%"},
+		"of a step that is not":   {trace.Prediction{StepTime: 3 * ms, StepTimeKnown: true}, 0, "+3ms"},
+		"a range":                 {trace.Prediction{StepTime: 3 * ms, StepTimeOff: 2 * ms, StepTimeEstimated: true}, 10 * ms, "≈+10% to +50%"},
+		"a range from nothing on": {trace.Prediction{StepTime: 2 * ms, StepTimeOff: 2 * ms, StepTimeKnown: true}, 10 * ms, "0 to +40%"},
+		"a range without a step":  {trace.Prediction{StepTime: ms, StepTimeOff: 2 * ms, StepTimeKnown: true}, 0, "-1ms to +3ms"},
+		"not known":               {trace.Prediction{StepTime: ms}, 10 * ms, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Proposal{Predicted: test.predicted}).TimeText(test.step); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }

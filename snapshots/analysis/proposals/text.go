@@ -1,8 +1,10 @@
 package proposals
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -17,28 +19,39 @@ func (o *Proposal) Why() string {
 	}
 	switch {
 	case o.Predicted.StepTimeKnown:
-		return text + "; the step time follows from the layers' measured times"
+		return text + "; the step time follows from measured times"
 	case o.Predicted.StepTimeEstimated:
-		return text + "; the step time is estimated from what a step has to do"
+		return text + "; the step time is estimated from measured times of similar work"
 	}
 	return text + "; what it does to the step time is not known"
 }
 
-// TimeText says how much longer a step takes, as a part of its time. It begins
-// with ≈ if that is estimated, and is "" if it is not known.
+// TimeText says how much longer a step takes, also as a part of its time. It begins
+// with ≈ if that is estimated, is a range if it may be far off, and is "" if it is not
+// known.
 func (o *Proposal) TimeText(step int64) string {
 	if !o.Timed() {
 		return ""
 	}
-	text := time.Duration(o.Predicted.StepTime).Round(10 * time.Microsecond).String()
-	if o.Predicted.StepTime > 0 {
-		text = "+" + text
-	}
+	text := ""
 	if o.Predicted.StepTimeEstimated {
-		text = "≈" + text
+		text = "≈"
 	}
-	if s := ShareText(o.Predicted.StepTime, step); s != "" {
-		text += " " + s
+	least, most := o.Predicted.StepTimes()
+	switch {
+	case least == most:
+		return strings.TrimSpace(text + longer(most) + " " + ShareText(most, step))
+	case step > 0:
+		return text + cmp.Or(ShareText(least, step), "0") + " to " + cmp.Or(ShareText(most, step), "0")
+	}
+	return text + longer(least) + " to " + longer(most)
+}
+
+// longer writes a difference of times.
+func longer(ns int64) string {
+	text := time.Duration(ns).Round(10 * time.Microsecond).String()
+	if ns > 0 {
+		return "+" + text
 	}
 	return text
 }

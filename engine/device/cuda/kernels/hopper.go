@@ -8,8 +8,8 @@ import (
 type hopper struct{ bfloat, half bool }
 
 // hopperShared is the shared memory of Hopper's products: three tiles of both
-// operands, and padding for the alignment of descriptors.
-const hopperShared = 3*2*128*64*2 + 1024
+// operands, ones to multiply with, and padding for the alignment of descriptors.
+const hopperShared = 3*2*128*64*2 + 2*1024
 
 // UseHopper sets whether products of matrices of a 16-bit type use the kernels
 // for compute capability 9.0, which run on no other device. At first they do not.

@@ -65,10 +65,52 @@ func TestHopperProducts(t *testing.T) {
 	}
 }
 
-// lastQueue keeps the last launch.
-type lastQueue struct{ last kernels.Launch }
+func TestHopperProductsEnd(t *testing.T) {
+	r := hopperRig(t)
+	start := r.next
+	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+		for bias, to := range []device.DType{device.Float32, device.BFloat16, device.Float16} {
+			for _, activation := range []device.UnaryOp{device.Neg, device.ReLU, device.GELU, device.GELUTanh, device.SiLU} {
+				t.Run(fmt.Sprintf("%v into %v, %v", kind, to, activation), func(t *testing.T) {
+					r.seed(t.Name())
+					r.next = start
+					r.ends(t, [3]device.DType{to, kind, kind}, activation, floats[bias])
+				})
+			}
+		}
+	}
+}
 
-func (q *lastQueue) Enqueue(l *kernels.Launch) { q.last = *l }
+func TestHopperSumsRowsOfA(t *testing.T) {
+	r := hopperRig(t)
+	start := r.next
+	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+		for _, size := range [][3]int{{8, 8, 1}, {72, 136, 67}, {136, 264, 333}, {8, 16, 0}} {
+			for _, transB := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, %v, transposed %v", kind, size, transB), func(t *testing.T) {
+					r.seed(t.Name())
+					r.next = start
+					m := device.MatMul{M: size[0], N: size[1], K: size[2], TransA: true, TransB: transB, Alpha: 0.5}
+					m.A = r.normals(kind, m.M*m.K)
+					m.B, m.LDB, m.StrideB = r.spaced(kind, transB, m.K, m.N, 1)
+					r.agree(t, 16, func(c computer) {
+						m := m
+						m.C, m.SumA = r.output(device.Float32, m.M*m.N), r.output(kind, m.M)
+						c.MatMul(m.Plan())
+					})
+				})
+			}
+		}
+	}
+}
+
+// lastQueue keeps the last launch, and counts all.
+type lastQueue struct {
+	last     kernels.Launch
+	launches int
+}
+
+func (q *lastQueue) Enqueue(l *kernels.Launch) { q.last, q.launches = *l, q.launches+1 }
 
 func TestHopperTakesWhatIsAligned(t *testing.T) {
 	at := func(d device.DType, addr uint64) device.Array {
@@ -87,6 +129,7 @@ func TestHopperTakesWhatIsAligned(t *testing.T) {
 		"rows of an odd length":         {func(m *device.MatMul) { m.LDB = 68 }, kernels.TensorBfloatNn},
 		"matrices at odd places":        {func(m *device.MatMul) { m.Batch, m.StrideA = 2, 4097 }, kernels.TensorBfloatNn},
 		"two types":                     {func(m *device.MatMul) { m.B.DType = device.Float16 }, kernels.MatmulSmall},
+		"sums of A's rows":              {func(m *device.MatMul) { m.TransA, m.SumA = true, at(device.Float32, to).Slice(0, 64) }, kernels.HopperBfloatTn},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +140,8 @@ func TestHopperTakesWhatIsAligned(t *testing.T) {
 			c.UseHopper(device.BFloat16, true)
 			c.UseHopper(device.Float16, true)
 			c.MatMul(m.Plan())
-			if q.last.Kernel != test.want {
-				t.Errorf("got %v, want %v", q.last.Kernel, test.want)
+			if q.last.Kernel != test.want || q.launches != 1 {
+				t.Errorf("got %d launches, the last %v, want only %v", q.launches, q.last.Kernel, test.want)
 			}
 			c.UseHopper(device.BFloat16, false)
 			c.UseHopper(device.Float16, false)

@@ -36,7 +36,7 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 func (c *Compute) sumRows(m *device.MatMul, a *matMulArgs) {
 	k, _, _ := c.productKernel(a, 1)
 	switch {
-	case m.N > 0 && k >= TensorBfloatNn && k <= TensorHalfTt:
+	case m.N > 0 && (k >= TensorBfloatNn && k <= TensorHalfTt || k >= HopperBfloatNn && k <= HopperHalfTt):
 		a.SumA = m.SumA
 	case m.K == 0:
 		c.Fill(m.SumA, 0)

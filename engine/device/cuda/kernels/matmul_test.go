@@ -104,24 +104,39 @@ func TestMatMulEnds(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %v, bias in %v", types, activation, bias), func(t *testing.T) {
 					r.seed(t.Name())
 					r.next = start
-					m := device.MatMul{M: 17, N: 35, K: 19, TransB: true, Activate: activation != device.Neg, Activation: activation, Beta: 1, Alpha: 0.5}
-					m.A, m.B, m.Bias = r.normals(kinds[1], m.M*m.K), r.normals(kinds[2], m.N*m.K), r.normals(bias, m.N)
-					held := r.normals(kinds[0], m.M*m.N)
-					r.agree(t, 4, func(c computer) {
-						m := m
-						m.C, m.Pre = r.changed(held), r.output(kinds[0], m.M*m.N)
-						c.MatMul(m.Plan())
-						if m.Activate {
-							m.C, m.Slope = r.changed(held), true
-							c.MatMul(m.Plan())
-						}
-						m.C, m.Pre, m.Bias, m.Beta, m.Slope = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0, false
-						c.MatMul(m.Plan())
-					})
+					r.ends(t, kinds, activation, bias)
 				})
 			}
 		}
 	}
+}
+
+// ends tries all that follows a sum, in the kernels for all four layouts.
+func (r *rig) ends(t *testing.T, kinds [3]device.DType, activation device.UnaryOp, bias device.DType) {
+	t.Helper()
+	m := device.MatMul{M: 17, N: 35, K: 19, Activate: activation != device.Neg, Activation: activation, Beta: 1, Alpha: 0.5}
+	m.Bias = r.normals(bias, m.N)
+	held := r.normals(kinds[0], m.M*m.N)
+	var products []device.MatMul
+	for _, trans := range []string{"nn", "nt", "tn", "tt"} {
+		m := m
+		m.TransA, m.TransB = trans[0] == 't', trans[1] == 't'
+		m.A, m.LDA, _ = r.spaced(kinds[1], m.TransA, m.M, m.K, 1)
+		m.B, m.LDB, _ = r.spaced(kinds[2], m.TransB, m.K, m.N, 1)
+		products = append(products, m)
+	}
+	r.agree(t, 4, func(c computer) {
+		for _, m := range products {
+			m.C, m.Pre = r.changed(held), r.output(kinds[0], m.M*m.N)
+			c.MatMul(m.Plan())
+			if m.Activate {
+				m.C, m.Slope = r.changed(held), true
+				c.MatMul(m.Plan())
+			}
+			m.C, m.Pre, m.Bias, m.Beta, m.Slope = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0, false
+			c.MatMul(m.Plan())
+		}
+	})
 }
 
 func TestMatMulSumsRowsOfA(t *testing.T) {

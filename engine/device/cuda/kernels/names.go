@@ -35,8 +35,11 @@ const (
 	Entropy
 	EntropyWide
 	EntropyMean
+	EntropyCount
 	EntropyBackward
 	EntropyBackwardWide
+	EntropyBoth
+	EntropyBothWide
 	ScoreSoftmax
 	ScoreSoftmaxWide
 	ScoreBackward
@@ -130,8 +133,11 @@ var names = [Count]string{
 	Entropy:                "entropy",
 	EntropyWide:            "entropy_wide",
 	EntropyMean:            "entropy_mean",
+	EntropyCount:           "entropy_count",
 	EntropyBackward:        "entropy_backward",
 	EntropyBackwardWide:    "entropy_backward_wide",
+	EntropyBoth:            "entropy_both",
+	EntropyBothWide:        "entropy_both_wide",
 	ScoreSoftmax:           "score_softmax",
 	ScoreSoftmaxWide:       "score_softmax_wide",
 	ScoreBackward:          "score_backward",

@@ -205,6 +205,7 @@ func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
+	clear(runs[:])
 	r := &rig{t: t, cpu: d, rand: rand.New(rand.NewPCG(7, 11))}
 	if r.next, err = d.Malloc(rigBytes); err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ struct GroupProduct {
     float *c, more[64];
     u64 a, b;
     bool across_a, across_b;
-    u32 seen;
+    u32 columns, seen;
 };
 
-const u32 group_lanes = 128, group_columns = 128, group_products = 8;
+const u32 group_lanes = 128, group_products = 8;
 
 struct GroupLane {
     bool begun;
@@ -39,12 +39,12 @@ static u32 seen_numbers(const GroupProduct &p) {
     u32 lane = block.lane % group_lanes, sum = 0;
     for (u32 k = 0; k < 16; k++) {
         sum = sum * 31 + *described_number(p.a, p.across_a, lane % 64, k);
-        sum = sum * 31 + *described_number(p.b, p.across_b, lane, k);
+        if (lane < p.columns) sum = sum * 31 + *described_number(p.b, p.across_b, lane, k);
     }
     return sum;
 }
 
-template <float (*number)(u16)> static void group_multiply(const char *operation, float *c, u64 a, u64 b, bool across_a, bool across_b) {
+template <float (*number)(u16)> static void group_multiply(const char *operation, float *c, u64 a, u64 b, bool across_a, bool across_b, u32 columns) {
     const u32 words[4] = {(u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32)};
     const Deposit *all = exchange(operation, words, 4);
     if (memcmp(all[0].word, words, sizeof words) != 0) fail("lanes multiply different matrices");
@@ -53,13 +53,13 @@ template <float (*number)(u16)> static void group_multiply(const char *operation
     if (unfenced > 0) fail("shared_fence is missing");
     if (g.count == group_products) fail("too many products at once");
     GroupProduct &p = g.product[g.count++];
-    p = {c, {}, a, b, across_a, across_b, 0};
+    p = {c, {}, a, b, across_a, across_b, columns, 0};
     p.seen = seen_numbers(p);
     u32 lane = block.lane % warp, row = block.lane % group_lanes / warp * 16 + lane / 4;
     float x[2][16];
     for (u32 k = 0; k < 16; k++)
         for (u32 r = 0; r < 2; r++) x[r][k] = number(*described_number(a, across_a, row + r * 8, k));
-    for (u32 i = 0; i < group_columns / 4; i++) {
+    for (u32 i = 0; i < columns / 4; i++) {
         u32 col = i / 2 * 8 + lane % 4 * 2 + i % 2;
         float *sum = p.more + i / 2 * 4 + i % 2;
         for (u32 k = 0; k < 16; k++) {
@@ -97,14 +97,22 @@ DEVICE void group_end(float (&)[64]) {
     for (u32 i = 0; i < g.committed; i++) {
         host::GroupProduct &p = g.product[i];
         if (host::seen_numbers(p) != p.seen) host::fail("an operand changed while it was multiplied");
-        for (u32 k = 0; k < 64; k++) p.c[k] += p.more[k];
+        for (u32 k = 0; k < p.columns / 2; k++) p.c[k] += p.more[k];
     }
     g.begun = false;
 }
 
 template <bool across_a, bool across_b> DEVICE void group_bfloat(float (&c)[64], u64 a, u64 b) {
-    host::group_multiply<host::bfloat_number>("group_bfloat", c, a, b, across_a, across_b);
+    host::group_multiply<host::bfloat_number>("group_bfloat", c, a, b, across_a, across_b, 128);
 }
 template <bool across_a, bool across_b> DEVICE void group_half(float (&c)[64], u64 a, u64 b) {
-    host::group_multiply<host::half_number>("group_half", c, a, b, across_a, across_b);
+    host::group_multiply<host::half_number>("group_half", c, a, b, across_a, across_b, 128);
 }
+template <bool across_a> DEVICE void group_bfloat(float (&c)[4], u64 a, u64 b) {
+    host::group_multiply<host::bfloat_number>("group_bfloat", c, a, b, across_a, false, 8);
+}
+template <bool across_a> DEVICE void group_half(float (&c)[4], u64 a, u64 b) {
+    host::group_multiply<host::half_number>("group_half", c, a, b, across_a, false, 8);
+}
+
+DEVICE void group_settle(float (&)[4]) {}

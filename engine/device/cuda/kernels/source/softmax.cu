@@ -81,16 +81,21 @@ KERNEL(softmax_backward_wide, SoftmaxArgs, 256) { softmax_backward<double>(a); }
 struct EntropyArgs {
     Array logits, targets, lse, loss, count, dlogits, dloss;
     i64 rows, classes, stride, ignored; // stride of the rows of logits and dlogits
-    u64 failure;
+    u64 failure, picked;                // picked: double [rows], the logits of the targets; 0 where they are still in logits
 };
 
-template <typename T> DEVICE void entropy(const EntropyArgs &a) {
+DEVICE bool counted(const EntropyArgs &a, i64 target) { return target != a.ignored && target >= 0 && target < a.classes; }
+
+// entropy_row sets log Σ e^logit of the block's row, and returns it.
+template <typename T> DEVICE T entropy_row(const EntropyArgs &a) {
     Total<T> total = row_total<T>(a.logits, (i64)block_x() * a.stride, a.classes, 1);
-    if (thread_id() == 0) element<T>(a.lse, block_x()) = total.top + math::log(total.sum);
+    T lse = total.top + math::log(total.sum);
+    if (thread_id() == 0) element<T>(a.lse, block_x()) = lse;
+    return lse;
 }
 
-KERNEL(entropy, EntropyArgs, 256) { entropy<float>(a); }
-KERNEL(entropy_wide, EntropyArgs, 256) { entropy<double>(a); }
+KERNEL(entropy, EntropyArgs, 1024) { entropy_row<float>(a); }
+KERNEL(entropy_wide, EntropyArgs, 1024) { entropy_row<double>(a); }
 
 // entropy_mean has one block.
 KERNEL(entropy_mean, EntropyArgs, 256) {
@@ -98,11 +103,11 @@ KERNEL(entropy_mean, EntropyArgs, 256) {
     for (i64 row = thread_id(); row < a.rows; row += block_size()) {
         i64 target = index(a.targets, row);
         if (target == a.ignored) continue;
-        if (target < 0 || target >= a.classes) {
+        if (!counted(a, target)) {
             report(a.failure, failed_entropy, row, target, a.classes);
             continue;
         }
-        loss += load<double>(a.lse, row) - load<double>(a.logits, row * a.stride + target);
+        loss += load<double>(a.lse, row) - (a.picked ? ((const double *)a.picked)[row] : load<double>(a.logits, row * a.stride + target));
         count++;
     }
     loss = block_sum(loss);
@@ -112,17 +117,40 @@ KERNEL(entropy_mean, EntropyArgs, 256) {
     store(a.count, 0, count);
 }
 
-template <typename T> DEVICE void entropy_backward(const EntropyArgs &a) {
-    i64 row = block_x(), base = row * a.stride, target = index(a.targets, row);
-    bool counts = target != a.ignored && target >= 0 && target < a.classes;
-    T lse = element<T>(a.lse, row), factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
+// entropy_count has one block too.
+KERNEL(entropy_count, EntropyArgs, 256) {
+    double count = 0;
+    for (i64 row = thread_id(); row < a.rows; row += block_size()) count += counted(a, index(a.targets, row));
+    count = block_sum(count);
+    if (thread_id() == 0) store(a.count, 0, count);
+}
+
+// entropy_gradient writes that of the block's row: of no classes where it is not
+// counted. With pick it first keeps the target's logit, whose thread alone knows that it
+// is still there.
+template <typename T, bool pick> DEVICE void entropy_gradient(const EntropyArgs &a, T lse) {
+    const i64 row = block_x(), base = row * a.stride, target = index(a.targets, row);
+    const i32 own = (i32)target, classes = counted(a, target) ? (i32)a.classes : 0;
+    const T factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
     each_quad(base, a.stride, [&](i64 i, i32 n) {
         T x[4];
         load4(x, a.logits, base + i, n);
-        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts && i + k < a.classes ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
+        if (pick) {
+            UNROLLED for (i32 k = 0; k < 4; k++) {
+                if (k < n && (i32)i + k == own) ((double *)a.picked)[row] = (double)x[k];
+            }
+        }
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = (i32)i + k < classes ? (math::exp(x[k] - lse) - ((i32)i + k == own ? (T)1 : (T)0)) * factor : (T)0;
         store4(a.dlogits, base + i, n, x);
     });
 }
 
-KERNEL(entropy_backward, EntropyArgs, 256) { entropy_backward<float>(a); }
-KERNEL(entropy_backward_wide, EntropyArgs, 256) { entropy_backward<double>(a); }
+KERNEL(entropy_backward, EntropyArgs, 1024) { entropy_gradient<float, false>(a, element<float>(a.lse, block_x())); }
+KERNEL(entropy_backward_wide, EntropyArgs, 1024) { entropy_gradient<double, false>(a, element<double>(a.lse, block_x())); }
+
+// entropy_both reads a row for its sum, and again for its gradient, which may take its
+// place, while the row is in a cache. A thread has the same elements both times.
+template <typename T> DEVICE void entropy_both(const EntropyArgs &a) { entropy_gradient<T, true>(a, entropy_row<T>(a)); }
+
+KERNEL(entropy_both, EntropyArgs, 1024) { entropy_both<float>(a); }
+KERNEL(entropy_both_wide, EntropyArgs, 1024) { entropy_both<double>(a); }

@@ -66,4 +66,20 @@ template <bool across_a, bool across_b> DEVICE void group_half(float (&c)[64], u
                  : MEMTOP_SUMS(c) : "l"(a), "l"(b), "n"((i32)across_a), "n"((i32)across_b) : "memory");
 }
 
+// group_bfloat adds a 64×16 by 16×8 product to c, whose columns lie along K.
+template <bool across_a> DEVICE void group_bfloat(float (&c)[4], u64 a, u64 b) {
+    asm volatile("{\n\t.reg .pred add;\n\tsetp.eq.u32 add, 0, 0;\n\t"
+                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, add, 1, 1, %6, 0;\n\t}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "l"(a), "l"(b), "n"((i32)across_a) : "memory");
+}
+template <bool across_a> DEVICE void group_half(float (&c)[4], u64 a, u64 b) {
+    asm volatile("{\n\t.reg .pred add;\n\tsetp.eq.u32 add, 0, 0;\n\t"
+                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, add, 1, 1, %6, 0;\n\t}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "l"(a), "l"(b), "n"((i32)across_a) : "memory");
+}
+
+// group_settle stands before and after products of eight columns, beside group_begin
+// and group_end, which order the rest.
+DEVICE void group_settle(float (&c)[4]) { asm volatile("" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])::"memory"); }
+
 #endif

@@ -1,0 +1,136 @@
+package dry
+
+import "github.com/memtop/memtop/engine/device"
+
+// Copy notes one.
+func (m *Meter) Copy(dst, src device.Buffer) {
+	m.do(Op{Name: Copy, Bytes: dst.Bytes + src.Bytes}, func() { m.Backend.Copy(dst, src) })
+}
+
+// Fill notes one.
+func (m *Meter) Fill(dst device.Array, value float64) {
+	m.do(Op{Name: Fill}.over(dst), func() { m.Backend.Fill(dst, value) })
+}
+
+// Unary notes one.
+func (m *Meter) Unary(op device.UnaryOp, dst, x device.Array) {
+	m.do(Op{Name: Unary, Which: uint8(op)}.over(dst, x), func() { m.Backend.Unary(op, dst, x) })
+}
+
+// UnaryBackward notes one.
+func (m *Meter) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
+	m.do(Op{Name: UnaryBackward, Which: uint8(op)}.over(dx, x, dy), func() { m.Backend.UnaryBackward(op, dx, x, dy) })
+}
+
+// Binary notes one.
+func (m *Meter) Binary(op device.BinaryOp, dst, a, b device.Array) {
+	m.do(Op{Name: Binary, Which: uint8(op)}.over(dst, a, b), func() { m.Backend.Binary(op, dst, a, b) })
+}
+
+// AddScaled notes one.
+func (m *Meter) AddScaled(dst, a, b device.Array, alpha float64) {
+	m.do(Op{Name: AddScaled}.over(dst, a, b), func() { m.Backend.AddScaled(dst, a, b, alpha) })
+}
+
+// Scale notes one.
+func (m *Meter) Scale(dst, x device.Array, factor float64) {
+	m.do(Op{Name: Scale}.over(dst, x), func() { m.Backend.Scale(dst, x, factor) })
+}
+
+// ScaleBy notes one.
+func (m *Meter) ScaleBy(dst, x, factor device.Array) {
+	m.do(Op{Name: ScaleBy}.over(dst, x, factor), func() { m.Backend.ScaleBy(dst, x, factor) })
+}
+
+// CopyStrided notes one.
+func (m *Meter) CopyStrided(dst, src device.Strided, shape []int) {
+	n := 2
+	for _, size := range shape {
+		n *= size
+	}
+	op := Op{Name: CopyStrided, Types: uint64(dst.Base.DType) + 1, Elements: int64(n / 2), Bytes: int64(n) * dst.Base.DType.Size()}
+	copy(op.Shape[:], shape)
+	m.do(op, func() { m.Backend.CopyStrided(dst, src, shape) })
+}
+
+// Reduce notes one.
+func (m *Meter) Reduce(r device.Reduction, dst, src device.Array, outer, n, inner int) {
+	m.do(Op{Name: Reduce, Which: uint8(r), Shape: [4]int{outer, n, inner}}.over(dst, src), func() { m.Backend.Reduce(r, dst, src, outer, n, inner) })
+}
+
+// Norm2 notes one.
+func (m *Meter) Norm2(dst device.Array, list []device.Array) {
+	m.do(Op{Name: Norm2}.overAll(list), func() { m.Backend.Norm2(dst, list) })
+}
+
+// Dropout notes one.
+func (m *Meter) Dropout(y, x, mask device.Array, p float64, seed device.Seed) {
+	m.do(Op{Name: Dropout}.over(y, x, mask), func() { m.Backend.Dropout(y, x, mask, p, seed) })
+}
+
+// DropoutBackward notes one.
+func (m *Meter) DropoutBackward(dx, dy, mask device.Array, p float64) {
+	m.do(Op{Name: DropoutBackward}.over(dx, dy, mask), func() { m.Backend.DropoutBackward(dx, dy, mask, p) })
+}
+
+// Normalize notes one.
+func (m *Meter) Normalize(p device.NormPlan) {
+	m.do(Op{Name: Normalize, Shape: [4]int{p.Rows, p.Cols}}.over(p.X, p.Residual, p.Sum, p.Y), func() { m.Backend.Normalize(p) })
+}
+
+// NormalizeBackward notes one.
+func (m *Meter) NormalizeBackward(p device.NormBackwardPlan) {
+	m.do(Op{Name: NormalizeBackward, Shape: [4]int{p.Rows, p.Cols}}.over(p.X, p.DY, p.Add, p.DX, p.Low), func() { m.Backend.NormalizeBackward(p) })
+}
+
+// Softmax notes one.
+func (m *Meter) Softmax(y, x device.Array, rows, cols int) {
+	m.do(Op{Name: Softmax, Shape: [4]int{rows, cols}}.over(y, x), func() { m.Backend.Softmax(y, x, rows, cols) })
+}
+
+// SoftmaxBackward notes one.
+func (m *Meter) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
+	m.do(Op{Name: SoftmaxBackward, Shape: [4]int{rows, cols}}.over(dx, y, dy), func() { m.Backend.SoftmaxBackward(dx, y, dy, rows, cols) })
+}
+
+// CrossEntropy notes one.
+func (m *Meter) CrossEntropy(c device.CrossEntropy) {
+	m.do(Op{Name: CrossEntropy, Shape: [4]int{c.Rows, c.Classes}}.over(c.Logits), func() { m.Backend.CrossEntropy(c) })
+}
+
+// CrossEntropyBackward notes one.
+func (m *Meter) CrossEntropyBackward(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
+	m.do(Op{Name: CrossEntropyBackward, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBackward(dlogits, c, dloss) })
+}
+
+// Gather notes one.
+func (m *Meter) Gather(dst, table, ids device.Array, rows, cols int) {
+	m.do(Op{Name: Gather, Shape: [4]int{rows, cols}}.over(dst, dst, ids), func() { m.Backend.Gather(dst, table, ids, rows, cols) })
+}
+
+// ScatterAdd notes one.
+func (m *Meter) ScatterAdd(table, src, ids device.Array, rows, cols int) {
+	m.do(Op{Name: ScatterAdd, Shape: [4]int{rows, cols}}.over(src, src, ids), func() { m.Backend.ScatterAdd(table, src, ids, rows, cols) })
+}
+
+// Unscale notes one.
+func (m *Meter) Unscale(gradients []device.Array, scale, foundInf device.Array) {
+	op := Op{Name: Unscale}.overAll(gradients)
+	op.Bytes *= 2 // they are read and written
+	m.do(op, func() { m.Backend.Unscale(gradients, scale, foundInf) })
+}
+
+// Cast notes one.
+func (m *Meter) Cast(dst, src device.Array) {
+	m.do(Op{Name: Cast}.over(dst, src), func() { m.Backend.Cast(dst, src) })
+}
+
+// CrossEntropyBoth notes one.
+func (m *Meter) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
+	m.do(Op{Name: CrossEntropyBoth, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBoth(dlogits, c, dloss) })
+}
+
+// AddSquares notes one.
+func (m *Meter) AddSquares(sum device.Array, list []device.Array) {
+	m.do(Op{Name: AddSquares}.overAll(list), func() { m.Backend.AddSquares(sum, list) })
+}

@@ -1,0 +1,96 @@
+package dry
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/engine/device"
+)
+
+// passed is a backend that notes whether it was called.
+type passed struct {
+	Backend
+	updates int
+}
+
+func (p *passed) Update(device.UpdatePlan) { p.updates++ }
+
+func TestOperationsArePassedOn(t *testing.T) {
+	b, now := new(passed), time.Duration(0)
+	m := MeterOf(nil, func() time.Duration { now += time.Second; return now })
+	m.Over(b).Update(device.UpdatePlan{})
+	if b.updates != 1 {
+		t.Errorf("%d updates reached the backend, want 1", b.updates)
+	}
+	if diff := cmp.Diff(Ops{{Name: Update}: {Times: 1, Took: time.Second}}, m.Take()); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+}
+
+func TestOperationsAreNoted(t *testing.T) {
+	half := device.Array{Addr: 1, Len: 100, DType: device.BFloat16}
+	full := device.Array{Addr: 1, Len: 100}
+	tests := map[string]struct {
+		do   func(m *Meter)
+		want Op
+	}{
+		"a product": {
+			func(m *Meter) {
+				m.MatMul(device.MatMulPlan{MatMul: device.MatMul{M: 2, N: 3, K: 5, Batch: 7, TransB: true}})
+			},
+			Op{Name: MatMul, Flags: TransB, Shape: [4]int{2, 3, 5, 7}, Products: 210},
+		},
+		"a product in half precision": {
+			func(m *Meter) {
+				m.MatMul(device.MatMulPlan{MatMul: device.MatMul{A: half, B: half, C: full, M: 2, N: 3, K: 5, Batch: 1, SumA: full}})
+			},
+			Op{Name: MatMul, Flags: Sums, Types: 0x331, Shape: [4]int{2, 3, 5, 1}, Products: 30, Elements: 100, Bytes: 800},
+		},
+		"a causal score": {
+			func(m *Meter) {
+				m.Attention(device.AttentionPlan{Attention: device.Attention{Kind: device.Flash, Queries: 3, Keys: 3, Dim: 4, Causal: true}, AllHeads: 2})
+			},
+			Op{Name: Attention, Which: uint8(device.Flash), Shape: [4]int{2, 3, 3, 4}, Products: 2 * 6 * 4},
+		},
+		"a sum": {
+			func(m *Meter) { m.Binary(device.Sub, full, full, half) },
+			Op{Name: Binary, Which: uint8(device.Sub), Types: 0x113, Elements: 100, Bytes: 1000},
+		},
+		"a change of type": {func(m *Meter) { m.Cast(half, full) }, Op{Name: Cast, Types: 0x31, Elements: 100, Bytes: 600}},
+		"a copy to the host": {
+			func(m *Meter) { m.Send(device.Buffer{}, device.Buffer{Bytes: 64}) }, Op{Name: Crossing, Bytes: 64},
+		},
+		"an update of a list": {
+			func(m *Meter) {
+				m.Update(device.UpdatePlan{Update: device.Update{Rule: device.Lion, List: []device.Parameter{{P: full, G: half}, {P: full, M: full}}}})
+			},
+			Op{
+				Name: Update, Which: uint8(device.Lion), Types: 0x11011000, Shape: [4]int{2}, Elements: 200,
+				Bytes: 2*400 + 200 + 2*400 + 2*400,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := NewMeter()
+			test.do(m)
+			test.do(m)
+			if diff := cmp.Diff(Ops{test.want: {Times: 2}}, m.Take()); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			if len(m.Take()) != 0 {
+				t.Error("what was taken is still noted")
+			}
+		})
+	}
+}
+
+func TestHalvesAreOperands(t *testing.T) {
+	half, other := device.Array{Addr: 1, DType: device.Float16}, device.Array{Addr: 1, DType: device.Int32}
+	op := Op{}.over(half, device.Array{}, other, half, device.Array{Addr: 1})
+	if op.Halves() != 2 {
+		t.Errorf("%d operands of %x have two bytes an element, want 2", op.Halves(), op.Types)
+	}
+}

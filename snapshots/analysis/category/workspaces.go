@@ -1,0 +1,79 @@
+package category
+
+import "github.com/memtop/memtop/snapshots/trace"
+
+// The sizes of libraries' workspaces, in bytes: cuBLAS's, on Hopper too, and
+// cublasLt's.
+const (
+	blasWorkspace   = 8_519_680
+	hopperWorkspace = 32 << 20
+	smallWorkspace  = 1 << 20
+)
+
+// mostWorkspaces is how many cuBLAS has: one for each thread that uses it.
+const mostWorkspaces = 2
+
+func (p *panel) countWorkspaces() {
+	for i := 0; !p.native && i < p.events.Len(); i++ {
+		if e := p.events.At(i); e.Kind == trace.Alloc && e.Size == hopperWorkspace && p.life.Closed(i) == trace.Never {
+			p.workspaces++
+		}
+	}
+}
+
+// isWorkspace recognises a library's workspace by its size: a thread makes it at
+// its first matrix product, and it stays.
+func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
+	if !isWorkspaceSize(e.Size) || p.life.Closed(i) != trace.Never {
+		return false
+	}
+	switch p.makerOf(e.Stack) {
+	case forwardMaker, operationMaker, backwardMaker, unknownMaker:
+	default:
+		return false
+	}
+	switch e.Size {
+	case blasWorkspace:
+		return true
+	case hopperWorkspace:
+		return !p.native && at+2 < len(p.spans) && p.workspaces <= mostWorkspaces
+	default:
+		return p.beside(i, blasWorkspace)
+	}
+}
+
+// isProductScratch recognises a workspace that a library takes for one product and
+// gives back: the product's result comes right before it, from the same place, and
+// nothing is made while it is there. Where stacks have C++ they name it.
+func (p *panel) isProductScratch(i int, e *trace.Event) bool {
+	if p.native || e.Stack <= trace.EmptyStack && !p.silentEngine || !isWorkspaceSize(e.Size) {
+		return false
+	}
+	for k := i + 1; k < min(p.life.Closed(i), p.events.Len()); k++ {
+		if p.events.At(k).Kind == trace.Alloc {
+			return false
+		}
+	}
+	for k := i - 1; k >= max(0, i-8); k-- {
+		if before := p.events.At(k); before.Kind == trace.Alloc {
+			return before.Stack == e.Stack && p.life.Closed(k) > p.life.Closed(i)
+		}
+	}
+	return false
+}
+
+func isWorkspaceSize(bytes int64) bool {
+	return bytes == blasWorkspace || bytes == hopperWorkspace || bytes == smallWorkspace
+}
+
+// beside reports whether an allocation of a size that is never freed was made
+// around event i.
+func (p *panel) beside(i int, size int64) bool {
+	const reach = 8
+	for k := max(0, i-reach); k < min(i+reach, p.events.Len()); k++ {
+		if e := p.events.At(k); e.Kind == trace.Alloc && e.Size == size && p.life.Closed(k) == trace.Never {
+			return true
+		}
+	}
+	return false
+}
