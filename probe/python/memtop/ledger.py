@@ -24,6 +24,7 @@ from .program import Json
 from .sampling import Sampling
 
 SHARE, CREDIT_NS = 0.0002, 20_000_000  # of the program's time, for what may take long, and at once
+ASKING, ASKING_NS = 0.0005, 100_000_000  # likewise for what allocators and folders say
 LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two reads of page tables, with viewers and without
 _STAT = re.compile(rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel) (\d+)$", re.M)
@@ -53,7 +54,7 @@ class Ledger:
         self._mapped: set[int] = set()  # files in shared memory that were in use when page tables were last read
         self._workers: list[int] = []
         self._seen: dict[int, int] = {}  # anonymous memory of each worker when it was first seen
-        self._purse = Sampling(SHARE, CREDIT_NS)
+        self._purse = Sampling(ASKING, ASKING_NS)
         self._walks = Sampling(SHARE, CREDIT_NS)
         self._walked = self._asked_at = time.monotonic()
         self._cost_ns = 0

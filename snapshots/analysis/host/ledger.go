@@ -164,7 +164,7 @@ func sums(h *trace.Host) total {
 func detail(h *trace.Host, k Kind) string {
 	switch {
 	case k == Workers && h.Worker > 0:
-		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "process"), h.Worker)
+		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "worker"), h.Worker)
 	case k == Left:
 		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
 	case k == Native && h.Malloc == 0:

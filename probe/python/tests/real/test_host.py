@@ -102,7 +102,7 @@ def test_what_grows_is_named_within_200_steps(way: str, start: Any) -> None:
     finally:
         job.process.kill()
         for name in set(os.listdir("/dev/shm")) - before:
-            if way == "left" and name.startswith("psm_"):
+            if way == "left" and name.startswith("memtop-left-"):
                 os.unlink(f"/dev/shm/{name}")
     host = said["host"]
     assert sum(row["bytes"] for row in host["rows"]) == host["bytes"]
