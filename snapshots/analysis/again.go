@@ -48,8 +48,11 @@ func (r *reliefs) again(c *relief) {
 	}
 }
 
-// add adds bytes after the events [from, to).
+// add adds bytes after those of the events [from, to) that are in question.
 func (r *reliefs) add(c *relief, from, to int, bytes int64) {
+	if from, to = max(from, r.from), min(to, r.to); from >= to {
+		return
+	}
 	c.turns = append(c.turns, turn{from, -bytes}, turn{to, bytes})
 	first, last := from>>bucketShift-r.first, to>>bucketShift-r.first
 	for b := first; b <= last; b++ {
