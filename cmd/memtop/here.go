@@ -41,8 +41,8 @@ func (a *app) here(ctx context.Context) error {
 		snapshotsHere(os.DirFS("."), time.Now()),
 		runningHere(processes, l.bare(ctx, processes)),
 		endedHere(ended, time.Now()),
-		{"memtop rehearse -- python train.py", "does a script fit, to the byte, without a GPU"},
-		{"memtop help", "all commands; memtop demo shows the pages on a small run"},
+		{"memtop rehearse -- python train.py", "does it fit, to the byte, without a GPU"},
+		{"memtop help", "all commands; memtop demo needs nothing"},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", trace.Printable(row[0]), trace.Printable(row[1]))
 	}
@@ -71,7 +71,7 @@ func snapshotsHere(folder fs.FS, now time.Time) [2]string {
 		}
 	}
 	if newest == nil {
-		return [2]string{"memtop open FILE", "a PyTorch memory snapshot; none is in this folder"}
+		return [2]string{"memtop open FILE", "a PyTorch snapshot; this folder has none"}
 	}
 	what := fmt.Sprintf("%s, %s old", quantity.Bytes(newest.Size()), ago(now.Sub(newest.ModTime())))
 	if found > 1 {
@@ -86,23 +86,23 @@ func runningHere(all, bare []attach.Process) [2]string {
 	good, _ := attach.Attachable(attach.Choices(all))
 	count := len(good) + len(bare)
 	for _, p := range append(good, bare...) {
-		what := p.Command
+		what := brief(p.Command)
 		if count > 1 {
 			what = fmt.Sprintf("one of %d programs, see memtop ls: %s", count, what)
 		}
 		return [2]string{"memtop attach " + remote.Word(p.Target()), what}
 	}
-	return [2]string{"memtop run -- python train.py", "starts a program that memtop attach can look at; none runs now"}
+	return [2]string{"memtop run -- python train.py", "starts a job to attach to; none runs now"}
 }
 
 // endedHere returns the command for the ended programs, the newest first.
 func endedHere(rows []attach.Dead, now time.Time) [2]string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(d attach.Dead) bool { return d.Problem != "" })
 	if len(rows) == 0 {
-		return [2]string{"memtop ls --dead", "programs that were killed or ran out of memory; there is none"}
+		return [2]string{"memtop ls --dead", "jobs that were killed or ran out: none left"}
 	}
 	d := rows[0]
-	what := fmt.Sprintf("%s, %s ago: %s", d.Ended, ago(now.Sub(time.UnixMicro(d.Time))), d.Command)
+	what := fmt.Sprintf("%s, %s ago: %s", d.Ended, ago(now.Sub(time.UnixMicro(d.Time))), brief(d.Command))
 	return [2]string{"memtop ls --dead", what}
 }
 

@@ -136,7 +136,10 @@ func (l *lister) list(processes []attach.Process, bare []listed) (err error) {
 	}
 	switch {
 	case len(rows) > 0:
-		err = writeRows(l.stdout, rows)
+		var text strings.Builder
+		if err = writeRows(&text, rows); err == nil {
+			err = l.writeLines(text.String())
+		}
 	case len(bare) == 0:
 		_, err = fmt.Fprintln(l.stdout, "no process can be attached to; start one with memtop demo")
 	}
@@ -191,9 +194,16 @@ func writeRows(out io.Writer, rows []listed) error {
 		if jobs {
 			rank = rankText(r.Rank)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s%s\t%s\n", r.PID, r.User, rank, numbers, r.Command)
+		fmt.Fprintf(w, "%d\t%s\t%s%s\t%s\n", r.PID, r.User, rank, numbers, brief(r.Command))
 	}
 	return w.Flush()
+}
+
+// brief returns a command line without the folders of its program, so that the script
+// behind it is seen too.
+func brief(command string) string {
+	end := strings.IndexByte(command+" ", ' ')
+	return command[strings.LastIndexByte(command[:end], '/')+1:]
 }
 
 // oldAfter is the age from which on the list shows the age of bytes. A program
@@ -243,7 +253,7 @@ func (l *lister) writeBare(rows []listed) error {
 			way = "memtop run"
 			l.note(command.Line(r.Problem, r.Remedy))
 		}
-		fmt.Fprintf(w, "%d\t%s\tnot attached: %s\t%s\n", r.PID, r.User, way, r.Command)
+		fmt.Fprintf(w, "%d\t%s\tnot attached: %s\t%s\n", r.PID, r.User, way, brief(r.Command))
 	}
 	if err := w.Flush(); err != nil {
 		return err
