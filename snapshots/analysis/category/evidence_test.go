@@ -181,3 +181,26 @@ func TestEvidence(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAutocastKeepsMakesNoGraph has calls of a model, each of which keeps half of
+// what it makes until it ends: copies of weights, or activations.
+func TestWhatAutocastKeepsMakesNoGraph(t *testing.T) {
+	for kept, want := range map[string]trace.Category{"cast": trace.Inference, "second": trace.Activation} {
+		t.Run(kept, func(t *testing.T) {
+			var text strings.Builder
+			for range 3 {
+				for k := range 8 {
+					fmt.Fprintf(&text, "alloc 0x%d000 512 stack=%s\nalloc 0x9000 256 stack=forward\nfree_completed 0x9000 256 stack=forward\n", k+1, kept)
+				}
+				for k := range 8 {
+					fmt.Fprintf(&text, "free_completed 0x%d000 512 stack=loop\n", k+1)
+				}
+				text.WriteString("alloc 0x7000 64 stack=sgdstep\nfree_completed 0x7000 64 stack=sgdstep\n")
+			}
+			j, _ := judged(t, names, text.String())
+			if got, rule := j.Of(0, 0); got != want {
+				t.Errorf("got %s by %q, want %s", got, rule, want)
+			}
+		})
+	}
+}

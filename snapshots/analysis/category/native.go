@@ -13,6 +13,7 @@ func nativeTraits(name string) trait {
 	add(hasAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc"), workspaces)
 	add(hasAny(name, "::zero_grad"), zeroes)
 	add(strings.Contains(name, "AccumulateGrad"), accumulates)
+	add(strings.Contains(name, "autocast::cached_cast"), casts)
 	add(strings.Contains(name, "c10d::Reducer"), gradBuffers)
 	add(hasAny(name, "autograd::Engine", "CompiledFunctionBackward") || isNode(name), backs)
 	add(strings.Contains(name, "torch::optim::"), updates)

@@ -246,8 +246,8 @@ func (c *cut) count() {
 			c.rules[i] = Rule(by)
 			s := &c.spans[at]
 			m := c.makerOf(e.Stack)
-			if s.phase != forward || m != forwardMaker && m != operationMaker {
-				return
+			if s.phase != forward || m != forwardMaker && m != operationMaker || c.stacks[e.Stack].cast && by != engineFreer {
+				return // what autocast keeps says nothing about a graph
 			}
 			s.born++
 			if by == engineFreer {

@@ -71,6 +71,8 @@ type stack struct {
 	noGrad, python bool
 	// blank says that a tensor is made with nothing in it.
 	blank bool
+	// cast says that autocast keeps it longer than the layer that asked.
+	cast bool
 }
 
 // decides lists the strong traits in the order of their strength on one frame.
@@ -170,6 +172,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		every &= t
 		s.noGrad = s.noGrad || t&noGrads != 0
 		s.blank = s.blank || t&blanks != 0
+		s.cast = s.cast || t&casts != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
 			s.root = j.callerOf(frames, i)
