@@ -50,6 +50,7 @@ class Truth:
         holders: tuple[str, ...] = (),
         devices: int = 1,
     ) -> None:
+        changes = (*changes, "expandable_segments")  # of the environment, see run.go
         self.folder, change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
         self.change, _, percent = change.partition("=")
         self.percent = float(percent or 0)  # of the change `batch=17`
