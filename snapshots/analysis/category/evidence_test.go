@@ -204,3 +204,27 @@ func TestWhatAutocastKeepsMakesNoGraph(t *testing.T) {
 		})
 	}
 }
+
+// TestALoopOfTemporariesHidesNoGraph has a call make a thousand blocks that live for a
+// moment, and some that backward frees: what a variable keeps of the call is of a graph.
+func TestALoopOfTemporariesHidesNoGraph(t *testing.T) {
+	for freed, want := range map[int]trace.Category{7: trace.Inference, 8: trace.Activation} {
+		t.Run(fmt.Sprint(freed), func(t *testing.T) {
+			var text strings.Builder
+			text.WriteString("alloc 0x1000 4096 stack=second\n")
+			for k := range freed {
+				fmt.Fprintf(&text, "alloc 0x%d0000 512 stack=forward\n", k+1)
+			}
+			text.WriteString(strings.Repeat("alloc 0x9000 256 stack=forward\nfree_completed 0x9000 256 stack=forward\n", 1000))
+			text.WriteString("alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n")
+			for k := range freed {
+				fmt.Fprintf(&text, "free_completed 0x%d0000 512 stack=back\n", k+1)
+			}
+			text.WriteString("alloc 0x7000 64 stack=sgdstep\nfree_completed 0x7000 64 stack=sgdstep\nfree_completed 0x1000 4096 stack=loop\n")
+			j, _ := judged(t, names, text.String())
+			if got, rule := j.Of(0, 0); got != want {
+				t.Errorf("got %s by %q, want %s", got, rule, want)
+			}
+		})
+	}
+}

@@ -10,7 +10,7 @@ func nativeTraits(name string) trait {
 			t |= of
 		}
 	}
-	add(hasAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc"), workspaces)
+	add(hasAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc", "_cudnn_init_dropout_state"), workspaces)
 	add(hasAny(name, "::zero_grad"), zeroes)
 	add(strings.Contains(name, "AccumulateGrad"), accumulates)
 	add(strings.Contains(name, "autocast::cached_cast"), casts)

@@ -144,7 +144,8 @@ func (j *Judge) freerAt(e *trace.Event, made trace.StackID) freer {
 }
 
 // findGraphs decides for each call of the model whether a graph was made of it:
-// backward frees some of what it made, or much of it stays, from the same places
+// backward frees some of what it made (a loop may make a thousand times as much that
+// lives for a moment), or much of it stays, from the same places
 // again and again as layers have it.
 func (c *cut) findGraphs() {
 	c.count()
@@ -161,7 +162,7 @@ func (c *cut) findGraphs() {
 		}
 		layers := s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
 		kept := s.stay*2 >= s.born && (trains || s.born >= manyBorn) || !trains && !infers && s.stay == s.born
-		s.graph = s.backed*50 > s.born || !s.noGrad && (layers || kept)
+		s.graph = s.backed*50 > s.born || s.backed >= manyBorn || !s.noGrad && (layers || kept)
 		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
 	}
 	c.inherit(roots)
