@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/memtop/memtop/probe/python"
 )
@@ -26,11 +27,20 @@ func signalOf(state *os.ProcessState) int {
 	return int(status.Signal())
 }
 
+// again is how long after a search without a find tidy searches once more. A process that
+// becomes another program has no environment for a moment.
+const again = 50 * time.Millisecond
+
 // tidy ends every process of a rehearsal, found by its environment, and removes
 // the folder. It searches again for processes that were started meanwhile.
 func tidy(folder string) {
-	for endProcesses(python.RehearsalVariable + "=" + folder) {
-		continue
+	variable := python.RehearsalVariable + "=" + folder
+	for quiet := 0; quiet < 2; quiet++ {
+		if endProcesses(variable) {
+			quiet = -1
+		} else if quiet == 0 {
+			<-time.After(again)
+		}
 	}
 	_ = os.RemoveAll(folder) // there is nothing more to be done
 }
