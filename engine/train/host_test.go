@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -24,27 +22,7 @@ func TestLayersOnTheHostChangeNoBit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
 			test.change(&s)
-			want := losses(steps(t, offloadingTrainer(t, s, test.half), 6))
-			for _, layers := range hosted {
-				with, err := s.With("host", layers)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(want, losses(steps(t, offloadingTrainer(t, with, test.half), 6))); diff != "" {
-					t.Errorf("host=%s: losses (-on the device +on the host):\n%s", layers, diff)
-				}
-				some := offloadingTrainer(t, s, test.half)
-				got := losses(steps(t, some, 2))
-				for _, now := range []Settings{with, s} {
-					if err := some.Set(now); err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, losses(steps(t, some, 2))...)
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("host=%s for two steps: losses (-on the device +on the host):\n%s", layers, diff)
-				}
-			}
+			changesNoBit(t, s, test.half, "host", hosted)
 		})
 	}
 }

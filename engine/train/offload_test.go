@@ -60,30 +60,35 @@ func TestOffloadingChangesNoBit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
 			test.change(&s)
-			plain := offloadingTrainer(t, s, test.half)
-			want := losses(steps(t, plain, 6))
-			for _, parts := range tried {
-				with, err := s.With("offload", parts)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all := offloadingTrainer(t, with, test.half)
-				if diff := cmp.Diff(want, losses(steps(t, all, 6))); diff != "" {
-					t.Errorf("%s: losses (-on the device +offloaded):\n%s", parts, diff)
-				}
-				some := offloadingTrainer(t, s, test.half)
-				got := losses(steps(t, some, 2))
-				for _, now := range []Settings{with, s} {
-					if err := some.Set(now); err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, losses(steps(t, some, 2))...)
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s for two steps: losses (-on the device +offloaded):\n%s", parts, diff)
-				}
-			}
+			changesNoBit(t, s, test.half, "offload", tried)
 		})
+	}
+}
+
+// changesNoBit trains with each value of a setting from the first step on, and from step
+// 3 to step 4, and compares the losses with those of a run without it.
+func changesNoBit(t *testing.T, s Settings, half bool, key string, values []string) {
+	t.Helper()
+	want := losses(steps(t, offloadingTrainer(t, s, half), 6))
+	for _, value := range values {
+		with, err := s.With(key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, losses(steps(t, offloadingTrainer(t, with, half), 6))); diff != "" {
+			t.Errorf("%s=%s: losses (-without +with it):\n%s", key, value, diff)
+		}
+		some := offloadingTrainer(t, s, half)
+		got := losses(steps(t, some, 2))
+		for _, now := range []Settings{with, s} {
+			if err := some.Set(now); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, losses(steps(t, some, 2))...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s=%s for two steps: losses (-without +with it):\n%s", key, value, diff)
+		}
 	}
 }
 

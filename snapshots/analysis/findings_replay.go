@@ -47,7 +47,8 @@ func (x *Index) FindingsWith(b Beside) []Finding {
 		f.add(*b.Uneven)
 	}
 	if a := b.Replay; a != nil && a.Recorded.WhyNot == "" {
-		at := slices.IndexFunc(a.Runs, func(r whatif.Run) bool { return r.Settings == x.Trial() })
+		trial := x.Trial()
+		at := slices.IndexFunc(a.Runs, func(r whatif.Run) bool { return r.Settings == trial })
 		if at >= 0 {
 			f.settle(a, &a.Runs[at])
 		}

@@ -128,14 +128,17 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
-	of := r.parts.all[r.parts.of(&a)].Category
+	of, taken := r.parts.all[r.parts.of(&a)].Category, r.of(&a)
 	if of == trace.BackwardTemporary || of == trace.Gradient {
 		for k := range r.changes {
-			r.changes[k].endPass(a.Open)
-			r.piece(k, &a)
+			c := &r.changes[k]
+			c.endPass(a.Open)
+			if c.Beside != nil && (taken == nil || taken[k] == 0) {
+				r.piece(c, &a)
+			}
 		}
 	}
-	for k, bytes := range r.of(&a) {
+	for k, bytes := range taken {
 		switch c := &r.changes[k]; {
 		case bytes == 0:
 		case bytes < 0:
@@ -162,9 +165,8 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 
 // piece adds what backward makes once more beside what it makes of a loss, and keeps
 // longer: where the loss comes in pieces, that of a piece is added to that of the others.
-func (r *reliefs) piece(k int, a *trace.Allocation) {
-	c := &r.changes[k]
-	if taken := r.of(a); c.Beside != nil && a.Open < c.beside && a.Close > c.beside && (taken == nil || taken[k] == 0) {
+func (r *reliefs) piece(c *relief, a *trace.Allocation) {
+	if a.Open < c.beside && a.Close > c.beside {
 		r.add(c, a.Open, c.beside, a.Size)
 	}
 }

@@ -50,13 +50,14 @@ func (p *Page) limitText(f *facts) string {
 
 // drawStacked draws all rows as one bar.
 func drawStacked(c screen.Canvas, rows []fall, whole int64) {
-	w, sum := c.Width()-2, int64(0)
+	w, from, sum := c.Width()-2, 0, int64(0)
 	for _, row := range rows {
-		from := int(float64(w) * float64(sum) / float64(max(whole, 1)))
 		sum += row.bytes
-		for i := max(from, 0); i < min(int(float64(w)*float64(sum)/float64(max(whole, 1))), w); i++ {
+		to := int(float64(w) * float64(sum) / float64(max(whole, 1)))
+		for i := max(from, 0); i < min(to, w); i++ {
 			c.Set(1+i, 1, '█', row.style)
 		}
+		from = to
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// sizes of weights have copies of them beside a model: an optimizer's state that the
-// program makes itself, or main copies of half-precision weights.
+// multiset is sizes of memory. The sizes of a model's weights return in what copies them:
+// an optimizer's state that the program makes itself, main copies of half-precision weights.
 type multiset map[int64]int64 // by size, how many there are
 
 func (m multiset) count() int {

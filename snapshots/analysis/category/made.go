@@ -96,13 +96,13 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 		return p.step(i, e, at)
 	case unknownMaker:
 		return p.unknown(i, e, at)
-	case inputMaker, scriptMaker:
-		switch {
-		case m == scriptMaker && p.convertsResult(i, e):
+	case scriptMaker:
+		if p.convertsResult(i, e) {
 			return p.forward(i, s)
-		default:
-			return byMaker[m]
 		}
+		return scriptMade
+	case inputMaker:
+		return dataLoaded
 	case constructorMaker:
 		if p.isData(e) {
 			return NoRule

@@ -310,7 +310,7 @@ func (c *cut) bounds() []int {
 
 // eachIn calls visit with every allocation in [from, to) and its span.
 func (c *cut) eachIn(from, to int, visit visitor) {
-	at := 0
+	at := c.spanOf(from)
 	for i := from; i < to; {
 		part := c.events.Span(i)
 		part = part[:min(len(part), to-i)]
@@ -330,14 +330,8 @@ func (c *cut) eachIn(from, to int, visit visitor) {
 // eachInPhase calls visit with the allocations in the spans of a phase.
 func (c *cut) eachInPhase(p phase, visit visitor) {
 	for at := range c.spans {
-		s := &c.spans[at]
-		if s.phase != p {
-			continue
-		}
-		for i := int(s.first); i <= int(s.last); i++ {
-			if e := c.events.At(i); e.Kind == trace.Alloc {
-				visit(i, e, at)
-			}
+		if s := &c.spans[at]; s.phase == p {
+			c.eachIn(int(s.first), int(s.last)+1, visit)
 		}
 	}
 }
