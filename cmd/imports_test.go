@@ -99,7 +99,10 @@ var picture = map[string][]string{
 	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 	"engine/collective/torchrun": {},
 	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
-	"engine/device/cuda/imitation": {"github.com/klauspost/compress/..."},
+	"engine/device/cuda/imitation": {"engine/device/cuda/prebuilt"},
+	// Who takes memory of the driver: a library in C that programs load.
+	"engine/device/cuda/callers":  {"engine/device/cuda/prebuilt"},
+	"engine/device/cuda/prebuilt": {"github.com/klauspost/compress/..."},
 	"engine/train": {
 		"engine/collective",
 		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
@@ -114,7 +117,7 @@ var picture = map[string][]string{
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/callers", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
