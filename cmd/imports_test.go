@@ -29,13 +29,14 @@ var picture = map[string][]string{
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/card":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
@@ -77,7 +78,7 @@ var picture = map[string][]string{
 	// What a reader begins with: nothing but what anyone may import.
 	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/card", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
