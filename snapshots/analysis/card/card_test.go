@@ -68,7 +68,9 @@ func TestRowsSumToWhatTheDriverCounts(t *testing.T) {
 			"PyTorch": 600, "PyTorch, expandable": 300, "PyTorch, private pools": 100, "CUDA's context": 300, "NCCL, group 0": 28, "NCCL, all else": 32, "cuBLAS": 40, "custom.so": 20,
 			"rounded to pages": 2, "kernels and graphs": 78, "other processes": 400, "unexplained": 100,
 		}},
-		"managed memory is elsewhere, in part": {gauge(func(_ *trace.Gauge, c *trace.Card) { c.Taken = append(c.Taken, taken("custom.so", trace.TakenManaged, 900, 0, 0)) }), usual, map[string]int64{
+		"managed memory is elsewhere, in part": {gauge(func(_ *trace.Gauge, c *trace.Card) {
+			c.Taken = append(c.Taken, taken("custom.so", trace.TakenManaged, 900, 0, 0))
+		}), usual, map[string]int64{
 			"PyTorch": 600, "PyTorch, expandable": 300, "PyTorch, private pools": 100, "CUDA's context": 300, "cuBLAS": 40, "custom.so": 20,
 			"rounded to pages": 2, "managed memory": 138, "other processes": 400, "unexplained": 100,
 		}},
