@@ -145,7 +145,7 @@ type Prediction struct {
 	// little beside the time of a step.
 	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
 	// StepTimeKnown says that StepTime follows from measured times.
-	// StepTimeEstimated says that times of work that was never done are in it.
+	// StepTimeEstimated says that a part of it is of work that was never done.
 	StepTimeKnown     bool `json:"step_time_known"`
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }

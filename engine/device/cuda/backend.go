@@ -28,7 +28,7 @@ func (b *Backend) start() error {
 	if err != nil {
 		return err
 	}
-	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
+	b.Compute = kernels.NewCompute(b.queue, scratch, b.state.Addr)
 	return b.modules.load(kernels.Smallest)
 }
 
@@ -115,7 +115,7 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 	for _, part := range []struct {
 		at    *device.Buffer
 		bytes int64
-	}{{&q.scratch, kernels.ScratchBytes}, {&q.failure, kernels.FailureBytes}} {
+	}{{&q.scratch, kernels.ScratchBytes}, {&q.state, kernels.StateBytes}} {
 		addr, err := q.device.words(cuMemAlloc, uintptr(part.bytes))
 		if err != nil {
 			return scratch, err
@@ -126,14 +126,14 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 }
 
 func (q *queue) clearFailure() error {
-	return q.device.in(cuMemsetD8Async, uintptr(q.failure.Addr), 0, uintptr(q.failure.Bytes), q.compute)
+	return q.device.in(cuMemsetD8Async, uintptr(q.state.Addr), 0, uintptr(q.state.Bytes), q.compute)
 }
 
 // Synchronize implements device.Transfers.
 func (q *queue) Synchronize() error {
-	asks := q.err == nil && q.failure.Addr != 0
+	asks := q.err == nil && q.state.Addr != 0
 	if asks {
-		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.failure.Addr), uintptr(q.failure.Bytes), q.compute))
+		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.state.Addr), kernels.FailureBytes, q.compute))
 	}
 	q.keep(q.device.in(cuStreamSynchronize, q.compute))
 	if asks && q.err == nil {
@@ -148,7 +148,7 @@ func (q *queue) Synchronize() error {
 // releaseOwn frees the memory of reserveOwn.
 func (q *queue) releaseOwn() error {
 	var errs []error
-	for _, b := range []device.Buffer{q.scratch, q.failure} {
+	for _, b := range []device.Buffer{q.scratch, q.state} {
 		if b.Addr != 0 {
 			errs = append(errs, q.device.in(cuMemFree, uintptr(b.Addr)))
 		}
