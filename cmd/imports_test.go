@@ -112,7 +112,7 @@ var picture = map[string][]string{
 	},
 
 	// What the driver knows of the devices; its types stop in one file.
-	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
+	"probe/gauge": {"snapshots/hostmemory", "snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
