@@ -180,6 +180,7 @@ type rig struct {
 	next    uint64
 	failure device.Array
 	single  bool // the case computes in float32, and may write float64
+	askew   bool // arrays begin at their second element, so that none is aligned
 	// The outputs of the operation under test, in the order of its requests.
 	outputs []device.Array
 }
@@ -193,6 +194,14 @@ func (r *rig) seed(name string) {
 	_, _ = h.Write([]byte(name)) // it cannot fail
 	r.single = strings.Contains(name, "in float32") || strings.Contains(name, "in_float32")
 	r.rand = rand.New(rand.NewPCG(7, h.Sum64()))
+	r.askew = false
+}
+
+// seedAskew is seed for operations on arrays that begin anywhere: some of the cases'
+// arrays do.
+func (r *rig) seedAskew(name string) {
+	r.seed(name)
+	r.askew = r.rand.IntN(4) == 0
 }
 
 func newRig(t testing.TB) *rig {
@@ -216,7 +225,7 @@ func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
 	r.machine = newMachine(t, unsafe.Slice((*byte)(pointer(r.next)), rigBytes))
 	scratch := r.array(device.UInt8, kernels.ScratchBytes)
 	r.machine.Place(scratch, true)
-	r.failure = r.array(device.UInt8, kernels.FailureBytes)
+	r.failure = r.array(device.UInt8, kernels.StateBytes)
 	d.Fill(r.failure, 0)
 	r.kernels = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr)
 	return r
@@ -230,6 +239,10 @@ func (r *rig) array(d device.DType, n int) device.Array {
 	r.t.Helper()
 	a := device.Array{Addr: r.next, Len: n, DType: d}
 	bytes := uint64(n)*uint64(d.Size()) + guardBytes
+	if r.askew {
+		a.Addr += uint64(d.Size())
+		bytes += uint64(d.Size())
+	}
 	r.next += (bytes + 511) &^ 511
 	r.machine.Place(a, false)
 	poison := math.NaN()
