@@ -80,6 +80,8 @@ type machine interface {
 	Place(a device.Array, within bool)
 	// Failed returns the failure after which nothing runs any more, nil while it works.
 	Failed() error
+	// Slack is how many times farther off the results of the present way may be.
+	Slack() float64
 	// Ways goes through the ways to run the same. All give the same bits.
 	Ways() iter.Seq[string]
 	// Err waits for all launches and returns the first failure.
@@ -126,6 +128,8 @@ type onGPU struct {
 }
 
 func (onGPU) Ways() iter.Seq[string] { return slices.Values([]string{"on the GPU", "on the GPU"}) }
+
+func (onGPU) Slack() float64 { return 1 }
 
 func (onGPU) Place(device.Array, bool) {}
 
@@ -339,7 +343,7 @@ func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 		r.whole(t, got)
 		before, again := of[way]
 		for i := range want {
-			r.near(t, i, got[i], want[i], slack)
+			r.near(t, i, got[i], want[i], slack*r.machine.Slack())
 			if again && !bytes.Equal(r.bytes(got[i]), r.bytes(before[i])) {
 				t.Errorf("%s, output %d depends on the order in which threads run", way, i)
 			}

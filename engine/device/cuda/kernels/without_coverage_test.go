@@ -12,10 +12,22 @@ import (
 // unreached are the branches that go one way only, and why: by the module and function,
 // by what the branch is decided by, and by the way that is never taken. All instructions
 // that no test executes lie behind these.
-var unreached = []rule{}
-
-// equivalent are branches that decide nothing but how fast the same is computed, and why.
-var equivalent = []rule{}
+var unreached = []rule{
+	{`.*`, `(not )?setp\.(ne|lt)\.[su]64 .*4294967296\)?( 0)?`, "2^32 elements or more: a test has no room for them"},
+	{`.*`, `not setp\.eq\.s32 \(and\.b32 \(add\.s32 % -1\) -4\) .*`, "a second round of four warps: the block has eight, of which one has begun"},
+	{`.* _ZL\d+(load|store)_fewI.*`, `not setp\.gt\.s32 \(ld\.param\.u32 \[.*_param_3\]\) 0`, "a part without elements: no caller has one"},
+	{`(flash|flash_bfloat|flash_half|norms) _ZN4mathL3logEd`, `not setp\.ge\.f64 .*`, "the logarithm of a negative number: these are of sums of powers"},
+	{`(optimizers|norms|flash) _ZN4mathL3expEd`, `not setp\.leu\.f64 .* 0d40862E6666666666`, "a power that is too large: these exponents are not positive"},
+	{`(matmul|flash|convolutions|optimizers|norms) _ZL\d+(load|store)_(any|few)Id.*`, `(not )?setp\.(eq|ne)\.s32 \(ld\.param\.u32 \[.*_param_1\]\) \d`, "arrays of another type than float64, where all are of float64 if the kernel computes in it"},
+	{`.* _ZL\d+(load|store)_anyIf.*`, `(not )?setp\.(eq|ne)\.s32 \(ld\.param\.u32 \[.*_param_1\]\) \d`, "single numbers of a type that load_few and store_few move themselves, or that goes by way of float64"},
+	{`elementwise _ZL\d+(load|store)_(any|few)Id.*`, `(not )?setp\.(eq|ne)\.s32 \(ld\.param\.u32 \[.*_param_1\]\) \d`, "types that are cast by way of float32"},
+	{`matmul matmul.*`, `not setp\.gt\.s64 \(ld\.param\.u64 \[matmul.*_param_0\+160\]\) -16`, "a negative depth"},
+	{`elementwise (unary|binary)(_wide)?`, `not setp\.eq\.s32 \(ld\.param\.u32 \[%\+(72|80)\]\) \d`, "an operation that is none"},
+	{`elementwise gather`, `setp\.eq\.s32 \(ld\.param\.u32 \[%\+96\]\) 1`, "rows of an odd number of bytes: elements have at least two"},
+	{`elementwise cast`, `setp\.ne\.s16 \(ld\.param\.u8 \[%\+16\]\) \d`, "a whole number of a type that is none"},
+	{`norms attention_delta_wide`, `not setp\.ge\.s64 .*`, "turns of blocks: those are the tensor cores', which have no float64"},
+	{`norms softmax(_wide)?`, `not setp\.gt\.s64 \(ld\.param\.u64 \[softmax(_wide)?_param_0\+96\]\) .*`, "the first of four elements beyond its row"},
+}
 
 // rule is about branches in functions of modules, by what decides them. Both are regular
 // expressions.

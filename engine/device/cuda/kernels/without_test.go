@@ -2,7 +2,6 @@ package kernels_test
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -66,11 +65,7 @@ var bounds = regexp.MustCompile(`^(not )?setp\.(lt|le|gt|ge)\.[su](32|64) `)
 
 // TestWithoutABoundsTestSomethingIsNoticed has all threads take a branch, or none.
 func TestWithoutABoundsTestSomethingIsNoticed(t *testing.T) {
-	n := 23
-	if os.Getenv("MEMTOP_GPU") == "ptx" {
-		n = 1
-	}
-	spoil(t, n, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return bounds.MatchString(s.condition) })
+	spoil(t, 23, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return bounds.MatchString(s.condition) })
 }
 
 // TestWithoutABranchSomethingIsNoticed has the same of all other branches. Among them are
@@ -148,7 +143,6 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 		n = 1
 	}
 	tried, noticed := 0, 0
-	same := make(map[int]int) // by place in the list
 	for i, group := range spoilable(asked) {
 		if (i+1)%n != 0 {
 			continue
@@ -158,17 +152,13 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 			continue
 		}
 		one := group[0]
-		listed := slices.IndexFunc(equivalent, func(e rule) bool { return e.is(one.where, one.condition) })
 		switch {
 		case was:
 			noticed++
 		case unneeded[one.name] != "":
 			continue
-		case one.condition != "" && listed >= 0:
-			same[listed]++
-			continue
 		case strict:
-			t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt; %s: %s", one.name, one.Function, one.Number, one.where, one.condition)
+			t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", one.name, one.Function, one.Number)
 		default:
 			t.Logf("%s, in %s at line %d: nothing shows that it is spoilt", one.name, one.Function, one.Number)
 		}
@@ -176,9 +166,6 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 	}
 	if tried == 0 {
 		t.Skip("no test has launched a kernel as PTX: run all of this package")
-	}
-	for _, i := range slices.Sorted(maps.Keys(same)) {
-		t.Logf("%d make no difference: %s", same[i], equivalent[i].why)
 	}
 	t.Logf("%d of %d noticed", noticed, tried)
 	if 3*noticed < 2*tried {
@@ -192,7 +179,6 @@ type spoiling struct {
 	kernel    kernels.Kernel
 	place     int
 	name      string // by kernel, text and number among those of the same text
-	where     string // module and function
 	condition string // of a branch
 }
 
@@ -212,7 +198,7 @@ func spoilable(asked func(spoiling) bool) [][]spoiling {
 			}
 			l, _, _ := p.At(i)
 			_, condition, _ := p.Ways(i)
-			s := spoiling{l, kernels.Kernel(k), i, "", at.module.String() + " " + at.function, condition}
+			s := spoiling{l, kernels.Kernel(k), i, "", condition}
 			if !asked(s) {
 				continue
 			}
