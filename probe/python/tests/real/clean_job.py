@@ -166,15 +166,15 @@ def alone(run: Run) -> None:
 
 
 def texts(run: Run) -> None:
-    """A language model, and a cache on the host of 128 prepared texts of half a MiB each, which are drawn at random."""
+    """A language model, and a cache on the host of 24 prepared texts of two MiB each, which are drawn at random."""
     made = subjects.gpt()
     model = made.model.to(run.device)
     optimizer = torch.optim.AdamW(model.parameters())
     prepared: dict[int, torch.Tensor] = {}
     for _ in range(run.steps):
-        text = random.randrange(128)
+        text = random.randrange(24)
         if text not in prepared:
-            prepared[text] = torch.zeros(1 << 16, dtype=torch.int64)
+            prepared[text] = torch.zeros(1 << 18, dtype=torch.int64)
         loss, rest = made.loss_of(model, run.moved(made.batch()))
         optimizer.zero_grad()
         loss.backward()
