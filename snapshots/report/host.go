@@ -78,7 +78,7 @@ func (h *Host) text(p *page) {
 	}
 	for i, place := range h.Tensors {
 		if i == 0 {
-			p.line("  Of the tensors on the CPU:")
+			p.line("  Tensors on the CPU, pinned and shared ones too, by what keeps them:")
 		}
 		p.line("  %22s%12s  %s", "×"+quantity.Count(place.Entries), quantity.Bytes(place.Bytes), host.PlaceText(place))
 	}

@@ -61,17 +61,18 @@ func drawStacked(c screen.Canvas, rows []fall, whole int64) {
 	}
 }
 
-// largestText names the rows, the largest first, and last what the kernel may drop.
+// largestText names the rows, the largest of the program's own first.
 func largestText(l *host.Ledger) string {
 	rows := slices.Clone(l.Rows)
 	slices.SortStableFunc(rows, func(a, b host.Row) int {
-		if a.Kind.Droppable() {
+		switch {
+		case a.Kind.Own() == b.Kind.Own():
+			return cmp.Compare(b.Bytes, a.Bytes)
+		case a.Kind.Own():
+			return -1
+		default:
 			return 1
 		}
-		if b.Kind.Droppable() {
-			return -1
-		}
-		return cmp.Compare(b.Bytes, a.Bytes)
 	})
 	parts := make([]string, len(rows))
 	for i, row := range rows {

@@ -40,8 +40,9 @@ class Beside:
 
     def born(self, holding: Holding) -> None:
         """Count a new storage."""
-        lasts = holding.category not in KEEPABLE
-        key = holding.category, "" if lasts else holding.keeper or holding.role, 0 if lasts else holding.stack
+        key = holding.category, "", 0
+        if holding.category in KEEPABLE:
+            key = holding.category, holding.keeper or holding.role, 0 if holding.keeper else holding.stack
         self._counted[holding.address] = key
         self._add(key, holding.size, 1)
 
@@ -67,7 +68,7 @@ class Beside:
 
     def _name(self, of: str, line: int) -> str:
         """Return a container's or variable's name with its line, which a container's has already."""
-        if not line or ", " in of:
+        if not line:
             return of
         with self._journal.lock:
             tables = self._journal.tables

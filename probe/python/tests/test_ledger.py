@@ -7,6 +7,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,25 @@ def test_files_that_nobody_has_mapped_are_left_behind() -> None:
             assert found._ask().get("left_name") != path.name
     finally:
         path.unlink()
+
+
+def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
+    book = Ledger()
+    book.watched, book._workers, walks = True, [1], []
+
+    def walk() -> ledger.Shares:
+        walks.append(1)
+        until = time.thread_time_ns() + 2 * ledger.CREDIT_NS
+        while time.thread_time_ns() < until:
+            pass
+        return ledger.Shares(processes.Resident(), {})
+
+    book._walk = walk  # type: ignore[method-assign]
+    for passed, walked in ((ledger.FOLLOWING, 1), (ledger.FOLLOWING, 1), (50, 1), (40, 1), (100, 2), (50, 2)):
+        book._walked -= passed  # a walk costs the share of 200 seconds, of which 100 are paid ahead
+        book.tend()
+        assert len(walks) == walked, passed
+    assert 4 * ledger.CREDIT_NS <= book._cost_ns < 6 * ledger.CREDIT_NS
 
 
 @LINUX

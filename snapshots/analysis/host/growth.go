@@ -56,6 +56,9 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 			own := leak.OfLevels(s.of[k], least)
 			if own.Trend != leak.Suspected {
 				own = v
+				if by := perStepOfLooks(s.of[k], s.last.Host.Step-int64(v.Steps)); k == Tensors && by > 0 {
+					own.GrowthPerStep = min(by, own.GrowthPerStep)
+				}
 			}
 			found = append(found, grownBy(s.last, l, k, own, v.GrowthPerStep))
 		}
@@ -69,6 +72,20 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
 	return found
+}
+
+// perStepOfLooks returns by how much levels that are as of the last look rise in a
+// step, from the look that was the last one at a step on.
+func perStepOfLooks(levels []leak.Level, from int64) int64 {
+	look := func(i int) leak.Level {
+		for i > 0 && levels[i-1].Bytes == levels[i].Bytes {
+			i--
+		}
+		return levels[i]
+	}
+	first := look(slices.IndexFunc(levels, func(l leak.Level) bool { return l.Step >= from }))
+	last := look(len(levels) - 1)
+	return (last.Bytes - first.Bytes) / max(1, last.Step-first.Step)
 }
 
 // grownBy completes a verdict on a row.

@@ -95,13 +95,13 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 			h.Anonymous, h.Malloc, h.Tensors, h.MallocFree = h.Anonymous+2*s*mib, h.Malloc+s*mib, s*mib, s*mib
 		}, []Kind{Tensors}, ""},
 		"tensors of the last look": {func(s int64, h *trace.Host) {
-			h.Anonymous, h.Malloc, h.Tensors = h.Anonymous+s*mib, h.Malloc+s*mib, s/150*150*mib
+			h.Anonymous, h.Malloc, h.Tensors = h.Anonymous+s*3/2*mib, h.Malloc+s*mib, s/50*50*mib
 		}, []Kind{Tensors}, ""},
 		"a pool between blocks": {func(s int64, h *trace.Host) {
 			h.Anonymous, h.Pinned, h.MallocFree, h.Kept = h.Anonymous+s*3/2*mib, s*mib, s*mib/2, kept
 		}, []Kind{Pinned}, "cache[…], train.py:9"},
 		"fragments":       {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
-		"few fragments":       {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
+		"few fragments":   {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
 		"a pool":          {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
 		"a worker":        {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
 		"files":           {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},

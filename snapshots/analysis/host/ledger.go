@@ -49,9 +49,9 @@ var names = [kinds]string{
 // String returns the row's name, which is also its name in JSON.
 func (k Kind) String() string { return names[k] }
 
-// Droppable reports whether the kernel takes such memory back before it ends a
-// process.
-func (k Kind) Droppable() bool { return k == Files }
+// Own reports whether only the program's end gives such memory back: the kernel drops
+// files before it ends a process, and what others have is theirs.
+func (k Kind) Own() bool { return k != Files && k != Others }
 
 // Row is a part of a ledger.
 type Row struct {
@@ -177,7 +177,7 @@ func detail(h *trace.Host, k Kind) string {
 	switch {
 	case k == Workers && h.Worker > 0:
 		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "worker"), h.Worker)
-	case k == Tensors && len(h.Places) > 0:
+	case k == Tensors && len(h.Places) > 0 && h.PinnedUsed+h.Taken == 0:
 		return "most " + PlaceText(h.Places[0])
 	case k == Left:
 		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
