@@ -9,8 +9,7 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// hostLedger shows what the program has of the machine's memory: rows that add up,
-// on a small screen one bar of all rows and a line of the largest.
+// hostLedger shows what the program has of the machine's memory.
 func (p *Page) hostLedger(compact bool) section {
 	f, ok := p.asked.Answer()
 	if !ok || f.hostGauge == nil {
@@ -19,23 +18,32 @@ func (p *Page) hostLedger(compact bool) section {
 	l := &f.ledger
 	rows := make([]fall, len(l.Rows))
 	for i, row := range l.Rows {
-		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind)}
+		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind), foreign: !row.Kind.Own()}
 	}
+	right := p.limitText(&f)
+	if compact {
+		right = "= " + screen.Bytes(l.Bytes) + " of " + l.Whose
+		if limit, known := f.hostGauge.Nearest(); known {
+			right += ", " + screen.Bytes(limit.Left()) + " left"
+		}
+	}
+	return p.ledgerSection("On the host", right, rows, l.Bytes, compact)
+}
+
+// ledgerSection shows rows that add up, on a small screen one bar of all rows and a
+// line of the largest.
+func (p *Page) ledgerSection(title, right string, rows []fall, whole int64, compact bool) section {
 	if compact {
 		return section{3, func(c screen.Canvas) {
-			right := "= " + screen.Bytes(l.Bytes) + " of " + l.Whose
-			if limit, known := f.hostGauge.Nearest(); known {
-				right += ", " + screen.Bytes(limit.Left()) + " left"
-			}
-			c.Rule(0, "On the host", right, false)
-			drawStacked(c, rows, l.Bytes)
-			c.Fit(1, 2, c.Width()-2, largestText(l), screen.Plain)
+			c.Rule(0, title, right, false)
+			drawStacked(c, rows, whole)
+			c.Fit(1, 2, c.Width()-2, largestText(rows), screen.Plain)
 		}}
 	}
 	return section{2 + len(rows), func(c screen.Canvas) {
-		c.Rule(0, "On the host, "+p.when(), p.limitText(&f), false)
-		p.drawFalls(c, rows, l.Bytes)
-		drawSum(c, len(rows)+1, nameWidth(rows), "= in all", l.Bytes)
+		c.Rule(0, title+", "+p.when(), right, false)
+		p.drawFalls(c, rows, whole)
+		drawSum(c, len(rows)+1, nameWidth(rows), "= in all", whole)
 	}}
 }
 
@@ -61,22 +69,23 @@ func drawStacked(c screen.Canvas, rows []fall, whole int64) {
 	}
 }
 
-// largestText names the rows, the largest of the program's own first.
-func largestText(l *host.Ledger) string {
-	rows := slices.Clone(l.Rows)
-	slices.SortStableFunc(rows, func(a, b host.Row) int {
+// largestText names the rows, the largest first, and last those that are not the
+// program's own.
+func largestText(rows []fall) string {
+	order := slices.Clone(rows)
+	slices.SortStableFunc(order, func(a, b fall) int {
 		switch {
-		case a.Kind.Own() == b.Kind.Own():
-			return cmp.Compare(b.Bytes, a.Bytes)
-		case a.Kind.Own():
+		case a.foreign == b.foreign:
+			return cmp.Compare(b.bytes, a.bytes)
+		case b.foreign:
 			return -1
 		default:
 			return 1
 		}
 	})
-	parts := make([]string, len(rows))
-	for i, row := range rows {
-		parts[i] = row.Name + " " + screen.Bytes(row.Bytes)
+	parts := make([]string, len(order))
+	for i, row := range order {
+		parts[i] = row.name + " " + screen.Bytes(row.bytes)
 	}
 	return strings.Join(parts, " · ")
 }
