@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/device/cuda/callers"
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/probe/python"
 )
 
 func (a *app) runCommand() *cobra.Command {
+	var bare bool
 	cmd := &cobra.Command{
 		Use:   "run [--] PROGRAM [ARGUMENT...]",
 		Short: "Start a PyTorch program so that it can be attached to",
@@ -22,7 +26,9 @@ memtop's agent: all ranks of torchrun, but no launcher and no data loader worker
 run memtop attach in another terminal.
 
 memtop sets PYTHONPATH, which Python ignores if it is called with -I, -E or -S. Your own
-sitecustomize still runs.`,
+sitecustomize still runs. Where there is a driver of NVIDIA's, memtop also sets LD_PRELOAD:
+a small library sees which libraries take memory of the driver and how much, beside PyTorch.
+It changes no call.`,
 		Example: `  memtop run -- python train.py --epochs 3
   memtop run -- torchrun --nproc-per-node 8 train.py
   memtop run -- accelerate launch train.py`,
@@ -31,15 +37,16 @@ sitecustomize still runs.`,
 			if len(args) == 0 {
 				return usage(cmd, "it needs a program, such as python train.py")
 			}
-			return a.run(args)
+			return a.run(args, bare)
 		},
 	}
+	cmd.Flags().BoolVar(&bare, "no-preload", false, "load no library into the program: which ones take memory of the driver is then not known")
 	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
 	return cmd
 }
 
 // run replaces memtop by the program. It returns only if that fails.
-func (c *console) run(args []string) error {
+func (c *console) run(args []string, bare bool) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
 		return command.ProgramError(args[0], err)
@@ -51,5 +58,20 @@ func (c *console) run(args []string) error {
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
 		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
-	return command.ProgramError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
+	environ := python.Environment(os.Environ(), agent)
+	if !bare && (callers.Useful() || os.Getenv(imitation.GPUVariable) != "") {
+		environ = c.preload(environ, filepath.Dir(agent))
+	}
+	return command.ProgramError(args[0], become(path, args, environ))
+}
+
+// preload returns an environment in which programs load what sees who takes memory of
+// the driver. It is installed beside the agent.
+func (c *console) preload(environ []string, beside string) []string {
+	folder, err := callers.Install(beside)
+	if err != nil {
+		fmt.Fprintf(c.stderr, "memtop: which libraries take memory of the driver will not be known: %v\n", err)
+		return environ
+	}
+	return callers.Environment(environ, folder)
 }
