@@ -82,6 +82,12 @@ release-dry: release-check release-notes ## all that the workflow of a tag does,
 package-check: ## install the packages of dist/release where nothing else is, and use them; root only
 	cmd/tools/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
 
+fresh-check: ## from a fresh Debian, an empty folder for dnf and a container to the first answer, out of dist/release: keys and seconds; root only
+	cmd/tools/release/fresh.sh dist/release cmd/memtop/testdata/tiny_training.pickle
+
+action-check: ## the steps of the action on two files, without GitHub: dist/action has the comment and the page
+	.github/action/steps.sh
+
 install-check: ## go install of this commit, from a proxy that is a folder
 	OFFLINE="$(OFFLINE)" cmd/tools/release/install.sh
 

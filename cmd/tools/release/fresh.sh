@@ -37,12 +37,14 @@ for wheel in "$release"/*.whl; do
 done >"$work/served/simple/memtop/index.html"
 export GNUPGHOME=$work/gnupg MEMTOP_KEY=nobody@memtop.test MEMTOP_SITE=$site
 mkdir -m 700 "$GNUPGHOME"
-gpg --batch --quiet --passphrase '' --quick-generate-key "$MEMTOP_KEY" ed25519 sign never
-"$here/repositories.sh" "$release" "$work/served" >/dev/null
+gpg --batch --quiet --faked-system-time '20260101T000000!' --passphrase '' --quick-generate-key "$MEMTOP_KEY" ed25519 sign never 2>/dev/null
+"$here/repositories.sh" "$release" "$work/served" >/dev/null 2>"$work/log" || fail "$(cat "$work/log")"
 
 tree=${MEMTOP_TREE:-$work/tree}
 if [ ! -d "$tree" ]; then
 	debootstrap --variant=minbase --include=curl,python3-pip,pipx stable "$tree" >"$work/log" || fail "$(tail -3 "$work/log")"
+	cp /etc/resolv.conf "$tree/etc/"
+	chroot "$tree" pip install --quiet --break-system-packages uv || echo "SKIP: uv is not to be had"
 fi
 
 # machine NAME LOWER: a machine with the files of a folder, which stays as it is.
@@ -65,6 +67,7 @@ times() {
 	seconds=$(echo "$(date +%s.%N) $start" | awk '{ printf "%.1f", $1 - $2 }')
 	grep -q 'Out of memory at event' <<<"$answer" || fail "$kind has no answer: $answer"
 	awk -v s="$seconds" -v most="$most" 'BEGIN { exit s > most }' || fail "$kind took $seconds s, more than $most"
+	# shellcheck disable=SC2016 # the quotes are Markdown's
 	printf '| %s | %s s | %d | `%s` |\n' "$kind" "$seconds" "$((${#line} + 1))" "$line"
 }
 # by KIND LINE OPTIONS: a line in a shell of a fresh Debian, with the server's address in place of the public one.
@@ -83,6 +86,7 @@ echo "|---|---|---|---|"
 by curl "curl -L $page/$archive | tar xz && ./memtop report snap.pickle"
 by pip "pip install --break-system-packages memtop && memtop report snap.pickle" "export PIP_INDEX_URL=$site/simple PIP_PRE=1 PIP_ROOT_USER_ACTION=ignore;"
 by pipx "pipx run memtop report snap.pickle" "export PIP_INDEX_URL=$site/simple PIP_PRE=1 PIPX_DEFAULT_PYTHON=/usr/bin/python3;"
+[ ! -x "$tree/usr/local/bin/uvx" ] || by uvx "uvx memtop report snap.pickle" "export UV_DEFAULT_INDEX=$site/simple UV_PRERELEASE=allow;"
 by apt "curl -o /etc/apt/sources.list.d/memtop.sources $public/apt/memtop.sources && apt update && apt install memtop && memtop report snap.pickle"
 
 # Fedora's installer and package manager, in a folder with nothing else: no image of Fedora is at hand.

@@ -5,8 +5,8 @@ set -euo pipefail
 GNUPGHOME=$(mktemp -d)
 trap 'gpgconf --kill all; rm -rf "$GNUPGHOME"' EXIT
 export GNUPGHOME MEMTOP_KEY=nobody@memtop.test
-# The key stays the same for both, as that of a publisher does.
-gpg --batch --quiet --passphrase '' --quick-generate-key "$MEMTOP_KEY" ed25519 sign never
+# The key stays the same for both, and is older than the commit, as that of a publisher.
+gpg --batch --quiet --faked-system-time '20260101T000000!' --passphrase '' --quick-generate-key "$MEMTOP_KEY" ed25519 sign never
 
 once() {
 	rm -rf dist/release dist/repositories
