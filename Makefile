@@ -48,7 +48,7 @@ build: ## bin/memtop, one static file, and bin/memtrain, which needs the C libra
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 
 bin/tools/goreleaser:
-	GOFLAGS=-mod=mod GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/goreleaser/goreleaser/v2@v2.13.1
+	GOFLAGS=-mod=mod GOBIN=$(CURDIR)/bin/tools $(GO) install -trimpath github.com/goreleaser/goreleaser/v2@v2.13.1
 
 release-tools: $(GORELEASER) ## fetch what a release is made with and of, so that no later step needs a network
 	$(GO) mod download
@@ -86,7 +86,7 @@ fresh-check: ## from a fresh Debian, an empty folder for dnf and a container to 
 	cmd/tools/release/fresh.sh dist/release cmd/memtop/testdata/tiny_training.pickle
 
 action-check: ## the steps of the action on two files, without GitHub: dist/action has the comment and the page
-	.github/action/steps.sh
+	.github/action/steps.sh $(wildcard $(addprefix $(SNAPSHOTS)/step_,fp32.torch2.5.pickle amp.torch2.5.pickle))
 
 install-check: ## go install of this commit, from a proxy that is a folder
 	OFFLINE="$(OFFLINE)" cmd/tools/release/install.sh

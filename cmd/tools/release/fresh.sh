@@ -43,8 +43,6 @@ gpg --batch --quiet --faked-system-time '20260101T000000!' --passphrase '' --qui
 tree=${MEMTOP_TREE:-$work/tree}
 if [ ! -d "$tree" ]; then
 	debootstrap --variant=minbase --include=curl,python3-pip,pipx stable "$tree" >"$work/log" || fail "$(tail -3 "$work/log")"
-	cp /etc/resolv.conf "$tree/etc/"
-	chroot "$tree" pip install --quiet --break-system-packages uv || echo "SKIP: uv is not to be had"
 fi
 
 # machine NAME LOWER: a machine with the files of a folder, which stays as it is.
@@ -76,6 +74,7 @@ by() {
 	local line=${2//$public/$site}
 	line=${line//$page/$site}
 	machine "$1" "$tree"
+	[ "$1" != uvx ] || cp "$(command -v uv)" "$(command -v uvx)" "$work/uvx/root/usr/local/bin/"
 	times "$1" "$2" inside "$work/$1/root" bash -c "cd; ${3:-} $line"
 }
 
@@ -86,7 +85,11 @@ echo "|---|---|---|---|"
 by curl "curl -L $page/$archive | tar xz && ./memtop report snap.pickle"
 by pip "pip install --break-system-packages memtop && memtop report snap.pickle" "export PIP_INDEX_URL=$site/simple PIP_PRE=1 PIP_ROOT_USER_ACTION=ignore;"
 by pipx "pipx run memtop report snap.pickle" "export PIP_INDEX_URL=$site/simple PIP_PRE=1 PIPX_DEFAULT_PYTHON=/usr/bin/python3;"
-[ ! -x "$tree/usr/local/bin/uvx" ] || by uvx "uvx memtop report snap.pickle" "export UV_DEFAULT_INDEX=$site/simple UV_PRERELEASE=allow;"
+if command -v uvx >/dev/null; then # its user has it: two static files
+	by uvx "uvx memtop report snap.pickle" "export UV_DEFAULT_INDEX=$site/simple UV_PRERELEASE=allow;"
+else
+	echo "SKIP: there is no uvx"
+fi
 by apt "curl -o /etc/apt/sources.list.d/memtop.sources $public/apt/memtop.sources && apt update && apt install memtop && memtop report snap.pickle"
 
 # Fedora's installer and package manager, in a folder with nothing else: no image of Fedora is at hand.

@@ -35,6 +35,7 @@ echo "== the images of the registry"
 if [ -n "$dry" ] && ! command -v skopeo >/dev/null; then
 	echo "SKIP: there is no skopeo"
 else
+	mkdir -p dist/images
 	[ -n "$dry" ] || skopeo login ghcr.io -u "$GITHUB_ACTOR" --password-stdin <<<"$GITHUB_TOKEN"
 	for image in "$release"/*.oci.tar; do
 		to=docker://$registry:${image##*memtop_}
@@ -46,6 +47,8 @@ else
 			skopeo copy "oci-archive:$image" "$to"
 		fi
 	done
+	# One name for both processors, which the runners' docker makes in the registry.
+	away docker buildx imagetools create -t "$registry:$version" -t "$registry:latest" "$registry:${version}_linux_amd64" "$registry:${version}_linux_arm64"
 fi
 
 echo "== the wheels of the package index"
