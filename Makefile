@@ -65,7 +65,7 @@ release-parts: ## what goreleaser leaves beside or out of dist/release: images, 
 release-notes: ## dist/notes.md: what CHANGELOG.md says of the newest release, and the commits since the tag before this one
 	mkdir -p dist && awk '/^## /{n++} n<2' CHANGELOG.md >dist/notes.md
 	previous=$$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) && { \
-		printf '\n## Commits since %s\n\n' "$$previous"; git log --no-merges --format='- %s' "$$previous..HEAD" | sort; } >>dist/notes.md || true
+		printf '\n## Commits since %s\n\n' "$$previous"; git log --no-merges --invert-grep --grep='^wip:' --format='- %s' "$$previous..HEAD" | sort; } >>dist/notes.md || true
 
 repositories: ## dist/repositories, which apt and dnf install from, of dist/release; MEMTOP_KEY is gpg's key that signs
 	cmd/tools/release/repositories.sh dist/release dist/repositories

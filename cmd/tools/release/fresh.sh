@@ -53,7 +53,7 @@ machine() {
 	cp "$snapshot" "$work/$1/root/root/snap.pickle"
 }
 inside() { # ROOT COMMAND...
-	unshare --mount --pid --fork chroot "$1" env -i PATH=/root/.local/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=xterm "${@:2}"
+	unshare --mount --pid --fork --mount-proc="$1/proc" chroot "$1" env -i PATH=/root/.local/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=xterm "${@:2}"
 }
 
 # times KIND LINE COMMAND...: the line is what a user types when all is published; the command is the same
@@ -69,7 +69,7 @@ times() {
 	printf '| %s | %s s | %d | `%s` |\n' "$kind" "$seconds" "$((${#line} + 1))" "$line"
 }
 # by KIND LINE OPTIONS: a line in a shell of a fresh Debian, with the server's address in place of the public one.
-public=https://memtop.github.io/memtop page=https://github.com/memtop/memtop/releases/latest/download
+public=https://memtop.github.io/memtop page=https://github.com/memtop/memtop/releases/download/vVERSION
 by() {
 	local line=${2//$public/$site}
 	line=${line//$page/$site}
