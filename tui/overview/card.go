@@ -17,7 +17,7 @@ func (p *Page) cardLedger(compact bool) section {
 	for i, row := range l.Rows {
 		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: cardStyle(row.Kind, i)}
 	}
-	return p.ledgerSection("On the device", cardText(l, compact), rows, l.Bytes, -1, compact)
+	return p.ledgerSection("On the device", cardText(l, compact), rows, l.Bytes, compact)
 }
 
 // cardText says how much is left, and what is not known.
@@ -32,7 +32,7 @@ func cardText(l *card.Ledger, compact bool) string {
 	case l.Asleep > 0:
 		return text + ", " + screen.Bytes(l.Asleep) + " asleep"
 	case !l.Watched && !compact:
-		return text + " · memtop run sees which libraries take it"
+		return text + " · memtop run --driver-calls sees which libraries take it"
 	}
 	return text
 }
