@@ -13,6 +13,9 @@ func TestReduce(t *testing.T) {
 	start := r.next
 	for name, mix := range mixes {
 		for _, size := range [][3]int{{1, 1, 1}, {1, 40001, 1}, {5, 33, 1}, {3, 1, 7}, {1, 1000, 33}, {4, 19, 65}, {1, 300, 1000}, {1, 40000, 5}} {
+			if size[1] == 40000 && name != "float32" {
+				continue // its types make no difference to how its ranges are joined
+			}
 			for kind := device.Sum; kind <= device.Max; kind++ {
 				t.Run(fmt.Sprintf("%d, %s, %v", kind, name, size), func(t *testing.T) {
 					r.seed(t.Name())

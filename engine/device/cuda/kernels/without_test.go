@@ -86,7 +86,7 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		opcode string
 		change ptx.Change
 	}{
-		{kernels.Fill, "st.global.v4.u32", ptx.Remove},
+		{kernels.Fill, "mad.lo.s64", ptx.Flip},
 		{kernels.Cast, "cvt.rzi.s64.f64", ptx.Flip},
 		{kernels.Unary, "ex2.approx.ftz.f32", ptx.Flip},
 		{kernels.Binary, "div.rn.f32", ptx.Flip},
@@ -96,7 +96,7 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		{kernels.Unscale, "rcp.rn.f64", ptx.Flip},
 		{kernels.Normalize, "sqrt.rn.f32", ptx.Flip},
 		{kernels.NormalizeBackward, "mul.rn.f32", ptx.Flip},
-		{kernels.Softmax, "fma.rn.f32", ptx.Flip},
+		{kernels.Softmax, "ex2.approx.ftz.f32", ptx.Flip},
 		{kernels.EntropyBoth, "sub.rn.f32", ptx.Flip},
 		{kernels.Gather, "mul.lo.s64", ptx.Flip},
 		{kernels.Dropout, "mul.wide.u32", ptx.Flip},
