@@ -108,7 +108,9 @@ func TestCrossEntropy(t *testing.T) {
 					c := device.CrossEntropy{
 						Rows: rows, Classes: classes, Stride: stride, IgnoreIndex: -100, Logits: r.normals(kind, rows*stride), Targets: r.put(index, targets...),
 					}
-					r.cpu.Scale(c.Logits, c.Logits, 5)
+					if rows > 1 { // the loss of one row may be near 0: then it is all rounding
+						r.cpu.Scale(c.Logits, c.Logits, 5)
+					}
 					for i := range rows {
 						r.cpu.Fill(c.Logits.Slice(i*stride+classes, stride-classes), math.NaN())
 					}

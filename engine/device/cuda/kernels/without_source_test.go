@@ -26,7 +26,7 @@ var mistakes = []struct{ module, file, line, instead string }{
 	{"elementwise", "random.cu", "k0 += 0x9e3779b9;", "k0 += 0x9e3779b8;"},
 	{"norms", "norm.cu", "T d = k < count ? x[k] - mean : (T)0;", "T d = x[k] - mean;"},
 	{"norms", "norm.cu", "barrier(); // the next row's columns may be other threads'", ""},
-	{"norms", "softmax.cu", "sum *= math::exp(top - shift);", ""},
+	{"norms", "softmax.cu", "sum *= math::exp_small(top - shift);", ""},
 	{"norms", "block.h", "for (u32 w = 1; w < warps; w++)", "for (u32 w = 2; w < warps; w++)"},
 	{"optimizers", "optimizer.cu", "x.v = f.beta2 * x.v + f.rest2 * d * d;", "x.v = f.beta2 * x.v + f.rest2 * d;"},
 	{"optimizers", "optimizer8.cu", "if (x - map[middle] > map[middle + 1] - x) low = middle + 1;", "if (x - map[middle] > map[middle + 1] - x) low = middle;"},
