@@ -176,6 +176,33 @@ func TestProductsAreDividedBySize(t *testing.T) {
 	}
 }
 
+// partsQueue counts the launches of Hopper's products, and keeps the most parts of one.
+type partsQueue struct {
+	launches int
+	most     uint32
+}
+
+func (q *partsQueue) Enqueue(l *kernels.Launch) {
+	if m := kernels.ModuleOf(l.Kernel); m == kernels.HopperBfloat || m == kernels.HopperHalf {
+		q.launches, q.most = q.launches+1, max(q.most, l.Grid[1])
+	}
+}
+
+// TestAttentionIsNotDivided has products that are deep enough to be, of which one has its
+// result in the scratch, where parts would lie.
+func TestAttentionIsNotDivided(t *testing.T) {
+	q := &partsQueue{}
+	c := kernels.NewCompute(q, device.Buffer{Addr: 1 << 41, Bytes: kernels.ScratchBytes}, 1<<42)
+	c.UseHopper(device.BFloat16, true)
+	const n, dim = 128, 16384
+	row := device.Heads{Array: nowhere(device.BFloat16, n*dim), BatchStride: n * dim, HeadStride: dim, RowStride: dim}
+	a := device.Attention{Kind: device.Naive, Batch: 1, Heads: 1, Queries: n, Keys: n, Dim: dim, Q: row, K: row, V: row, O: row, Probs: nowhere(device.BFloat16, n*n)}
+	c.Attention(a.Plan())
+	if q.launches != 2 || q.most != 1 {
+		t.Errorf("%d products of at most %d parts, want 2 of one", q.launches, q.most)
+	}
+}
+
 // lastQueue keeps the last launch, and counts all.
 type lastQueue struct {
 	last     kernels.Launch
