@@ -108,6 +108,7 @@ func TestHopperSumsRowsOfA(t *testing.T) {
 func TestDividedProducts(t *testing.T) {
 	r := hopperRig(t)
 	start := r.next
+	const largest = 136
 	for name, test := range map[string]struct {
 		m     device.MatMul
 		parts int
@@ -115,12 +116,15 @@ func TestDividedProducts(t *testing.T) {
 		"two parts":               {device.MatMul{M: 40, N: 24, K: 128}, 2},
 		"the last part is less":   {device.MatMul{M: 40, N: 24, K: 333}, 4},
 		"the parts are no more":   {device.MatMul{M: 9, N: 8, K: 70}, 7},
-		"several tiles":           {device.MatMul{M: 136, N: 131, K: 197}, 3},
+		"several tiles":           {device.MatMul{M: largest, N: 131, K: 197}, 3},
 		"several, of several":     {device.MatMul{M: 40, N: 24, K: 128, Batch: 2}, 2},
 		"added to what was there": {device.MatMul{M: 131, N: 40, K: 200, Beta: 1, Alpha: 0.5}, 2},
 	} {
 		r.kernels.SetParts(test.parts)
 		for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+			if kind == device.Float16 && test.m.M < largest { // its kernels are the same but for the numbers
+				continue
+			}
 			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
 				t.Run(fmt.Sprintf("%s, %v, %s", name, kind, trans), func(t *testing.T) {
 					r.seed(t.Name())
