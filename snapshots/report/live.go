@@ -31,6 +31,7 @@ type Live struct {
 	ToHostBytes        int64             `json:"to_host_bytes,omitempty"` // copied in the last step; missing if not known
 	FromHostBytes      int64             `json:"from_host_bytes,omitempty"`
 	Host               *Host             `json:"host"` // all that the program has of the machine's memory, null if it does not say
+	Card               *Card             `json:"card"` // who has the device's memory, null if the driver was not asked
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
@@ -128,7 +129,7 @@ func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	r := &Live{
 		Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), index: x, row: ranks.Of(x),
+		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), Card: newCard(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents, r.Looking = t.Live.PID, t.Live.Dropped, t.Live.Looking

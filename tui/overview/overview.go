@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/card"
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
@@ -58,6 +59,8 @@ type facts struct {
 	fromHost   int64              // and back
 	ledger     host.Ledger        // of the machine's memory
 	hostGauge  *trace.Gauge       // that says so, nil for none
+	card       card.Ledger        // of the device's memory
+	cardGauge  *trace.Gauge       // that says so, nil for none
 	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -143,6 +146,7 @@ func answer(ctx context.Context, q question) facts {
 		f.host = x.OnHost(q.at)
 		f.toHost, f.fromHost = x.Crossed(q.at)
 		f.ledger, f.hostGauge = x.HostLedger(q.at)
+		f.card, f.cardGauge = x.CardLedger(q.at)
 	}
 	return f
 }
