@@ -55,6 +55,13 @@ func TestRowsSumToWhatTheDriverCounts(t *testing.T) {
 		}), Reserved{Default: 200 * mib, Private: 800 * mib, Pools: 1}, map[string]int64{
 			"PyTorch": 200, "PyTorch, private pools": 50, "CUDA's context": 300, "kernels and graphs": 200, "other processes": 400, "unexplained": 100,
 		}},
+		"a server that sleeps in part": {gauge(func(g *trace.Gauge, c *trace.Card) {
+			c.Taken = []trace.Taken{taken("libc10_cuda.so", trace.TakenDevice, 200, 0, 0), taken("cumem_allocator.abi3.so", trace.TakenCreated, 300, 300, 0)}
+			c.Tags = []trace.NamedPool{{Name: "kv_cache", Bytes: 500 * mib}, {Name: "weights", Bytes: 290 * mib, Backed: 290 * mib}}
+			g.Used, g.Process = 1500*mib, 1000*mib
+		}), Reserved{Default: 200 * mib, Private: 800 * mib, Pools: 2}, map[string]int64{
+			"PyTorch": 200, "PyTorch, weights": 290, "PyTorch, private pools": 10, "CUDA's context": 300, "kernels and graphs": 200, "other processes": 400, "unexplained": 100,
+		}},
 		"NCCL by its formulas": {gauge(func(_ *trace.Gauge, c *trace.Card) {
 			c.Communicators = []trace.Communicator{{Name: "0", Ranks: 8, Channels: 2, Connection: 14 * mib}, {Name: "tp", Ranks: 4, Channels: 3, Connection: 14 * mib}}
 		}), usual, map[string]int64{

@@ -143,8 +143,8 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		d.ledger.Asleep = clamp(c.Reserved-backed, r.all())
 	}
 	asleep := d.ledger.Asleep
-	part := func(k Kind, name string, bytes int64, detail string) {
-		slept := min(asleep, bytes)
+	part := func(k Kind, name string, bytes, slept int64, detail string) {
+		slept = min(slept, asleep, bytes)
 		asleep -= slept
 		d.own -= bytes - slept
 		if slept > 0 {
@@ -152,13 +152,24 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		}
 		d.add(k, name, bytes-slept, detail)
 	}
+	private := r.Private
+	for i := range c.Tags {
+		t := &c.Tags[i]
+		bytes := clamp(t.Bytes, private)
+		private -= bytes
+		slept := asleep // of what is not known to be awake, all may sleep
+		if t.Backed >= 0 {
+			slept = bytes - clamp(t.Backed, bytes)
+		}
+		part(Private, "PyTorch, "+trace.Printable(t.Name), bytes, slept, "so the program's own allocator calls it")
+	}
 	pools := ""
 	if r.Pools > 0 {
 		pools = quantity.Plural(r.Pools, "pool") + ", of CUDA graphs or of the program"
 	}
-	part(Private, "PyTorch, private pools", r.Private, pools)
-	part(Expandable, "PyTorch, expandable", r.Expandable, "")
-	part(Default, "PyTorch", r.Default, "")
+	part(Private, "PyTorch, private pools", private, asleep, pools)
+	part(Expandable, "PyTorch, expandable", r.Expandable, asleep, "")
+	part(Default, "PyTorch", r.Default, asleep, "")
 }
 
 // taken adds the rows of what others than PyTorch's allocator took.
