@@ -22,7 +22,8 @@ def tagged(device: int) -> dict[str, list[tuple[int, int]]]:
     for record in list(records.values()) if type(records) is dict else ():
         fields = getattr(record, "__dict__", {})
         handle, tag = fields.get("handle"), fields.get("tag")
-        known = type(handle) is tuple and len(handle) >= 3 and handle[0] == device and type(tag) is str
-        if known and (tag in found or len(found) < MOST):
+        if type(handle) is not tuple or type(tag) is not str or len(handle) < 3 or handle[0] != device:
+            continue
+        if tag in found or len(found) < MOST:
             found.setdefault(tag, []).append((handle[2], handle[1]))
     return {tag: sorted(ranges) for tag, ranges in found.items()}

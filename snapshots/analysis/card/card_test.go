@@ -126,3 +126,20 @@ func TestWhatSleepsIsSaid(t *testing.T) {
 		t.Errorf("%d bytes sleep, the rows are %v", l.Asleep, l.Rows)
 	}
 }
+
+func TestAServerIsToldWhatItMayUse(t *testing.T) {
+	g := &trace.Gauge{Total: 1000 * mib, Used: 700 * mib, Process: 600 * mib, Others: 60 * mib, Card: &trace.Card{
+		Reserved: 500 * mib, Watched: true, Before: 110 * mib, Taken: []trace.Taken{{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: 500 * mib}},
+	}}
+	pools := Reserved{Default: 100 * mib, Private: 400 * mib, Pools: 2}
+	l := Of(g, pools)
+	if share, known := l.Share(); known {
+		t.Errorf("a program that is no server has %d %%", share)
+	}
+	// Of 1,000 MiB others have 60, 40 are unexplained, 20 are graphs and 50 the driver's own.
+	g.Card.Tags = []trace.NamedPool{{Name: "kv_cache", Bytes: 380 * mib, Backed: 380 * mib}}
+	l = Of(g, pools)
+	if share, known := l.Share(); share != 83 || !known {
+		t.Errorf("%d %%, want 83: %v", share, l.Rows)
+	}
+}
