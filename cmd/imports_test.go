@@ -50,7 +50,7 @@ var picture = map[string][]string{
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	"snapshots/export": {
-		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
+		"snapshots/report", "snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
 	"tui/...": {
 		"tui/...", "snapshots/analysis/...", "snapshots/quantity", "snapshots/trace",

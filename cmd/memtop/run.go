@@ -11,12 +11,11 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/device/cuda/callers"
-	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/probe/python"
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var bare bool
+	var watched bool
 	cmd := &cobra.Command{
 		Use:   "run [--] PROGRAM [ARGUMENT...]",
 		Short: "Start a PyTorch program so that it can be attached to",
@@ -26,10 +25,11 @@ memtop's agent: all ranks of torchrun, but no launcher and no data loader worker
 run memtop attach in another terminal.
 
 memtop sets PYTHONPATH, which Python ignores if it is called with -I, -E or -S. Your own
-sitecustomize still runs. Where there is a driver of NVIDIA's, memtop also sets LD_PRELOAD:
-a small library sees which libraries take memory of the driver and how much, beside PyTorch.
-It changes no call.`,
+sitecustomize still runs. With --driver-calls memtop also sets LD_PRELOAD: a small library
+sees which libraries take memory of NVIDIA's driver and how much, beside PyTorch. It changes
+no call.`,
 		Example: `  memtop run -- python train.py --epochs 3
+  memtop run --driver-calls -- python train.py
   memtop run -- torchrun --nproc-per-node 8 train.py
   memtop run -- accelerate launch train.py`,
 		DisableFlagsInUseLine: true,
@@ -37,16 +37,16 @@ It changes no call.`,
 			if len(args) == 0 {
 				return usage(cmd, "it needs a program, such as python train.py")
 			}
-			return a.run(args, bare)
+			return a.run(args, watched)
 		},
 	}
-	cmd.Flags().BoolVar(&bare, "no-preload", false, "load no library into the program: which ones take memory of the driver is then not known")
+	cmd.Flags().BoolVar(&watched, "driver-calls", false, "see which libraries take memory of NVIDIA's driver, by a library that is loaded into the program")
 	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
 	return cmd
 }
 
 // run replaces memtop by the program. It returns only if that fails.
-func (c *console) run(args []string, bare bool) error {
+func (c *console) run(args []string, watched bool) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
 		return command.ProgramError(args[0], err)
@@ -59,19 +59,12 @@ func (c *console) run(args []string, bare bool) error {
 		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
 	environ := python.Environment(os.Environ(), agent)
-	if !bare && (callers.Useful() || os.Getenv(imitation.GPUVariable) != "") {
-		environ = c.preload(environ, filepath.Dir(agent))
+	if watched {
+		folder, err := callers.Install(filepath.Dir(agent))
+		if err != nil {
+			return err
+		}
+		environ = callers.Environment(environ, folder)
 	}
 	return command.ProgramError(args[0], become(path, args, environ))
-}
-
-// preload returns an environment in which programs load what sees who takes memory of
-// the driver. It is installed beside the agent.
-func (c *console) preload(environ []string, beside string) []string {
-	folder, err := callers.Install(beside)
-	if err != nil {
-		fmt.Fprintf(c.stderr, "memtop: which libraries take memory of the driver will not be known: %v\n", err)
-		return environ
-	}
-	return callers.Environment(environ, folder)
 }

@@ -63,6 +63,7 @@ type Layer struct {
 	RecomputeNS        int64  `json:"recompute_ns"`
 	Calls              int    `json:"calls"`
 	Checkpointed       bool   `json:"checkpointed"`
+	OnHost             bool   `json:"on_host"` // it computes on the device's host
 }
 
 // Tensor is a live allocation. Its age is −1 if no steps are known.

@@ -156,6 +156,11 @@ func (p *Prediction) StepTimes() (least, most int64) {
 	return p.StepTime - p.StepTimeOff, p.StepTime + p.StepTimeOff
 }
 
+// Off says how far a prediction was off, as a part of what was measured: 0.1 if the
+// prediction was too high by a tenth of it. Both are whole levels, such as the time
+// of a step, and no changes of them.
+func Off(predicted, measured float64) float64 { return predicted/measured - 1 }
+
 // Timed reports whether StepTime is known, measured or estimated.
 func (p *Prediction) Timed() bool { return p.StepTimeKnown || p.StepTimeEstimated }
 

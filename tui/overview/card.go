@@ -32,7 +32,7 @@ func cardText(l *card.Ledger, compact bool) string {
 	case l.Asleep > 0:
 		return text + ", " + screen.Bytes(l.Asleep) + " asleep"
 	case !l.Watched && !compact:
-		return text + " · memtop run sees which libraries take it"
+		return text + " · memtop run --driver-calls sees which libraries take it"
 	}
 	return text
 }

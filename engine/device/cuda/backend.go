@@ -82,8 +82,8 @@ func (b *Backend) end(m, plain *device.MatMul) {
 	}
 }
 
-// multiply queues a product with the device's context. The library is asked for an
-// algorithm outside of a capture, within which it has none.
+// multiply queues a product with the device's context. The library is asked for
+// algorithms outside of a capture, within which it has none.
 func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
@@ -91,6 +91,9 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	}
 	if !lt.planned(m) {
 		if err := d.withoutCapture(); err != nil {
+			return false, err
+		}
+		if err := d.planProduct(lt, m); err != nil {
 			return false, err
 		}
 	}

@@ -19,31 +19,16 @@ var Library = prebuilt.Library{Name: "libmemtop-callers.so", Built: built}
 // loaders are the programs that load libraries for the C library that Library needs.
 var loaders = map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
 
-// devices are the files of machines with NVIDIA's driver: with cards, in Windows'
-// subsystem for Linux, and on a Jetson.
-var devices = []string{"/dev/nvidiactl", "/dev/dxg", "/dev/nvmap"}
-
-// Useful reports whether programs on this machine can load the library and have a
-// driver that it sees.
-func Useful() bool {
-	if _, err := os.Stat(loaders[runtime.GOARCH]); err != nil || runtime.GOOS != "linux" {
-		return false
-	}
-	for _, path := range devices {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return true
-		}
-	}
-	return false
-}
-
 // Install puts the library into a subfolder of a folder, and returns that. It is named
 // after the library's content, so a program finds the one that its agent knows.
 func Install(folder string) (string, error) {
 	manifest, err := Library.Manifest()
+	if err != nil {
+		return "", err
+	}
 	sum := manifest.Sums["linux-"+runtime.GOARCH]
-	if err != nil || len(sum) < 16 {
-		return "", errors.Join(err, errors.New("there is none for this system"))
+	if _, err := os.Stat(loaders[runtime.GOARCH]); err != nil || runtime.GOOS != "linux" || len(sum) < 16 {
+		return "", errors.New("calls of the driver can be seen on Linux with glibc, on x86-64 and arm64; here they cannot")
 	}
 	path := filepath.Join(folder, "callers-"+sum[:16])
 	return path, Library.Install(path)
