@@ -63,7 +63,7 @@ func (c *Card) text(p *page) {
 		p.wrap("  ", fmt.Sprintf("gpu_memory_utilization can be %.2f at most: all but what others have, what is unexplained, and graphs.", *c.ShareMost))
 	}
 	if !c.Watched {
-		p.line("  Start the program with memtop run to see which libraries take memory of the driver.")
+		p.line("  Start the program with memtop run --driver-calls to see which libraries take memory of the driver.")
 	}
 	if c.CostNS > 0 {
 		p.line("  Reading this has taken %v of the program's time.", time.Duration(c.CostNS).Round(time.Millisecond))

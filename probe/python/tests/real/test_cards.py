@@ -37,7 +37,7 @@ class Job(Begun):
         for name, source in (("first", TAKER), ("second", TAKER), ("pooled", HERE / "pooled.c")):
             command = [CC, "-O1", "-shared", "-fPIC", "-o", str(folder / f"lib{name}.so"), str(source), "-ldl"]
             subprocess.run(command, check=True)
-        super().__init__(folder, "cuda", "card_job.py", way, str(folder))
+        super().__init__(folder, "cuda", "card_job.py", way, str(folder), options=("--driver-calls",))
         assert self.process.stdout
         self.said = json.loads(self.process.stdout.readline())
 
