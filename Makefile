@@ -208,11 +208,11 @@ agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the job
 truth: ## what memtop says of $(PROGRAMS), beside what they know and what the changes that it proposes really save
 	MEMTOP_TRUTH="$(PROGRAMS)" MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v ./cmd/testing/truthtest
 
-imitation: ## build the imitated GPU's libraries; MEMTOP_ZIG names the compiler
-	cd engine/device/cuda/imitation && $(GO) run ../../../../cmd/tools/librarygen
+imitation: ## build the libraries in C that programs load: the imitated GPU, and what sees calls of the driver; MEMTOP_ZIG names the compiler
+	$(GO) generate ./engine/device/cuda/imitation ./engine/device/cuda/callers
 
 imitation-check: ## build them again and compare
-	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
+	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/prebuilt
 
 alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
 	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(RANDOM_PROGRAMS) -seed $(SEED)

@@ -29,13 +29,14 @@ var picture = map[string][]string{
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/card":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/savings", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
@@ -49,7 +50,7 @@ var picture = map[string][]string{
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	"snapshots/export": {
-		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
+		"snapshots/report", "snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
 	"tui/...": {
 		"tui/...", "snapshots/analysis/...", "snapshots/quantity", "snapshots/trace",
@@ -77,7 +78,7 @@ var picture = map[string][]string{
 	// What a reader begins with: nothing but what anyone may import.
 	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/analysis/card", "snapshots/analysis/host", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
@@ -99,7 +100,10 @@ var picture = map[string][]string{
 	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 	"engine/collective/torchrun": {},
 	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
-	"engine/device/cuda/imitation": {"github.com/klauspost/compress/..."},
+	"engine/device/cuda/imitation": {"engine/device/cuda/prebuilt"},
+	// Who takes memory of the driver: a library in C that programs load.
+	"engine/device/cuda/callers":  {"engine/device/cuda/prebuilt"},
+	"engine/device/cuda/prebuilt": {"github.com/klauspost/compress/..."},
 	"engine/train": {
 		"engine/collective",
 		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
@@ -108,13 +112,13 @@ var picture = map[string][]string{
 	},
 
 	// What the driver knows of the devices; its types stop in one file.
-	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
+	"probe/gauge": {"snapshots/hostmemory", "snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/callers", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",

@@ -228,16 +228,7 @@ func predicted(p *trace.Prediction) []string {
 	}
 	list := []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
 	if p.Timed() {
-		about := ""
-		if p.StepTimeEstimated {
-			about = "≈"
-		}
-		least, most := p.StepTimes()
-		text := experiments.Signed(analysis.StepTimeQuantity, float64(least))
-		if least < most {
-			text += " to " + experiments.Signed(analysis.StepTimeQuantity, float64(most))
-		}
-		list = append(list, "step "+about+text)
+		list = append(list, "step "+experiments.Longer(p))
 	}
 	return list
 }

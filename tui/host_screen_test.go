@@ -8,7 +8,7 @@ import (
 )
 
 // TestBothLedgersAreOnOneScreen shows a program that says what it has of the
-// machine's memory.
+// device's memory and of the machine's.
 func TestBothLedgersAreOnOneScreen(t *testing.T) {
 	const mib = 1 << 20
 	told := *recording()
@@ -20,18 +20,42 @@ func TestBothLedgersAreOnOneScreen(t *testing.T) {
 			GroupKernel: 19 * mib, Workers: 2, CostNS: 12_000_000,
 		},
 	})
+	for i := range live.Gauges {
+		if g := &live.Gauges[i]; g.Device != trace.HostDevice {
+			withCard(g, told.Devices[0].Final.Segments)
+		}
+	}
 	told.Live = &live
 	for name, test := range map[string]struct {
 		w, h  int
 		lines []string
 	}{
-		"small": {80, 24, []string{"On the host", "= 900.0 MiB of its control group, 224.0 MiB left", "native heap 250.0 MiB · other anonymous 190.0 MiB · worker processes 100.0"}},
-		"large": {200, 60, []string{"224.0 MiB left of its control group · looking took 12.0 ms", "native heap           250.0 MiB", "unexplained             1.0 MiB", "= in all              900.0 MiB"}},
+		"small": {80, 24, []string{"On the device", "CUDA's context 450.0 MiB · PyTorch 426.6 MiB · process 4711 260.0 MiB · ", "On the host", "= 900.0 MiB of its control group, 224.0 MiB left", "native heap 250.0 MiB · other anonymous 190.0 MiB · worker processes 100.0"}},
+		"large": {200, 60, []string{"CUDA's context      450.0 MiB", "NCCL, group 0        28.0 MiB", "cuBLAS               33.0 MiB", "unexplained          40.0 MiB", "224.0 MiB left of its control group · looking took 12.0 ms", "native heap           250.0 MiB", "unexplained             1.0 MiB", "= in all              900.0 MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := start(t, test.w, test.h, Options{Device: -1}, fileOf("run.mtr", &told))
+			d := start(t, test.w, test.h, Options{Color: "never", Device: -1}, fileOf("run.mtr", &told))
 			d.press("$")
 			d.wants(append(test.lines, "parameters")...)
+			golden(t, name, d.screen())
 		})
+	}
+}
+
+// withCard gives a gauge a ledger of a device whose allocator has segments.
+func withCard(g *trace.Gauge, segments []trace.Segment) {
+	const mib = 1 << 20
+	reserved := int64(0)
+	for i := range segments {
+		reserved += segments[i].Size
+	}
+	g.Total, g.Used, g.Process, g.Others = 16<<30, reserved+1000*mib, reserved+700*mib, 260*mib
+	g.Users = []trace.User{{PID: 4711, Bytes: 260 * mib, Command: "python server.py"}}
+	g.Card = &trace.Card{
+		Reserved: reserved, Watched: true, Before: 710 * mib, Communicators: []trace.Communicator{{Name: "0", Ranks: 8, Channels: 2, Connection: 14 * mib}},
+		Taken: []trace.Taken{
+			{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: reserved},
+			{Library: "libcublasLt.so.13", Kind: trace.TakenDevice, Bytes: 33 * mib, Round: mib, Number: 5},
+		},
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,26 @@ func TestLayersAreFilteredAndSearched(t *testing.T) {
 	d.typed("conv")
 	d.press("enter")
 	d.wants("no layer matches conv")
+}
+
+// TestLayersSayWhereTheyCompute shows a step with a layer on the host, and one without.
+func TestLayersSayWhereTheyCompute(t *testing.T) {
+	recorded := *tuitest.NewProcess(20).Trace()
+	recorded.Steps = slices.Clone(recorded.Steps)
+	last := &recorded.Steps[len(recorded.Steps)-1]
+	last.Layers = slices.Clone(last.Layers)
+	last.Layers[1].OnHost = true
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
+	d.press("2", "down")
+	d.wants(" on ", " host ", "computed by the host")
+	d.press("down")
+	d.lacks("computed by the host")
+	d.press("4")
+	for range 40 {
+		d.press("left")
+	}
+	d.press("2")
+	d.lacks(" host ")
 }
 
 func TestASeldomScreenSaysHowOften(t *testing.T) {

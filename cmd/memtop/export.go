@@ -12,9 +12,11 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -69,6 +71,7 @@ OUT is written completely or not at all. memtop replaces an existing file only w
 			if err != nil {
 				return err
 			}
+			options.AtAnswer = !cmd.Flags().Changed("at")
 			return a.files.export(cmd.Context(), paths[0], to, f, options)
 		},
 	}
@@ -121,6 +124,12 @@ func (l *loader) export(ctx context.Context, path string, to output.File, f expo
 	}
 	if f.Name != "pickle" { // which is the snapshot itself
 		o.Index(t)
+		if f.Findings {
+			o.Report = report.Of(t, o.Indexes)
+			if err := o.Report.Replay(ctx, replay.Answer); err != nil {
+				return err
+			}
+		}
 		for _, notice := range f.Notices(o) {
 			l.note(notice)
 		}

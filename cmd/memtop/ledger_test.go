@@ -82,7 +82,7 @@ func TestALedgerIsBounded(t *testing.T) {
 
 func TestADamagedLedgerIsKeptBesideANewOne(t *testing.T) {
 	for name, content := range map[string]string{
-		"no JSON": "\x00\x00", "cut off": `{"schema": "memtop.ledger/1", "entries": [{"key"`, "of another version": `{"schema": "memtop.ledger/9"}`,
+		"no JSON": "\x00\x00", "cut off": `{"schema": "memtop.ledger/2", "entries": [{"key"`, "of another version": `{"schema": "memtop.ledger/9"}`, "of an earlier one": `{"schema": "memtop.ledger/1", "entries": [{"key": "amp", "peak": 9}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ledger.json")
@@ -90,7 +90,7 @@ func TestADamagedLedgerIsKeptBesideANewOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := store(path, proposals.Ledger{entry("1", 0)})
-			if err == nil || !strings.Contains(err.Error(), "is damaged") || strings.Contains(err.Error(), "\n") || len(got) != 1 {
+			if err == nil || !strings.Contains(err.Error(), "is no ledger") || strings.Contains(err.Error(), "\n") || len(got) != 1 {
 				t.Errorf("got %v and %v", got, err)
 			}
 			if kept, err := os.ReadFile(path + ".damaged"); err != nil || string(kept) != content {

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/device/cuda/callers"
 	"github.com/memtop/memtop/probe/python"
 )
 
 func (a *app) runCommand() *cobra.Command {
+	var watched bool
 	cmd := &cobra.Command{
 		Use:   "run [--] PROGRAM [ARGUMENT...]",
 		Short: "Start a PyTorch program so that it can be attached to",
@@ -22,8 +25,11 @@ memtop's agent: all ranks of torchrun, but no launcher and no data loader worker
 run memtop attach in another terminal.
 
 memtop sets PYTHONPATH, which Python ignores if it is called with -I, -E or -S. Your own
-sitecustomize still runs.`,
+sitecustomize still runs. With --driver-calls memtop also sets LD_PRELOAD: a small library
+sees which libraries take memory of NVIDIA's driver and how much, beside PyTorch. It changes
+no call.`,
 		Example: `  memtop run -- python train.py --epochs 3
+  memtop run --driver-calls -- python train.py
   memtop run -- torchrun --nproc-per-node 8 train.py
   memtop run -- accelerate launch train.py`,
 		DisableFlagsInUseLine: true,
@@ -31,15 +37,16 @@ sitecustomize still runs.`,
 			if len(args) == 0 {
 				return usage(cmd, "it needs a program, such as python train.py")
 			}
-			return a.run(args)
+			return a.run(args, watched)
 		},
 	}
+	cmd.Flags().BoolVar(&watched, "driver-calls", false, "see which libraries take memory of NVIDIA's driver, by a library that is loaded into the program")
 	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
 	return cmd
 }
 
 // run replaces memtop by the program. It returns only if that fails.
-func (c *console) run(args []string) error {
+func (c *console) run(args []string, watched bool) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
 		return command.ProgramError(args[0], err)
@@ -51,5 +58,13 @@ func (c *console) run(args []string) error {
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
 		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
-	return command.ProgramError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
+	environ := python.Environment(os.Environ(), agent)
+	if watched {
+		folder, err := callers.Install(filepath.Dir(agent))
+		if err != nil {
+			return err
+		}
+		environ = callers.Environment(environ, folder)
+	}
+	return command.ProgramError(args[0], become(path, args, environ))
 }

@@ -39,7 +39,7 @@ func (t *Tape) binary(name string, op device.BinaryOp, a, b *Value, dtype device
 	a, b = c.in[0], c.in[1]
 	shape := tensor.Broadcast(a.Shape(), b.Shape())
 	y := c.out(shape, dtype)
-	if op == device.Add && c.mayAwait(a, b) {
+	if op == device.Add && c.mayAwait(a, b, shape) {
 		v := c.value(y, nil, binaryRules[op])
 		c.await(v)
 		return v

@@ -55,7 +55,12 @@ func (t *Tape) Permute(x *Value, order ...int) *Value {
 // Narrow returns n indexes of a dimension of x, from start on, as a view.
 func (t *Tape) Narrow(x *Value, dim, start, n int) *Value {
 	x = t.local(x)
+	whole := n == x.Shape()[x.Shape().Dim(dim)]
 	return t.viewOf("narrow", x, x.data.Narrow(dim, start, n), func(b *back) {
+		if whole {
+			b.give(0, b.dy)
+			return
+		}
 		b.each(0, func(dx *tensor.Tensor) {
 			dx.Fill(0)
 			b.hold(dx.Narrow(dim, start, n)).CopyFrom(b.dy)

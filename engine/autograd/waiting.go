@@ -26,20 +26,21 @@ type waiting struct {
 	loss  device.CrossEntropy
 }
 
-// sum is a + b.
+// sum is a + b, of the shape of a.
 type sum struct {
 	a, b *tensor.Tensor
-	// low is the type of the operand whose type is not the result's, if a
-	// gradient flows into an operand.
+	// low is the type of an operand that has fewer bits than the result, if a
+	// gradient flows into it.
 	low device.DType
 	has bool
 }
 
-// mayAwait reports whether the sum of a and b may wait. It may if neither operand
-// has to be repeated, and neither is a variable, because a variable's owner may
-// change it at any time.
-func (c *call) mayAwait(a, b *Value) bool {
-	return !c.replay && a.Shape().Equal(b.Shape()) && a.Size() > 0 && a.variable == nil && b.variable == nil
+// mayAwait reports whether the sum of a and b, of the given shape, may wait. It may
+// if a is whole and b repeats by rows, if at all, and neither is a variable, because
+// a variable's owner may change it at any time.
+func (c *call) mayAwait(a, b *Value, shape tensor.Shape) bool {
+	rows := len(b.Shape()) > 0 && len(shape) > 0 && b.Shape().Last() == shape.Last() && isTail(b.Shape(), shape)
+	return !c.replay && a.Shape().Equal(shape) && rows && a.Size() > 0 && a.variable == nil && b.variable == nil
 }
 
 // await makes the sum of the operation's operands, v, wait.
@@ -48,7 +49,7 @@ func (c *call) await(v *Value) {
 	w.hold(v.data, c.in[0].data, c.in[1].data)
 	w.sum = &sum{a: w.held[1], b: w.held[2]}
 	for _, operand := range c.in {
-		if operand.DType() != v.DType() && c.wanted(operand) {
+		if operand.DType().Size() < v.DType().Size() && c.wanted(operand) {
 			w.sum.low, w.sum.has = operand.DType(), true
 		}
 	}

@@ -54,6 +54,50 @@ func TestASumIsDoneWithTheNormThatFollowsIt(t *testing.T) {
 	w.Close()
 }
 
+// TestPositionsAreAddedWithTheNorm has each row of a batch get the same positions.
+func TestPositionsAreAddedWithTheNorm(t *testing.T) {
+	for name, test := range map[string]struct {
+		positions []int
+		want      int // operations for the sum and the norm
+	}{
+		"one for each row of a sample":        {[]int{3, 4}, 1},
+		"one for all":                         {[]int{4}, 1},
+		"one for each sample, not the last":   {[]int{2, 1, 4}, 3}, // it is stretched first
+		"a number":                            {[]int{1}, 2},
+		"more of them than of what they join": {[]int{5, 2, 3, 4}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tape, m := metered(t)
+			full := func(shape ...int) *autograd.Variable {
+				return autograd.NewVariable("x", tensor.Full(tape.Device(), shape, device.Float32, 1, tensor.Tag{}))
+			}
+			x, p, w := full(2, 3, 4), full(test.positions...), full(4)
+			tape.Run(func() {
+				tokens := tape.Scale(x.Value(), 1)
+				positions := tape.Narrow(p.Value(), 0, 0, test.positions[0])
+				m.Take()
+				y := tape.LayerNorm(tape.Add(tokens, positions), w.Value(), nil, eps)
+				if n := m.Take().Count(); n != test.want {
+					t.Errorf("a sum and its norm are %v operations, want %v", n, test.want)
+				}
+				tape.Backward(tape.SumAll(y))
+				fills := 0
+				for op, spent := range m.Take() {
+					if op.Name == dry.Fill {
+						fills += spent.Times
+					}
+				}
+				if fills != 1 { // the seed
+					t.Errorf("the gradient of all positions took %d fills with zeros", fills-1)
+				}
+			})
+			for _, v := range []*autograd.Variable{x, p, w} {
+				v.Close()
+			}
+		})
+	}
+}
+
 // TestASumThatWaitsIsThereForWhoeverReadsIt compares with a sum that a norm does
 // not follow at once.
 func TestASumThatWaitsIsThereForWhoeverReadsIt(t *testing.T) {

@@ -14,6 +14,7 @@ type Norm struct {
 	Mean, RStd         Array
 	// Residual, when given, is added to X first: Sum gets X + Residual, rounded to
 	// its type, and Sum is then normalised. Both are [Rows, Cols], and Sum may be X.
+	// Residual may have fewer rows, which then repeat.
 	Residual, Sum Array
 }
 
@@ -50,7 +51,9 @@ func (n Norm) Plan() NormPlan {
 	CheckOptional(name, "bias", p.Bias, p.Cols)
 	if !p.Residual.Absent() {
 		CheckFloat(name, p.Residual.DType, p.Sum.DType)
-		CheckLen(name, "residual", p.Residual, p.Rows*p.Cols)
+		if n := p.Residual.Len; p.Cols > 0 && (n == 0 || n%p.Cols != 0) || n > 0 && p.Rows*p.Cols%n != 0 {
+			panic(fmt.Sprintf("device: %s: a residual of %d elements does not repeat into %d rows of %d", name, n, p.Rows, p.Cols))
+		}
 		CheckLen(name, "sum", p.Sum, p.Rows*p.Cols)
 	}
 	return p

@@ -145,7 +145,7 @@ func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Valu
 	c.spent(l, took)
 	if c.Phase() != autograd.Recompute {
 		l.ran(out, transient)
-		l.Checkpointed = l.Checkpointed || c.within > 0
+		l.Checkpointed, l.OnHost = l.Checkpointed || c.within > 0, c.Device() != c.Home()
 	}
 	return out
 }

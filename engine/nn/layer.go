@@ -40,6 +40,8 @@ type Layer struct {
 	ForwardNS, BackwardNS, RecomputeNS int64
 	// Checkpointed says that the module ran inside a checkpoint.
 	Checkpointed bool
+	// OnHost says that the module computed on the host of the tape's device.
+	OnHost bool
 
 	hooks  []*Hooks
 	parent *Layer // of the call, not of the model

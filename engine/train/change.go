@@ -68,8 +68,6 @@ func (t *Trainer) has(key string) bool {
 		return nn.HasVocab(t.config.Model)
 	case shardKey:
 		return t.config.Group != nil
-	case hostKey:
-		return t.config.Group == nil
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
 	case graphsKey:

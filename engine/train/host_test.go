@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,9 @@ func TestLayersOnTheHostTakeNothingOfTheDevice(t *testing.T) {
 	for _, l := range trainer.Layers() {
 		if saves := l.SavedBytes > 0; saves != (strings.HasPrefix(l.Name, "h.") && l.SavedBytes > 0 || l.Name == "ln_f") {
 			t.Errorf("layer %s saves %d bytes on the device", l.Name, l.SavedBytes)
+		}
+		if chosen := slices.Contains([]string{"wte", "lm_head", "loss"}, l.Name); l.OnHost != chosen {
+			t.Errorf("layer %s computes on the host: %v", l.Name, l.OnHost)
 		}
 	}
 	set(t, trainer, "host=none")

@@ -153,9 +153,13 @@ func (t *Trainer) offload(s *Settings) {
 	h.moveRunning(t.running)
 	t.optimizer.Move(h.ofState)
 	t.noteFile(h.file)
+	gradient := func(p *autograd.Variable) *tensor.Device { return h.of(o.Gradients || h.computes[p], ShardGradients) }
 	for _, p := range t.parameters {
 		p.Move(h.of(o.Parameters.has(p.Name()) || h.computes[p], ShardParameters))
-		p.KeepGrad(h.of(o.Gradients || h.computes[p], ShardGradients))
+		p.KeepGrad(gradient(p))
+	}
+	if t.fresh {
+		t.parallel.divide(gradient)
 	}
 	t.ctx.PlaceLayers(nil)
 	if s.Host.layers != "" {

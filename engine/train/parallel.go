@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/tensor"
@@ -12,7 +14,8 @@ import (
 // Each process of a group trains on its part of a batch with all parameters. The
 // mean of the processes' gradients equals the gradient of the whole batch in one
 // process. Gradients are summed in flat buckets while the backward pass runs, as
-// in Li et al. 2020, "PyTorch Distributed".
+// in Li et al. 2020, "PyTorch Distributed". A bucket lies where its gradients do:
+// those of layers on the host are summed by the hosts.
 
 // bucketBytes is the most that a bucket holds, unless one gradient is larger:
 // PyTorch's default. bucketsAtLeast is about the number of buckets for a small
@@ -33,16 +36,17 @@ const bucketAlign = 64
 
 // parallel sums the gradients of a group's processes.
 type parallel struct {
-	group   collective.Group
-	buckets []*bucket // in the order in which they are summed
-	of      map[*autograd.Variable]*bucket
-	next    int  // the first bucket that is not summed yet
-	last    bool // the part under way is the step's last
-	losses  []sum
-	agreed  *Settings // what all processes use, nil before the first step
-	changed int       // the rank whose settings were changed since, or noRank
-	action  Action    // of all processes, when the next step has ended
-	ends    bool      // a process is to end
+	group      collective.Group
+	parameters []*autograd.Variable
+	buckets    []*bucket // in the order in which they are summed
+	of         map[*autograd.Variable]*bucket
+	next       int  // the first bucket that is not summed yet
+	last       bool // the part under way is the step's last
+	losses     []sum
+	agreed     *Settings // what all processes use, nil before the first step
+	changed    int       // the rank whose settings were changed since, or noRank
+	action     Action    // of all processes, when the next step has ended
+	ends       bool      // a process is to end
 	// Numbers that are exchanged besides gradients. They are fields because a
 	// group needs memory that does not move, and a function's stack may move.
 	rows  []float64
@@ -57,11 +61,12 @@ type sum struct {
 
 // bucket is gradients that are summed at once.
 type bucket struct {
+	device   *tensor.Device
 	places   map[*autograd.Variable]int // the first element of each
 	elements int
 	// full is how many times a backward pass adds to the bucket's gradients, 0 if
 	// that is not known: a layer that runs twice, or under checkpoints, adds
-	// twice.
+	// twice. Other settings may change that number.
 	full, given int
 	flat        *tensor.Tensor // nil until a gradient is there
 	sum         collective.Pending
@@ -72,32 +77,46 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	if g == nil || g.Size() < 2 {
 		return nil
 	}
-	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: noRank, rows: make([]float64, g.Size()*rankWords)}
-	all := int64(0)
+	p := &parallel{group: g, parameters: parameters, changed: noRank, rows: make([]float64, g.Size()*rankWords)}
 	for _, v := range parameters {
-		all += v.Data().Bytes()
-	}
-	most := min(bucketBytes, all/bucketsAtLeast)
-	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
-		p.place(parameters[i], most)
+		v.OnGrad(p.take)
 	}
 	return p
 }
 
-// place gives a parameter its place in a bucket of at most the given bytes.
-func (p *parallel) place(v *autograd.Variable, most int64) {
+// divide makes the buckets anew. home is where the gradient of a parameter lies.
+func (p *parallel) divide(home func(*autograd.Variable) *tensor.Device) {
+	if p == nil {
+		return
+	}
+	p.buckets, p.of = nil, make(map[*autograd.Variable]*bucket)
+	all := int64(0)
+	for _, v := range p.parameters {
+		all += v.Data().Bytes()
+	}
+	most := min(bucketBytes, all/bucketsAtLeast)
+	for _, v := range slices.Backward(p.parameters) { // backward comes to the last ones first
+		p.place(v, home(v), most)
+	}
+}
+
+// place gives a parameter its place in a bucket of at most the given bytes, the last
+// one of its device.
+func (p *parallel) place(v *autograd.Variable, home *tensor.Device, most int64) {
 	n := (v.Data().Size() + bucketAlign - 1) / bucketAlign * bucketAlign
-	fits := func(b *bucket) bool {
-		return int64(b.elements+n)*v.Data().DType().Size() <= most
+	var b *bucket
+	for _, other := range p.buckets {
+		if other.device == home {
+			b = other
+		}
 	}
-	if len(p.buckets) == 0 || !fits(p.buckets[len(p.buckets)-1]) {
-		p.buckets = append(p.buckets, &bucket{places: make(map[*autograd.Variable]int)})
+	if b == nil || int64(b.elements+n)*v.Data().DType().Size() > most {
+		b = &bucket{device: home, places: make(map[*autograd.Variable]int)}
+		p.buckets = append(p.buckets, b)
 	}
-	b := p.buckets[len(p.buckets)-1]
 	b.places[v] = b.elements
 	b.elements += n
 	p.of[v] = b
-	v.OnGrad(p.take)
 }
 
 // take is called after each addition to a gradient.
@@ -118,7 +137,7 @@ func (p *parallel) take(v *autograd.Variable) {
 func (b *bucket) put(v *autograd.Variable) {
 	g := v.Grad()
 	if b.flat == nil {
-		b.flat = tensor.New(g.Device(), tensor.Shape{b.elements}, g.DType(), tensor.Tag{Category: trace.Gradient, Layer: ranksLayer, Role: "gradient bucket"})
+		b.flat = tensor.New(b.device, tensor.Shape{b.elements}, g.DType(), tensor.Tag{Category: trace.Gradient, Layer: ranksLayer, Role: "gradient bucket"})
 	}
 	if g.Storage() == b.flat.Storage() {
 		return
@@ -152,7 +171,7 @@ func (p *parallel) where(t *tensor.Tensor) collective.Group {
 // the step is done.
 func (p *parallel) lose(loss *tensor.Tensor) {
 	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Layer: ranksLayer, Role: "communication workspace"})
-	p.losses = append(p.losses, sum{own, p.group.AllReduce(own.Array())})
+	p.losses = append(p.losses, sum{own, p.where(own).AllReduce(own.Array())})
 }
 
 // finish waits until all gradients and losses are those of the whole batch, and
@@ -179,17 +198,6 @@ func (p *parallel) mean(s sum) {
 	tensor.Fail(s.pending.Wait(), "summing over ranks")
 	a := s.of.Array()
 	s.of.Device().Backend().Scale(a, a, 1/float64(p.group.Size()))
-}
-
-// forget makes the next step count again how often gradients are added to,
-// because other settings may change that number.
-func (p *parallel) forget() {
-	if p == nil {
-		return
-	}
-	for _, b := range p.buckets {
-		b.full = 0
-	}
 }
 
 // reset ends a step.

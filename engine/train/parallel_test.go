@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -66,6 +67,9 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 		"in parts":                              {settings: []string{"accumulate", "2"}},
 		"with checkpoints":                      {settings: []string{"checkpoint", "block"}},
 		"with gradients moved":                  {settings: []string{"offload", "gradients,optimizer"}},
+		"with layers on the host":               {settings: []string{"host", "wte+lm_head+loss"}},
+		"with layers on the host, in parts":     {settings: []string{"host", "h.1+loss", "accumulate", "2"}},
+		"with layers on the host, dividing":     {settings: []string{"host", "wte+lm_head+loss", "shard", "optimizer"}},
 		"dividing the optimizer's state":        {settings: []string{"shard", "optimizer"}},
 		"dividing gradients":                    {settings: []string{"shard", "gradients"}},
 		"dividing parameters":                   {settings: []string{"shard", "parameters"}},
@@ -115,6 +119,77 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLayersOnTheHostsOfRanksChangeNoBit trains in two processes with layers on their
+// hosts from the first step on, and from the fourth to the seventh.
+func TestLayersOnTheHostsOfRanksChangeNoBit(t *testing.T) {
+	want := together(t, 2, 9, DefaultSettings(), tiny(), nil)
+	for _, shard := range []Shard{ShardNothing, ShardOptimizer} {
+		for _, host := range []string{"lm_head", "wte+lm_head+loss", "h.0.mlp.fc+h.1.attn+ln_f", "h+loss"} {
+			s := DefaultSettings()
+			s.Shard = shard
+			set := func(rank int, of *Trainer, e Event) {
+				if value, ok := map[int64]string{2: host, 5: "none"}[e.Step]; ok && rank == 1 {
+					if err := of.Change("host", value); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			from := s
+			from.Host.layers = Layers(host)
+			for name, got := range map[string][][]Event{"from the first step": together(t, 2, 9, from, tiny(), nil), "for some steps": together(t, 2, 9, s, tiny(), set)} {
+				hosted := 0
+				for rank, events := range got {
+					for i, e := range events {
+						if e.Loss != want[rank][i].Loss {
+							t.Fatalf("host=%s %s, shard=%v, rank %d, step %d: loss %v, on the devices %v", host, name, shard, rank, i+1, e.Loss, want[rank][i].Loss)
+						}
+						if e.Settings.Host != (Host{}) {
+							hosted++
+						}
+					}
+				}
+				if want := map[string]int{"from the first step": 18, "for some steps": 6}[name]; hosted != want {
+					t.Errorf("host=%s %s: it held in %d steps of both ranks, want %d", host, name, hosted, want)
+				}
+			}
+		}
+	}
+}
+
+// TestLayersOnTheHostsOfRanksArePredicted compares memory to the byte.
+func TestLayersOnTheHostsOfRanksArePredicted(t *testing.T) {
+	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
+	for _, shard := range []Shard{ShardNothing, ShardOptimizer} {
+		s := DefaultSettings()
+		s.Shard, s.Host.layers = shard, "wte+wpe+lm_head+loss"
+		plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 4, Settings: s, Sharding: Sharding{shard, 2}}
+		want, err := plan.Estimate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := together(t, 2, 3, s, g, nil)[1][2].Memory; got.PeakAllocated != want.Memory.PeakAllocated || got.AtPeak != want.Memory.AtPeak ||
+			got.Allocated != want.Memory.Allocated || got.Host != want.Memory.Host {
+			t.Errorf("shard=%v: measured %+v,\npredicted %+v", shard, got, want.Memory)
+		} else if tables := int64(256+16) * 64 * 4; got.Host[trace.Gradient] < tables {
+			t.Errorf("shard=%v: %d bytes of gradients on the host, want at least %d", shard, got.Host[trace.Gradient], tables)
+		}
+	}
+}
+
+func TestGradientsOfLayersOnTheHostAreNotDivided(t *testing.T) {
+	together(t, 2, 1, DefaultSettings(), tiny(), func(_ int, of *Trainer, _ Event) {
+		for _, shard := range []string{"gradients", "parameters"} {
+			s := of.Settings()
+			s.Host.layers = "wte"
+			s.Shard, _ = ParseShard(shard)
+			_, err := of.settle(s)
+			if want := "host=wte with shard=" + shard; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %s …", err, want)
+			}
+		}
+	})
 }
 
 func TestASettingChangesOnAllRanksAtTheSameStep(t *testing.T) {

@@ -98,7 +98,7 @@ func (t *Trainer) layerTable() []trace.Layer {
 			ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
 			TransientPeakBytes: l.TransientPeakBytes,
 			ForwardNS:          l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS,
-			Calls: l.Calls, Checkpointed: l.Checkpointed,
+			Calls: l.Calls, Checkpointed: l.Checkpointed, OnHost: l.OnHost,
 		}
 	}
 	return list

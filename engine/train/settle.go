@@ -23,8 +23,8 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if err := s.shardable(t.config.Group); err != nil {
 		return s, err
 	}
-	if s.Host != (Host{}) && t.config.Group != nil {
-		return s, fmt.Errorf("host=%v: layers compute on the host in a run of one process only", s.Host)
+	if s.Host != (Host{}) && s.Shard >= ShardGradients {
+		return s, fmt.Errorf("host=%v with shard=%v: gradients of layers on the host are not divided; shard=optimizer goes with them", s.Host, s.Shard)
 	}
 	if err := t.checkFile(&s); err != nil {
 		return s, err

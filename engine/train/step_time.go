@@ -230,7 +230,7 @@ func (t *Trainer) estimateTime(p *trace.Prediction, now *Settings, f *forecast) 
 		return
 	}
 	before, after := w.step(f.before), w.step(f.after)
-	known := after.unknown == 0
+	known := after.unknown <= little*after.whole
 	after.unknown += w.call * max(0, float64(f.after.Count()-f.before.Count()))
 	scale := usual / before.whole
 	p.StepTime = int64(scale*after.whole - usual)
@@ -242,7 +242,8 @@ func (t *Trainer) estimateTime(p *trace.Prediction, now *Settings, f *forecast) 
 }
 
 // little is how far a predicted time of a step may be off, as a part of it, and still
-// be told as a number. It is told as a range else.
+// be told as a number. It is told as a range else. If no more of it is guessed, such as
+// a norm alone instead of one with a sum, it passes for measured.
 const little = 0.1
 
 // threads is the number of cores that compute.

@@ -224,7 +224,6 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	t.fresh = t.step == t.began || len(changes(&t.current, s)) > 0
 	if t.fresh {
 		t.ctx.DropCasts()
-		t.parallel.forget()
 	}
 	for _, k := range settingKeys {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {

@@ -88,5 +88,24 @@ func (l *gaugeLog) merge(own []trace.Gauge) ([]trace.Gauge, error) {
 	}
 	all := slices.Concat(own, l.list)
 	slices.SortStableFunc(all, func(a, b trace.Gauge) int { return cmp.Compare(a.Time, b.Time) })
+	complete(all)
 	return all, nil
+}
+
+// complete gives each gauge what only others of its device know: the program who took
+// its memory, and the driver, asked from outside, which process is the program. In a
+// container a process cannot tell.
+func complete(all []trace.Gauge) {
+	last := make(map[int]trace.Gauge)
+	for i := range all {
+		g := &all[i]
+		before, known := last[g.Device]
+		if known && g.Card == nil {
+			g.Card = before.Card
+		}
+		if known && g.Process < 0 {
+			g.Process, g.Others, g.Users = before.Process, before.Others, before.Users
+		}
+		last[g.Device] = *g
+	}
 }

@@ -114,11 +114,18 @@ func busOf(device nvml.Device) string {
 func (d driver) read(device nvml.Device) card {
 	c := d.named(device)
 	memory, r := device.GetMemoryInfo()
-	if r != nvml.SUCCESS {
-		c.unread = "the driver does not say what memory it has: " + nvml.ErrorString(r)
+	said := "the driver does not say what memory it has: " + nvml.ErrorString(r)
+	switch {
+	case r == nvml.ERROR_NOT_SUPPORTED || r == nvml.SUCCESS && memory.Total == 0:
+		c = c.unify(said)
+	case r != nvml.SUCCESS:
+		c.unread = said
+	default:
+		c.total, c.used = int64(memory.Total), int64(memory.Used)
+	}
+	if c.unread != "" {
 		return c
 	}
-	c.total, c.used = int64(memory.Total), int64(memory.Used)
 	c.utilisation, c.temperature, c.powerMilliwatt = unknown, unknown, unknown
 	if d.has("nvmlDeviceGetUtilizationRates") {
 		if u, r := device.GetUtilizationRates(); r == nvml.SUCCESS {

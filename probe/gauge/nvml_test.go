@@ -69,8 +69,13 @@ func standIn(t *testing.T, defines []string) string {
 }
 
 func TestTheDriversLibraryIsRead(t *testing.T) {
-	card := trace.Gauge{Total: 80 * gib, Used: 1000, Process: 500, Others: 320, Utilisation: 90, Temperature: 61, Power: 350500}
-	second := trace.Gauge{Total: 20 * gib, Used: 3000, Process: 700, Others: unknown, Utilisation: unknown, Temperature: unknown, Power: unknown}
+	card := trace.Gauge{
+		Total: 80 * gib, Used: 1000, Process: 500, Others: 320, Utilisation: 90, Temperature: 61, Power: 350500,
+		Users: []trace.User{{PID: 8, Bytes: 300}, {PID: 9, Bytes: 20}},
+	}
+	unified := card
+	unified.Total, unified.Used, unified.Unified = 0, 0, true
+	second := trace.Gauge{Total: 20 * gib, Used: 3000, Process: 700, Others: unknown, Utilisation: unknown, Temperature: unknown, Power: unknown, Users: []trace.User{{PID: 8, Bytes: unknown}}}
 	tests := map[string]struct {
 		defines []string
 		visible string // CUDA_VISIBLE_DEVICES
@@ -87,6 +92,7 @@ func TestTheDriversLibraryIsRead(t *testing.T) {
 		"no right to instances": {
 			[]string{"DIVIDED", "NO_PERMISSION"}, "", nil, nil, "of the card GPU-1: it is divided into instances (MIG), and the driver names none of them: Insufficient Permissions",
 		},
+		"memory of the machine":  {[]string{"UNIFIED"}, "", []trace.Gauge{unified}, []int{7, 8, 9}, ""},
 		"no right to its memory": {[]string{"NO_MEMORY"}, "", nil, nil, "of the card GPU-1: the driver does not say what memory it has: Insufficient Permissions"},
 		"another driver than library": {
 			[]string{"MISMATCH"}, "", nil, nil, "the NVIDIA driver does not answer: Driver/library version mismatch; it was updated while it ran",
@@ -115,7 +121,7 @@ func TestTheDriversLibraryIsRead(t *testing.T) {
 			for i := range got.Gauges {
 				got.Gauges[i].Time = 0
 			}
-			if diff := cmp.Diff(test.want, got.Gauges); diff != "" {
+			if diff := cmp.Diff(test.want, ofTheMachine(t, got.Gauges), uncommanded); diff != "" {
 				t.Errorf("the gauges (-want +got):\n%s", diff)
 			}
 			if fmt.Sprint(got.Users) != fmt.Sprint(test.users) {

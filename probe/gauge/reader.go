@@ -1,10 +1,15 @@
 package gauge
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/hostmemory"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -20,6 +25,7 @@ type card struct {
 	users                                    []user
 	unlisted                                 string // why its processes are unknown; "" if they are known
 	unread                                   string // why only its name is known; "" if it was read
+	unified                                  bool   // it has no memory of its own: the figures are the machine's
 }
 
 // user is a process on a card. Its bytes are unknown if the driver does not
@@ -104,13 +110,29 @@ func (r *Reader) Users() ([]int, error) {
 	return slices.Compact(pids), err
 }
 
+// unify gives a card without memory of its own that of the machine: on a GB10 or a
+// Jetson both processors use the same. It returns the card with the driver's words if
+// the machine does not say what it has.
+func (c card) unify(said string) card {
+	total, available := hostmemory.Machine()
+	if total == 0 {
+		c.unread = said
+		return c
+	}
+	c.total, c.used, c.unified = total, total-available, true
+	return c
+}
+
 // gauge returns the gauge of c for a process.
 func (c *card) gauge(pid int) trace.Gauge {
 	g := trace.Gauge{
-		Total: c.total, Used: c.used, Process: unknown,
+		Total: c.total, Used: c.used, Unified: c.unified, Process: unknown,
 		Utilisation: c.utilisation, Temperature: c.temperature, Power: c.powerMilliwatt,
 	}
 	for _, u := range c.users {
+		if u.pid != pid {
+			g.Users = append(g.Users, trace.User{PID: u.pid, Bytes: u.bytes, Command: commandOf(u.pid)})
+		}
 		switch {
 		case u.pid == pid:
 			g.Process = u.bytes
@@ -121,6 +143,17 @@ func (c *card) gauge(pid int) trace.Gauge {
 		}
 	}
 	return g
+}
+
+// longest is how much of a process's command is kept.
+const longest = 120
+
+// commandOf returns a process's command, "" if the system does not say: the driver
+// counts processes as the machine does.
+func commandOf(pid int) string {
+	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	text = bytes.TrimSpace(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
+	return string(text[:min(len(text), longest)])
 }
 
 // uses reports whether the driver lists the process on this card.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,12 +88,19 @@ func cardOf(row []string) card {
 	}
 	total, free := number(row[4], mebibyte), number(row[5], mebibyte)
 	if total == unknown || free == unknown {
-		c.unread = fmt.Sprintf("nvidia-smi says of its memory: %s in all, %s free", row[4], row[5])
+		said := fmt.Sprintf("nvidia-smi says of its memory: %s in all, %s free", row[4], row[5])
+		if slices.Contains(unsupported, row[4]) {
+			return c.unify(said)
+		}
+		c.unread = said
 		return c
 	}
 	c.total, c.used = total, total-free
 	return c
 }
+
+// unsupported are nvidia-smi's words for what a card does not have.
+var unsupported = []string{"[N/A]", "[Not Supported]"}
 
 const mebibyte = 1 << 20
 

@@ -26,7 +26,7 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 	}{
 		"a card and its processes": {
 			alone, here,
-			[]trace.Gauge{{Total: 143771 << 20, Used: 43771 << 20, Process: 500 << 20, Others: 300 << 20, Utilisation: 97, Temperature: 61, Power: 350500}},
+			[]trace.Gauge{{Total: 143771 << 20, Used: 43771 << 20, Process: 500 << 20, Others: 300 << 20, Utilisation: 97, Temperature: 61, Power: 350500, Users: []trace.User{{PID: 8, Bytes: 300 << 20}}}},
 			"",
 		},
 		"what it does not know": {
@@ -42,6 +42,11 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 			"GPU-1, A100, 00000000:01:00.0, Disabled, [Insufficient Permissions], [Insufficient Permissions], 1, 40, 60.1", "", nil,
 			"nvidia-smi says of its memory: [Insufficient Permissions] in all",
 		},
+		"memory of the machine": {
+			"GPU-1, NVIDIA GB10, 000F:01:00.0, [N/A], [N/A], [N/A], 5, 40, 12.5", here,
+			[]trace.Gauge{{Unified: true, Process: 500 << 20, Others: 300 << 20, Utilisation: 5, Temperature: 40, Power: 12500, Users: []trace.User{{PID: 8, Bytes: 300 << 20}}}},
+			"",
+		},
 		"another form": {"GPU-1", here, nil, `nvidia-smi printed "GPU-1", want 9 columns`},
 	}
 	for name, test := range tests {
@@ -51,7 +56,7 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 			if text := errorText(err); test.reason == "" && text != "" || !strings.Contains(text, test.reason) {
 				t.Errorf("the reason is %q, want %q", text, test.reason)
 			}
-			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(trace.Gauge{}, "Time")); diff != "" {
+			if diff := cmp.Diff(test.want, ofTheMachine(t, got), cmpopts.IgnoreFields(trace.Gauge{}, "Time"), uncommanded); diff != "" {
 				t.Errorf("the gauges (-want +got):\n%s", diff)
 			}
 		})

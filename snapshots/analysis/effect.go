@@ -59,12 +59,13 @@ type Effect struct {
 	// Spread is how far Delta may be off: half of its 95 % interval.
 	Spread   float64
 	Measured bool // Delta is: both sides have settled steps
-	// Predicted is the expected change, if Foretold.
-	Predicted float64
-	Foretold  bool
-	// Error is the measured minus the predicted change, as a fraction of the
-	// level before. It is set if Compared: both are known and belong to this
-	// change alone.
+	// Predicted is the expected change, if Foretold. If PredictedOff is not 0, the
+	// prediction was a range: that far to both sides.
+	Predicted, PredictedOff float64
+	Foretold                bool
+	// Error is how far the predicted level after the change was off, see
+	// [trace.Off]. It is set if Compared: both levels are known and belong to
+	// this change alone.
 	Error    float64
 	Compared bool
 }
@@ -105,8 +106,8 @@ func (f *Effect) measureWithin(s *trace.Step) {
 
 // compare says by how much the prediction was wrong.
 func (f *Effect) compare() {
-	if f.Measured && f.Foretold && f.Before.Median != 0 {
-		f.Error, f.Compared = (f.Delta-f.Predicted)/f.Before.Median, true
+	if f.Measured && f.Foretold && f.After.Median != 0 {
+		f.Error, f.Compared = trace.Off(f.Before.Median+f.Predicted, f.After.Median), true
 	}
 }
 

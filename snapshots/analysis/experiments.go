@@ -173,6 +173,7 @@ func (e *Experiment) describe() {
 		e.Effects[ActivationQuantity].foretell(p.Activation)
 		if p.Timed() {
 			e.Effects[StepTimeQuantity].foretell(p.StepTime)
+			e.Effects[StepTimeQuantity].PredictedOff = float64(p.StepTimeOff)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestExperimentsSayWhatCameOfAChange(t *testing.T) {
 		},
 		"a prediction has an error": {
 			practice{steps: 30, changes: []trace.Change{predicted}},
-			[]string{"a off→on applied at 10 peak -100 after 8 of 8 error +0.05"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8 error -0.06"},
 		},
 		"one that was refused has no effects":   {practice{steps: 30, changes: []trace.Change{refused}}, []string{"a off→odd refused at 0"}},
 		"one that nobody has used yet has none": {practice{steps: 30, changes: []trace.Change{pending}}, []string{"a off→on pending at 0"}},
@@ -295,7 +295,7 @@ func TestWhatAnActionGivesBackIsMeasuredInItsStep(t *testing.T) {
 	}
 	e := Experiments(made, 0)[0]
 	f := e.Effects[ReservedQuantity]
-	if !e.Once || f.Delta != -1400 || f.Before.Median != 2000 || f.After.Median != 600 || f.Error != 100.0/2000 || !f.Compared {
+	if !e.Once || f.Delta != -1400 || f.Before.Median != 2000 || f.After.Median != 600 || f.Error != trace.Off(500, 600) || !f.Compared {
 		t.Errorf("got %+v of %+v", f, e.Change)
 	}
 	if f := e.Effects[PeakAllocatedQuantity]; f.Foretold || !f.Measured || f.Delta != 0 {

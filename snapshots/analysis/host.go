@@ -84,6 +84,9 @@ func (f *finder) hostGrows() {
 		if g.Detail != "" {
 			found.Evidence += " (" + g.Detail + ")"
 		}
+		if 10*g.InAll > 11*g.GrowthPerStep {
+			found.Evidence += fmt.Sprintf("; with what lies between and around it, +%s per step", quantity.Bytes(g.InAll))
+		}
 		if g.StepsLeft >= 0 {
 			found.Evidence += fmt.Sprintf(". The %s of %s are full in %s", quantity.Bytes(g.Of.Bytes), g.Of.Whose, quantity.Plural(int(g.StepsLeft), "step"))
 		}

@@ -1,6 +1,9 @@
 package analysis
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"github.com/memtop/memtop/snapshots/analysis/card"
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // # The waterfall
 //
@@ -21,6 +24,7 @@ const (
 	PurposeRow     RowKind = iota
 	RoundingRow            // lost inside blocks
 	CachedRow              // reserved by the allocator and in no block
+	AsleepRow              // of all above, what the driver has back: less than nothing
 	OutsideRow             // the program's, outside of the allocator: the context, libraries
 	OthersRow              // other programs'
 	UnexplainedRow         // the rest
@@ -35,8 +39,9 @@ type Row struct {
 }
 
 // Waterfall returns the use of the memory right after an event. The kinds of rows
-// are always the same. Their sum is the used memory of the gauge, which is that
-// of GaugeAt for the event, or without a gauge the reserved memory.
+// are always the same, but a program whose memory can sleep has one more. Their sum
+// is the used memory of the gauge, which is that of GaugeAt for the event, or without
+// a gauge the reserved memory.
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
 	rows := make([]Row, 0, trace.CategoryCount+5)
@@ -48,12 +53,11 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})
 	used, outside, others := reserved, int64(0), int64(0)
 	if gauge != nil && gauge.Used >= 0 && !x.uncached {
+		l := card.Of(gauge, card.Reserved{Default: reserved})
 		used = gauge.Used
-		others = max(0, gauge.Others)
-		if gauge.Process >= 0 {
-			outside = max(0, gauge.Process-reserved)
-		} else {
-			outside = max(0, used-others-reserved)
+		outside, others = l.Beside()
+		if l.Asleep > 0 {
+			rows = append(rows, Row{Kind: AsleepRow, Name: "asleep, given back", Bytes: -l.Asleep})
 		}
 	}
 	rows = append(rows, Row{Kind: OutsideRow, Name: "outside the allocator", Bytes: outside}, Row{Kind: OthersRow, Name: "other processes", Bytes: others})

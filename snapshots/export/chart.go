@@ -33,7 +33,7 @@ type chartBand struct{ Name, Class, Path, Size string }
 // chartLine is a line across the chart with its text: at a height for the grid,
 // or at an event for marks.
 type chartLine struct {
-	At          string
+	At, Percent string // in units of the chart; of its height
 	Text, Class string
 	Event       int
 }
@@ -55,7 +55,7 @@ func (s snapshot) chart() *chart {
 	c.Data = newChartData(s.index, &scale, seen)
 	for part := range 4 {
 		level := scale.top / 4 * int64(part+1)
-		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Text: quantity.Bytes(level)})
+		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Percent: short(float64(3-part) * 25), Text: quantity.Bytes(level)})
 	}
 	c.marks(s, &scale)
 	return c
@@ -87,13 +87,13 @@ func (c *chart) marks(s snapshot, scale *chartScale) {
 	const mostOOMs = 50
 	for i, o := range s.index.OOMs() {
 		if i < mostOOMs {
-			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + quantity.Count(o.Event), "oom", o.Event})
+			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "", "out of memory at event " + quantity.Count(o.Event), "oom", o.Event})
 		}
 	}
 	peak := s.index.Summary().PeakEvent
-	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + quantity.Count(peak), "peak", peak})
+	c.Marks = append(c.Marks, chartLine{scale.x(peak), "", "peak at event " + quantity.Count(peak), "peak", peak})
 	if s.event != peak {
-		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + quantity.Count(s.event), "at", s.event})
+		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "", "shown: event " + quantity.Count(s.event), "at", s.event})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -18,6 +19,8 @@ type Format struct {
 	// Moment says that the format shows one moment, chosen by Options.At. Stacks
 	// says that it has whole stacks, in which Options.AllFrames keeps more frames.
 	Moment, Stacks bool
+	// Findings says that the format has findings, those of Options.Report.
+	Findings bool
 	// Write writes the trace. It streams where the format allows it, and w should
 	// be buffered.
 	Write func(w io.Writer, t *trace.Trace, o Options) error
@@ -26,12 +29,18 @@ type Format struct {
 // Options say what of a trace to write. The zero value is the peak.
 type Options struct {
 	At analysis.Moment
+	// AtAnswer shows, in a format with findings, each device at the moment of its
+	// first problem, or at its peak, instead of At.
+	AtAnswer bool
 	// AllFrames keeps the frames of the interpreter, the dispatcher and the
 	// allocator in stacks.
 	AllFrames bool
 	// Indexes are the indexes of the trace's devices, in their order, as Index makes
 	// them. If nil, Write makes them.
 	Indexes []*analysis.Index
+	// Report has the findings, also those of replays, which its maker may have asked
+	// for. If nil, Write makes it, without replays.
+	Report *report.Report
 }
 
 // Formats returns the formats of this package, by name. Text and JSON formats
@@ -47,12 +56,12 @@ func Formats() []Format {
 			Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: asText(writeFolded),
 		},
 		{
-			Name: "html", About: "findings, timeline and stacks on one page",
-			Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: asText(writeHTML),
+			Name: "html", About: "one page: what went wrong, timeline, stacks",
+			Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Findings: true, Write: asText(writeHTML),
 		},
 		{
 			Name: "json", About: "the report",
-			Extensions: []string{".json"}, Write: asJSON(writeJSON),
+			Extensions: []string{".json"}, Findings: true, Write: asJSON(writeJSON),
 		},
 		{
 			Name: "perfetto", About: "levels over time, for ui.perfetto.dev",
@@ -104,4 +113,12 @@ func (o *Options) indexes(t *trace.Trace) []*analysis.Index {
 		o.Index(t)
 	}
 	return o.Indexes
+}
+
+// report returns the report on the trace.
+func (o *Options) report(t *trace.Trace) *report.Report {
+	if o.Report == nil {
+		o.Report = report.Of(t, o.indexes(t))
+	}
+	return o.Report
 }

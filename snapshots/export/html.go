@@ -7,20 +7,25 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // HTML
 //
-// One self-contained page: the findings, the timeline as SVG, and the holders of
+// One self-contained page, which begins with the answer: what went wrong, or
+// else the peak. Then the other findings, the timeline as SVG, and the holders of
 // the memory at a moment. Its own script, page.js, adds a cursor and zoom to the
-// timeline. Package html/template escapes all text from the file. In case
-// escaping ever fails, a policy in the page's head forbids the browser to load
-// anything, and to run any other script.
+// timeline, and zoom to the stacks. Package html/template escapes all text from
+// the file. In case escaping ever fails, a policy in the page's head forbids the
+// browser to load anything, and to run any other script.
 
 //go:embed page.html
 var pageText string
@@ -46,17 +51,20 @@ type htmlPage struct {
 }
 
 type htmlDevice struct {
-	Name, Title string
-	Guessed     bool
-	Findings    []htmlFinding
-	Numbers     []htmlNumbers
-	Chart       *chart // nil without a history
-	Categories  []htmlShare
-	Stacks      []htmlStack
-	Shown, All  int // stacks
+	ID, Name, Title string
+	Guessed         bool
+	Answer          report.Finding
+	WouldFit        []string
+	Findings        []report.Finding // the others
+	Numbers         []htmlNumbers
+	Chart           *chart // nil without a history
+	Flame           *flame // nil where nothing is live
+	Lines           []htmlLine
+	AllLines        int
+	Categories      []htmlShare
+	Stacks          []htmlStack
+	AllStacks       int
 }
-
-type htmlFinding struct{ Severity, Text string }
 
 type htmlNumbers struct{ Name, Start, Peak, End string }
 
@@ -66,16 +74,25 @@ type htmlShare struct {
 	Percent           string
 }
 
+type htmlLine struct {
+	htmlShare
+	Count, Total string
+}
+
 type htmlStack struct {
 	htmlShare
 	Count  string
 	Frames []string // innermost first
 }
 
-// htmlStacks is how many stacks a page lists.
-const htmlStacks = 25
+// htmlRows is how many lines and stacks a page lists.
+const htmlRows = 25
 
 func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
+	r := o.report(t)
+	if o.AtAnswer {
+		o.At = analysis.Peak
+	}
 	snapshots, err := o.snapshots(o.indexes(t))
 	if err != nil {
 		return err
@@ -88,8 +105,8 @@ func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
 	for _, notice := range t.Notices {
 		page.Notices = append(page.Notices, label(notice))
 	}
-	for _, s := range snapshots {
-		page.Devices = append(page.Devices, s.html(o.AllFrames))
+	for i, s := range snapshots {
+		page.Devices = append(page.Devices, s.html(&r.Devices[i], o))
 	}
 	return pageTemplate().Execute(w, page)
 }
@@ -107,24 +124,65 @@ func sourceFacts(t *trace.Trace) []string {
 	return facts
 }
 
-func (s snapshot) html(allFrames bool) htmlDevice {
+func (s snapshot) html(r *report.Device, o Options) htmlDevice {
 	x := s.index
-	d := htmlDevice{
-		Name: deviceName(x), Title: s.title(), Guessed: x.Guessed(),
-		Numbers: s.htmlNumbers(), Categories: s.htmlCategories(),
+	answer, others := answered(r.Findings)
+	if o.AtAnswer && answer.Event != nil && answer.Severity == analysis.Problem.String() {
+		s.event = *answer.Event
 	}
-	for _, f := range x.Findings() {
-		d.Findings = append(d.Findings, htmlFinding{f.Severity.String(), trace.Printable(f.Text())})
+	d := htmlDevice{
+		ID: fmt.Sprintf("device-%d", x.Device().ID), Name: deviceName(x), Title: s.title(), Guessed: x.Guessed(),
+		Answer: answer, Findings: others,
+		Numbers: s.htmlNumbers(), Categories: s.htmlCategories(), Flame: s.flame(o.AllFrames),
+	}
+	if answer.Kind == analysis.ShortageFinding.Name && len(r.OOM) > 0 {
+		d.WouldFit = wouldFit(&r.OOM[len(r.OOM)-1])
 	}
 	if x.History() {
 		d.Chart = s.chart()
 	}
 	holders := x.HoldersAt(s.event)
-	d.All, d.Shown = len(holders), min(len(holders), htmlStacks)
-	for _, h := range holders[:d.Shown] {
-		d.Stacks = append(d.Stacks, s.htmlStack(h, allFrames))
+	table := analysis.LinesOf(x, holders, lines.Line, false)
+	d.AllLines, d.AllStacks = len(table.Rows), len(holders)
+	for _, row := range table.Rows[:min(d.AllLines, htmlRows)] {
+		d.Lines = append(d.Lines, htmlLine{s.share(label(row.Name), "", row.Self), quantity.Count(row.SelfCount), quantity.Bytes(row.Total)})
+	}
+	for _, h := range holders[:min(d.AllStacks, htmlRows)] {
+		d.Stacks = append(d.Stacks, s.htmlStack(h, o.AllFrames))
 	}
 	return d
+}
+
+// answered returns the finding that a hurried reader opens the page for, and the
+// others: the first, if it is a problem, else the peak.
+func answered(found []report.Finding) (answer report.Finding, others []report.Finding) {
+	all := slices.Clone(found)
+	for i := range all {
+		all[i].Text = trace.Printable(all[i].Text)
+		all[i].Where = slices.Clone(all[i].Where)
+		for k, where := range all[i].Where {
+			all[i].Where[k] = label(where)
+		}
+	}
+	at := 0
+	if len(all) > 0 && all[0].Severity != analysis.Problem.String() {
+		at = max(0, slices.IndexFunc(all, func(f report.Finding) bool { return f.Kind == analysis.PeakFinding.Name }))
+	}
+	if len(all) == 0 {
+		return report.Finding{Severity: analysis.Info.String(), Text: "Nothing was found."}, nil
+	}
+	return all[at], slices.Delete(slices.Clone(all), at, at+1)
+}
+
+func wouldFit(o *report.OOM) (changes []string) {
+	for _, c := range o.WouldFit {
+		text := strings.ToUpper(c.Change[:1]) + c.Change[1:]
+		if c.SavingBytes > 0 {
+			text += ": " + quantity.Bytes(c.SavingBytes)
+		}
+		changes = append(changes, trace.Printable(text+", "+c.Basis))
+	}
+	return changes
 }
 
 func (s snapshot) htmlNumbers() []htmlNumbers {
@@ -156,11 +214,15 @@ func (s snapshot) htmlCategories() []htmlShare {
 }
 
 func (s snapshot) share(name, class string, bytes int64) htmlShare {
-	percent := "0"
-	if whole := s.index.RequestedAt(s.event); whole > 0 {
-		percent = fmt.Sprintf("%.1f", float64(bytes)/float64(whole)*100)
+	return htmlShare{Name: name, Class: class, Size: quantity.Bytes(bytes), Percent: percent(bytes, s.index.RequestedAt(s.event))}
+}
+
+// percent returns a part of a whole with one decimal.
+func percent(part, whole int64) string {
+	if whole <= 0 {
+		return "0"
 	}
-	return htmlShare{Name: name, Class: class, Size: quantity.Bytes(bytes), Percent: percent}
+	return fmt.Sprintf("%.1f", float64(part)/float64(whole)*100)
 }
 
 func (s snapshot) htmlStack(h analysis.Holder, allFrames bool) htmlStack {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"html"
 	"os"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -20,7 +22,7 @@ import (
 // it, that its script is ours, whatever the names in the file are, and that the
 // policy allows no other.
 func TestPagesNeedNothingElse(t *testing.T) {
-	outside := regexp.MustCompile(`(?i)<(script|link|iframe|img|object|embed|base)\b|\b(src|href|action|on[a-z]+)\s*=\s*["']|url\(|@import|https?:`)
+	outside := regexp.MustCompile(`(?i)<(script|link|iframe|img|object|embed|base)\b|\b(src|action|on[a-z]+)\s*=\s*["']|\bhref\s*=\s*["'][^#]|url\(|@import|https?:`)
 	numbers := regexp.MustCompile(`<script type="application/json">[^<]*</script>`)
 	script, err := os.ReadFile("page.js")
 	if err != nil {
@@ -43,7 +45,7 @@ func TestPagesNeedNothingElse(t *testing.T) {
 			t.Errorf("the page has %q", name)
 		}
 		noControls(t, strings.ReplaceAll(page, "\n", ""))
-		if strings.Count(page, "<h2>") != len(tr.Devices) {
+		if strings.Count(page, "<h2 ") != len(tr.Devices) {
 			t.Errorf("the page has not a part for each of %d devices", len(tr.Devices))
 		}
 		if strings.Contains(page, "ZgotmplZ") {
@@ -133,5 +135,61 @@ func checkData(t *testing.T, x *analysis.Index, page string) {
 		if want := events.At(at).Time - events.At(0).Time; data.Time[c] != want {
 			t.Fatalf("column %d, event %d: at %d µs, want %d", c, at, data.Time[c], want)
 		}
+	}
+}
+
+// manyStacks is a trace with more stacks than a page can draw, deep and with long names.
+func manyStacks() *trace.Trace {
+	in := trace.NewInterner()
+	var log trace.EventLog
+	for i := range 6000 {
+		var frames []trace.FrameID
+		for depth := range 80 {
+			file := fmt.Sprintf("/home/someone/a-project/package%d/module%d.py", i%7, i>>min(depth, 13))
+			frames = append(frames, in.Frame(trace.Frame{File: in.String(file), Line: int32(i%97 + 1), Name: in.String("function_with_a_name")}))
+		}
+		log.Append(trace.Event{Kind: trace.Alloc, Addr: uint64(i+1) << 20, Size: int64(1+i%40) << 12, Stack: in.Stack(frames), Time: int64(i)})
+	}
+	tables := in.View()
+	return &trace.Trace{Tables: &tables, Devices: []trace.Device{{Events: log.Events()}}}
+}
+
+// TestAPageCanBeSent holds pages to the size of what people attach, whatever is in the file.
+func TestAPageCanBeSent(t *testing.T) {
+	page := string(written(t, manyStacks(), "html", export.Options{}))
+	if boxes := strings.Count(page, `role="treeitem"`); len(page) > 2<<20 || boxes > 1500 || boxes < 100 {
+		t.Errorf("the page has %d bytes and %d boxes", len(page), boxes)
+	}
+}
+
+// TestAPageBeginsWithTheAnswer opens pages at the first problem, with what a replay
+// found of it, else at the peak.
+func TestAPageBeginsWithTheAnswer(t *testing.T) {
+	training := pytorchtest.TinyTraining()
+	replayed := export.Options{AtAnswer: true}
+	replayed.Index(training)
+	replayed.Report = report.Of(training, replayed.Indexes)
+	found := &replayed.Report.Devices[0].Findings
+	*found = append([]report.Finding{{Severity: "warning", Text: "Found by <a replay>"}}, *found...)
+	state := traces()["no events"]
+	for name, test := range map[string]struct {
+		trace   *trace.Trace
+		options export.Options
+		want    []string
+	}{
+		"out of memory":    {training, export.Options{AtAnswer: true}, []string{`<div class="answer problem">`, "<p>Out of memory at event 745", "An 8-bit optimizer: 42.0 MiB, estimated", "186.6 MiB live after event 745"}},
+		"more than asked":  {training, replayed, []string{`<div class="answer info">`, "<p>The peak is", "Found by &lt;a replay&gt;", "Out of memory at event 745", "190.6 MiB live at the peak"}},
+		"a moment of ours": {training, export.Options{At: analysis.Peak}, []string{"<p>Out of memory at event 745", "190.6 MiB live at the peak, after event 736"}},
+		"only a state":     {state, export.Options{AtAnswer: true}, []string{`<div class="answer info">`, "is in use", "live at the end; no history was recorded"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := string(written(t, test.trace, "html", test.options))
+			answer, _, _ := strings.Cut(page, "<h3>By line</h3>")
+			for _, want := range test.want {
+				if !strings.Contains(answer, want) {
+					t.Errorf("no %q in\n%s", want, answer[:min(len(answer), 9000)])
+				}
+			}
+		})
 	}
 }

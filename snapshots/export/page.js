@@ -1,6 +1,7 @@
 "use strict";
-// What a timeline does where scripts run: a cursor with the values at it, and
-// zoom. Elsewhere, and on paper, it is a picture with the values of one moment.
+// What a page does where scripts run. A timeline gets a cursor with the values at
+// it, and zoom; stacks get zoom, and keys as in any tree. Elsewhere, and on paper,
+// they are pictures of one moment.
 
 const count = n => n.toLocaleString("en-US");
 
@@ -23,6 +24,7 @@ function timeline(figure) {
   const rest = texts.map(text => text.textContent);
   const picture = paths.map(path => path.getAttribute("d"));
   const places = marks.map(mark => mark.getAttribute("x1"));
+  const shown = Number((svg.querySelector(".at") || svg.querySelector(".peak")).dataset.event);
   let from = 0, to = columns; // the columns in view
   let at = null, pinned = false, pressed = null;
 
@@ -45,12 +47,22 @@ function timeline(figure) {
   const level = n => height * (1 - n / data.top);
   const first = column => Math.floor(data.events * column / columns); // event of a column
 
+  // The cursor is a slider, whose value a screen reader tells.
+  svg.setAttribute("role", "slider");
+  svg.setAttribute("aria-valuemin", 0);
+  svg.setAttribute("aria-valuemax", data.events - 1);
+  const tell = event => {
+    svg.setAttribute("aria-valuenow", event);
+    svg.setAttribute("aria-valuetext", texts[0].textContent);
+  };
+
   // show puts the cursor on a column, or nowhere.
   function show(column) {
     at = column;
     cursor.style.display = column === null || column < from || column >= to ? "none" : "";
     if (column === null) {
       texts.forEach((text, i) => { text.textContent = rest[i]; });
+      tell(shown);
       return;
     }
     cursor.setAttribute("x1", place(column + 0.5));
@@ -62,6 +74,7 @@ function timeline(figure) {
       (last > first(column) ? ", the highest of " + count(first(column)) + " to " + count(last) : "") +
       (data.time ? ", at " + (data.time[column] / 1e6).toFixed(3) + " s" : "") + ": " + bytes(total) + " live";
     [...values, data.reserved[column]].forEach((n, i) => { texts[i + 1].textContent = bytes(n); });
+    tell(data.at[column]);
   }
 
   // steps is a path along levels, forwards or backwards.
@@ -155,4 +168,61 @@ function timeline(figure) {
   reset();
 }
 
-document.querySelectorAll("figure").forEach(timeline);
+// flame zooms in to a box, which then is as wide as the page, with all below it.
+function flame(figure) {
+  const tree = figure.querySelector(".flame"), named = figure.querySelector(".named");
+  const root = tree.querySelector("li"), boxes = [...tree.querySelectorAll("li")];
+  const widths = new Map(boxes.map(box => [box, box.style.width]));
+  const boxOf = event => event.target.closest("li");
+  const above = box => box.parentElement.closest("li");
+  let focused = root;
+
+  const rest = "A click, or Enter after the arrow keys, makes a box as wide as the page; Esc shows all.";
+  const tell = box => { named.textContent = box ? box.getAttribute("aria-label") : rest; };
+
+  function zoom(box) {
+    for (const other of boxes) {
+      const on = other.contains(box);
+      other.style.width = on ? "100%" : widths.get(other);
+      other.classList.toggle("out", !on && !box.contains(other));
+    }
+  }
+
+  function focus(box) {
+    focused.tabIndex = -1;
+    focused = box;
+    box.tabIndex = 0;
+    box.focus();
+  }
+
+  const keys = {
+    ArrowRight: box => box.querySelector("li:not(.out)"),
+    ArrowLeft: above,
+    ArrowDown: box => seen()[seen().indexOf(box) + 1],
+    ArrowUp: box => seen()[seen().indexOf(box) - 1],
+    Home: () => root,
+    End: () => seen().pop(),
+  };
+  const seen = () => boxes.filter(box => !box.classList.contains("out"));
+
+  boxes.forEach(box => { box.tabIndex = -1; });
+  root.tabIndex = 0;
+  tell(null);
+  tree.addEventListener("click", event => {
+    const box = boxOf(event);
+    if (box) zoom(box);
+  });
+  tree.addEventListener("pointerover", event => tell(boxOf(event)));
+  tree.addEventListener("pointerleave", () => tell(null));
+  tree.addEventListener("focusin", event => tell(boxOf(event)));
+  tree.addEventListener("keydown", event => {
+    if (keys[event.key]) focus(keys[event.key](focused) || focused);
+    else if (event.key === "Enter" || event.key === " ") zoom(focused);
+    else if (event.key === "Escape") zoom(root);
+    else return;
+    event.preventDefault();
+  });
+}
+
+document.querySelectorAll("figure.timeline").forEach(timeline);
+document.querySelectorAll("figure.stacks").forEach(flame);

@@ -63,6 +63,8 @@ func TestPagesInABrowser(t *testing.T) {
 	browser := browsertest.Start(t)
 	t.Run("timelines answer to the mouse", func(t *testing.T) { answersToTheMouse(t, browser) })
 	t.Run("hostile names stay text", func(t *testing.T) { hostileStaysText(t, browser) })
+	t.Run("everyone can read them", func(t *testing.T) { everyoneCanRead(t, browser) })
+	t.Run("stacks answer to keys", func(t *testing.T) { stacksAnswerToKeys(t, browser) })
 	t.Run("the policy stops foreign scripts", func(t *testing.T) { policyStopsScripts(t, browser) })
 }
 

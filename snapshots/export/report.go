@@ -5,7 +5,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -14,7 +13,7 @@ func writeJSON(w io.Writer, t *trace.Trace, o Options) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(report.Of(t, o.indexes(t)))
+	return encoder.Encode(o.report(t))
 }
 
 // sourceName is the name of the trace's source, without the folders.

@@ -23,6 +23,15 @@ func Available() Room { return system{os.DirFS("/")}.available() }
 // when unknown.
 func Total() int64 { return system{os.DirFS("/")}.total() }
 
+// Machine returns how much memory the machine has, and what of it is available to
+// new programs, whatever limits this process has; 0 when unknown.
+func Machine() (total, available int64) {
+	s := system{os.DirFS("/")}
+	total, _ = s.field("proc/meminfo", "MemTotal:")
+	available, _ = s.field("proc/meminfo", "MemAvailable:")
+	return total, available
+}
+
 // system is the file system in which Linux reports memory.
 type system struct{ root fs.FS }
 

@@ -82,7 +82,7 @@ type AdviceOption struct {
 }
 
 // AdviceError is the error of past predictions: means of absolute errors, in per
-// cent of the level before the change.
+// cent of what was measured.
 type AdviceError struct {
 	Predictions int      `json:"predictions"`
 	Peak        float64  `json:"peak_percent"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -179,15 +180,8 @@ func (c *Predicted) words() []string {
 		"activations " + moved(analysis.ActivationQuantity, float64(*c.Activation)),
 	}
 	if c.StepTime != nil {
-		about := ""
-		if c.StepTimeEstimated {
-			about = "≈"
-		}
-		text := moved(analysis.StepTimeQuantity, float64(*c.StepTime-c.StepTimeOff))
-		if c.StepTimeOff > 0 {
-			text += " to " + moved(analysis.StepTimeQuantity, float64(*c.StepTime+c.StepTimeOff))
-		}
-		list = append(list, "step time "+about+text)
+		p := &trace.Prediction{StepTime: *c.StepTime, StepTimeOff: c.StepTimeOff, StepTimeEstimated: c.StepTimeEstimated}
+		list = append(list, "step time "+proposals.LongerText(p, func(ns int64) string { return moved(analysis.StepTimeQuantity, float64(ns)) }))
 	}
 	return list
 }

@@ -32,6 +32,7 @@ type HostGrowth struct {
 	Name          string `json:"name"`
 	Keeper        string `json:"keeper,omitempty"` // the container that holds it, with its line
 	GrowthPerStep int64  `json:"growth_bytes_per_step"`
+	InAll         int64  `json:"growth_in_all_bytes_per_step"` // with holes between blocks and the like
 	StepsObserved int    `json:"steps_observed"`
 	StepsLeft     *int64 `json:"steps_left"` // until the limit is reached, null if none is known
 }
@@ -50,7 +51,7 @@ func newHost(x *analysis.Index) *Host {
 		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Used}
 	}
 	for _, g := range x.HostGrowth() {
-		row := HostGrowth{Name: g.Name, Keeper: g.Keeper, GrowthPerStep: g.GrowthPerStep, StepsObserved: g.Steps}
+		row := HostGrowth{Name: g.Name, Keeper: g.Keeper, GrowthPerStep: g.GrowthPerStep, InAll: g.InAll, StepsObserved: g.Steps}
 		if g.StepsLeft >= 0 {
 			row.StepsLeft = &g.StepsLeft
 		}

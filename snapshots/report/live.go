@@ -29,6 +29,7 @@ type Live struct {
 	Waterfall          []analysis.Row    `json:"waterfall"`  // sums to the device's used memory
 	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, at the maximum of the last step
 	Host               *Host             `json:"host"`       // all that the program has of the machine's memory, null if it does not say
+	Card               *Card             `json:"card"`       // who has the device's memory, null if the driver was not asked
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
@@ -62,6 +63,7 @@ type Layer struct {
 	RecomputeNS        int64  `json:"recompute_ns"`
 	Calls              int    `json:"calls"`
 	Checkpointed       bool   `json:"checkpointed"`
+	OnHost             bool   `json:"on_host"` // it computes on the device's host
 }
 
 // Tensor is a live allocation. Its age is −1 if no steps are known.
@@ -125,7 +127,7 @@ func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	r := &Live{
 		Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), index: x, row: ranks.Of(x),
+		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), Card: newCard(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents, r.Looking = t.Live.PID, t.Live.Dropped, t.Live.Looking

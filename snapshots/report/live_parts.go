@@ -73,7 +73,7 @@ func (r *Live) addLayers(t analysis.LayerTable) {
 		layer := Layer{
 			Name: l.Name, Class: l.Class, OutputShape: l.OutputShape, DType: l.DType,
 			ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
-			ForwardNS: l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS, Calls: l.Calls, Checkpointed: l.Checkpointed,
+			ForwardNS: l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS, Calls: l.Calls, Checkpointed: l.Checkpointed, OnHost: l.OnHost,
 		}
 		if t.Total.TransientPeakBytes > 0 {
 			layer.TransientPeakBytes = &l.TransientPeakBytes

@@ -60,7 +60,7 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 			"categories categories_at_peak waterfall host_bytes layers tensors leaks gauges probe findings",
 		"categories": "parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter other",
 		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
-			"forward_ns backward_ns recompute_ns checkpointed",
+			"forward_ns backward_ns recompute_ns checkpointed on_host",
 		"tensor": "name category shape dtype bytes age_steps layer site stack",
 		"gauges": "device_total_bytes device_used_bytes process_bytes",
 		"probe":  "cost_ns_per_step dropped_events",

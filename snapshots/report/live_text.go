@@ -39,6 +39,7 @@ func (r *Live) Text(w io.Writer, width int) error {
 	r.levelsText(p)
 	r.waterfallText(p)
 	r.hostText(p)
+	r.Card.text(p)
 	r.Host.text(p)
 	r.layersText(p)
 	r.tensorsText(p)

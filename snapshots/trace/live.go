@@ -145,7 +145,7 @@ type Prediction struct {
 	// little beside the time of a step.
 	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
 	// StepTimeKnown says that StepTime follows from measured times.
-	// StepTimeEstimated says that times of work that was never done are in it.
+	// StepTimeEstimated says that a part of it is of work that was never done.
 	StepTimeKnown     bool `json:"step_time_known"`
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
@@ -155,6 +155,11 @@ type Prediction struct {
 func (p *Prediction) StepTimes() (least, most int64) {
 	return p.StepTime - p.StepTimeOff, p.StepTime + p.StepTimeOff
 }
+
+// Off says how far a prediction was off, as a part of what was measured: 0.1 if the
+// prediction was too high by a tenth of it. Both are whole levels, such as the time
+// of a step, and no changes of them.
+func Off(predicted, measured float64) float64 { return predicted/measured - 1 }
 
 // Timed reports whether StepTime is known, measured or estimated.
 func (p *Prediction) Timed() bool { return p.StepTimeKnown || p.StepTimeEstimated }
@@ -194,8 +199,15 @@ type Gauge struct {
 	LimitUsed int64 `json:"limit_used_bytes,omitempty"`
 	// Kills is how many processes of the group the kernel has killed for lack of memory.
 	Kills int64 `json:"oom_kills,omitempty"`
+	// Unified says that the device has no memory of its own: Total and Used are the
+	// machine's.
+	Unified bool `json:"unified,omitempty"`
+	// Users are the other processes on the device, as far as the driver names them.
+	Users []User `json:"users,omitempty"`
 	// Host is what the program has of the machine's memory, nil if it does not say.
 	Host *Host `json:"host,omitempty"`
+	// Card is what the program has of the device's memory, nil if it does not say.
+	Card *Card `json:"ledger,omitempty"`
 }
 
 // HostDevice is the device of a gauge of the machine's memory, in the black box of a

@@ -93,4 +93,5 @@ type Layer struct {
 	RecomputeNS  int64 `json:"recompute_ns,omitempty"`
 	Calls        int   `json:"calls"`
 	Checkpointed bool  `json:"checkpointed,omitempty"` // it ran inside a checkpoint
+	OnHost       bool  `json:"on_host,omitempty"`      // the device's host computed it
 }

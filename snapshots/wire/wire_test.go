@@ -115,7 +115,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 		Number: 3, Time: 5, Duration: 7, Tokens: 11, Loss: math.Inf(-1), Skipped: true, Device: 1, Allocated: 1, Reserved: 2,
 		PeakAllocated: 3, PeakReserved: 4, Categories: []trace.Amount{{Name: "b", Bytes: 1}, {Name: "a", Bytes: 2}},
 		AtPeak: []trace.Amount{{Name: "c", Bytes: 3}}, Host: []trace.Amount{{Name: "d", Bytes: 4}}, Settings: []trace.Value{{Key: "amp", Value: "off"}}, ProbeNS: 9,
-		Layers: []trace.Layer{{Name: "blocks.0", Class: "Linear", OutputShape: "[1]", DType: "f32", ParameterBytes: 1, Calls: 2, Checkpointed: true}},
+		Layers: []trace.Layer{{Name: "blocks.0", Class: "Linear", OutputShape: "[1]", DType: "f32", ParameterBytes: 1, Calls: 2, Checkpointed: true, OnHost: true}},
 	}
 	change := trace.Change{ID: 4, Time: 9, Key: "amp", From: "off", To: "bf16", State: trace.Refused, Reason: "no", Predicted: &trace.Prediction{StepTime: -4, StepTimeKnown: true}}
 	options := []trace.Option{{Key: "k", Value: "v", About: "a", Choices: []string{"x"}, Free: true}}

@@ -14,7 +14,7 @@ const (
 	checkpoint = "checkpoint"
 	byName     = "layers="
 	host       = "host"
-	chooses    = "auto" // of host: the program chooses layers
+	auto       = "auto" // of host: the program chooses layers
 	noLayer    = "none"
 )
 
@@ -45,13 +45,13 @@ type selection struct {
 	chosen  []bool
 }
 
-// read takes the layers in the setting. If checkpoint names none, read takes the
-// outermost layers that the step has computed again. What host=auto has chosen is not
-// known.
+// read takes the layers in the setting. If it names none, read takes the outermost
+// layers for which it held in the step.
 func (s *selection) read(now string) {
 	names, named := strings.CutPrefix(now, byName)
+	held := func(r *analysis.LayerRow) bool { return r.Checkpointed }
 	if s.setting == host {
-		named = now != chooses
+		named, held = now != auto, func(r *analysis.LayerRow) bool { return r.OnHost }
 	}
 	list := strings.Split(names, "+")
 	for i := range s.rows {
@@ -59,8 +59,8 @@ func (s *selection) read(now string) {
 		switch {
 		case named:
 			s.chosen[i] = slices.Contains(list, r.Name)
-		case s.setting == checkpoint && now != noLayer:
-			s.chosen[i] = r.Checkpointed && (r.Parent < 0 || !s.rows[r.Parent].Checkpointed)
+		case now != noLayer:
+			s.chosen[i] = held(r) && (r.Parent < 0 || !held(&s.rows[r.Parent]))
 		}
 	}
 }

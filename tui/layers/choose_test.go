@@ -9,13 +9,14 @@ import (
 )
 
 // model returns two blocks of two parts, of which one has parts; the named ones
-// were computed again in the last step.
+// were computed again in the last step, on the host.
 func model(again ...string) []analysis.LayerRow {
 	var list []trace.Layer
 	for _, name := range []string{"", "h", "h.0", "h.0.attn", "h.0.attn.qkv", "h.0.mlp", "h.0.mlp.fc", "h.0.norm", "h.1", "h.1.mlp", "h.1.mlp.fc"} {
 		l := trace.Layer{Name: name}
 		for _, a := range again {
 			l.Checkpointed = l.Checkpointed || name == a || len(name) > len(a) && name[:len(a)+1] == a+"."
+			l.OnHost = l.Checkpointed
 		}
 		list = append(list, l)
 	}
@@ -41,7 +42,7 @@ func TestALayerIsToggledAndTheOthersStay(t *testing.T) {
 		"one beside it":                        {model(), "host=h.1.mlp", "h.0", "h.0+h.1.mlp"},
 		"the last on the host":                 {model(), "host=h.0", "h.0", "none"},
 		"a part of one on the host":            {model(), "host=h.0", "h.0.attn", "h.0.mlp+h.0.norm"},
-		"one where the program chose":          {model(), "host=auto", "h.0", "h.0"},
+		"one beside what the program chose":    {model("h.1.mlp"), "host=auto", "h.0", "h.0+h.1.mlp"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -41,6 +42,10 @@ func (p *Page) columns() []page.Column[row] {
 		saved,
 		{Head: "share", Width: page.Cells(barWidth), Gap: 2, Left: true, Under: true, Draw: p.drawShare},
 		{
+			Head: "on", Width: p.ifHost(page.From(47, 4)), Gap: 2, Left: true, Searched: true, Style: func(row) screen.Style { return screen.Style{Fg: screen.Accent} },
+			Text: placeText, Compare: func(a, b row) int { return strings.Compare(placeText(b), placeText(a)) },
+		},
+		{
 			Head: "ckpt", Width: page.From(47, 4), Gap: 2, Left: true, Searched: true, Style: func(row) screen.Style { return screen.Style{Fg: screen.Good} },
 			Text: markText, Compare: func(a, b row) int { return strings.Compare(markText(b), markText(a)) },
 		},
@@ -55,8 +60,21 @@ func (p *Page) columns() []page.Column[row] {
 // ifTemporary is the width of the column of temporary memory: none for a program that
 // does not measure it.
 func (p *Page) ifTemporary(width func(int) int) func(int) int {
+	return p.only(func() bool { return p.data.Total.TransientPeakBytes > 0 }, width)
+}
+
+// ifHost is the width of the column of devices: none while all layers compute on the
+// same.
+func (p *Page) ifHost(width func(int) int) func(int) int {
+	return p.only(func() bool {
+		return slices.ContainsFunc(p.data.Rows, func(r analysis.LayerRow) bool { return r.OnHost })
+	}, width)
+}
+
+// only is the width of a column that is there if the answer has something for it.
+func (p *Page) only(there func() bool, width func(int) int) func(int) int {
 	return func(w int) int {
-		if p.data == nil || p.data.Total.TransientPeakBytes == 0 {
+		if p.data == nil || !there() {
 			return 0
 		}
 		return width(w)
@@ -93,6 +111,14 @@ func dimNone(text string) screen.Style {
 		return screen.Dim
 	}
 	return screen.Plain
+}
+
+// placeText says in a word whether the layer computes on the host.
+func placeText(r row) string {
+	if r.OnHost {
+		return "host"
+	}
+	return ""
 }
 
 // markText says in a word whether the layer runs again in the backward pass.

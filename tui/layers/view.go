@@ -106,6 +106,9 @@ func (p *Page) drawDetail(c screen.Canvas) {
 	if r.Checkpointed {
 		times += " · checkpointed: computed again instead of kept"
 	}
+	if r.OnHost {
+		times += " · computed by the host: what it keeps is not on the device"
+	}
 	if r.TransientPeakBytes > 0 {
 		times += " · up to " + screen.Bytes(r.TransientPeakBytes) + " more while it ran"
 	}

@@ -9,33 +9,44 @@ import (
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// hostLedger shows what the program has of the machine's memory: rows that add up,
-// on a small screen one bar of all rows and a line of the largest.
+// hostLedger shows what the program has of the machine's memory.
 func (p *Page) hostLedger(compact bool) section {
 	f, ok := p.asked.Answer()
 	if !ok || f.hostGauge == nil {
 		return section{}
 	}
 	l := &f.ledger
-	rows := make([]fall, len(l.Rows))
+	rows, droppable := make([]fall, len(l.Rows)), -1
 	for i, row := range l.Rows {
 		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind)}
+		if row.Kind.Droppable() {
+			droppable = i
+		}
 	}
+	right := p.limitText(&f)
+	if compact {
+		right = "= " + screen.Bytes(l.Bytes) + " of " + l.Whose
+		if limit, known := f.hostGauge.Nearest(); known {
+			right += ", " + screen.Bytes(limit.Left()) + " left"
+		}
+	}
+	return p.ledgerSection("On the host", right, rows, l.Bytes, droppable, compact)
+}
+
+// ledgerSection shows rows that add up, on a small screen one bar of all rows and a
+// line of the largest. The row that the line ends with is droppable.
+func (p *Page) ledgerSection(title, right string, rows []fall, whole int64, droppable int, compact bool) section {
 	if compact {
 		return section{3, func(c screen.Canvas) {
-			right := "= " + screen.Bytes(l.Bytes) + " of " + l.Whose
-			if limit, known := f.hostGauge.Nearest(); known {
-				right += ", " + screen.Bytes(limit.Left()) + " left"
-			}
-			c.Rule(0, "On the host", right, false)
-			drawStacked(c, rows, l.Bytes)
-			c.Fit(1, 2, c.Width()-2, largestText(l), screen.Plain)
+			c.Rule(0, title, right, false)
+			drawStacked(c, rows, whole)
+			c.Fit(1, 2, c.Width()-2, largestText(rows, droppable), screen.Plain)
 		}}
 	}
 	return section{2 + len(rows), func(c screen.Canvas) {
-		c.Rule(0, "On the host, "+p.when(), p.limitText(&f), false)
-		p.drawFalls(c, rows, l.Bytes)
-		drawSum(c, len(rows)+1, nameWidth(rows), "= in all", l.Bytes)
+		c.Rule(0, title+", "+p.when(), right, false)
+		p.drawFalls(c, rows, whole)
+		drawSum(c, len(rows)+1, nameWidth(rows), "= in all", whole)
 	}}
 }
 
@@ -61,21 +72,17 @@ func drawStacked(c screen.Canvas, rows []fall, whole int64) {
 	}
 }
 
-// largestText names the rows, the largest first, and last what the kernel may drop.
-func largestText(l *host.Ledger) string {
-	rows := slices.Clone(l.Rows)
-	slices.SortStableFunc(rows, func(a, b host.Row) int {
-		if a.Kind.Droppable() {
-			return 1
-		}
-		if b.Kind.Droppable() {
-			return -1
-		}
-		return cmp.Compare(b.Bytes, a.Bytes)
-	})
-	parts := make([]string, len(rows))
-	for i, row := range rows {
-		parts[i] = row.Name + " " + screen.Bytes(row.Bytes)
+// largestText names the rows, the largest first. The one at a place is last: what the
+// kernel may drop.
+func largestText(rows []fall, droppable int) string {
+	order := slices.Clone(rows)
+	if droppable >= 0 {
+		order = append(slices.Delete(order, droppable, droppable+1), rows[droppable])
+	}
+	slices.SortStableFunc(order[:len(order)-min(1, droppable+1)], func(a, b fall) int { return cmp.Compare(b.bytes, a.bytes) })
+	parts := make([]string, len(order))
+	for i, row := range order {
+		parts[i] = row.name + " " + screen.Bytes(row.bytes)
 	}
 	return strings.Join(parts, " · ")
 }

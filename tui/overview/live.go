@@ -44,10 +44,11 @@ func (p *Page) stepLine() section {
 func (p *Page) liveSections(f frame) (l, r []section) {
 	if f.compact {
 		return []section{
-			p.stepLine(), p.briefly(), p.liveGauges(), p.hostLedger(true), p.waterfall(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
+			p.stepLine(), p.briefly(), p.liveGauges(), p.cardLedger(true), p.hostLedger(true), p.waterfall(true), p.holders(6), p.history(4), p.steps(), p.ooms(), p.program(), p.liveSource(),
 		}, nil
 	}
-	below := []section{p.liveGauges(), p.waterfall(false), p.hostLedger(f.right == 0 && f.h < roomy)}
+	brief := f.right == 0 && f.h < roomy
+	below := []section{p.liveGauges(), p.waterfall(false), p.cardLedger(brief), p.hostLedger(brief)}
 	rows := max(f.h-f.total(below)-2-2*f.gap(), 4) // what is left beside the step and a title
 	l = append([]section{p.stepLine(), p.findings(f.left, min(rows, f.findingRows()))}, below...)
 	if f.right == 0 {

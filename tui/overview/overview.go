@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/card"
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
@@ -56,6 +57,8 @@ type facts struct {
 	host       []analysis.Row     // memory on the host, not in the waterfall
 	ledger     host.Ledger        // of the machine's memory
 	hostGauge  *trace.Gauge       // that says so, nil for none
+	card       card.Ledger        // of the device's memory
+	cardGauge  *trace.Gauge       // that says so, nil for none
 	gauged     bool               // the rows add up to the driver's used bytes
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -140,6 +143,7 @@ func answer(ctx context.Context, q question) facts {
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 		f.host = x.OnHost(q.at)
 		f.ledger, f.hostGauge = x.HostLedger(q.at)
+		f.card, f.cardGauge = x.CardLedger(q.at)
 	}
 	return f
 }

@@ -154,34 +154,6 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 	}
 }
 
-// TestTheShippedPTXTrainsAsTheProcessorDoes takes single steps, which take all kernels of
-// a step through the driver's loading, streams and graphs.
-func TestTheShippedPTXTrainsAsTheProcessorDoes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	tiny := []string{"--layers", "1", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2", "--steps", "2"}
-	tests := map[string]struct {
-		model, args []string
-		onGPU       []string
-		limit       float64
-		major       int
-	}{
-		"fp32":                       {tiny, nil, nil, 1e-3, 8},
-		"bf16 on Hopper, as graphs":  {tiny, []string{"--amp", "bf16", "--steps", "4"}, []string{"--graphs", "on"}, 2e-2, 9},
-		"fp16, checkpointed":         {tiny, []string{"--amp", "fp16", "--checkpoint", "block"}, nil, 2e-2, 8},
-		"llama, all on the host":     {tiny, []string{"--model", "llama", "--amp", "bf16", "--offload", everything}, nil, 2e-2, 8},
-		"convolutions":               {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "2"}, nil, 1e-3, 8},
-		"batch norm, 8-bit, in bf16": {[]string{"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "2", "--amp", "bf16", "--optimizer", "adamw8bit"}, nil, 2e-2, 8},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			g := gpusOf(t, cudatest.Options{Major: test.major, Execute: func(err error) { t.Error(err) }})
-			trainsAlike(t, g, test.limit, slices.Concat(test.model, test.args), test.onGPU)
-		})
-	}
-}
-
 // trainsAlike trains on cpu:0 and on cuda:0, and compares losses and memory.
 func trainsAlike(t *testing.T, g GPUs, limit float64, args, onGPU []string) {
 	t.Helper()

@@ -40,7 +40,7 @@ func (s *session) printTables(out io.Writer) error {
 // backward pass.
 func (s *session) printLayers(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "layer\tclass\tshape\ttype\tparameters\toutput\tsaved\tforward\tbackward\tagain")
+	fmt.Fprintln(table, "layer\tclass\tshape\ttype\tdevice\tparameters\toutput\tsaved\tforward\tbackward\tagain")
 	for _, l := range s.trainer.Layers() {
 		name := l.Name
 		if name == "" {
@@ -50,7 +50,11 @@ func (s *session) printLayers(out io.Writer) error {
 		if l.Checkpointed {
 			again = milliseconds(l.RecomputeNS)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%v\t%v\t%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Class, l.OutputShape, l.DType,
+		where := s.device.Name()
+		if l.OnHost {
+			where = s.device.Host().Name()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%v\t%v\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Class, l.OutputShape, l.DType, where,
 			sizeText(l.ParameterBytes), sizeText(l.OutputBytes), sizeText(l.SavedBytes),
 			milliseconds(l.ForwardNS), milliseconds(l.BackwardNS), again)
 	}

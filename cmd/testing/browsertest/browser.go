@@ -108,11 +108,42 @@ func (p *Page) Key(name string) {
 	}
 }
 
-// Screenshot returns a picture of the window as a PNG.
+// Look gives the window a width in pixels, and the page the colours of a scheme:
+// light or dark.
+func (p *Page) Look(width int, scheme string) {
+	p.t.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// Spoken is a thing that a screen reader tells of, with its role and its name.
+type Spoken struct{ Role, Name string }
+
+// Spoken returns all of them, in the page's order.
+func (p *Page) Spoken() (all []Spoken) {
+	p.t.Helper()
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name struct{ Value string }
+		}
+	}
+	p.call("Accessibility.getFullAXTree", nil, &tree)
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			all = append(all, Spoken{n.Role.Value, n.Name.Value})
+		}
+	}
+	return all
+}
+
+// Screenshot returns a picture of the whole page as a PNG.
 func (p *Page) Screenshot() []byte {
 	p.t.Helper()
+	var clip map[string]float64
+	p.Evaluate(`({x: 0, y: 0, width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight, scale: 1})`, &clip)
 	var shot struct{ Data string }
-	p.call("Page.captureScreenshot", nil, &shot)
+	p.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &shot)
 	data, err := base64.StdEncoding.DecodeString(shot.Data)
 	if err != nil {
 		p.t.Fatal(err)

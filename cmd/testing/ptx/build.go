@@ -18,6 +18,7 @@ func init() { // not a literal: the builders ask for it, too
 		{"ret", (*linker).branch},
 		{"call", (*linker).call},
 		{"cvta.", (*linker).window},
+		{approximate, (*linker).power},
 		{"ld.", (*linker).load},
 		{"st.", (*linker).store},
 		{"atom.", (*linker).atomic},

@@ -2,8 +2,8 @@
 // the kernels as they are shipped, instruction by instruction, in the test's process. It
 // needs no GPU, and it is for tests.
 //
-// It computes as the machine does: integers and floating point to the bit, except where
-// the language leaves bits open (ex2.approx, sums of tensor cores). It reports what a
+// It computes as the machine does: integers and floating point to the bit. Where the
+// language leaves bits open, a test chooses them, see [Freedom]. It reports what a
 // kernel must not do and a GPU seldom shows: use of memory outside of an allocation or
 // not aligned, reading what nothing has written, two threads that use the same bytes
 // with nothing between them, an instruction for a whole warp that a part of it executes,
@@ -20,6 +20,7 @@
 //   - launch.go, block.go, warp.go: blocks, warps and threads take turns. move.go has
 //     loads and stores, tensor.go products of a warp, async.go copies that a thread waits
 //     for, group.go and sums.go products of four warps.
+//   - freedom.go: results that the language leaves open.
 //   - memory.go, place.go, races.go: which memory there is, where an address lies, and
 //     who used it last.
 //

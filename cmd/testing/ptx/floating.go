@@ -130,9 +130,6 @@ func flushed(x float32) float32 {
 	return x
 }
 
-// power is ex2.approx.ftz: the nearest number, where the machine may be 2^-22 of it away.
-func power(x float32) float32 { return flushed(float32(math.Exp2(float64(flushed(x))))) }
-
 func root32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func inverse[T float](x T) T { return 1 / x }

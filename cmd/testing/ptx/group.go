@@ -80,7 +80,7 @@ func (w *warp) accumulate(in *instruction) {
 		for i := range width {
 			row, col := i/4+k/2%2*8, k/4*8+i%4*2+k%2
 			c := &w.registers[r][i]
-			*c = uint64(math.Float32bits(dot(&a[row], &b[col], math.Float32frombits(uint32(*c)))))
+			*c = uint64(math.Float32bits(w.program.freedom.dot(&a[row], &b[col], math.Float32frombits(uint32(*c)))))
 		}
 	}
 }

@@ -18,6 +18,8 @@ type Machine struct {
 	Memory Memory
 	// Falling runs the blocks and their warps from the last to the first.
 	Falling bool
+	// Freedom is what becomes of results that the language leaves open.
+	Freedom Freedom
 	// Seed shuffles the blocks; 0 does not.
 	Seed uint64
 	// Resident is how many blocks run at the same time; 0 means 2.
@@ -53,6 +55,7 @@ func (m *Machine) Run(p *Program, l Launch) (err error) {
 	if run.left == 0 {
 		run.left = 1 << 26
 	}
+	p.freedom = m.Freedom
 	before := run.left
 	defer func() {
 		m.Branched = before - run.left

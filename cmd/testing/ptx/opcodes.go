@@ -30,7 +30,7 @@ func allOperations() map[string]operation {
 		"min.s32": least[int32], "min.u32": least[uint32], "min.s64": least[int64], "min.u64": least[uint64],
 		"max.s32": most[int32], "max.u32": most[uint32], "max.s64": most[int64], "max.f32": larger,
 		"rcp.rn.f32": of(inverse[float32]), "rcp.rn.f64": of(inverse[float64]),
-		"sqrt.rn.f32": of(root32), "sqrt.rn.f64": of(math.Sqrt), "ex2.approx.ftz.f32": of(power),
+		"sqrt.rn.f32": of(root32), "sqrt.rn.f64": of(math.Sqrt),
 		"shl.b16": left[uint16], "shl.b32": left[uint32], "shl.b64": left[uint64],
 		"shr.s32": right[int32], "shr.u32": right[uint32], "shr.s64": right[int64], "shr.u64": right[uint64],
 		"bfe.u32": field, "not.pred": deny, "not.b32": not,

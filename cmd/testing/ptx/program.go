@@ -26,6 +26,7 @@ type Program struct {
 	starts    map[*function]int32 // the first instruction
 	ends      map[*function]int32 // of functions: the instruction at which all threads meet
 	idle      []*block            // that have ended, whose memory may be used again
+	freedom   Freedom             // of the launch that runs
 }
 
 type constant struct {
@@ -42,6 +43,7 @@ type special struct {
 // which happens for all threads alike, or a step that does all else.
 type instruction struct {
 	lanes       operation
+	guarded     operation // as lanes, of registers that products may be using
 	step        func(w *warp, in *instruction)
 	d, a, b, c  int32     // registers
 	list        []int32   // more of them: vectors and fragments

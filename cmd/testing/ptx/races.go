@@ -171,23 +171,24 @@ func (k knowledge) add(other knowledge) {
 	}
 }
 
-// order notes what a thread releases at an address, or what it acquires there.
+// order notes what a thread acquires at an address, and what it releases there.
 func (w *warp) order(in *instruction, i int, address uint64) {
 	b, l := w.block, w.block.launch
 	by := w.stamp(in, i)
-	switch {
-	case in.access.release:
-		all := knowledge{b.number: {b.epoch, by.thread}}
-		all.add(b.knows)
-		for _, l := range b.learnt {
-			if l.thread == by.thread {
-				all.add(l.what)
-			}
-		}
-		l.notes[address] = all
-	case in.access.acquire && l.notes[address] != nil:
+	if in.access.acquire && l.notes[address] != nil {
 		b.learnt = append(b.learnt, learnt{by.thread, l.notes[address]})
 	}
+	if !in.access.release {
+		return
+	}
+	all := knowledge{b.number: {b.epoch, by.thread}}
+	all.add(b.knows)
+	for _, l := range b.learnt {
+		if l.thread == by.thread {
+			all.add(l.what)
+		}
+	}
+	l.notes[address] = all
 }
 
 // pass lets the block pass a barrier, behind which every thread knows what each knew.

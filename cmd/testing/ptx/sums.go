@@ -18,14 +18,26 @@ func (p *Program) guardSums() {
 	for i := range p.code {
 		in := &p.code[i]
 		if in.lanes != nil && (touched[in.d] || touched[in.a] || touched[in.b] || touched[in.c]) {
-			operate := in.lanes
-			in.lanes, in.step = nil, func(w *warp, in *instruction) {
-				if len(w.products) > 0 {
-					w.fault(in, 0, "touches sums of a product that was not waited for")
-				}
-				w.unfenced = true
-				w.operate(in, operate)
-			}
+			in.lanes, in.guarded, in.step = nil, in.lanes, touchSums
 		}
 	}
+}
+
+func touchSums(w *warp, in *instruction) {
+	if len(w.products) > 0 {
+		w.fault(in, 0, "touches sums of a product that was not waited for")
+	}
+	w.unfenced = true
+	w.operate(in, in.guarded)
+}
+
+// computes returns what an instruction makes of registers, nil if it does more than that.
+func (in *instruction) computes() *operation {
+	switch {
+	case in.lanes != nil:
+		return &in.lanes
+	case in.guarded != nil:
+		return &in.guarded
+	}
+	return nil
 }

@@ -1,6 +1,14 @@
 package ptx
 
-import "math"
+import (
+	"math"
+	"strings"
+)
+
+// multiplies reports whether an instruction is a product of tensor cores.
+func (in *instruction) multiplies() bool {
+	return strings.HasPrefix(in.written.opcode, "mma.sync.") || strings.HasPrefix(in.written.opcode, multiplyGroup)
+}
 
 // loadMatrices is ldmatrix: thread i passes the address of row i%8 of matrix i/8, and
 // gets of every matrix the two numbers at row i/4, column 2·(i%4).
@@ -62,20 +70,9 @@ func (w *warp) multiply(in *instruction, number func(uint16) float32) {
 		for k := range 4 {
 			row, col := i/4+k/2*8, i%4*2+k%2
 			c := math.Float32frombits(uint32(w.registers[in.list[10+k]][i]))
-			out(&w.registers[in.list[k]], i, dot(&a[row], &b[col], c))
+			out(&w.registers[in.list[k]], i, w.program.freedom.dot(&a[row], &b[col], c))
 		}
 	}
-}
-
-// dot adds sixteen products to c: exactly, as far as float64 holds them, and rounds once.
-// The machine keeps fewer bits, and which is not documented; so a kernel must not depend
-// on more than float32's precision.
-func dot(a, b *[16]float32, c float32) float32 {
-	sum := float64(c)
-	for k := range a {
-		sum += float64(a[k]) * float64(b[k])
-	}
-	return float32(sum)
 }
 
 // fragments builds an instruction whose operands are lists of registers.

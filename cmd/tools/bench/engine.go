@@ -69,11 +69,13 @@ func (o *options) onGPU() bool { return strings.HasPrefix(o.device, "cuda:") }
 func (o *options) settings(onGPU bool) (train.Settings, error) {
 	s := train.DefaultSettings()
 	s.PadVocab = onGPU
-	s, err := s.With("amp", o.amp)
-	if err != nil {
-		return s, err
+	var err error
+	for _, setting := range [][2]string{{"amp", o.amp}, {"checkpoint", o.checkpoint}, {"residual", o.residual}} {
+		if s, err = s.With(setting[0], setting[1]); err != nil {
+			return s, err
+		}
 	}
-	return s.With("checkpoint", o.checkpoint)
+	return s, nil
 }
 
 // trainSteps takes steps and returns rows with their times.

@@ -26,6 +26,7 @@ import (
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/nn"
 )
 
 // bench is a benchmark, with its name on the command line.
@@ -65,6 +66,7 @@ type options struct {
 	settle                  int    // attach
 	with                    string //
 	device, amp, checkpoint string // engine, launches
+	residual                string //
 	layers, batch, tokens   int
 	architecture            string
 	ownProducts, library    bool
@@ -96,6 +98,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.tokens, "length", 64, "engine, launches: tokens in a sample")
 	f.StringVar(&o.amp, "amp", "off", "engine, launches: mixed precision, "+choice.Or(amp.Modes()))
 	f.StringVar(&o.checkpoint, "checkpoint", "none", "engine, launches: what to compute again instead of keeping")
+	f.StringVar(&o.residual, "residual", "full", "engine, launches: the type of the residual stream, "+choice.Or(nn.Residuals()))
 	f.StringVar(&o.architecture, "architecture", "ampere", "launches: the GPU, "+strings.Join(architectures, " or "))
 	f.BoolVar(&o.ownProducts, "own-products", false, "engine: on a GPU, multiply with our kernels even where cuBLASLt is found")
 	f.BoolVar(&o.library, "library", false, "engine: fail unless cuBLASLt multiplies")

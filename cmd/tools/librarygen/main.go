@@ -1,11 +1,12 @@
-// Command librarygen builds the imitated GPU's library for every architecture. It
-// writes the archives and the manifest that package imitation embeds. MEMTOP_ZIG
+// Command librarygen builds a library that programs load, for every architecture. It
+// writes the archives and the manifest that the library's package embeds. MEMTOP_ZIG
 // names the compiler, which comes with the C library of each target.
 package main
 
 import (
 	"bytes"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"log"
 	"maps"
@@ -26,12 +27,15 @@ var targets = map[string]string{"amd64": "x86_64-linux-gnu.2.17", "arm64": "aarc
 // symbols have no versions, so it satisfies references to any version.
 var flags = []string{
 	"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-shared", "-s", "-Wall", "-Wextra", "-Werror",
-	"-Wl,-soname,libmemtop-imitation.so", "-Wl,--build-id=none",
+	"-Wl,--build-id=none",
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("librarygen: ")
+	name := flag.String("name", "", "of the library, in its header")
+	flag.Parse()
+	flags = slices.Insert(flags, len(flags)-1, "-Wl,-soname,"+*name)
 	compiler := os.Getenv("MEMTOP_ZIG")
 	if compiler == "" {
 		compiler = "zig"

@@ -84,7 +84,7 @@ func normalized[T float](w *worker, j *normJob, at int) []T {
 		return x
 	}
 	sum := room[T](w, slotE, j.sum, at, j.Cols)
-	combine(device.Add, sum, x, load[T](w, slotF, j.residual, at, j.Cols))
+	combine(device.Add, sum, x, load[T](w, slotF, j.residual, at%j.residual.n, j.Cols))
 	store(j.sum, at, sum)
 	return load[T](w, slotE, j.sum, at, j.Cols)
 }

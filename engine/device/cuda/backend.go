@@ -28,7 +28,7 @@ func (b *Backend) start() error {
 	if err != nil {
 		return err
 	}
-	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
+	b.Compute = kernels.NewCompute(b.queue, scratch, b.state.Addr)
 	return b.modules.load(kernels.Smallest)
 }
 
@@ -82,8 +82,8 @@ func (b *Backend) end(m, plain *device.MatMul) {
 	}
 }
 
-// multiply queues a product with the device's context. The library is asked for an
-// algorithm outside of a capture, within which it has none.
+// multiply queues a product with the device's context. The library is asked for
+// algorithms outside of a capture, within which it has none.
 func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
@@ -91,6 +91,9 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	}
 	if !lt.planned(m) {
 		if err := d.withoutCapture(); err != nil {
+			return false, err
+		}
+		if err := d.planProduct(lt, m); err != nil {
 			return false, err
 		}
 	}
@@ -115,7 +118,7 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 	for _, part := range []struct {
 		at    *device.Buffer
 		bytes int64
-	}{{&q.scratch, kernels.ScratchBytes}, {&q.failure, kernels.FailureBytes}} {
+	}{{&q.scratch, kernels.ScratchBytes}, {&q.state, kernels.StateBytes}} {
 		addr, err := q.device.words(cuMemAlloc, uintptr(part.bytes))
 		if err != nil {
 			return scratch, err
@@ -126,14 +129,14 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 }
 
 func (q *queue) clearFailure() error {
-	return q.device.in(cuMemsetD8Async, uintptr(q.failure.Addr), 0, uintptr(q.failure.Bytes), q.compute)
+	return q.device.in(cuMemsetD8Async, uintptr(q.state.Addr), 0, uintptr(q.state.Bytes), q.compute)
 }
 
 // Synchronize implements device.Transfers.
 func (q *queue) Synchronize() error {
-	asks := q.err == nil && q.failure.Addr != 0
+	asks := q.err == nil && q.state.Addr != 0
 	if asks {
-		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.failure.Addr), uintptr(q.failure.Bytes), q.compute))
+		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.state.Addr), kernels.FailureBytes, q.compute))
 	}
 	q.keep(q.device.in(cuStreamSynchronize, q.compute))
 	if asks && q.err == nil {
@@ -148,7 +151,7 @@ func (q *queue) Synchronize() error {
 // releaseOwn frees the memory of reserveOwn.
 func (q *queue) releaseOwn() error {
 	var errs []error
-	for _, b := range []device.Buffer{q.scratch, q.failure} {
+	for _, b := range []device.Buffer{q.scratch, q.state} {
 		if b.Addr != 0 {
 			errs = append(errs, q.device.in(cuMemFree, uintptr(b.Addr)))
 		}

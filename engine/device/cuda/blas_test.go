@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -20,9 +21,11 @@ type columns struct {
 	chosen  int                       // how often it was asked for an algorithm
 	wish    map[int]uint64            // what was preferred then
 	fails   map[string]int32          // statuses of entry points
-	// captured and queue are those of StandIn.
-	captured func() bool
-	queue    func(stream uintptr, multiply func())
+	// These are those of StandIn.
+	captured   func() bool
+	queue      func(stream uintptr, multiply func())
+	candidates []Candidate
+	ran        func(candidate int)
 }
 
 // Keys for the values a descriptor is created with, beside the library's own.
@@ -70,18 +73,49 @@ func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
 		}
 		c.chosen++
 		c.wish = c.objects[uint64(a[6])]
-		*(*int32)(pointer(a[9])) = 1
+		*(*int32)(pointer(a[9])) = c.list(unsafe.Slice((*blasHeuristic)(pointer(a[8])), a[7]))
 		if c.refuse {
 			*(*int32)(pointer(a[9])) = 0
 			return blasUnsupported
 		}
 	case ltMatmul:
-		if c.queue == nil {
-			c.multiply(a)
-			break
+		return c.multiplyBy(int(*(*uint64)(pointer(a[12]))), a)
+	}
+	return 0
+}
+
+// list lists its algorithms, with their places as what the library would know them by. It
+// returns how many there are.
+func (c *columns) list(to []blasHeuristic) int32 {
+	clear(to)
+	for i := range to[:min(len(to), len(c.candidates))] {
+		to[i] = blasHeuristic{algorithm: [8]uint64{uint64(i)}, workspace: c.candidates[i].Workspace, state: c.candidates[i].State}
+	}
+	return int32(max(1, min(len(to), len(c.candidates))))
+}
+
+// multiplyBy multiplies by one of its algorithms.
+func (c *columns) multiplyBy(algorithm int, a []uintptr) int32 {
+	pieces := 1
+	if len(c.candidates) > 0 {
+		if status := c.candidates[algorithm].Status; status != 0 {
+			return status
 		}
-		stream, again := a[15], slices.Clone(a)
-		c.queue(stream, func() { c.multiply(again) })
+		pieces = c.candidates[algorithm].Pieces
+	}
+	if c.ran != nil {
+		c.ran(algorithm)
+	}
+	product, alpha, beta := c.objects[uint64(a[1])], *(*float32)(pointer(a[2])), *(*float32)(pointer(a[7]))
+	if c.queue == nil {
+		c.multiply(a, product, alpha, beta)
+		return 0
+	}
+	// What the host holds is read now.
+	stream, again, then := a[15], slices.Clone(a), maps.Clone(product)
+	c.queue(stream, func() { c.multiply(again, then, alpha, beta) })
+	for range pieces - 1 {
+		c.queue(stream, func() {})
 	}
 	return 0
 }
@@ -120,9 +154,7 @@ func (m columnMatrix) element(i, j int) *float32 {
 	return (*float32)(pointer(uintptr(m.at) + uintptr(4*(i+j*m.ld))))
 }
 
-func (c *columns) multiply(a []uintptr) {
-	d := c.objects[uint64(a[1])]
-	alpha, beta := *(*float32)(pointer(a[2])), *(*float32)(pointer(a[7]))
+func (c *columns) multiply(a []uintptr, d map[int]uint64, alpha, beta float32) {
 	for i := range int(c.objects[uint64(a[9])][layoutBatch]) {
 		x, y, z := c.matrix(a[3], a[4], i, d[descTransA]), c.matrix(a[5], a[6], i, d[descTransB]), c.matrix(a[8], a[9], i, 0)
 		k := x.cols

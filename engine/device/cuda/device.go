@@ -64,6 +64,8 @@ type Device struct {
 	*Backend
 	graphs graphs
 	blas   *blas // nil when there is no library
+	// candidates is how many algorithms of the library are timed, 1 for none.
+	candidates int
 	// sought is true if a library was looked for; refused has those that were found
 	// and did not start.
 	sought  bool
@@ -159,6 +161,9 @@ func Open(o Options) (*Device, error) {
 	d := &Device{calls: c, info: info, handle: handle, notice: o.Notice}
 	h, err := newHopper(&d.info, &o)
 	if err != nil {
+		return nil, err
+	}
+	if d.candidates, err = wantedCandidates(); err != nil {
 		return nil, err
 	}
 	if err := d.start(h); err != nil {

@@ -51,11 +51,15 @@ func newHopper(info *Info, o *Options) (hopper, error) {
 
 // The sizes of the compared matrices: several tiles in rows and columns, and in
 // depth so many that every stage of the kernels' pipeline is used three times;
-// the last tile in every direction is partial.
+// the last tile in every direction is partial. A deep product is divided, and its
+// parts are as deep as the others.
 const (
 	triedRows, triedCols, triedDepth = 136, 200, 568
+	triedDeep                        = 3*576 - 8
 	triedResult                      = triedRows * triedCols
 	noSum                            = 0.5 // of whole numbers
+	// triedBytes is room for the operands in four bytes and in two, and for the result.
+	triedBytes = 6*triedDeep*(triedRows+triedCols) + 4*(triedResult+triedRows) + 4096
 )
 
 // tryHopper decides whether products of m's type may use Hopper's kernels, if m
@@ -72,9 +76,9 @@ func (b *Backend) tryHopper(m *device.MatMul) {
 	b.UseHopper(kind, h.tried[kind] == nil)
 }
 
-// compareHopper multiplies with both kernels, with every transposition, and
-// waits for the results.
-func (b *Backend) compareHopper(kind device.DType) error {
+// compareHopper multiplies with both kernels, with every transposition, then a deep
+// product, and waits for the results.
+func (b *Backend) compareHopper(kind device.DType) (err error) {
 	module := kernels.HopperBfloat
 	if kind == device.Float16 {
 		module = kernels.HopperHalf
@@ -82,9 +86,21 @@ func (b *Backend) compareHopper(kind device.DType) error {
 	if err := b.modules.load(module); err != nil {
 		return err
 	}
-	m, result := b.triedProduct(kind)
-	for transposes := range 4 {
-		m.TransA, m.TransB = transposes&2 != 0, transposes&1 != 0
+	memory, err := b.device.words(cuMemAlloc, triedBytes)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if freed := b.device.in(cuMemFree, uintptr(memory)); err == nil {
+			err = freed
+		}
+	}()
+	m, result := b.triedProduct(kind, device.Buffer{Addr: memory, Bytes: triedBytes})
+	for _, p := range []struct {
+		transA, transB bool
+		depth          int
+	}{{false, false, triedDepth}, {false, true, triedDepth}, {true, false, triedDepth}, {true, true, triedDepth}, {true, false, triedDeep}} {
+		m.TransA, m.TransB, m.K = p.transA, p.transB, p.depth
 		m.SumA = device.Array{}
 		if m.TransA {
 			m.SumA = result.Slice(triedResult, triedRows)
@@ -109,12 +125,11 @@ func (b *Backend) compareHopper(kind device.DType) error {
 // errDisagree is for two kernels that give different results for one product.
 var errDisagree = errors.New("wgmma and mma.sync give different sums")
 
-// triedProduct puts operands into the scratch memory, which is unused between
-// operations. They are small whole numbers, whose sums do not depend on the
-// order, so that results are equal or wrong. The result has room for the sums of A's
-// rows behind C.
-func (b *Backend) triedProduct(kind device.DType) (m device.MatMul, result device.Array) {
-	next := b.scratch
+// triedProduct puts operands into memory. They are small whole numbers, whose sums do
+// not depend on the order, so that results are equal or wrong. The result has room for
+// the sums of A's rows behind C.
+func (b *Backend) triedProduct(kind device.DType, memory device.Buffer) (m device.MatMul, result device.Array) {
+	next := memory
 	array := func(d device.DType, n int) device.Array {
 		a := device.ArrayOf(next, d, n)
 		used := (int64(n)*d.Size() + 255) &^ 255
@@ -132,7 +147,7 @@ func (b *Backend) triedProduct(kind device.DType) (m device.MatMul, result devic
 		b.Cast(narrow, wide)
 		return narrow
 	}
-	m = device.MatMul{M: triedRows, N: triedCols, K: triedDepth, A: operand(triedRows * triedDepth), B: operand(triedDepth * triedCols)}
+	m = device.MatMul{M: triedRows, N: triedCols, A: operand(triedRows * triedDeep), B: operand(triedDeep * triedCols)}
 	result = array(device.Float32, triedResult+triedRows)
 	m.C = result.Slice(0, triedResult)
 	return m, result

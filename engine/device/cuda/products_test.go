@@ -18,11 +18,12 @@ import (
 )
 
 // means are the ways to multiply on a GPU: how the device's word on its products begins,
-// and MEMTOP_CUDA_WGMMA, empty where the library multiplies.
-var means = map[string]struct{ says, wgmma string }{
-	"cuBLASLt": {"cuBLASLt", ""},
-	"wgmma":    {"own, by wgmma", "on"},
-	"mma.sync": {"own, by mma.sync", "off"},
+// MEMTOP_CUDA_WGMMA, empty where the library multiplies, and MEMTOP_CUDA_CANDIDATES.
+var means = map[string]struct{ says, wgmma, candidates string }{
+	"cuBLASLt":        {"cuBLASLt", "", ""},
+	"cuBLASLt, timed": {"cuBLASLt", "", "8"},
+	"wgmma":           {"own, by wgmma", "on", ""},
+	"mma.sync":        {"own, by mma.sync", "off", ""},
 }
 
 // sized is a product of a layer, or a gradient of one.
@@ -51,6 +52,7 @@ func TestAGPUMultipliesAsTheProcessor(t *testing.T) {
 	for name, way := range means {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("MEMTOP_CUDA_WGMMA", way.wgmma)
+			t.Setenv("MEMTOP_CUDA_CANDIDATES", way.candidates)
 			d, err := cuda.Open(cuda.Options{OwnProducts: way.wgmma != ""})
 			if err != nil {
 				t.Fatal(err)

@@ -20,8 +20,8 @@ type queue struct {
 	up         *staging
 	down       pinned
 	scratch    device.Buffer // the kernels' own memory
-	failure    device.Buffer // where a kernel records a failure
-	report     pinned        // the host's copy of it
+	state      device.Buffer // of the kernels: where one records a failure, and counts
+	report     pinned        // the host's copy of a failure
 	fetches    fetches
 	modules    modules
 	launchCall *launchCall

@@ -60,6 +60,9 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) 
 #ifdef NO_MEMORY
 	return NVML_ERROR_NO_PERMISSION;
 #endif
+#ifdef UNIFIED
+	return NVML_ERROR_NOT_SUPPORTED;
+#endif
 	unsigned long long of_card = 80ULL << 30;
 	memory->total = of(device) == CARD ? of_card : of_card / 4;
 	memory->used = of(device) * 1000;

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from . import __version__
+from .cards import Cards
 from .imitated import rehearsed, title
 from .journal import Journal
 from .oom import OutOfMemory
@@ -58,10 +59,12 @@ class Agent:
         self.watch.settings.refused = self.server.refuse
         self.box = self.watch.unwatched.box = self.server.box
         self.box.looked = self.looked
-        self.box.gauge = self.watch.gauge
+        self.cards = Cards(self.journal, lambda: self.watch.step)
+        self.box.gauges = self.gauges
         self.watch.ledger.box_bytes = lambda: self.box.size
         self.watch.ledger.wake = self.server.wake
-        self.server.tasks.append(self.watch.ledger)
+        self.cards.kept = lambda: self.box.size > 0
+        self.server.tasks += [self.watch.ledger, self.cards]
         self.watch.guard.failed = self._give_up
         self.server.start()
         self.server.keep_box()
@@ -88,11 +91,16 @@ class Agent:
             notices=self.watch.notices(),
             rehearsed_on=title() if rehearsed() else "",
             capabilities=("steps", "stacks", "gauges"),
-            gauges=[gauge] if (gauge := self.watch.gauge()) else [],
+            gauges=self.gauges(),
             read_only=self.watch.settings.read_only,
             black_box=self.box.path,
             boxless=self.box.problem,
         )
+
+    def gauges(self) -> list[Json]:
+        """Return the newest gauges: of the machine, and of the devices."""
+        machine = self.watch.gauge()
+        return [*([machine] if machine else []), *self.cards.latest]
 
     def looked(self) -> bool:
         """Report whether the agent has measured the memory since the first viewer came."""
@@ -110,7 +118,7 @@ class Agent:
         """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
-            self.watch.ledger.watched = count > 0
+            self.watch.ledger.watched = self.cards.watched = count > 0
             self.box.watch(count > 0)
             self.watch.unwatched.renew()
         except Exception as error:

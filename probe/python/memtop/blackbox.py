@@ -49,7 +49,7 @@ class BlackBox:
         self.problem = ""  # why there is no box although one is wanted
         self.knows = False  # the box has a state of the memory
         self.looked: Callable[[], bool] = bool  # whether memory was measured since the first viewer came
-        self.gauge: Callable[[], Json | None] = partial(host_gauge, HOST)  # the machine's memory
+        self.gauges: Callable[[], list[Json]] = _of_machine  # of the machine, and of devices
         self._journal = journal
         self._sessions = sessions
         self._shared = shared
@@ -176,8 +176,8 @@ class BlackBox:
         if harm := box.file.harm():
             self._lose(harm)
         elif not self._watched:
-            if gauge := self.gauge():
-                self._append(box, self._frames.message(GAUGES, [gauge]))
+            if gauges := self.gauges():
+                self._append(box, self._frames.message(GAUGES, gauges))
         elif self.looked() and self._purse.next(round(FOLLOWING * 1e9)):
             start = time.thread_time_ns()
             self._follow(box)
@@ -238,6 +238,11 @@ class BlackBox:
         box, self._box, self.problem = self._box, None, problem
         if box is not None:
             box.file.remove()
+
+
+def _of_machine() -> list[Json]:
+    gauge = host_gauge(HOST)
+    return [gauge] if gauge else []
 
 
 def _add(box: Box, pieces: Iterable[Piece]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from itertools import islice
+from mmap import mmap
 from types import FrameType
 from typing import Any, Callable, NamedTuple
 
@@ -75,6 +76,8 @@ def weight(value: Any, depth: int = DEPTH) -> int:
         return int(storage_of(value)[0].nbytes()) if value.device.type == "cpu" else 0
     if kind in _PLAIN or kind is _array_type():
         return sys.getsizeof(value)
+    if kind is mmap:
+        return mmap.__len__(value) if not value.closed else 0
     if not isinstance(value, _CONTAINERS):
         return 0
     size = sys.getsizeof(value) if kind in _CONTAINERS else 0

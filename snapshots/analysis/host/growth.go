@@ -18,8 +18,9 @@ const (
 // Growth is a row that grows from step to step.
 type Growth struct {
 	Row
-	leak.Verdict
-	StepsLeft int64 // until the limit is reached, -1 if no limit is known
+	leak.Verdict       // of the row, if its own figures rise evenly, else of what it is a part of
+	InAll        int64 // bytes per step by which what it is a part of rises, holes between blocks and the like included
+	StepsLeft    int64 // until the limit is reached, -1 if no limit is known
 	Of        trace.Limit
 	Keeper    string // the container that holds what grows, with its line; "" if none is known
 }
@@ -44,7 +45,12 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 	add := func(levels []leak.Level, name func(steps int64) Kind) bool {
 		v := leak.OfLevels(levels, least)
 		if v.Trend == leak.Suspected {
-			found = append(found, grownBy(s.last, l, name(int64(v.Steps)), v))
+			k := name(int64(v.Steps))
+			own := leak.OfLevels(s.of[k], least)
+			if own.Trend != leak.Suspected {
+				own = v
+			}
+			found = append(found, grownBy(s.last, l, k, own, v.GrowthPerStep))
 		}
 		return v.Trend == leak.Suspected
 	}
@@ -59,15 +65,15 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 }
 
 // grownBy completes a verdict on a row.
-func grownBy(last *trace.Gauge, l Ledger, k Kind, v leak.Verdict) Growth {
-	g := Growth{Row: Row{Kind: k, Name: k.String()}, Verdict: v, StepsLeft: -1}
+func grownBy(last *trace.Gauge, l Ledger, k Kind, v leak.Verdict, inAll int64) Growth {
+	g := Growth{Row: Row{Kind: k, Name: k.String()}, Verdict: v, InAll: inAll, StepsLeft: -1}
 	if at := slices.IndexFunc(l.Rows, func(r Row) bool { return r.Kind == k }); at >= 0 {
 		g.Row = l.Rows[at]
 	}
 	if limit, known := last.Nearest(); known {
-		g.Of, g.StepsLeft = limit, limit.Left()/max(1, v.GrowthPerStep)
+		g.Of, g.StepsLeft = limit, limit.Left()/max(1, inAll)
 	}
-	if k <= lastAnonymous && k != Pinned {
+	if k <= lastAnonymous || k == Shared {
 		g.Keeper = keeper(last.Host, v.GrowthPerStep*int64(v.Steps))
 	}
 	return g

@@ -1,7 +1,9 @@
 package leak
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/quantity"
 )
@@ -40,7 +42,7 @@ func ofLevels(levels []Level, least int64) Verdict {
 	if steps < levelFew || parts.rise() < least {
 		return v
 	}
-	v.GrowthPerStep = parts.perStep()
+	v.GrowthPerStep = parts.slope()
 	const half = levelParts / 2
 	switch {
 	case !parts.evenly():
@@ -68,8 +70,7 @@ func RisePerStep(levels []Level) (bytes, steps int64) {
 	return parts.perStep(), steps
 }
 
-// lowest is the lowest levels of equally many levels each, with the steps in their
-// middle.
+// lowest is the lowest levels of equally many levels each.
 type lowest []Level
 
 // partsOf cuts levels into parts, and returns how many steps all are.
@@ -77,11 +78,7 @@ func partsOf(levels []Level) (parts lowest, steps int64) {
 	n := len(levels)
 	for k := range levelParts {
 		part := levels[k*n/levelParts : (k+1)*n/levelParts]
-		low := Level{Step: part[len(part)/2].Step, Bytes: part[0].Bytes}
-		for _, l := range part {
-			low.Bytes = min(low.Bytes, l.Bytes)
-		}
-		parts = append(parts, low)
+		parts = append(parts, slices.MinFunc(part, func(a, b Level) int { return cmp.Compare(a.Bytes, b.Bytes) }))
 	}
 	return parts, levels[n-1].Step - levels[0].Step
 }
@@ -91,6 +88,20 @@ func (p lowest) rise() int64 { return p[len(p)-1].Bytes - p[0].Bytes }
 func (p lowest) steps() int64 { return max(1, p[len(p)-1].Step-p[0].Step) }
 
 func (p lowest) perStep() int64 { return p.rise() / p.steps() }
+
+// slope returns by how much most parts rise in a step: the median over pairs of parts
+// that are near each other, so that what was taken once is in a third of them at most.
+func (p lowest) slope() int64 {
+	const near = 3
+	var slopes []int64
+	for k := range p {
+		for _, before := range p[max(0, k-near):k] {
+			slopes = append(slopes, (p[k].Bytes-before.Bytes)/max(1, p[k].Step-before.Step))
+		}
+	}
+	slices.Sort(slopes)
+	return slopes[len(slopes)/2]
+}
 
 // evenly reports whether every part but one at most is above the one before it by at
 // least a quarter of what a steady rise would be, and none is much below.

@@ -41,8 +41,8 @@ type Entry struct {
 	Change string `json:"change,omitempty"`
 	Key    string `json:"key"` // of the setting that was changed
 	Value  string `json:"value,omitempty"`
-	// Peak and StepTime are the errors of the prediction, as fractions of the
-	// level before; nil if not compared.
+	// Peak and StepTime are how far the prediction was off, see [trace.Off]; nil
+	// if not compared.
 	Peak     *float64 `json:"peak,omitempty"`
 	StepTime *float64 `json:"step_time,omitempty"`
 }
@@ -126,8 +126,8 @@ func EntryOf(e *analysis.Experiment) (Entry, bool) {
 	return entry, entry.Peak != nil
 }
 
-// Error is the error of past predictions: the mean of the absolute errors, as a
-// fraction of the level before the change.
+// Error is the error of past predictions: the mean of how far they were off, as parts
+// of what was measured.
 type Error struct {
 	Predictions int // of the peak
 	Peak        float64

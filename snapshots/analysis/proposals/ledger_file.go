@@ -17,8 +17,9 @@ import (
 // is known before a run has made any. Several memtops add to the file one after
 // another. It counts each change once, however many memtops watched it.
 
-// ledgerSchema names the version of the file.
-const ledgerSchema = "memtop.ledger/1"
+// ledgerSchema names the version of the file. The errors of version 1 were parts of
+// the levels before the changes, which it did not keep.
+const ledgerSchema = "memtop.ledger/2"
 
 type ledgerFile struct {
 	Schema  string `json:"schema"`
@@ -69,11 +70,11 @@ func (f *LedgerFile) Add(more Ledger) (Ledger, error) {
 	return all, err
 }
 
-// damagedLedger is a file that is no ledger.
+// damagedLedger is a file that is no ledger, or one of another version.
 type damagedLedger struct{ path, cause string }
 
 func (e damagedLedger) Error() string {
-	return fmt.Sprintf("%s is damaged (%s): it is kept as %s.damaged, and a new one begins", e.path, e.cause, filepath.Base(e.path))
+	return fmt.Sprintf("%s is no ledger that this memtop reads (%s): it is kept as %s.damaged, and a new one begins", e.path, e.cause, filepath.Base(e.path))
 }
 
 // mostLedgerBytes bounds what is read: as many entries as are kept take less.

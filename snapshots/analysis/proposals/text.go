@@ -33,18 +33,32 @@ func (o *Proposal) TimeText(step int64) string {
 	if !o.Timed() {
 		return ""
 	}
-	text := ""
-	if o.Predicted.StepTimeEstimated {
-		text = "≈"
-	}
 	least, most := o.Predicted.StepTimes()
 	switch {
 	case least == most:
-		return strings.TrimSpace(text + longer(most) + " " + ShareText(most, step))
+		return strings.TrimSpace(LongerText(&o.Predicted, longer) + " " + ShareText(most, step))
 	case step > 0:
-		return text + cmp.Or(ShareText(least, step), "0") + " to " + cmp.Or(ShareText(most, step), "0")
+		return about(&o.Predicted) + cmp.Or(ShareText(least, step), "0") + " to " + cmp.Or(ShareText(most, step), "0")
 	}
-	return text + longer(least) + " to " + longer(most)
+	return LongerText(&o.Predicted, longer)
+}
+
+// LongerText says how much longer a step takes, if that is known: as a number, or as a
+// range if it may be far off. write writes a difference in nanoseconds.
+func LongerText(p *trace.Prediction, write func(ns int64) string) string {
+	least, most := p.StepTimes()
+	if least == most {
+		return about(p) + write(most)
+	}
+	return about(p) + write(least) + " to " + write(most)
+}
+
+// about begins a time that is estimated.
+func about(p *trace.Prediction) string {
+	if p.StepTimeEstimated {
+		return "≈"
+	}
+	return ""
 }
 
 // longer writes a difference of times.

@@ -9,10 +9,7 @@
 // cudatest, which takes the properties of GPUs from the tables here. A test
 // checks that the engine sees the same GPU in both.
 //
-// `make imitation` builds the library into folder built, for Linux on amd64 and
-// arm64, with the version of zig that built/MANIFEST names. A test compares the
-// sources with the manifest, and `make imitation-check` builds the library again
-// and compares it byte for byte.
+// Package prebuilt says how the library is built.
 package imitation
 
-//go:generate go run ../../../../cmd/tools/librarygen
+//go:generate go run ../../../../cmd/tools/librarygen -name libmemtop-imitation.so

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"math"
+
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -10,6 +12,60 @@ type hopper struct{ bfloat, half bool }
 // hopperShared is the shared memory of Hopper's products: three tiles of both
 // operands, ones to multiply with, and padding for the alignment of descriptors.
 const hopperShared = 3*2*128*64*2 + 2*1024
+
+// # Divided products
+//
+// The gradient of a weight is a product of few tiles and much depth, and a block for
+// each tile would leave processors without work. Such a product is divided along K, and
+// the last block of a tile joins the parts, see hopper.h. Whether, and into how many
+// parts, follows from the sizes alone, for a GPU of 132 processors, so that equal
+// products have equal bits on all Hoppers.
+
+const (
+	hopperDepth      = 64 // of a step of the kernels
+	hopperProcessors = 132
+	// partBytes is the memory of a part of a tile.
+	partBytes = (largeTile*largeTile + largeTile) * 4
+	mostParts = ScratchBytes / partBytes // of all tiles
+	// What a part costs, in steps: to write it, to wait for the count, and to be read
+	// by the last block, which reads all parts of its tile.
+	partSteps, joinSteps = 6, 2
+)
+
+// divide sets what a's kernel needs to know of the parts of a product that it computes,
+// and returns their number. The parts are in scratch, where operands of other launches
+// may be, but none of a product.
+func (c *Compute) divide(a *matMulArgs, tiles, matrices int) (parts int) {
+	steps := max(1, ceil(int(a.K), hopperDepth))
+	parts = 1
+	if matrices == 1 {
+		parts = c.parts(tiles, steps)
+	}
+	each := ceil(steps, parts)
+	a.Parts, a.Arrived, a.PartDepth = c.scratch.Addr, c.state+arrivedAt, int64(each*hopperDepth)
+	return ceil(steps, each)
+}
+
+// partsOf returns the number of parts with which the processor that has most to do has
+// least. A block that is alone on its processor waits for its operands and its products
+// in turn, which costs it a quarter more.
+func partsOf(tiles, steps int) (best int) {
+	least := math.MaxInt
+	for parts := 1; parts <= steps && (parts == 1 || tiles*parts <= mostParts); parts++ {
+		each, blocks := ceil(steps, parts), tiles*parts
+		if parts > 1 {
+			each += partSteps + joinSteps*parts
+		}
+		cost := 4 * each * ceil(blocks, hopperProcessors)
+		if blocks <= hopperProcessors {
+			cost = 5 * each
+		}
+		if cost < least {
+			best, least = parts, cost
+		}
+	}
+	return best
+}
 
 // UseHopper sets whether products of matrices of a 16-bit type use the kernels
 // for compute capability 9.0, which run on no other device. At first they do not.

@@ -104,6 +104,78 @@ func TestHopperSumsRowsOfA(t *testing.T) {
 	}
 }
 
+// TestDividedProducts has the parts of a tile come in rising and in falling order.
+func TestDividedProducts(t *testing.T) {
+	r := hopperRig(t)
+	start := r.next
+	for name, test := range map[string]struct {
+		m     device.MatMul
+		parts int
+	}{
+		"two parts":               {device.MatMul{M: 40, N: 24, K: 128}, 2},
+		"the last part is less":   {device.MatMul{M: 40, N: 24, K: 333}, 4},
+		"the parts are no more":   {device.MatMul{M: 9, N: 8, K: 70}, 7},
+		"several tiles":           {device.MatMul{M: 136, N: 131, K: 197}, 3},
+		"several, of several":     {device.MatMul{M: 40, N: 24, K: 128, Batch: 2}, 2},
+		"added to what was there": {device.MatMul{M: 131, N: 40, K: 200, Beta: 1, Alpha: 0.5}, 2},
+	} {
+		r.kernels.SetParts(test.parts)
+		for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
+				t.Run(fmt.Sprintf("%s, %v, %s", name, kind, trans), func(t *testing.T) {
+					r.seed(t.Name())
+					r.next = start
+					m := test.m
+					m.TransA, m.TransB = trans[0] == 't', trans[1] == 't'
+					m.A, m.LDA, m.StrideA = r.spaced(kind, m.TransA, m.M, m.K, max(m.Batch, 1))
+					m.B, m.LDB, m.StrideB = r.spaced(kind, m.TransB, m.K, m.N, max(m.Batch, 1))
+					m.Bias = r.normals(device.Float32, m.N)
+					held := r.normals(device.Float32, m.M*m.N*max(m.Batch, 1))
+					r.agree(t, 4, func(c computer) {
+						m := m
+						m.C = r.changed(held)
+						m.Activate, m.Activation = true, device.ReLU
+						c.MatMul(m.Plan())
+						if m.TransA && m.LDA == m.M && m.Batch == 0 { // twice: the counts are 0 again
+							m.C, m.SumA, m.Activate, m.Bias = r.changed(held), r.output(device.Float32, m.M), false, device.Array{}
+							c.MatMul(m.Plan())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestProductsAreDividedBySize has the gradients of the weights of GPT-2 124M, and what is
+// as well off whole.
+func TestProductsAreDividedBySize(t *testing.T) {
+	for name, test := range map[string]struct{ m, n, k, want int }{
+		"of the product of attention":  {768, 768, 16384, 7},
+		"of queries, keys and values":  {2304, 768, 16384, 2},
+		"of the MLP":                   {3072, 768, 16384, 3},
+		"of the head":                  {50304, 768, 16384, 1},
+		"the head's own":               {16384, 50304, 768, 1},
+		"the MLP's own":                {16384, 3072, 768, 1},
+		"of a few samples":             {3072, 768, 512, 1},
+		"one tile":                     {128, 128, 64, 1},
+		"one tile of enormous depth":   {128, 128, 1 << 22, 132},
+		"nothing to add":               {128, 128, 0, 1},
+		"more parts than scratch hold": {1280, 1280, 1 << 20, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &lastQueue{}
+			c := kernels.NewCompute(q, device.Buffer{Addr: 1 << 41, Bytes: kernels.ScratchBytes}, 1<<42)
+			c.UseHopper(device.BFloat16, true)
+			at := func(n int) device.Array { return device.Array{Addr: 1 << 40, Len: n, DType: device.BFloat16} }
+			c.MatMul(device.MatMul{M: test.m, N: test.n, K: test.k, TransA: true, A: at(test.m * test.k), B: at(test.k * test.n), C: at(test.m * test.n)}.Plan())
+			if got := int(q.last.Grid[1]); got != test.want || q.launches != 1 {
+				t.Errorf("%d parts in %d launches, want %d in one", got, q.launches, test.want)
+			}
+		})
+	}
+}
+
 // lastQueue keeps the last launch, and counts all.
 type lastQueue struct {
 	last     kernels.Launch

@@ -10,6 +10,8 @@ type matMulArgs struct {
 	OuterA, InnerA, OuterB, InnerB, OuterC, InnerC int64
 	Alpha, Beta                                    float64
 	TransA, TransB, Activation, Slope              int32
+	Parts, Arrived                                 uint64
+	PartDepth                                      int64
 }
 
 // maxGridZ is the most matrices of one launch.
@@ -51,10 +53,13 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 		a.Alpha = 1
 	}
 	k, tile, shared := c.productKernel(&a, count)
-	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
+	blocks, parts := ceil(int(a.M), tile)*ceil(int(a.N), tile), 1
+	if k >= HopperBfloatNn && k <= HopperHalfTt {
+		parts = c.divide(&a, blocks, count)
+	}
 	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
-		launch(c, k, [3]uint32{uint32(blocks), 1, uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
+		launch(c, k, [3]uint32{uint32(blocks), uint32(parts), uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
 	}
 }
 

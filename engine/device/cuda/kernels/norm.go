@@ -5,7 +5,7 @@ import "github.com/memtop/memtop/engine/device"
 type normArgs struct {
 	X, Y, Weight, Bias, Mean, RStd, Residual, Sum, DY, DX, Add, Low device.Array
 	Shares                                                          uint64
-	Rows, Cols, Range                                               int64
+	Rows, Cols, Range, ResidualRows                                 int64
 	Eps                                                             float64
 	RMS                                                             int32
 }
@@ -21,7 +21,7 @@ type normParamsArgs struct {
 func (c *Compute) Normalize(p device.NormPlan) {
 	if p.Cols > 0 {
 		a := newNormArgs(&p)
-		a.Residual, a.Sum = p.Residual, p.Sum
+		a.Residual, a.Sum, a.ResidualRows = p.Residual, p.Sum, int64(p.Residual.Len/p.Cols)
 		launch(c, pick(p.Wide(), NormalizeWide, Normalize), line(p.Rows), rowThreads(p.Cols), 0, a)
 	}
 }

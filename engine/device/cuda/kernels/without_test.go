@@ -17,7 +17,7 @@ import (
 // noticed: reported when it is executed, or by what it leaves in memory.
 
 // orders are the instructions that make threads or copies wait for each other.
-var orders = []string{"bar.sync", "cp.async.wait_group", "fence.", "wgmma.fence", "wgmma.wait_group", "st.release", "ld.acquire"}
+var orders = []string{"bar.sync", "cp.async.wait_group", "fence.", "wgmma.fence", "wgmma.wait_group", "st.release", "ld.acquire", "atom.acq_rel"}
 
 // unneeded are waits without which nothing is wrong, with the reason, by kernel and by
 // place among those of the same text.
@@ -56,7 +56,7 @@ func TestWithoutAnOrderSomethingIsNoticed(t *testing.T) {
 
 func TestWeakReleasesAndAcquiresAreNoticed(t *testing.T) {
 	spoil(t, 1, []ptx.Change{ptx.Weaken}, func(l ptx.Line) bool {
-		return strings.HasPrefix(l.Text, "st.release") || strings.HasPrefix(l.Text, "ld.acquire")
+		return strings.HasPrefix(l.Text, "st.release") || strings.HasPrefix(l.Text, "ld.acquire") || strings.HasPrefix(l.Text, "atom.acq_rel")
 	})
 }
 

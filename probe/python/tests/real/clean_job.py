@@ -4,9 +4,11 @@ begun to use the device, it makes a file in the folder, named by its pid. It beg
 from __future__ import annotations
 
 import copy
+import json
 import os
 import random
 import sys
+import tempfile
 import time
 from collections import deque
 from pathlib import Path
@@ -127,7 +129,115 @@ def validated(run: Run) -> None:
             model.train()
 
 
-OWN = {job.__name__: job for job in (average, replay, loader, accumulated, lengths, validated)}
+class Pictures(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 16 * 100
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return torch.rand(3, 16, 16), index % 8
+
+
+def workers(run: Run, count: int = 2) -> None:
+    """A CNN: epochs of a hundred batches of lasting workers, pinned for a GPU, and a validation after each."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(256, 8))
+    model.to(run.device)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    batches = torch.utils.data.DataLoader(
+        Pictures(), batch_size=16, num_workers=count, persistent_workers=count > 0, pin_memory=run.device == "cuda"
+    )
+    best, steps = 0.0, 0
+    while steps < run.steps:
+        model.train()
+        for x, y in batches:
+            loss = nn.functional.cross_entropy(model(x.to(run.device)), y.to(run.device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            steps += 1
+        model.eval()
+        with torch.no_grad():
+            right = [(model(torch.rand(32, 3, 16, 16, device=run.device)).argmax(-1) == 0).sum() for _ in range(8)]
+        best = max(best, float(torch.stack(right).sum()))
+
+
+def alone(run: Run) -> None:
+    workers(run, 0)
+
+
+def texts(run: Run) -> None:
+    """A language model, and a cache on the host of 128 prepared texts of half a MiB each, which are drawn at random."""
+    made = subjects.gpt()
+    model = made.model.to(run.device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    prepared: dict[int, torch.Tensor] = {}
+    for _ in range(run.steps):
+        text = random.randrange(128)
+        if text not in prepared:
+            prepared[text] = torch.zeros(1 << 16, dtype=torch.int64)
+        loss, rest = made.loss_of(model, run.moved(made.batch()))
+        optimizer.zero_grad()
+        loss.backward()
+        del rest
+        optimizer.step()
+
+
+def saved(run: Run) -> None:
+    """Checkpoints every hundred steps, of which two stay, and a log of the last thousand lines."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(8))).to(run.device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    log: deque[str] = deque(maxlen=1000)
+    with tempfile.TemporaryDirectory() as folder:
+        for step in range(run.steps):
+            loss = model(torch.randn(8, 512, device=run.device)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.append(json.dumps({"step": step, "loss": float(loss.detach()), "text": "x" * 500}))
+            if step % 100 == 0:
+                whole = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "log": list(log)}
+                torch.save(whole, Path(folder, f"{step // 100 % 2}.pt"))
+
+
+def mapped(run: Run) -> None:
+    """Rows of an array of 64 MiB that is a mapped file, in a random order."""
+    import numpy as np
+
+    model = torch.nn.Linear(256, 8).to(run.device)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.bin")
+        np.zeros((1 << 16, 256), np.float32).tofile(path)
+        rows = np.memmap(path, np.float32, "r", shape=(1 << 16, 256))
+        for _ in range(run.steps):
+            chosen = np.random.randint(0, len(rows), 32)
+            x = torch.from_numpy(rows[chosen]).to(run.device)
+            loss = model(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def compiled(run: Run) -> None:
+    """A compiled model, with as many rows as the epoch has left at its end."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 8)).to(run.device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    fast = torch.compile(model, backend="aot_eager")
+    for step in range(run.steps):
+        loss = fast(torch.randn(32 if step % 100 else 20, 64, device=run.device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+OWN = {
+    job.__name__: job
+    for job in (
+        average, replay, loader, accumulated, lengths, validated, workers, alone, texts, saved, mapped,
+        compiled,
+    )
+}  # fmt: skip
 
 
 def wait(folder: Path) -> None:

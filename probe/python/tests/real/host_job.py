@@ -1,6 +1,7 @@
-"""A training on the processor that keeps memory of the host in one way: `python host_job.py WAY STEPS DEVICE`.
+"""A training that keeps memory of the host in one way: `python host_job.py WAY STEPS DEVICE`.
 
-Each step takes a tenth of a second, as real ones do, and says its number. It keeps about a MiB.
+Each step takes a tenth of a second, as real ones do, and says its number. It keeps a MiB, in blocks that no allocator
+rounds up.
 """
 
 import ctypes
@@ -16,6 +17,7 @@ from torch import nn
 
 WAY, STEPS, DEVICE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 SIZE = 1 << 20
+SMALL = 256 - sys.getsizeof(b"")  # bytes in an object of 256, of which Python's allocator wastes nothing
 C = ctypes.CDLL(None)
 C.malloc.restype, C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
@@ -60,7 +62,7 @@ def main() -> None:
         elif WAY == "native":
             ctypes.memset(C.malloc(SIZE), 1, SIZE)
         elif WAY == "dict":
-            cache[step] = [str(step + i) for i in range(SIZE // 64)]
+            cache[step] = [bytes(SMALL) for _ in range(SIZE // 256)]
         elif WAY == "strings":
             cache[step] = "x" * SIZE
         elif WAY in ("shared", "private"):

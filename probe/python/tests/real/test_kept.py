@@ -7,10 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +15,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from begun import Begun, starting  # noqa: E402
 from programs import RANKS  # noqa: E402
 from recording import MEMTOP, PATIENCE, Recording  # noqa: E402
-from test_counted import TORCHRUN, why_not  # noqa: E402
+from test_counted import why_not  # noqa: E402
 
 from memtop.graphs import READABLE  # noqa: E402
 
-HERE = Path(__file__).parent
-IMITATE = os.environ.get("MEMTOP_IMITATE", "")
 KINDS = ("losses", "total", "exception", "cache", "hook", "closure", "seventh", "context")
 CLEAN = (
     "lengths", "validated", "average", "replay", "loader", "accumulated", "gan", "ddp", "fsdp2", "gpt", "resnet",
-    "trainer",
+    "trainer", "workers", "alone", "texts", "saved", "mapped", "compiled",
 )  # fmt: skip
 BEFORE, STEPS, LONG = 20, 60, int(os.environ.get("MEMTOP_TEST_STEPS", "2000"))
 POLLS = 20  # moments at which a recording of a clean job is judged
@@ -37,25 +33,12 @@ POLLS = 20  # moments at which a recording of a clean job is judged
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEMTOP_BINARY, the path of memtop")]
 
 
-class Job:
-    """A job under memtop."""
+class Job(Begun):
+    """A job that makes steps when it is told to, and its recordings."""
 
     def __init__(self, folder: Path, device: str, ranks: int, *script: str) -> None:
-        if device == "cuda" and (not IMITATE or torch.version.cuda is None):
-            pytest.skip("needs MEMTOP_IMITATE, and a PyTorch with CUDA")
-        self.folder = folder
+        super().__init__(folder, device, *script, ranks=ranks)
         self.recordings: list[Recording] = []
-        self._environment = {**os.environ, "MEMTOP_DIR": str(folder / "sockets"), "OMP_NUM_THREADS": "1"}
-        if device == "cpu":
-            self._environment["CUDA_VISIBLE_DEVICES"] = ""
-        (folder / "sockets").mkdir(mode=0o700)
-        imitated = [IMITATE, "-gpu", "h100-80gb", "-gpus", str(ranks), "--"] if device == "cuda" else []
-        launcher = [*TORCHRUN, "--nproc-per-node", str(ranks)] if ranks > 1 else []
-        program = [sys.executable, *launcher, str(HERE / script[0]), *script[1:], device]
-        self.process = subprocess.Popen(
-            [*imitated, MEMTOP, "run", "--", *program], env=self._environment, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
 
     def steps(self, number: int) -> dict[str, Any]:
         """Let the job make so many steps, and return what it says after them."""
@@ -77,7 +60,7 @@ class Job:
         raise AssertionError(f"there are no {pattern}")
 
     def record(self, pid: int) -> Recording:
-        self.recordings.append(Recording(pid, self.folder / f"{pid}.mtr", self._environment))
+        self.recordings.append(Recording(pid, self.folder / f"{pid}.mtr", self.environment))
         return self.recordings[-1]
 
     def end(self) -> None:
@@ -92,12 +75,12 @@ class Job:
             recording.end()
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        super().kill()
         for recording in self.recordings:
             recording.kill()
 
 
+start = starting(Job)
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
@@ -105,19 +88,6 @@ def growth_of(leak: dict[str, Any]) -> float:
     """Return the bytes per step that a finding says."""
     found = re.search(r"\+([\d.]+) (B|KiB|MiB) per step", leak["text"])
     return float(found[1]) * UNITS[found[2]] if found else 0.0
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Any]:
-    jobs: list[Job] = []
-
-    def begin(*arguments: Any) -> Job:
-        jobs.append(Job(tmp_path, *arguments))
-        return jobs[-1]
-
-    yield begin
-    for job in jobs:
-        job.kill()
 
 
 def known_since(recording: Recording, place: str) -> int:
@@ -137,7 +107,7 @@ def test_a_leak_is_named_by_its_line_with_true_bytes(kind: str, device: str, sta
         pytest.skip(f"PyTorch {torch.__version__} does not show what graphs keep")
     job = start(device, 1, "kept_job.py", kind)
     job.steps(BEFORE)
-    [socket] = job.until_there("[0-9]*.sock", job.folder / "sockets")
+    [socket] = job.until_there("[0-9]*.sock", job.sockets)
     recording = job.record(int(re.split(r"\D", socket.name)[0]))
     truth = job.steps(STEPS)
     recording.wait_for_news()

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { nvml_not_supported = 3, nvml_invalid = 2 };
 
@@ -101,12 +102,31 @@ EXPORT int nvmlDeviceGetCpuAffinity(void *device, unsigned count, unsigned long 
 	return success;
 }
 
+/* This process is the only one on its GPUs. It is on those of which it has taken memory. */
+typedef struct {
+	unsigned pid;
+	uint64_t bytes;
+	unsigned instance, part;
+} process;
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *list)
+{
+	enum { too_small = 7 };
+	unsigned room = *count;
+	*count = device_used(index_of(device)) > 0;
+	if (room < *count)
+		return too_small;
+	if (*count)
+		*list = (process){(unsigned)getpid(), gpu()->total - device_left(index_of(device)), ~0u, ~0u};
+	return success;
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, process *list) { return nvmlDeviceGetComputeRunningProcesses_v3(device, count, list); }
+
 #define NONE(name) \
 	EXPORT int name(void *device, unsigned *count) { return (void)device, *count = 0, success; }
 
 NONE(nvmlDeviceGetComputeRunningProcesses)
-NONE(nvmlDeviceGetComputeRunningProcesses_v2)
-NONE(nvmlDeviceGetComputeRunningProcesses_v3)
 NONE(nvmlDeviceGetGraphicsRunningProcesses)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v2)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v3)

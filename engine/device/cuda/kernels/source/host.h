@@ -293,6 +293,10 @@ DEVICE void wait_for(const u32 *word, u32 value) {
     if (*word != value) host::fail("a block waits for a later one");
 }
 DEVICE void publish(u32 *word, u32 value) { *word = value; }
+DEVICE bool arrive(u32 *count, u32 blocks) {
+    *count = *count == blocks - 1 ? 0 : *count + 1;
+    return *count == 0;
+}
 
 DEVICE u32 shared_address(const void *p) { return (u32)((const unsigned char *)p - host::shared) + host::shared_from; }
 

@@ -11,7 +11,7 @@
 struct NormArgs {
     Array x, y, weight, bias, mean, rstd, residual, sum, dy, dx, add, low;
     u64 shares;
-    i64 rows, cols, range;
+    i64 rows, cols, range, residual_rows; // those of the residual repeat
     double eps;
     i32 rms;
 };
@@ -23,10 +23,11 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     // from memory.
     const Array &from = present(a.residual) ? a.sum : a.x;
     if (present(a.residual)) {
+        const i64 again = (i64)(block_x() % (u32)a.residual_rows) * a.cols;
         each_quad(base, a.cols, [&](i64 i, i32 count) {
             T x[4], more[4];
             load4(x, a.x, base + i, count);
-            load4(more, a.residual, base + i, count);
+            load4(more, a.residual, again + i, count);
             for (i32 k = 0; k < 4; k++) x[k] += more[k];
             store4(a.sum, base + i, count, x);
         });

@@ -129,6 +129,15 @@ DEVICE void wait_for(const u32 *word, u32 value) {
 // block.
 DEVICE void publish(u32 *word, u32 value) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
 
+// arrive counts a block that has come to a point, and reports whether it is the last
+// of so many; then the count is 0 again. What all these blocks wrote, each before a
+// barrier, is then visible to this thread, and behind a barrier to its block.
+DEVICE bool arrive(u32 *count, u32 blocks) {
+    u32 before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(count), "r"(blocks - 1) : "memory");
+    return before == blocks - 1;
+}
+
 // shared_address returns p's place in the block's memory.
 DEVICE u32 shared_address(const void *p) {
     u64 a;

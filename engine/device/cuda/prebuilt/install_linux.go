@@ -1,4 +1,4 @@
-package imitation
+package prebuilt
 
 import (
 	"crypto/rand"
@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// Install puts the library for this machine into a folder, and makes the folder
-// if it does not exist. The folder must belong to this user and be closed to
-// others. Several processes may install into the same folder at once: programs
-// find the whole library there, or none.
-func Install(folder string) error {
-	library, err := Library(runtime.GOARCH)
+// Install puts the library for this machine into a folder, and links to it under
+// other names. It makes the folder if it does not exist. The folder must belong to
+// this user and be closed to others. Several processes may install into the same
+// folder at once: programs find the whole library there, or none.
+func (l Library) Install(folder string, links ...string) error {
+	library, err := l.For(runtime.GOARCH)
 	if err != nil {
 		return err
 	}
@@ -26,9 +26,9 @@ func Install(folder string) error {
 		return err
 	}
 	defer root.Close() // what was written in it is closed already
-	err = put(root, libraryName, func(fresh string) error { return root.WriteFile(fresh, library, 0o500) })
+	err = put(root, l.Name, func(fresh string) error { return root.WriteFile(fresh, library, 0o500) })
 	for _, link := range links {
-		err = errors.Join(err, put(root, link, func(fresh string) error { return root.Symlink(libraryName, fresh) }))
+		err = errors.Join(err, put(root, link, func(fresh string) error { return root.Symlink(l.Name, fresh) }))
 	}
 	return err
 }

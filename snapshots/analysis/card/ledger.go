@@ -1,0 +1,252 @@
+package card
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// # Rows that add up
+//
+// The driver says what is used of the device and, of that, what the program has. The
+// program's part is divided in an order: PyTorch's pools, then what is known by
+// measurement, by calls that were seen, and by arithmetic. Each row takes what it
+// says, and at most what is left. If all calls are seen, the rest of the program's
+// part is what the driver itself took for it; if they are not, the rest is all that
+// PyTorch's allocator does not have. What the driver counts in no process's part is
+// the row "unexplained".
+
+// Kind says what a row is about.
+type Kind uint8
+
+// The kinds, in the order of the rows. Several rows may be of one kind.
+const (
+	Default Kind = iota
+	Expandable
+	Private
+	Context
+	Library
+	Communicator
+	Rounding
+	Managed
+	Driver  // took it itself
+	Outside // of PyTorch's allocator, and no more is known
+	Imported
+	Process
+	Others
+	Machine
+	Unexplained
+)
+
+// Row is a part of a ledger.
+type Row struct {
+	Kind   Kind   `json:"-"`
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	Detail string `json:"detail,omitempty"` // what else is known of it
+}
+
+// Ledger is what is used of a device's memory.
+type Ledger struct {
+	Bytes   int64 // as the driver counts them
+	Total   int64 // that the device has, -1 if that is not known
+	Unified bool  // they are the machine's
+	Watched bool  // calls of the driver are seen
+	Rows    []Row // they sum to Bytes; those of nothing are left out
+	Asleep  int64 // bytes that PyTorch's allocator counts as reserved, and that the driver has back
+}
+
+// Reserved is what PyTorch's allocator has of the device, in the segments of each
+// kind.
+type Reserved struct {
+	Default, Expandable, Private int64
+	Pools                        int // that are private
+}
+
+func (r Reserved) all() int64 { return r.Default + r.Expandable + r.Private }
+
+// Of returns the ledger of a moment: of a gauge whose used bytes are known.
+func Of(g *trace.Gauge, r Reserved) Ledger {
+	c := g.Card
+	if c == nil {
+		c = new(trace.Card)
+	}
+	d := division{ledger: Ledger{Bytes: g.Used, Total: g.Total, Unified: g.Unified, Watched: c.Watched}, left: g.Used}
+	d.own = g.Used - max(0, g.Others)
+	if g.Process >= 0 {
+		d.own = g.Process
+	}
+	d.pytorch(c, r)
+	d.taken(c, max(0, g.Others))
+	switch {
+	case !c.Watched && !g.Unified:
+		d.take(Outside, "outside the allocator", d.own, "")
+	case g.Process >= 0:
+		d.take(Driver, "kernels and graphs", d.own, "kernels' code, graphs and stacks, which the driver took itself")
+	}
+	d.others(g, c)
+	if g.Unified {
+		d.add(Machine, "all else on the machine", d.left, "")
+	}
+	d.add(Unexplained, "unexplained", d.left, "")
+	slices.SortStableFunc(d.ledger.Rows, func(a, b Row) int { return cmp.Compare(a.Kind, b.Kind) })
+	return d.ledger
+}
+
+// Beside returns what the program has beside PyTorch's allocator, and what other
+// processes have.
+func (l *Ledger) Beside() (own, others int64) {
+	for _, r := range l.Rows {
+		switch {
+		case r.Kind >= Context && r.Kind <= Outside:
+			own += r.Bytes
+		case r.Kind > Outside && r.Kind < Unexplained:
+			others += r.Bytes
+		}
+	}
+	return own, others
+}
+
+// division is a ledger in the making.
+type division struct {
+	ledger    Ledger
+	own, left int64 // what is left of the program's part, and of all
+}
+
+// add adds a row, also one of less than nothing.
+func (d *division) add(k Kind, name string, bytes int64, detail string) {
+	if bytes != 0 {
+		d.ledger.Rows = append(d.ledger.Rows, Row{k, name, bytes, detail})
+	}
+	d.left -= bytes
+}
+
+// take gives a row a part of the program's, as far as there is any left.
+func (d *division) take(k Kind, name string, bytes int64, detail string) {
+	bytes = clamp(bytes, d.own)
+	d.own -= bytes
+	d.add(k, name, bytes, detail)
+}
+
+// pytorch adds the rows of PyTorch's allocator. What it reserved may be asleep: the
+// driver has it back, and only its addresses are kept.
+func (d *division) pytorch(c *trace.Card, r Reserved) {
+	if c.Watched {
+		backed := int64(0)
+		for i := range c.Taken {
+			backed += ofPyTorch(&c.Taken[i])
+		}
+		d.ledger.Asleep = clamp(c.Reserved-backed, r.all())
+	}
+	asleep := d.ledger.Asleep
+	part := func(k Kind, name string, bytes int64, detail string) {
+		slept := min(asleep, bytes)
+		asleep -= slept
+		d.own -= bytes - slept
+		if slept > 0 {
+			detail = strings.TrimPrefix(detail+", "+quantity.Bytes(slept)+" more is asleep", ", ")
+		}
+		d.add(k, name, bytes-slept, detail)
+	}
+	pools := ""
+	if r.Pools > 0 {
+		pools = quantity.Plural(r.Pools, "pool") + ", of CUDA graphs or of the program"
+	}
+	part(Private, "PyTorch, private pools", r.Private, pools)
+	part(Expandable, "PyTorch, expandable", r.Expandable, "")
+	part(Default, "PyTorch", r.Default, "")
+}
+
+// taken adds the rows of what others than PyTorch's allocator took.
+func (d *division) taken(c *trace.Card, others int64) {
+	if c.Before > 0 {
+		d.take(Context, "CUDA's context", c.Before-others, "as measured before the program took any memory")
+	}
+	var rounding, managed, nccl int64
+	var names []string
+	sums, numbers := make(map[string]int64), make(map[string]int64)
+	for i := range c.Taken {
+		t := &c.Taken[i]
+		name := libraryName(t.Library)
+		switch outside := t.Bytes - ofPyTorch(t); {
+		case t.Kind == trace.TakenManaged:
+			managed += t.Bytes
+			rounding += t.Round
+		case !onDevice(t):
+		case name == ncclName:
+			nccl += outside
+			rounding += t.Round
+		case outside > 0:
+			if sums[name] == 0 {
+				names = append(names, name)
+			}
+			sums[name] += outside
+			numbers[name] += t.Number
+			rounding += t.Round
+		}
+	}
+	d.communicators(c.Communicators, nccl)
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	for _, name := range names {
+		d.take(Library, name, sums[name], quantity.Plural(int(numbers[name]), "allocation"))
+	}
+	d.take(Rounding, "rounded to pages", rounding, "")
+	d.take(Managed, "managed memory", managed, "as far as it is on the device, at most")
+}
+
+// communicators adds NCCL's rows: by its calls if they are seen, divided by its
+// formulas, else by the formulas alone.
+func (d *division) communicators(all []trace.Communicator, seen int64) {
+	left := seen
+	for i := range all {
+		c := &all[i]
+		rings := int64(c.Channels) * c.Connection
+		if seen > 0 {
+			rings = clamp(rings, left)
+			left -= rings
+		}
+		detail := quantity.Plural(c.Ranks, "rank") + ", " + quantity.Plural(c.Channels, "channel") + " of " + quantity.Bytes(c.Connection)
+		d.take(Communicator, ncclName+", group "+trace.Printable(c.Name), rings, detail)
+	}
+	if len(all) == 0 {
+		d.take(Communicator, ncclName, left, "")
+	} else {
+		d.take(Communicator, ncclName+", all else", left, "connections between pairs of ranks, and its own")
+	}
+}
+
+// others adds the rows of other processes. What the program has opened of theirs is
+// in their part.
+func (d *division) others(g *trace.Gauge, c *trace.Card) {
+	opened := int64(0)
+	for i := range c.Taken {
+		if c.Taken[i].Kind == trace.TakenImported {
+			opened += c.Taken[i].Bytes
+		}
+	}
+	part := clamp(g.Others, max(0, d.left))
+	if g.Others < 0 {
+		for i := range g.Users {
+			part += max(0, g.Users[i].Bytes)
+		}
+		part = clamp(part, max(0, d.left))
+	}
+	opened = clamp(opened, part)
+	d.add(Imported, "opened of others", opened, "memory of other processes that this one uses too")
+	part -= opened
+	for i := range g.Users {
+		u := &g.Users[i]
+		bytes := clamp(u.Bytes-opened, part)
+		opened -= clamp(opened, max(0, u.Bytes))
+		part -= bytes
+		d.add(Process, fmt.Sprintf("process %d", u.PID), bytes, trace.Printable(u.Command))
+	}
+	d.add(Others, "other processes", part, "")
+}
+
+// clamp returns as much of a size as there is.
+func clamp(size, of int64) int64 { return max(0, min(size, of)) }

@@ -1,0 +1,106 @@
+package export
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// A flame graph is a list of lists. Its boxes are as wide as their memory, by
+// style, so it needs no script, and a screen reader reads a tree.
+
+// How much of the stacks a page draws: boxes that can be seen, and few enough
+// that no file makes a page too large to send.
+const (
+	flameBoxes = 1500
+	flameDepth = 64
+	flameShare = 500 // a box has this part of the memory at least
+)
+
+type flame struct {
+	Title string
+	Root  flameBox
+	Small string // how many boxes are not drawn, "" for none
+}
+
+// flameBox is a frame with what it calls.
+type flameBox struct {
+	htmlShare
+	Width string // in percent of the box above
+	Boxes []flameBox
+}
+
+// flame returns the stacks of the live memory, nil if nothing is live.
+func (s snapshot) flame(allFrames bool) *flame {
+	tree := s.index.Stacks(s.event, analysis.StackOptions{HideRuntime: !allFrames})
+	if tree.Bytes <= 0 {
+		return nil
+	}
+	sizes := sizesOf(nil, tree.Root, 0)
+	least := max(tree.Bytes/flameShare, 1)
+	if slices.Sort(sizes); len(sizes) > flameBoxes {
+		least = max(least, sizes[len(sizes)-flameBoxes]+1)
+	}
+	drawn := 0
+	f := &flame{Title: s.title(), Root: s.box(tree.Root, tree.Root.Bytes, least, 0, &drawn)}
+	if small := countOf(tree.Root) - drawn; small > 0 {
+		f.Small = quantity.Count(small)
+	}
+	return f
+}
+
+// sizesOf appends the sizes of a node and of those below it that are not too deep.
+func sizesOf(sizes []int64, n *analysis.Node, depth int) []int64 {
+	sizes = append(sizes, n.Bytes)
+	for _, child := range n.Children {
+		if depth < flameDepth {
+			sizes = sizesOf(sizes, child, depth+1)
+		}
+	}
+	return sizes
+}
+
+func countOf(n *analysis.Node) int {
+	count := 1
+	for _, child := range n.Children {
+		count += countOf(child)
+	}
+	return count
+}
+
+// box draws a node in a box of some bytes, with those below it that are large enough.
+func (s snapshot) box(n *analysis.Node, above, least int64, depth int, drawn *int) flameBox {
+	*drawn++
+	b := flameBox{s.share(label(s.boxName(n)), s.boxClass(n), n.Bytes), width(n.Bytes, above), nil}
+	for _, child := range n.Children {
+		if child.Bytes >= least && depth < flameDepth {
+			b.Boxes = append(b.Boxes, s.box(child, n.Bytes, least, depth+1, drawn))
+		}
+	}
+	return b
+}
+
+func (s snapshot) boxName(n *analysis.Node) string {
+	if n.Frame == 0 {
+		return n.Label
+	}
+	return s.index.ShortLabel(n.Frame)
+}
+
+// boxClass is the style of a box: whose code it is.
+func (s snapshot) boxClass(n *analysis.Node) string {
+	switch {
+	case n.Frame == 0:
+		return "before"
+	case s.index.Code().Own(n.Frame):
+		return "own"
+	default:
+		return "library"
+	}
+}
+
+func width(part, whole int64) string {
+	return strconv.FormatFloat(float64(part)/float64(whole)*100, 'f', 3, 64)
+}

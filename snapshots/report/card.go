@@ -1,0 +1,71 @@
+package report
+
+import (
+	"time"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/card"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// Card is what is used of a device's memory at the end, by whom. All sizes are bytes.
+type Card struct {
+	TimeUS      int64      `json:"time_us"` // of the look
+	Bytes       int64      `json:"bytes"`   // as the driver counts them
+	TotalBytes  *int64     `json:"total_bytes"`
+	Unified     bool       `json:"unified"`      // they are the machine's: the device has no memory of its own
+	Watched     bool       `json:"watched"`      // which libraries call the driver is seen
+	Rows        []card.Row `json:"rows"`         // sum to Bytes
+	AsleepBytes int64      `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
+	LostCalls   int64      `json:"lost_calls"`   // that were not seen
+	CostNS      int64      `json:"cost_ns"`      // of reading all this, since the program began
+}
+
+// newCard returns nil if the driver was not asked.
+func newCard(x *analysis.Index) *Card {
+	l, gauge := x.CardLedger(x.End())
+	if gauge == nil {
+		return nil
+	}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Watched: l.Watched, Rows: l.Rows, AsleepBytes: l.Asleep}
+	if l.Total >= 0 {
+		c.TotalBytes = &l.Total
+	}
+	if gauge.Card != nil {
+		c.LostCalls, c.CostNS = gauge.Card.Lost, gauge.Card.CostNS
+	}
+	return c
+}
+
+func (c *Card) text(p *page) {
+	if c == nil {
+		return
+	}
+	p.line("")
+	if c.Unified {
+		p.line("  Who has the machine's memory, %s: the device has none of its own", quantity.Bytes(c.Bytes))
+	} else {
+		p.line("  Who has the device's memory, %s", quantity.Bytes(c.Bytes))
+	}
+	for _, row := range c.Rows {
+		p.ledgerLine(row.Name, row.Bytes, c.Bytes, row.Detail)
+	}
+	if c.TotalBytes != nil {
+		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
+	}
+	if !c.Watched {
+		p.line("  Start the program with memtop run to see which libraries take memory of the driver.")
+	}
+	if c.CostNS > 0 {
+		p.line("  Reading this has taken %v of the program's time.", time.Duration(c.CostNS).Round(time.Millisecond))
+	}
+}
+
+// ledgerLine writes a row with what is known of it, else with a bar.
+func (p *page) ledgerLine(name string, bytes, whole int64, note string) {
+	whole = max(whole, 1)
+	if note == "" {
+		note = bar(max(bytes, 0), whole, 30)
+	}
+	p.line("  %-26s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), note)
+}
