@@ -110,7 +110,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(device)
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(5):
-    model(torch.randn(batch * 1024, 1024, device=device)).square().mean().backward()
+    model(torch.randn(batch * 64, 1024, device=device)).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 `,
