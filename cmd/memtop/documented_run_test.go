@@ -181,6 +181,9 @@ func (r *readerFolder) watch(ctx context.Context, screen *terminal.Terminal, c d
 		if err := screen.Press(typed(s.keys)); err != nil {
 			return err
 		}
+		if len(s.lines) == 0 {
+			continue // the keys of the next part are the first
+		}
 		pattern := s.pattern(`(?:\A|\n)`, `(?:\n|\z)`)
 		if err := screen.Until(ctx, func(text string) bool { return pattern.MatchString(rows(text)) }); err != nil {
 			return fmt.Errorf("waiting for\n%s\n%w", strings.Join(s.lines, "\n"), err)

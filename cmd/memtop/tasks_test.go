@@ -127,7 +127,7 @@ var tasks = map[string]task{
 	},
 	"which rank runs out first, and why": {
 		row: "Which rank runs out first", command: "open rank0.pickle rank1.pickle", begin: "2 ranks", keys: []press{{"9", "2 ranks"}}, leave: "q",
-		answer: []string{`rank +step +allocated +peak +skew .*\n +1 +8 +16\.0 MiB +16\.0 MiB`, `Rank 1 holds 16\.0 MiB more at its peak than the median, 4\.0 KiB`},
+		answer: []string{`rank +step +allocated +peak +skew .*\n +1 +8 +- +16\.0 MiB`, `Rank 1 holds 16\.0 MiB more at its peak than the median, 4\.0 KiB`},
 	},
 	"what would make a run fit": {
 		row: "What would make a run fit", command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `,
