@@ -36,7 +36,15 @@ func (x *Index) HostLedger(at int) (host.Ledger, *trace.Gauge) {
 	if before == nil {
 		return host.Ledger{}, nil
 	}
-	return host.Of(before.Host), before
+	l := host.Of(before.Host)
+	for i := range l.Rows {
+		if r := &l.Rows[i]; r.Kind == host.Pinned {
+			if by := x.pinnedBy(); by != "" {
+				r.Detail = "most by " + by
+			}
+		}
+	}
+	return l, before
 }
 
 // HostGrowth returns what grows of the program's memory on the host, from the first
@@ -45,7 +53,13 @@ func (x *Index) HostGrowth() []host.Growth {
 	if x.trace.Live == nil {
 		return nil
 	}
-	return host.Growing(x.trace.Live.Gauges, x.hostDevice())
+	found := host.Growing(x.trace.Live.Gauges, x.hostDevice())
+	for i := range found {
+		if g := &found[i]; g.Kind == host.Pinned && g.Keeper == "" {
+			g.Keeper = x.pinnedBy()
+		}
+	}
+	return found
 }
 
 // HostPerStep returns by how many bytes the program's memory on the host rises in a

@@ -26,3 +26,15 @@ func PinnedOf(t *trace.Trace) *Pinned {
 	}
 	return p
 }
+
+// pinnedBy returns the line that holds most of the pinned memory, "" if none is known.
+func (x *Index) pinnedBy() string {
+	if p := PinnedOf(x.trace); p != nil {
+		for _, row := range p.Lines {
+			if row.Frame != 0 {
+				return row.Name
+			}
+		}
+	}
+	return ""
+}

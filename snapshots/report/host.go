@@ -6,6 +6,7 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Host is what a program and its workers have of the machine's memory at the end.
@@ -17,7 +18,9 @@ type Host struct {
 	Rows    []host.Row   `json:"rows"`    // sum to Bytes
 	Limit   *HostLimit   `json:"limit"`   // that is nearest, null if none is known
 	Growing []HostGrowth `json:"growing"` // the fastest first
-	CostNS  int64        `json:"cost_ns"` // of reading all this, since the program began
+	// What the tensors on the CPU are, if the program computes on a device; the largest first.
+	Tensors []trace.Place `json:"tensors,omitempty"`
+	CostNS  int64         `json:"cost_ns"` // of reading all this, since the program began
 }
 
 // HostLimit is what ends the program when it is used up.
@@ -45,7 +48,7 @@ func newHost(x *analysis.Index) *Host {
 	}
 	h := &Host{
 		TimeUS: gauge.Time, Whose: ledger.Whose, Bytes: ledger.Bytes, Rows: ledger.Rows, Growing: make([]HostGrowth, 0),
-		CostNS: gauge.Host.CostNS,
+		CostNS: gauge.Host.CostNS, Tensors: gauge.Host.Places,
 	}
 	if l, known := gauge.Nearest(); known {
 		h.Limit = &HostLimit{l.Whose, l.Bytes, l.Used}
@@ -72,6 +75,12 @@ func (h *Host) text(p *page) {
 			note = bar(max(row.Bytes, 0), max(h.Bytes, 1), 30)
 		}
 		p.line("  %-22s%12s %3d%%  %s", row.Name, quantity.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(h.Bytes, 1)), note)
+	}
+	for i, place := range h.Tensors {
+		if i == 0 {
+			p.line("  Tensors on the CPU, pinned and shared ones too, by what keeps them:")
+		}
+		p.line("  %22s%12s  %s", "×"+quantity.Count(place.Entries), quantity.Bytes(place.Bytes), host.PlaceText(place))
 	}
 	if l := h.Limit; l != nil {
 		p.line("  %-22s%12s of the %s of %s", "left", quantity.Bytes(max(0, l.Bytes-l.Used)), quantity.Bytes(l.Bytes), l.Whose)

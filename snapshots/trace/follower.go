@@ -28,6 +28,7 @@ type Follower struct {
 	gapBytes int64 // that all gaps ever took
 	problems Problems
 	tables   *Tables // the last view
+	pinned   *Device // host memory, as the last snapshot that knows it has it
 }
 
 // NewFollower returns a follower without devices. The numbers of stacks, notes

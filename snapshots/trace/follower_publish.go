@@ -11,7 +11,7 @@ import (
 // data that live points to. Publish copies live itself and fills in the gaps. It
 // leaves out a device that has had no memory and no event yet.
 func (f *Follower) Publish(steps []Step, live *Live) *Trace {
-	t := &Trace{Info: f.info, Tables: f.view(), Settings: f.settings, Steps: steps}
+	t := &Trace{Info: f.info, Tables: f.view(), Settings: f.settings, Steps: steps, Pinned: f.pinned}
 	for _, d := range f.devices {
 		if d.changed {
 			d.state, d.changed = d.memory.state(), false

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -56,6 +57,24 @@ func (f *Follower) Window(t *Trace, device *Device, marks []Event, tags []Tag) {
 	}
 	f.Tag(device.ID, tags)
 	f.trim()
+}
+
+// pinnedMost bounds the segments of pinned memory that a follower keeps.
+const pinnedMost = 4096
+
+// Pinned takes what a snapshot says of pinned host memory: its state, or of a large one
+// the largest segments. The caller keeps the ownership of t.
+func (f *Follower) Pinned(t *Trace) {
+	if t.Pinned == nil {
+		return
+	}
+	state := f.in.Adopt(t.Tables).State(t.Pinned.Final)
+	if len(state.Segments) > pinnedMost {
+		slices.SortFunc(state.Segments, func(a, b Segment) int { return cmp.Compare(b.Size, a.Size) })
+		state.Segments = slices.Clone(state.Segments[:pinnedMost])
+		slices.SortFunc(state.Segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	}
+	f.pinned = &Device{ID: t.Pinned.ID, Base: &state, Final: state}
 }
 
 // opened is a window that is being merged.

@@ -15,12 +15,14 @@ type Host struct {
 	// What is known of the anonymous memory. Tensors are the processor's, as of the last
 	// look; Python is the arenas of its allocator, which has objects of up to 512 bytes;
 	// Malloc is what C's allocator handed out, and MallocFree what it keeps for later.
-	// Pinned is PyTorch's pool, which may be shared memory instead.
+	// Pinned is PyTorch's pool, which may be shared memory instead; tensors have
+	// PinnedUsed of it.
 	Tensors    int64 `json:"tensors,omitempty"`
 	Python     int64 `json:"python,omitempty"`
 	Malloc     int64 `json:"malloc,omitempty"`
 	MallocFree int64 `json:"malloc_free,omitempty"`
 	Pinned     int64 `json:"pinned,omitempty"`
+	PinnedUsed int64 `json:"pinned_used,omitempty"`
 
 	// Workers are the processes that it started, and what they have beside what they
 	// share with it. Worker is the pid of the one that has most.
@@ -30,6 +32,11 @@ type Host struct {
 	WorkersShared    int64 `json:"workers_shared,omitempty"`
 	Worker           int   `json:"worker,omitempty"`
 	WorkerAnonymous  int64 `json:"worker_anonymous,omitempty"`
+
+	// Shared memory without a name, in which processes hand each other tensors: what
+	// workers have ready, and what the program has taken of them.
+	Batches int64 `json:"batches,omitempty"`
+	Taken   int64 `json:"taken,omitempty"`
 
 	// Files in shared memory: memtop's black box, and those that no process has mapped.
 	// The name is that of the largest, and is not made printable.
@@ -50,6 +57,10 @@ type Host struct {
 	// Kept is containers of the program's language that grow, with about what they take.
 	Kept []Kept `json:"kept,omitempty"`
 
+	// Places is what the processor's tensors are of a program that computes on another
+	// device, the largest places first.
+	Places []Place `json:"places,omitempty"`
+
 	// The address space, where it is limited.
 	AddressSpace      int64 `json:"address_space,omitempty"`
 	AddressSpaceLimit int64 `json:"address_space_limit,omitempty"`
@@ -63,6 +74,15 @@ type Kept struct {
 	Name    string `json:"name"`
 	Bytes   int64  `json:"bytes"`
 	Entries int    `json:"entries"`
+}
+
+// Place is tensors of one purpose that one container or variable keeps. Its texts are
+// from the program and are not made printable.
+type Place struct {
+	Name     string `json:"name,omitempty"` // with its line; empty if the category says all
+	Category string `json:"category"`
+	Bytes    int64  `json:"bytes"`
+	Entries  int    `json:"entries"` // storages
 }
 
 // Limit is an amount of memory that ends the program when it is used up.

@@ -123,6 +123,7 @@ func (s *Stream) merge() {
 		}
 		s.follower.Window(t, d, m.marksOf(id).take(m.told[id].marks, lastTime(d)), m.tags[id])
 	}
+	s.follower.Pinned(t)
 	clear(m.tags)
 	m.tagged = 0
 }

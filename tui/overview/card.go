@@ -17,7 +17,7 @@ func (p *Page) cardLedger(compact bool) section {
 	for i, row := range l.Rows {
 		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: cardStyle(row.Kind, i)}
 	}
-	return p.ledgerSection("On the device", cardText(l, compact), rows, l.Bytes, -1, compact)
+	return p.ledgerSection("On the device", cardText(l, compact), rows, l.Bytes, compact)
 }
 
 // cardText says how much is left, and what is not known.

@@ -16,12 +16,9 @@ func (p *Page) hostLedger(compact bool) section {
 		return section{}
 	}
 	l := &f.ledger
-	rows, droppable := make([]fall, len(l.Rows)), -1
+	rows := make([]fall, len(l.Rows))
 	for i, row := range l.Rows {
-		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind)}
-		if row.Kind.Droppable() {
-			droppable = i
-		}
+		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: hostStyle(row.Kind), foreign: !row.Kind.Own()}
 	}
 	right := p.limitText(&f)
 	if compact {
@@ -30,17 +27,17 @@ func (p *Page) hostLedger(compact bool) section {
 			right += ", " + screen.Bytes(limit.Left()) + " left"
 		}
 	}
-	return p.ledgerSection("On the host", right, rows, l.Bytes, droppable, compact)
+	return p.ledgerSection("On the host", right, rows, l.Bytes, compact)
 }
 
 // ledgerSection shows rows that add up, on a small screen one bar of all rows and a
-// line of the largest. The row that the line ends with is droppable.
-func (p *Page) ledgerSection(title, right string, rows []fall, whole int64, droppable int, compact bool) section {
+// line of the largest.
+func (p *Page) ledgerSection(title, right string, rows []fall, whole int64, compact bool) section {
 	if compact {
 		return section{3, func(c screen.Canvas) {
 			c.Rule(0, title, right, false)
 			drawStacked(c, rows, whole)
-			c.Fit(1, 2, c.Width()-2, largestText(rows, droppable), screen.Plain)
+			c.Fit(1, 2, c.Width()-2, largestText(rows), screen.Plain)
 		}}
 	}
 	return section{2 + len(rows), func(c screen.Canvas) {
@@ -72,14 +69,20 @@ func drawStacked(c screen.Canvas, rows []fall, whole int64) {
 	}
 }
 
-// largestText names the rows, the largest first. The one at a place is last: what the
-// kernel may drop.
-func largestText(rows []fall, droppable int) string {
+// largestText names the rows, the largest first, and last those that are not the
+// program's own.
+func largestText(rows []fall) string {
 	order := slices.Clone(rows)
-	if droppable >= 0 {
-		order = append(slices.Delete(order, droppable, droppable+1), rows[droppable])
-	}
-	slices.SortStableFunc(order[:len(order)-min(1, droppable+1)], func(a, b fall) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortStableFunc(order, func(a, b fall) int {
+		switch {
+		case a.foreign == b.foreign:
+			return cmp.Compare(b.bytes, a.bytes)
+		case b.foreign:
+			return -1
+		default:
+			return 1
+		}
+	})
 	parts := make([]string, len(order))
 	for i, row := range order {
 		parts[i] = row.name + " " + screen.Bytes(row.bytes)

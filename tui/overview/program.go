@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -55,9 +56,7 @@ func (p *Page) liveSource() section {
 		lines = append(lines, page.Pair("probe", screen.Micros(step.ProbeNS/1000)+" in step "+screen.Count(int(step.Number))+
 			", "+screen.Percent(step.ProbeNS, step.Duration)+" of it; "+screen.Plural(int(live.Dropped), "event")+" dropped"))
 	}
-	for _, g := range p.Scene.Gaps() {
-		lines = append(lines, page.Line{Label: "missing", Text: page.GapText(&g) + ": " + g.Reason, Style: screen.Warn})
-	}
+	lines = append(lines, gapLines(p.Scene.Gaps())...)
 	for _, notice := range p.Scene.Trace().Notices {
 		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})
 	}
@@ -67,4 +66,22 @@ func (p *Page) liveSource() section {
 		all.Resize(len(lines), len(lines))
 		all.Draw(c, 1, lines)
 	}}
+}
+
+// gapLines says what is missing, of equal gaps how many there are: a program that looks
+// at some steps has one before each look.
+func gapLines(gaps []trace.Gap) (lines []page.Line) {
+	times := make(map[string]int)
+	for i := range gaps {
+		text := page.GapText(&gaps[i]) + ": " + gaps[i].Reason
+		if times[text]++; times[text] == 1 {
+			lines = append(lines, page.Line{Label: "missing", Text: text, Style: screen.Warn})
+		}
+	}
+	for i := range lines {
+		if n := times[lines[i].Text]; n > 1 {
+			lines[i].Text += ", " + screen.Count(n) + " times"
+		}
+	}
+	return lines
 }

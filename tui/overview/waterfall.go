@@ -16,6 +16,8 @@ type fall struct {
 	none   string // instead of 0 bytes, what is known of them
 	part   int64  // of a rule's row: of the category above, and not in the sum
 	chosen bool   // the category that Enter opens
+	// Not the program's own, or what the system takes back by itself.
+	foreign bool
 }
 
 // falls returns the rows that sum to reserved memory.

@@ -73,10 +73,15 @@ def python() -> int | None:
 _stats: Callable[[], dict[str, Any]] | None = getattr(torch._C, "_cuda_hostMemoryStats", None)  # from 2.7 on
 
 
-def pinned() -> int | None:
-    """Return the bytes of PyTorch's pool of pinned memory, in use or cached. None if it does not say."""
+def pinned() -> tuple[int, int]:
+    """Return the bytes of PyTorch's pool of pinned memory, and how many of them tensors have; zeros if it does not
+    say."""
     if _stats is None or not torch.cuda.is_initialized():
-        return None
+        return 0, 0
     counters = _stats()
-    sizes = counters.get("reserved_bytes", counters.get("allocated_bytes"))  # the former up to 2.14
-    return int(sizes["current"]) if isinstance(sizes, dict) else None
+    whole = counters.get("reserved_bytes", counters.get("allocated_bytes"))  # the former up to 2.14
+    return _current(whole), _current(counters.get("active_bytes"))
+
+
+def _current(counter: Any) -> int:
+    return int(counter["current"]) if isinstance(counter, dict) else 0

@@ -72,7 +72,9 @@ class History:
                 self._replace_functions()
 
     def _arguments(self) -> dict[str, Any]:
-        return {"context": "alloc", "stacks": "python", "max_entries": self._entries}
+        return {
+            "context": "alloc", "stacks": "python", "max_entries": self._entries, "record_pinned_host_memory": True,
+        }  # fmt: skip
 
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
         """Call PyTorch's own function with the arguments that this version knows."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from . import heaps, processes
+from .beside import Place
 from .containers import Kept
 from .gauges import Group, groups, host_gauge
 from .processes import Resident
@@ -27,7 +28,10 @@ SHARE, CREDIT_NS = 0.0002, 20_000_000  # of the program's time, for what may tak
 ASKING, ASKING_NS = 0.0005, 100_000_000  # likewise for what allocators and folders say
 LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two reads of page tables, with viewers and without
-_STAT = re.compile(rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel) (\d+)$", re.M)
+_STAT = re.compile(
+    rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel|sock|kernel_stack|pagetables|percpu|slab) (\d+)$", re.M
+)
+_KERNEL = ("kernel_stack", "pagetables", "percpu", "slab")  # what Linux before 5.18 says instead of "kernel"
 _V1 = re.compile(rb"^total_", re.M)
 
 
@@ -44,6 +48,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.tensors: Callable[[], int] = lambda: 0  # bytes of the processor's tensors that are known, 0 for none
+        self.places: Callable[[], tuple[Place, ...]] = tuple  # what the processor's tensors are of a job on a device
         self.kept: Callable[[], tuple[Kept, ...]] = tuple  # containers of the program that grow
         self.box_bytes: Callable[[], int] = lambda: 0  # what memtop itself has in shared memory
         self.wake: Callable[[], object] = lambda: None  # wakes the server's thread
@@ -108,11 +113,12 @@ class Ledger:
             "shared": own.resident.shared, "swapped": own.swapped, "cost_ns": self._cost_ns,
             **self._asked, **self._of_workers(), **_group(self._workers), **_address_space(own.address_space),
         }  # fmt: skip
-        for name, bytes in (("tensors", self.tensors()), ("box", self.box_bytes()), ("pinned", heaps.pinned())):
-            if bytes:
-                found[name] = bytes
-        if kept := self.kept():
-            found["kept"] = [each._asdict() for each in kept]
+        pinned, used = heaps.pinned()
+        known = {"tensors": self.tensors(), "box": self.box_bytes(), "pinned": pinned, "pinned_used": used}
+        found.update((name, bytes) for name, bytes in known.items() if bytes)
+        for name, all in (("kept", self.kept()), ("places", self.places())):
+            if all:
+                found[name] = [each._asdict() for each in all]
         return found
 
     def _walk(self) -> Shares | None:
@@ -158,6 +164,11 @@ class Ledger:
             found.update(
                 left=sum(size for size, _ in files.values()), left_files=len(files), left_name=max(files.values())[1]
             )
+        if handed := processes.handed_over(os.getpid()):
+            found["taken"] = sum(handed.values())
+        ready = {inode: size for pid in self._workers for inode, size in processes.handed_over(pid).items()}
+        if batches := sum(size for inode, size in ready.items() if inode not in handed):
+            found["batches"] = batches
         return found
 
 
@@ -179,7 +190,7 @@ def _group(workers: list[int]) -> Json:
         text = processes.read(group.content)
         first = _V1.search(text) is not None
         kinds = {name.decode(): int(size) for name, size in _STAT.findall(text)}  # the sums over its groups are last
-        kernel = kinds.get("kernel", 0)
+        kernel = kinds.get("kernel", sum(kinds.get(kind, 0) for kind in _KERNEL)) + kinds.get("sock", 0)
         if first:
             with contextlib.suppress(OSError):
                 kernel = int(processes.read(_beside(group, "memory.kmem.usage_in_bytes")))

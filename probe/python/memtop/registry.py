@@ -90,6 +90,7 @@ class Registry:
     def __init__(self, sink: Sink, stacks: Stacks) -> None:
         self.lock = threading.RLock()
         self.step = 0
+        self.beside: Registry | None = None  # is shown what the sink does not want
         self._sink = sink
         self._stacks = stacks
         self._alive: dict[int, Holding] = {}
@@ -97,6 +98,11 @@ class Registry:
         self._ended: deque[Any] = deque()  # references to storages that have ended
         self._follow = by_callback if _callbacks_work() else by_asking
         self._checked_at = 0.0
+
+    def forget_ended(self) -> None:
+        """Remove the storages that are known to have ended. Any thread may call this."""
+        with self.lock:
+            self._remove_ended()
 
     @property
     def exact(self) -> bool:
@@ -133,7 +139,11 @@ class Registry:
         None, the stack of a new storage is captured. The last keeper counts."""
         tensor = own_part(tensor)
         storage, address = storage_of(tensor)
-        if address == 0 or not self._sink.wanted(tensor.device):
+        if address == 0:
+            return None
+        if not self._sink.wanted(tensor.device):
+            if self.beside is not None:
+                self.beside.see(tensor, category, layer, role, stack or 0, keeper)
             return None
         with self.lock:
             self._remove_ended()
@@ -149,6 +159,8 @@ class Registry:
     @touches
     def settle(self, pause: float = 0.0) -> None:
         """Remove the storages that have ended. Where each one must be checked, check at most every `pause` seconds."""
+        if self.beside is not None:
+            self.beside.settle(pause)
         with self.lock:
             self._remove_ended()
             if self._follow is not by_asking or time.monotonic() - self._checked_at < pause:

@@ -28,7 +28,5 @@ def fitted(data: bytes, most: int) -> bytes:
 
 def shorten(contents: dict[str, Any], entries: int) -> None:
     """Keep only the last entries of each device's history."""
-    traces = contents.get("device_traces") or []
-    for device, trace in enumerate(traces):
-        if len(trace) > entries:
-            traces[device] = trace[len(trace) - entries :]
+    for trace in (*(contents.get("device_traces") or ()), contents.get("host_traces") or []):
+        del trace[: max(0, len(trace) - entries)]

@@ -29,9 +29,8 @@ PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
-LEDGER_NS = 1_000_000_000  # at least, from one ledger to the next, unless little memory is left
 # Share of the program's time that ledgers may take, and nanoseconds at once: what grows is to be known soon.
-BOOKING, BOOKING_NS = 0.0002, 30_000_000
+BOOKING, BOOKING_NS = 0.0002, 50_000_000
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
@@ -50,7 +49,7 @@ class Unwatched:
         self._noted = 0  # when a step was last noted
         self._pause = PASSING_NS  # from then until the next
         self._cost_of_note = 100_000  # what noting a step costs, in nanoseconds
-        self._gauged = self._booked = 0  # when the machine's memory was last measured, and what the program has of it
+        self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1)
         self._books = Sampling(BOOKING, BOOKING_NS)
@@ -109,12 +108,9 @@ class Unwatched:
         """Note how much memory the machine has, and report whether the last look is out of date. On a processor the
         memory of the whole process counts."""
         held = data.get("allocated_bytes", 0)
-        if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
+        if (since := now - self._gauged) >= (PASSING_NS if self._pressure.close else GAUGE_NS):
             self._gauged, device = now, 0 if memory.host else HOST
-            booked = self._pressure.close
-            if (since := now - self._booked) >= LEDGER_NS:
-                self._booked = now
-                booked = self._books.next(since) or booked
+            booked = self._books.next(since) or self._pressure.close
             start, begin = time.thread_time_ns(), time.perf_counter_ns()
             gauge = self._ledger.gauge(device, data["step"]) if booked else host_gauge(device)
             if booked:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import counters, cuda
+from .beside import Beside
 from .calls import Calls
 from .caution import Caution
 from .compiled import has_compiled
@@ -76,6 +77,8 @@ class Watch:
         self.stacks = Stacks(journal)
         self.course = Course(self.memory)
         self.registry = Registry(self.course, self.stacks)
+        self.beside = Beside(journal, self.stacks)
+        self.registry.beside = self.beside.registry
         self.steppers = Steppers()
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
         self.sampling = Sampling(LOOKING)
@@ -88,6 +91,7 @@ class Watch:
         self._gauged = 0  # when the system's gauges were last read
         self.ledger = Ledger()
         self.ledger.tensors = self._host_tensors
+        self.ledger.places = self.beside.places
         self.ledger.kept = lambda: self.look.names.containers.kept
         self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
@@ -344,7 +348,7 @@ class Watch:
     def _host_tensors(self) -> int:
         """Return how many bytes of the processor's tensors the last look found, 0 if nobody looked."""
         if not self.memory.host:
-            return 0
+            return self.beside.total()
         watched = self.memory.devices()[0].allocated if self._wanted and self._looked_us else 0
         return watched or max(self.unwatched.looked, self.unwatched.account.memory.allocated)
 

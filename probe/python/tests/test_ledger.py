@@ -7,16 +7,21 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from memtop import heaps, processes  # noqa: E402
+from memtop import heaps, ledger, processes  # noqa: E402
+from memtop.beside import Beside, Place  # noqa: E402
 from memtop.containers import Containers, weight  # noqa: E402
+from memtop.gauges import Group  # noqa: E402
+from memtop.journal import Journal  # noqa: E402
 from memtop.ledger import Ledger  # noqa: E402
 from memtop.past import OLDER, RECENT, Past  # noqa: E402
+from memtop.stacks import Stacks  # noqa: E402
 from memtop.ways import Way  # noqa: E402
 
 MIB = 1 << 20
@@ -61,8 +66,8 @@ def test_a_worker_counts_with_what_it_does_not_share() -> None:
 
 @LINUX
 def test_files_that_nobody_has_mapped_are_left_behind() -> None:
-    ledger = Ledger()
-    ledger.watched = True
+    found = Ledger()
+    found.watched = True
     path = processes.SHARED / f"memtop-test-{os.getpid()}"
     path.write_bytes(b"x" * 4 * MIB)
     try:
@@ -70,21 +75,111 @@ def test_files_that_nobody_has_mapped_are_left_behind() -> None:
         assert processes.shared_files(path.stat().st_mtime)[inode] == (4 * MIB, path.name)
         assert inode not in processes.shared_files(path.stat().st_mtime + 3600)
         assert inode not in processes.mapped_files()
-        assert ledger._ask()["left"] >= 4 * MIB
+        assert found._ask()["left"] >= 4 * MIB
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
             assert inode in processes.mapped_files()
-            ledger._walked = 0.0
-            ledger.tend()
-            assert ledger._ask().get("left_name") != path.name
+            found._walked = 0.0
+            found.tend()
+            assert found._ask().get("left_name") != path.name
     finally:
         path.unlink()
 
 
+def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
+    book = Ledger()
+    book.watched, book._workers, walks = True, [1], []
+
+    def walk() -> ledger.Shares:
+        walks.append(1)
+        until = time.thread_time_ns() + 2 * ledger.CREDIT_NS
+        while time.thread_time_ns() < until:
+            pass
+        return ledger.Shares(processes.Resident(), {})
+
+    book._walk = walk  # type: ignore[method-assign]
+    for passed, walked in ((ledger.FOLLOWING, 1), (ledger.FOLLOWING, 1), (50, 1), (40, 1), (100, 2), (50, 2)):
+        book._walked -= passed  # a walk costs the share of 200 seconds, of which 100 are paid ahead
+        book.tend()
+        assert len(walks) == walked, passed
+    assert 4 * ledger.CREDIT_NS <= book._cost_ns < 6 * ledger.CREDIT_NS
+
+
+@LINUX
+def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
+    def mine() -> int:
+        return sum(processes.handed_over(os.getpid()).values())
+
+    before = mine()
+    path = processes.SHARED / f"memtop-test-{os.getpid()}"
+    with path.open("w+b") as file:
+        file.write(b"x" * 4 * MIB)
+        file.flush()
+        assert mine() == before  # it has a name, so it may be anything
+        path.unlink()
+        assert mine() == before + 4 * MIB
+    assert mine() == before
+
+
+# What the kernel's documentation says of both versions of control groups, for a program that is alone in its group.
+FIRST = "cache 3145728\nrss 9\nshmem 9\ntotal_cache 3145728\ntotal_rss 5242880\ntotal_shmem 1048576\n"
+SECOND = "anon 5242880\nfile 3145728\nkernel 524288\nkernel_stack 65536\nsock 262144\nshmem 1048576\nslab 131072\n"
+EARLIER = (
+    "anon 5242880\nfile 3145728\nkernel_stack 131072\npagetables 131072\nsock 262144\nshmem 1048576\nslab 262144\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "stat", "kernel"),
+    [
+        (("memory.limit_in_bytes", "memory.usage_in_bytes"), FIRST, 786432),
+        (("memory.max", "memory.current"), SECOND, 786432),
+        (("memory.max", "memory.current"), EARLIER, 786432),
+    ],
+    ids=["version 1", "version 2", "version 2 before Linux 5.18"],
+)
+def test_the_group_is_divided_as_the_kernel_charges_it(
+    names: tuple[str, str], stat: str, kernel: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, used = (str(tmp_path / name) for name in names)
+    Path(used).write_text(f"{9 * MIB + 131072}\n")
+    (tmp_path / "memory.stat").write_text(stat)
+    (tmp_path / "memory.kmem.usage_in_bytes").write_text(f"{kernel}\n")
+    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n1\n")
+    monkeypatch.setattr(ledger, "groups", lambda: (Group(limit, used, str(tmp_path / "memory.stat"), ""),))
+    assert ledger._group([]) == {
+        "group": 9 * MIB + 131072, "group_anonymous": 5 * MIB, "group_files": 2 * MIB, "group_shared": MIB,
+        "group_kernel": kernel, "group_others": 1,
+    }  # fmt: skip
+
+
+def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
+    journal = Journal()
+    stacks = Stacks(journal)
+    beside = Beside(journal, stacks)
+    see = beside.registry.see
+    kept = [torch.zeros(MIB // 4) for _ in range(3)]
+    weight, table = torch.zeros(2 * MIB // 4), torch.zeros(MIB // 8)
+    for tensor in kept:
+        see(tensor, "other", stack=0, keeper="kept[…], train.py:9")
+    see(weight, "other", stack=0)
+    see(weight, "parameter", "embedding", "weight", 0)
+    see(table, "other", role="table", stack=stacks.of_line(Beside.places.__code__, 7))
+    places = [
+        Place("kept[…], train.py:9", "other", 3 * MIB, 3),
+        Place("", "parameter", 2 * MIB, 1),
+        Place("table, beside.py:7", "other", MIB // 2, 1),
+    ]
+    assert beside.places() == tuple(places) and beside.total() == 11 * MIB // 2
+    if beside.registry.exact:
+        del tensor, kept[2]
+        assert beside.total() == 9 * MIB // 2 and beside.places()[0].bytes == 2 * MIB
+
+
 @LINUX
 def test_a_gauge_has_the_ledger_of_its_moment() -> None:
-    ledger = Ledger()
-    ledger.tensors = lambda: 5 * MIB
-    gauge = ledger.gauge(0, 7)
+    book = Ledger()
+    book.tensors = lambda: 5 * MIB
+    gauge = book.gauge(0, 7)
     assert gauge is not None
     host = gauge["host"]
     own = processes.own().resident
@@ -93,9 +188,9 @@ def test_a_gauge_has_the_ledger_of_its_moment() -> None:
     if "group" in host:
         kinds = sum(host[f"group_{kind}"] for kind in ("anonymous", "files", "shared", "kernel"))
         assert abs(host["group"] - kinds) < max(4 * MIB, host["group"] // 50)
-    assert ledger.due() is None  # nobody watches, and there is no box
-    ledger.watched = True
-    assert ledger.due() is not None
+    assert book.due() is None  # nobody watches, and there is no box
+    book.watched = True
+    assert book.due() is not None
 
 
 def test_containers_that_grow_are_told_with_what_they_hold() -> None:

@@ -13,6 +13,9 @@ import (
 const (
 	leastRise  = 16 << 20
 	leastShare = 100
+	// What lies free between blocks may be that part of what the program has: so much
+	// is how malloc works, above all with blocks that are aligned.
+	leastFreedShare = 4
 )
 
 // Growth is a row that grows from step to step.
@@ -21,8 +24,8 @@ type Growth struct {
 	leak.Verdict       // of the row, if its own figures rise evenly, else of what it is a part of
 	InAll        int64 // bytes per step by which what it is a part of rises, holes between blocks and the like included
 	StepsLeft    int64 // until the limit is reached, -1 if no limit is known
-	Of        trace.Limit
-	Keeper    string // the container that holds what grows, with its line; "" if none is known
+	Of           trace.Limit
+	Keeper       string // the container that holds what grows, with its line; "" if none is known
 }
 
 // # Whose growth it is
@@ -40,28 +43,49 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 		return nil
 	}
 	l := Of(s.last.Host)
-	least := max(leastRise, s.whole[len(s.whole)-1].Bytes/leastShare)
+	whole := s.whole[len(s.whole)-1].Bytes
+	least := max(leastRise, whole/leastShare)
 	var found []Growth
 	add := func(levels []leak.Level, name func(steps int64) Kind) bool {
 		v := leak.OfLevels(levels, least)
 		if v.Trend == leak.Suspected {
 			k := name(int64(v.Steps))
+			if k == Freed && v.GrowthPerStep*int64(v.Steps) < whole/leastFreedShare {
+				return true
+			}
 			own := leak.OfLevels(s.of[k], least)
 			if own.Trend != leak.Suspected {
 				own = v
+				if by := perStepOfLooks(s.of[k], s.last.Host.Step-int64(v.Steps)); k == Tensors && by > 0 {
+					own.GrowthPerStep = min(by, own.GrowthPerStep)
+				}
 			}
 			found = append(found, grownBy(s.last, l, k, own, v.GrowthPerStep))
 		}
 		return v.Trend == leak.Suspected
 	}
 	anonymous := add(s.anonymous, s.risenMost)
-	for _, k := range []Kind{Pinned, Python, Workers, Shared, Left, Kernel} {
+	for _, k := range []Kind{Pinned, Python, Workers, Batches, Shared, Left, Kernel} {
 		if !anonymous || k > lastAnonymous {
 			add(s.of[k], func(int64) Kind { return k })
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
 	return found
+}
+
+// perStepOfLooks returns by how much levels that are as of the last look rise in a
+// step, from the look that was the last one at a step on.
+func perStepOfLooks(levels []leak.Level, from int64) int64 {
+	look := func(i int) leak.Level {
+		for i > 0 && levels[i-1].Bytes == levels[i].Bytes {
+			i--
+		}
+		return levels[i]
+	}
+	first := look(slices.IndexFunc(levels, func(l leak.Level) bool { return l.Step >= from }))
+	last := look(len(levels) - 1)
+	return (last.Bytes - first.Bytes) / max(1, last.Step-first.Step)
 }
 
 // grownBy completes a verdict on a row.
@@ -168,6 +192,7 @@ func (k Kind) Remedy() string {
 		Freed:   "malloc keeps what was freed: blocks of different lives lie side by side. MALLOC_ARENA_MAX=2 or another malloc makes it less",
 		Mapped:  "Something maps memory and does not unmap it",
 		Workers: "A dataset or its loader keeps what it has read: look for lists and caches in the dataset",
+		Batches: "Workers make batches faster than they are taken: prefetch_factor or num_workers is too large",
 		Shared:  "Shared tensors are kept, such as batches of a loader's workers, or something maps shared memory and does not unmap it",
 		Left:    "Processes that were killed left their shared tensors; delete the files when nobody uses them",
 		Kernel:  "The kernel's own: many small mappings, threads, open files or sockets",

@@ -27,6 +27,11 @@ func TestRowsSumToWhatTheKernelCharges(t *testing.T) {
 				Tensors: 100, Python: 60, Native: 150, Freed: 20, Mapped: 170, Workers: 140, Others: 0, Box: 8, Shared: 42, Files: 190, Kernel: 19, Unexplained: 1,
 			},
 		},
+		"batches, and tensors that are pinned or shared": {
+			grouped(func(h *trace.Host) {
+				h.Batches, h.Taken, h.Pinned, h.PinnedUsed, h.Places = 12*mib, 10*mib, 25*mib, 20*mib, []trace.Place{{Category: "input", Bytes: 9}}
+			}), map[Kind]int64{Tensors: 70, Batches: 12, Pinned: 25, Shared: 5, Native: 180},
+		},
 		"others in the group": {
 			grouped(func(h *trace.Host) { h.Workers, h.WorkersAnonymous, h.GroupOthers = 2, 90*mib, 1 }), map[Kind]int64{Workers: 90, Others: 50},
 		},
@@ -90,20 +95,21 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 			h.Anonymous, h.Malloc, h.Tensors, h.MallocFree = h.Anonymous+2*s*mib, h.Malloc+s*mib, s*mib, s*mib
 		}, []Kind{Tensors}, ""},
 		"tensors of the last look": {func(s int64, h *trace.Host) {
-			h.Anonymous, h.Malloc, h.Tensors = h.Anonymous+s*mib, h.Malloc+s*mib, s/150*150*mib
+			h.Anonymous, h.Malloc, h.Tensors = h.Anonymous+s*3/2*mib, h.Malloc+s*mib, s/50*50*mib
 		}, []Kind{Tensors}, ""},
 		"a pool between blocks": {func(s int64, h *trace.Host) {
 			h.Anonymous, h.Pinned, h.MallocFree, h.Kept = h.Anonymous+s*3/2*mib, s*mib, s*mib/2, kept
 		}, []Kind{Pinned}, "cache[…], train.py:9"},
-		"fragments":           {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
-		"a pool":              {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
-		"a worker":            {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
-		"files":               {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
-		"left files":          {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
-		"a cache fills":       {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
-		"one allocation":      {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
-		"noise":               {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
-		"less than noise":     {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
+		"fragments":       {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
+		"few fragments":   {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
+		"a pool":          {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
+		"a worker":        {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
+		"files":           {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
+		"left files":      {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
+		"a cache fills":   {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
+		"one allocation":  {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
+		"noise":           {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
+		"less than noise": {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
 		"a leak and a jump": {func(s int64, h *trace.Host) {
 			h.Anonymous += (s + s/120*400) * mib
 		}, []Kind{Mapped}, ""},

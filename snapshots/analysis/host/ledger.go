@@ -27,6 +27,7 @@ const (
 	Freed
 	Mapped
 	Workers
+	Batches
 	Shared
 	Left
 	Box
@@ -42,15 +43,15 @@ const lastAnonymous = Mapped
 
 var names = [kinds]string{
 	"tensors on the CPU", "pinned by PyTorch", "small Python objects", "native heap", "freed, kept by malloc", "other anonymous",
-	"worker processes", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
+	"worker processes", "prefetched batches", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
 }
 
 // String returns the row's name, which is also its name in JSON.
 func (k Kind) String() string { return names[k] }
 
-// Droppable reports whether the kernel takes such memory back before it ends a
-// process.
-func (k Kind) Droppable() bool { return k == Files }
+// Own reports whether only the program's end gives such memory back: the kernel drops
+// files before it ends a process, and what others have is theirs.
+func (k Kind) Own() bool { return k != Files && k != Others }
 
 // Row is a part of a ledger.
 type Row struct {
@@ -83,6 +84,7 @@ func Of(h *trace.Host) Ledger {
 	// Pinned memory is shared memory on most systems, else anonymous.
 	take(Box, &s.shared, h.Box)
 	take(Left, &s.shared, h.Left)
+	take(Batches, &s.shared, h.Batches)
 	take(Pinned, &s.shared, min(h.Pinned, h.Shared))
 	pinned := h.Pinned - bytes[Pinned]
 	take(Shared, &s.shared, s.shared)
@@ -133,12 +135,14 @@ func (l *Ledger) Most() Row {
 // clamp returns as much of a size as there is.
 func clamp(size, of int64) int64 { return max(0, min(size, of)) }
 
-// tensors returns the bytes of tensors that may be anonymous memory.
+// tensors returns the bytes of tensors that may be anonymous memory: neither pinned nor
+// in memory that is shared with workers.
 func tensors(h *trace.Host) int64 {
+	plain := max(0, h.Tensors-h.PinnedUsed-h.Taken)
 	if h.Malloc > 0 {
-		return min(h.Tensors, h.Malloc)
+		return min(plain, h.Malloc)
 	}
-	return h.Tensors
+	return plain
 }
 
 // total is what there is to divide.
@@ -161,10 +165,20 @@ func sums(h *trace.Host) total {
 	return t
 }
 
+// PlaceText names what keeps tensors, and what they are, as "cache[…], train.py:9 (input)".
+func PlaceText(p trace.Place) string {
+	if p.Name == "" {
+		return trace.Printable(p.Category)
+	}
+	return trace.Printable(p.Name + " (" + p.Category + ")")
+}
+
 func detail(h *trace.Host, k Kind) string {
 	switch {
 	case k == Workers && h.Worker > 0:
 		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "worker"), h.Worker)
+	case k == Tensors && len(h.Places) > 0 && h.PinnedUsed+h.Taken == 0:
+		return "most " + PlaceText(h.Places[0])
 	case k == Left:
 		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
 	case k == Native && h.Malloc == 0:

@@ -166,15 +166,15 @@ def alone(run: Run) -> None:
 
 
 def texts(run: Run) -> None:
-    """A language model, and a cache on the host of 128 prepared texts of half a MiB each, which are drawn at random."""
+    """A language model, and a cache on the host of 24 prepared texts of two MiB each, of which some steps draw one."""
     made = subjects.gpt()
     model = made.model.to(run.device)
     optimizer = torch.optim.AdamW(model.parameters())
     prepared: dict[int, torch.Tensor] = {}
-    for _ in range(run.steps):
-        text = random.randrange(128)
-        if text not in prepared:
-            prepared[text] = torch.zeros(1 << 16, dtype=torch.int64)
+    for step in range(run.steps):
+        text = random.randrange(24)
+        if step % 8 == 0 and text not in prepared:
+            prepared[text] = torch.zeros(1 << 18, dtype=torch.int64)
         loss, rest = made.loss_of(model, run.moved(made.batch()))
         optimizer.zero_grad()
         loss.backward()

@@ -32,7 +32,7 @@ class Data(torch.utils.data.Dataset):
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         if WAY == "worker":
             self.read.append(bytearray(os.urandom(64)) * (SIZE // 64 // 8))
-        return torch.randn(256), index % 10
+        return torch.ones(SIZE // 4 // 8 if WAY == "references" else 256), index % 10
 
 
 def leave() -> None:
@@ -44,7 +44,7 @@ def leave() -> None:
 
 
 def main() -> None:
-    workers = 2 if WAY in ("worker", "workers") else 0
+    workers = 2 if WAY in ("worker", "references") else 0
     loader = torch.utils.data.DataLoader(Data(), batch_size=8, num_workers=workers)
     model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -53,12 +53,14 @@ def main() -> None:
     for step, (x, y) in enumerate(loader):
         if step == STEPS:
             return
-        loss = nn.functional.cross_entropy(model(x.to(DEVICE)), y.to(DEVICE))
+        loss = nn.functional.cross_entropy(model(x[:, :256].to(DEVICE)), y.to(DEVICE))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if WAY == "batches":
             kept.append(torch.ones(SIZE // 4))
+        elif WAY == "references":
+            kept.append(x)
         elif WAY == "native":
             ctypes.memset(C.malloc(SIZE), 1, SIZE)
         elif WAY == "dict":

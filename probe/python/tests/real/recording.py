@@ -21,11 +21,16 @@ class Recording:
     def __init__(self, pid: int, path: Path, environment: dict[str, str]) -> None:
         """Begin to record, and wait until the recording has begun."""
         self.path = path
-        command = [MEMTOP, "record", str(pid), "-o", str(path)]
-        self._recorder = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        self._command, self._environment = [MEMTOP, "record", str(pid), "-o", str(path)], environment
+        self._begin()
         until = time.monotonic() + PATIENCE
         while not (path.exists() and path.stat().st_size):
-            assert time.monotonic() < until and self._recorder.poll() is None
+            assert time.monotonic() < until
+            if self._recorder.poll() is not None:  # the process did not answer in time, on a busy machine
+                self._begin()
+
+    def _begin(self) -> None:
+        self._recorder = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.DEVNULL)
 
     def wait_for_news(self) -> None:
         """Wait until the recording has what the job has done so far: its stream says at least once a second that all

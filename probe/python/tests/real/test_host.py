@@ -30,13 +30,15 @@ WAYS = {  # what is kept: the row that grows, and a text of the line
     "native": ("native heap", ""),
     "dict": ("small Python objects", "cache[step] = ["),
     "strings": ("native heap", 'cache[step] = "x"'),
-    "shared": ("shared memory", ""),
-    "private": ("other anonymous", ""),
+    "shared": ("shared memory", "kept.append(mmap.mmap("),
+    "private": ("other anonymous", "kept.append(mmap.mmap("),
     "left": ("left in /dev/shm", ""),
     "batches": ("tensors on the CPU", "kept.append(torch.ones(SIZE // 4))"),
+    "references": ("shared memory", "kept.append(x)"),
     "worker": ("worker processes", ""),
-    "pinned": ("pinned by PyTorch", ""),
+    "pinned": ("pinned by PyTorch", "kept.append(torch.ones(SIZE // 4).pin_memory())"),
 }
+ON = [(way, "cuda" if way == "pinned" else "cpu") for way in WAYS] + [("batches", "cuda")]
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEMTOP_BINARY, the path of memtop")]
 
@@ -44,11 +46,10 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEM
 class Job(Begun):
     """A job that keeps memory in one way, perhaps in a control group."""
 
-    def __init__(self, folder: Path, way: str, steps: int, group: str = "") -> None:
+    def __init__(self, folder: Path, way: str, device: str, steps: int, group: str = "") -> None:
         boxes = folder / "boxes"
         boxes.mkdir(mode=0o700)
         enter = (lambda: Path(group, "cgroup.procs").write_text(str(os.getpid())) and None) if group else None
-        device = "cuda" if way == "pinned" else "cpu"
         super().__init__(folder, device, "host_job.py", way, str(steps), before=enter, MEMTOP_BLACK_BOX=str(boxes))
 
     def until(self, step: int) -> None:
@@ -72,11 +73,11 @@ class Job(Begun):
 start = starting(Job)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_grows_is_named_within_200_steps(way: str, start: Any) -> None:
+@pytest.mark.parametrize(("way", "device"), ON)
+def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any) -> None:
     if way == "pinned" and not hasattr(torch._C, "_cuda_hostMemoryStats"):
         pytest.skip("needs a PyTorch that tells what its pinned pool has")
-    job = start(way, 100 * WITHIN)
+    job = start(way, device, 100 * WITHIN)
     before = set(os.listdir("/dev/shm"))
     try:
         job.until(WITHIN)
@@ -91,7 +92,7 @@ def test_what_grows_is_named_within_200_steps(way: str, start: Any) -> None:
     name, text = WAYS[way]
     assert [row["name"] for row in host["growing"]] == [name], host
     (grown,) = host["growing"]
-    print(f"\n{way}: {grown}")
+    print(f"\n{way} {device}: {grown}")
     assert grown["growth_bytes_per_step"] == pytest.approx(SIZE, rel=0.05), grown
     if text:
         source = (HERE / "host_job.py").read_text().splitlines()
@@ -101,7 +102,7 @@ def test_what_grows_is_named_within_200_steps(way: str, start: Any) -> None:
 
 def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -> None:
     with limited(700 << 20) as group:
-        job = start("native", 100 * WITHIN, group)
+        job = start("native", "cpu", 100 * WITHIN, group)
         [usage] = [path for name in USAGE if (path := Path(group, name)).exists()]
         job.until(20)
         off = []
