@@ -28,7 +28,8 @@ MEMORYVIZ ?=
 FILES    ?= 2000
 RANDOM_PROGRAMS ?= 2000
 SEED     ?= 1
-GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
+# goreleaser of PATH, else the one that is fetched once.
+GORELEASER ?= $(or $(shell command -v goreleaser),bin/tools/goreleaser)
 # What takes the network away from a command, where that is allowed.
 OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 # Repositories of others with their recordings, see cmd/memtop/rehearse_recordings_test.go.
@@ -37,7 +38,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-check package-check install-check demo-recording demo-picture wheel wheels test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,20 +47,46 @@ build: ## bin/memtop, one static file, and bin/memtrain, which needs the C libra
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 
-release: ## dist/release: programs, packages, container images, parts lists and a formula; fetches and publishes nothing
+bin/tools/goreleaser:
+	GOFLAGS=-mod=mod GOBIN=$(CURDIR)/bin/tools $(GO) install -trimpath github.com/goreleaser/goreleaser/v2@v2.13.1
+
+release-tools: $(GORELEASER) ## fetch what a release is made with and of, so that no later step needs a network
+	$(GO) mod download
+
+release: release-tools ## dist/release: programs, packages, wheels, container images, parts lists and a formula; publishes nothing
 	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/memtop/memtop \
 	MEMTOP_CHANGES=$$(git diff --quiet HEAD || echo +changes) GOFLAGS="$${GOFLAGS:-} -mod=mod" GOPROXY=off $(GORELEASER) release --snapshot --clean --skip=publish
-	bin/release/release formula -version "$$(ls dist/release/*_checksums.txt | sed 's/.*memtop_//; s/_checksums.txt//')" dist/release/*_checksums.txt dist/release/memtop.rb
-	cp bin/release/*.oci.tar dist/release/
+	$(MAKE) release-parts
 
-release-check: ## make the release twice, without a network if root can take it away, and compare the bytes
-	$(OFFLINE) $(MAKE) release
-	cd dist/release && sha256sum -c --quiet *_checksums.txt && sha256sum *_checksums.txt memtop.rb >../release.sums
-	$(OFFLINE) $(MAKE) release
-	cd dist/release && sha256sum -c ../release.sums
+release-parts: ## what goreleaser leaves beside or out of dist/release: images, wheels, the formula
+	bin/release/release formula -version "$$(ls dist/release/*_checksums.txt | sed 's/.*memtop_//; s/_checksums.txt//')" dist/release/*_checksums.txt dist/release/memtop.rb
+	cp bin/release/*.oci.tar bin/release/*.whl dist/release/
+
+release-notes: ## dist/notes.md: what CHANGELOG.md says of the newest release, and the commits since the tag before this one
+	mkdir -p dist && awk '/^## /{n++} n<2' CHANGELOG.md >dist/notes.md
+	previous=$$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) && { \
+		printf '\n## Commits since %s\n\n' "$$previous"; git log --no-merges --invert-grep --grep='^wip:' --format='- %s' "$$previous..HEAD" | sort; } >>dist/notes.md || true
+
+repositories: ## dist/repositories, which apt and dnf install from, of dist/release; MEMTOP_KEY is gpg's key that signs
+	cmd/tools/release/repositories.sh dist/release dist/repositories
+
+publish: ## hand dist/release of the tag $(VERSION) to the release's page and the registry; only the workflow does
+	cmd/tools/release/publish.sh $(VERSION)
+
+release-check: release-tools ## make release and repositories twice, without a network if root can take it away, and compare the bytes
+	OFFLINE="$(OFFLINE)" cmd/tools/release/twice.sh
+
+release-dry: release-check release-notes ## all that the workflow of a tag does, as far as it needs nobody's leave
+	DRY=1 cmd/tools/release/publish.sh "$$(ls dist/release/*_checksums.txt | sed 's/.*memtop_//; s/_checksums.txt//')"
 
 package-check: ## install the packages of dist/release where nothing else is, and use them; root only
 	cmd/tools/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
+
+fresh-check: ## from a fresh Debian, an empty folder for dnf and a container to the first answer, out of dist/release: keys and seconds; root only
+	cmd/tools/release/fresh.sh dist/release cmd/memtop/testdata/tiny_training.pickle
+
+action-check: ## the steps of the action on two files, without GitHub: dist/action has the comment and the page
+	.github/action/steps.sh $(wildcard $(addprefix $(SNAPSHOTS)/step_,fp32.torch2.5.pickle amp.torch2.5.pickle))
 
 install-check: ## go install of this commit, from a proxy that is a folder
 	OFFLINE="$(OFFLINE)" cmd/tools/release/install.sh
@@ -77,14 +104,6 @@ wheel: ## dist/memtop-*.whl, memtop and the agent for pip: made twice, compared,
 	$(GO) run ./cmd/tools/wheel -memtop bin/wheel/memtop -o bin/wheel/again
 	cmp dist/memtop-*.whl bin/wheel/again/memtop-*.whl
 	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./cmd/tools/wheel
-
-wheels: ## dist/wheels: those of every system, of the release $(VERSION) as Python writes it
-	rm -rf dist/wheels
-	for system in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -trimpath -buildvcs=false \
-			-ldflags '-s -w -buildid= -X github.com/memtop/memtop/cmd/command.release=$(VERSION)' -o bin/wheel/memtop ./cmd/memtop || exit 1; \
-		$(GO) run ./cmd/tools/wheel -version $(VERSION) -memtop bin/wheel/memtop -o dist/wheels || exit 1; \
-	done
 
 test: ## all tests
 	$(GO) test ./...

@@ -302,11 +302,15 @@ func TestWhatIsOnTheHostIsBelowTheWaterfall(t *testing.T) {
 	recorded.Steps = slices.Clone(recorded.Steps)
 	last := &recorded.Steps[len(recorded.Steps)-1]
 	last.Host = []trace.Amount{{Name: "optimizer", Bytes: 6 << 20}, {Name: "activation", Bytes: 2 << 20}}
+	last.ToHost, last.FromHost = 3<<20, 5<<20
 	for _, size := range [][2]int{{80, 25}, {200, 60}} {
 		d := start(t, size[0], size[1], Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
 		d.press("1")
 		if text := strings.Join(strings.Fields(plain(d.screen())), " "); !strings.Contains(text, "on the host 8.0 MiB 6.0 MiB optimizer state, 2.0 MiB act") {
 			t.Errorf("at %v:\n%s", size, d.screen())
+		}
+		if size[0] > 100 {
+			d.wants("copied in a step", "3.0 MiB to the host, 5.0 MiB from it")
 		}
 		d.press("4")
 		for range 40 {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,6 +38,38 @@ func TestTheCommentOfAPullRequest(t *testing.T) {
 			for _, want := range test.want {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// TestTheActionKeepsCommentAndPage runs the step that judges as GitHub does.
+func TestTheActionKeepsCommentAndPage(t *testing.T) {
+	folder := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ snapshot, code, comment, page string }{
+		"a limit that is broken": {filepath.Join(root, "cmd/memtop/testdata/tiny_training.pickle"), "code=10", "breaks a limit", "Out of memory at event 745"},
+		"no snapshot":            {"nothing.pickle", "code=3", "could not be judged", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := func(file string) string { return filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+file) }
+			cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".github/action/judge.sh"))
+			cmd.Dir = folder
+			cmd.Env = append(os.Environ(), "GITHUB_ACTION_PATH="+root, "RUNNER_TEMP="+there(""), "GITHUB_OUTPUT="+there("output"),
+				"GITHUB_STEP_SUMMARY="+there("summary"), "SNAPSHOT="+test.snapshot, "LIMITS=--max-peak 100MiB", "PAGE="+there(".html"))
+			if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState == nil {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for file, want := range map[string]string{there("output"): test.code, there("summary"): test.comment, there(".html"): test.page} {
+				text, err := os.ReadFile(file)
+				if err != nil && want != "" || !strings.Contains(string(text), want) {
+					t.Errorf("%s: %v, and no %q in %.300s", filepath.Base(file), err, want, text)
 				}
 			}
 		})

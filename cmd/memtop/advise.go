@@ -58,7 +58,6 @@ gradients and the parameters would free, computed from what the rank holds.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isLive(args[0]) {
 				return a.viewer.advise(cmd.Context(), args[0], o)

@@ -81,6 +81,12 @@ func (a *app) root() *cobra.Command {
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
 		a.mcpCommand(), a.infoCommand(), a.configCommand(), a.versionCommand(), a.manualCommand(),
 	)
+	root.ValidArgsFunction = completeArguments
+	for _, c := range root.Commands() {
+		if !c.DisableFlagParsing && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = completeArguments
+		}
+	}
 	return root
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +55,6 @@ and the differences between ranks; the JSON has the state of each.`,
 			}
 			return oneProcess(0)(cmd, args)
 		},
-		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if allRanks && !a.interactive() {
 				return a.printRanks(cmd.Context(), args, &there)
@@ -98,30 +95,6 @@ func oneProcess(low int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// completeWithin is the longest time that the shell waits. Processes that have
-// not answered by then are offered all the same.
-const completeWithin = time.Second
-
-// completeProcess lets the shell complete a pid.
-func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-	defer cancel()
-	processes, err := attach.Discover(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var pids []string
-	for _, p := range processes {
-		if p.PID > 0 {
-			pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(p.PID), p.Command))
-		}
-	}
-	return pids, cobra.ShellCompDirectiveDefault // a socket is a file
 }
 
 // viewer shows files and processes on a screen, and asks the user which ones to

@@ -26,8 +26,7 @@ This costs the process as much as a few viewers. memtop sets one setting to the
 value that it already has; --change changes it to another value and back.`,
 		Example: `  memtop conformance 4711
   memtop conformance /run/user/1000/memtop/4711-123456.sock --json`,
-		Args:              oneProcess(1),
-		ValidArgsFunction: completeProcess,
+		Args: oneProcess(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.For < time.Second || o.For > time.Hour {
 				return usage(cmd, fmt.Sprintf("--for %v is not between 1s and 1h", o.For))

@@ -36,6 +36,7 @@ func commandsOf(page string) (found []string) {
 // line's parser: the command must be there, with its flags and as many arguments.
 func TestCommandsOfTheDocumentationExist(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
+	pages = append(pages, "../../docs/assistant/SKILL.md")
 	if err != nil || len(pages) < 10 {
 		t.Fatal(len(pages), err)
 	}

@@ -31,8 +31,7 @@ memtop set PID look=every it measures every step, whatever that costs.`,
 		Example: `  memtop record 4711 -o run.mtr
   memtop record 4711 -o run.mtr --for 30s
   memtop record 4711 -o run.mtr --steps 100 && memtop open run.mtr`,
-		Args:              oneProcess(1),
-		ValidArgsFunction: completeProcess,
+		Args: oneProcess(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.For < 0 || o.Steps < 0 {
 				return usage(cmd, "--for and --steps are more than nothing")

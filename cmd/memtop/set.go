@@ -33,7 +33,6 @@ effect, over a few steps before and after.`,
 			_, err := readChanges(cmd, args[1:])
 			return err
 		},
-		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := readChanges(cmd, args[1:])
 			if err != nil {

@@ -76,14 +76,6 @@ func (s *settings) screenFlags(cmd *cobra.Command) {
 	complete(cmd, "theme", themes)
 }
 
-// complete lets the shell complete a flag's values.
-func complete(cmd *cobra.Command, flag string, values []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic("memtop: " + err.Error())
-	}
-}
-
 // fill sets flags that are not on the command line: from the environment, else
 // from the configuration file.
 func fill(cmd *cobra.Command) error {

@@ -24,8 +24,7 @@ A PyTorch program records its history only while it is watched. If nobody watche
 it, memtop does so until it has measured a whole step; --now saves what there is.`,
 		Example: `  memtop snapshot 4711 -o now.pickle
   memtop snapshot 4711 -o - | memtop report -`,
-		Args:              oneProcess(1),
-		ValidArgsFunction: completeProcess,
+		Args: oneProcess(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			take := a.fetchLooked
 			if now {

@@ -183,8 +183,13 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 // copies may be nil; Step writes copies with the parameters.
 func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
 	o.settle()
-	for _, d := range o.devices() {
-		o.stepOn(d, lr, over, clip, copies)
+	devices := o.devices()
+	constants := make([]constant, len(devices))
+	for i, d := range devices { // before the first update: a copy to the host would wait for it
+		constants[i] = o.constant(d.Whole(), over, clip)
+	}
+	for i, d := range devices {
+		o.stepOn(d, lr, &constants[i], clip, copies)
 	}
 	if over == nil {
 		o.count()
@@ -210,24 +215,39 @@ func (o *Optimizer) devices() (list []*tensor.Device) {
 	return list
 }
 
-// stepOn is the step of the parameters whose state is on one device.
-func (o *Optimizer) stepOn(at *tensor.Device, lr float64, over Overflow, clip *Clipping, copies Copies) {
-	d := at.Whole()
+// constant is what all updates on a device read, there or on the way there: the number
+// of the step, whether gradients overflowed, and their norm. The latter two may be nil.
+type constant struct{ step, found, norm *tensor.Tensor }
+
+func (o *Optimizer) constant(d *tensor.Device, over Overflow, clip *Clipping) (c constant) {
 	// The host keeps the count and sends it to the device for each call, so that the
 	// state on the device is only per element.
-	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
-	defer step.Release()
-	u := o.settings.constants()
-	u.LR, u.Step = lr, step.Array()
+	c.step = tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
 	if over != nil {
-		found := over.FoundInf().To(d)
-		defer found.Release()
-		u.FoundInf = found.Array()
+		c.found = over.FoundInf().To(d)
 	}
 	if clip != nil {
-		norm := clip.norm.To(d)
-		defer norm.Release()
-		u.Norm, u.Limit = norm.Array(), clip.limit
+		c.norm = clip.norm.To(d)
+	}
+	return c
+}
+
+func (c *constant) release() {
+	c.step.Release()
+	c.found.Release()
+	c.norm.Release()
+}
+
+// stepOn is the step of the parameters whose state is on one device.
+func (o *Optimizer) stepOn(at *tensor.Device, lr float64, c *constant, clip *Clipping, copies Copies) {
+	defer c.release()
+	u := o.settings.constants()
+	u.LR, u.Step = lr, c.step.Array()
+	if c.found != nil {
+		u.FoundInf = c.found.Array()
+	}
+	if c.norm != nil {
+		u.Norm, u.Limit = c.norm.Array(), clip.limit
 	}
 	at.Backend().AdvanceStep(u.Step, u.FoundInf)
 	o.update(at, u, copies)

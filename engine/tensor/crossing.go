@@ -118,8 +118,10 @@ func cross(to, from *Tensor) {
 	case a.Computes() == b.Computes():
 		b.backend.Copy(to.Array().Buffer(), from.Array().Buffer())
 	case a.host == b:
+		a.crossed[outward] += from.Bytes()
 		begin(&crossing{to: to, from: from, device: a, way: outward}, a.backend.Send)
 	case b.host == a:
+		b.crossed[inward] += from.Bytes()
 		begin(&crossing{to: to, from: from, device: b, way: inward}, b.backend.Receive)
 	default:
 		b.backend.Upload(to.Array().Buffer(), from.Download())
@@ -138,6 +140,10 @@ func begin(c *crossing, copying func(dst, src device.Buffer) device.Crossing) {
 	c.to.storage.arriving, c.from.storage.leaving = c, c
 	*list = append(*list, c)
 }
+
+// Crossed returns how many bytes were copied to the host and from it, since the
+// beginning. Copies that are under way count.
+func (d *Device) Crossed() (toHost, fromHost int64) { return d.crossed[outward], d.crossed[inward] }
 
 // Land waits for the copies between the device and its host that are under way,
 // and gives up their handles.

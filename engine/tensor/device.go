@@ -38,6 +38,7 @@ type Device struct {
 	group   collective.Group // of a shared device
 	// crossings are the copies under way to the host and from it, oldest first.
 	crossings [ways][]*crossing
+	crossed   [ways]int64 // bytes, since the beginning
 }
 
 // NewDevice returns the device with the given name, such as "cpu:0". The

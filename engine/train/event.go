@@ -22,6 +22,8 @@ type Event struct {
 	Memory   Memory   // right after the step
 	Phases   []Phase
 	Ranks    []Rank // by number; nil for one process
+	// Bytes of tensors that the step copied between the device and its host.
+	ToHost, FromHost int64
 	// Communication is what this process's operations with the others took in the step,
 	// as far as the group knows.
 	Communication collective.Times

@@ -97,6 +97,14 @@ func TestWhatCrossesIsCounted(t *testing.T) {
 		if got := crossed(list[0].Work); got != want {
 			t.Errorf("host=%s: %d bytes cross, want %d", host, got, want)
 		}
+		set(t, trainer, "host="+host)
+		e := steps(t, trainer, 2)[1]
+		if got := int(e.ToHost + e.FromHost); got != want {
+			t.Errorf("host=%s: a step copied %d bytes, want %d", host, got, want)
+		}
+		if r := trainer.Report(&e); r.ToHost != e.ToHost || r.FromHost != e.FromHost || e.ToHost == 0 || e.FromHost == 0 {
+			t.Errorf("host=%s: %d bytes went to the host and %d came, reported as %d and %d", host, e.ToHost, e.FromHost, r.ToHost, r.FromHost)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (t *Trainer) Report(e *Event) trace.Step {
 		Number: e.Step, Time: began.UnixMicro(), Duration: e.Duration.Nanoseconds(), Tokens: e.Tokens,
 		Loss: e.Loss, Skipped: e.Skipped, Device: t.config.Device.Memory().Device(),
 		Allocated: m.Allocated, Reserved: m.Reserved, PeakAllocated: m.PeakAllocated, PeakReserved: m.PeakReserved,
-		Layers: t.layerTable(),
+		Layers: t.layerTable(), ToHost: e.ToHost, FromHost: e.FromHost,
 	}
 	r := &t.report
 	old := &r.last

@@ -59,6 +59,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	if h := d.HostMemory(); h != nil {
 		h.ResetPeak()
 	}
+	toHost, fromHost := d.Crossed()
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
@@ -94,6 +95,8 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	d.Settle()
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory, e.Communication = t.phases, memoryOf(d), collective.TimesOf(t.config.Group).Since(communicated)
+	e.ToHost, e.FromHost = d.Crossed()
+	e.ToHost, e.FromHost = e.ToHost-toHost, e.FromHost-fromHost
 	if err := tensor.Try(func() { e.Ranks = t.gather(&e.Memory) }); err != nil {
 		return nil, t.failed(err, "step "+count(e.Step))
 	}

@@ -73,10 +73,27 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 // from the program's last step up to an event, at the step's moment with the most
 // such data. They are not part of the waterfall.
 func (x *Index) OnHost(at int) []Row {
+	if s := x.measuredUpTo(at); s != nil {
+		return hostRows(s.Host)
+	}
+	return nil
+}
+
+// Crossed returns how many bytes that step copied to the host and from it, 0 if that is
+// not known.
+func (x *Index) Crossed(at int) (toHost, fromHost int64) {
+	if s := x.measuredUpTo(at); s != nil {
+		return s.ToHost, s.FromHost
+	}
+	return 0, 0
+}
+
+// measuredUpTo returns the device's last measured step up to an event, nil for none.
+func (x *Index) measuredUpTo(at int) *trace.Step {
 	number, steps := x.StepAt(x.clamp(at)), x.Trace().Steps
 	for i := len(steps) - 1; i >= 0; i-- {
 		if s := &steps[i]; s.Device == x.Device().ID && s.Number <= number && s.Measured() {
-			return hostRows(s.Host)
+			return s
 		}
 	}
 	return nil

@@ -26,10 +26,12 @@ type Live struct {
 	Looking            bool              `json:"looking"` // no whole step was measured yet, so what memory is for is not known
 	Categories         *Categories       `json:"categories"`
 	CategoriesAtPeak   *Categories       `json:"categories_at_peak"`
-	Waterfall          []analysis.Row    `json:"waterfall"`  // sums to the device's used memory
-	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, at the maximum of the last step
-	Host               *Host             `json:"host"`       // all that the program has of the machine's memory, null if it does not say
-	Card               *Card             `json:"card"`       // who has the device's memory, null if the driver was not asked
+	Waterfall          []analysis.Row    `json:"waterfall"`               // sums to the device's used memory
+	HostBytes          *Categories       `json:"host_bytes"`              // kept on the host instead, at the maximum of the last step
+	ToHostBytes        int64             `json:"to_host_bytes,omitempty"` // copied in the last step; missing if not known
+	FromHostBytes      int64             `json:"from_host_bytes,omitempty"`
+	Host               *Host             `json:"host"` // all that the program has of the machine's memory, null if it does not say
+	Card               *Card             `json:"card"` // who has the device's memory, null if the driver was not asked
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first

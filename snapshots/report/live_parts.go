@@ -24,6 +24,7 @@ func (r *Live) addMemory(at int) {
 	}
 	r.Categories, r.HostBytes = &Categories{Bytes: x.CategoriesAt(at)}, new(Categories)
 	r.Waterfall = append(r.Waterfall, x.Waterfall(at, x.GaugeAt(at))...)
+	r.ToHostBytes, r.FromHostBytes = x.Crossed(at)
 	for _, row := range x.OnHost(at) {
 		r.HostBytes.Bytes[row.Category] = row.Bytes
 	}

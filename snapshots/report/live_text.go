@@ -115,6 +115,10 @@ func (r *Live) hostText(p *page) {
 		return
 	}
 	p.wrap(fmt.Sprintf("  %-22s%12s  ", "on the host", quantity.Bytes(whole)), strings.Join(parts, ", "))
+	if r.ToHostBytes+r.FromHostBytes > 0 {
+		p.wrap(fmt.Sprintf("  %-22s%12s  ", "copied in a step", quantity.Bytes(r.ToHostBytes+r.FromHostBytes)),
+			quantity.Bytes(r.ToHostBytes)+" to the host, "+quantity.Bytes(r.FromHostBytes)+" from it")
+	}
 }
 
 func (r *Live) layersText(p *page) {

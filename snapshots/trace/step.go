@@ -29,9 +29,13 @@ type Step struct {
 	// Host has the requested bytes of host memory for each category, at the
 	// moment when their sum was largest. The program keeps this data in host
 	// memory instead of on the device.
-	Host     []Amount `json:"host_bytes,omitempty"`
-	Settings []Value  `json:"settings"`         // that the step used, ordered by key
-	Layers   []Layer  `json:"layers,omitempty"` // in the order they ran; nil if they were not measured
+	Host []Amount `json:"host_bytes,omitempty"`
+	// The bytes that the step copied between the device and the host, beside its
+	// batch; 0 if the program does not say.
+	ToHost   int64   `json:"to_host_bytes,omitempty"`
+	FromHost int64   `json:"from_host_bytes,omitempty"`
+	Settings []Value `json:"settings"`         // that the step used, ordered by key
+	Layers   []Layer `json:"layers,omitempty"` // in the order they ran; nil if they were not measured
 	// ProbeNS is what reporting cost the program in this step, in nanoseconds.
 	ProbeNS int64 `json:"probe_ns"`
 }

@@ -79,6 +79,8 @@ func randomStep(rnd *rand.Rand, last *trace.Step) *trace.Step {
 		s.Settings = []trace.Value{{Key: "data", Value: strings.Repeat("x", 1<<20)}} // too long for a frame of steps
 	case 3:
 		s.Number, s.Device = int64(edge(rnd)), rnd.IntN(8)-1
+	case 4:
+		s.ToHost, s.FromHost = int64(edge(rnd)), int64(edge(rnd))
 	}
 	s.Number++
 	s.Skipped = rnd.IntN(4) == 0

@@ -32,8 +32,8 @@ const (
 )
 
 // Steps sends ended steps, in order, to readers of minor version 2. It sends the
-// few steps with layers or with the highest values of the program, and very long
-// steps, as Step does.
+// few steps with layers, with the highest values of the program or with copies to the
+// host, and very long steps, as Step does.
 func (e *Encoder) Steps(steps []*trace.Step) {
 	for len(steps) > 0 {
 		n := 0
@@ -51,7 +51,7 @@ func (e *Encoder) Steps(steps []*trace.Step) {
 // stepsFrame sends the first steps that fit into a frame, and returns how many.
 func (e *Encoder) stepsFrame(steps []*trace.Step) (n int) {
 	c := stepCoder{buf: e.steps[:0]}
-	for ; n < min(len(steps), stepsInFrame) && len(c.buf) < stepsFrame && len(steps[n].Layers) == 0 && steps[n].HighestAllocated == 0; n++ {
+	for ; n < min(len(steps), stepsInFrame) && len(c.buf) < stepsFrame && batches(steps[n]); n++ {
 		before := len(c.buf)
 		if c.put(steps[n]); len(c.buf) > stepsLimit-binary.MaxVarintLen64 {
 			c.buf = c.buf[:before]
@@ -65,6 +65,11 @@ func (e *Encoder) stepsFrame(steps []*trace.Step) (n int) {
 		e.end(StepsFrame)
 	}
 	return n
+}
+
+// batches reports whether a frame of steps has room for all that a step says.
+func batches(s *trace.Step) bool {
+	return len(s.Layers) == 0 && s.HighestAllocated == 0 && s.ToHost == 0 && s.FromHost == 0
 }
 
 // stepCoder writes steps one after another.

@@ -41,32 +41,50 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	if !compact {
 		height++
 	}
-	if len(f.host) > 0 {
-		height++
-	}
+	below := f.hostFalls(compact)
+	height += len(below)
 	return section{height, func(c screen.Canvas) {
 		c.Rule(0, title, right, false)
 		p.drawFalls(c, rows, sum)
 		if !compact {
 			drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, sum)
 		}
-		if len(f.host) > 0 {
-			drawHost(c, height-1, nameWidth(rows), f.host)
+		for i, row := range below {
+			row.draw(c, height-len(below)+i, nameWidth(rows))
 		}
 	}}
 }
 
-// drawHost draws the memory on the host, which is not in the sum.
-func drawHost(c screen.Canvas, y, width int, rows []analysis.Row) {
-	whole, parts := int64(0), make([]string, len(rows))
-	for i, row := range rows {
-		whole += row.Bytes
-		parts[i] = screen.Bytes(row.Bytes) + " " + row.Name
+// hostFall is a row below the waterfall, which is not in its sum.
+type hostFall struct {
+	name  string
+	bytes int64
+	parts []string
+}
+
+// hostFalls are the memory on the host and, where there is room, what a step copies.
+func (f *facts) hostFalls(compact bool) (rows []hostFall) {
+	if len(f.host) > 0 {
+		there := hostFall{name: "on the host"}
+		for _, row := range f.host {
+			there.bytes += row.Bytes
+			there.parts = append(there.parts, screen.Bytes(row.Bytes)+" "+row.Name)
+		}
+		rows = append(rows, there)
 	}
+	if !compact && f.toHost+f.fromHost > 0 {
+		rows = append(rows, hostFall{"copied in a step", f.toHost + f.fromHost, []string{
+			screen.Bytes(f.toHost) + " to the host", screen.Bytes(f.fromHost) + " from it",
+		}})
+	}
+	return rows
+}
+
+func (h *hostFall) draw(c screen.Canvas, y, width int) {
 	x := width + screen.BytesWidth + 3
-	c.Fit(1, y, width, "on the host", screen.Plain)
-	c.Right(1+width, y, screen.BytesWidth, screen.Bytes(whole), screen.Strong)
-	c.Fit(x, y, c.Width()-x-1, strings.Join(parts, ", "), screen.Dim)
+	c.Fit(1, y, width, h.name, screen.Plain)
+	c.Right(1+width, y, screen.BytesWidth, screen.Bytes(h.bytes), screen.Strong)
+	c.Fit(x, y, c.Width()-x-1, strings.Join(h.parts, ", "), screen.Dim)
 }
 
 // pointless reports whether a kind of rows must be empty.

@@ -55,6 +55,8 @@ type facts struct {
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
 	host       []analysis.Row     // memory on the host, not in the waterfall
+	toHost     int64              // bytes that the step copied there
+	fromHost   int64              // and back
 	ledger     host.Ledger        // of the machine's memory
 	hostGauge  *trace.Gauge       // that says so, nil for none
 	card       card.Ledger        // of the device's memory
@@ -142,6 +144,7 @@ func answer(ctx context.Context, q question) facts {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 		f.host = x.OnHost(q.at)
+		f.toHost, f.fromHost = x.Crossed(q.at)
 		f.ledger, f.hostGauge = x.HostLedger(q.at)
 		f.card, f.cardGauge = x.CardLedger(q.at)
 	}

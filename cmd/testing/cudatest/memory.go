@@ -118,11 +118,13 @@ const illegalAddress cuda.Result = 700
 
 func (d *Driver) toDevice(a []uintptr) cuda.Result {
 	n := int(a[2])
+	d.stream(a[3]).use.ToDevice += int64(n)
 	return d.copied(a[3], func() []byte { return d.onDevice(a[0], n) }, func() []byte { return ranges(d.host).find(a[1], n) })
 }
 
 func (d *Driver) toHost(a []uintptr) cuda.Result {
 	n := int(a[2])
+	d.stream(a[3]).use.ToHost += int64(n)
 	return d.copied(a[3], func() []byte { return ranges(d.host).find(a[0], n) }, func() []byte { return d.onDevice(a[1], n) })
 }
 

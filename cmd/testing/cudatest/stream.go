@@ -11,8 +11,27 @@ import (
 type stream struct {
 	driver *Driver
 	work   []func() cuda.Result
-	done   int    // pieces of work that have run, since the beginning
+	done   int // pieces of work that have run, since the beginning
+	use    Use
 	graph  *graph // where work goes while the stream is captured
+}
+
+// Use is what was queued on a stream, since the beginning, and how much of it waits.
+type Use struct {
+	Kernels          int
+	ToHost, ToDevice int64 // bytes
+	Waiting          int   // pieces of work
+}
+
+// Streams returns the use of every stream.
+func (d *Driver) Streams() (list []Use) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.streams {
+		s.use.Waiting = len(s.work)
+		list = append(list, s.use)
+	}
+	return list
 }
 
 // mostQueued is how much work waits before the oldest runs by itself, as on a
@@ -175,6 +194,7 @@ func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 	if l.Block[0]*l.Block[1]*l.Block[2] > 1024 {
 		return invalidValue
 	}
+	d.stream(a[8]).use.Kernels++
 	return d.stream(a[8]).push(k.name, func() cuda.Result { return d.execute(k, l) })
 }
 

@@ -4,13 +4,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/memtop/memtop/probe/python"
@@ -19,15 +22,41 @@ import (
 func main() {
 	program := flag.String("memtop", "bin/memtop", "the program, a static file")
 	folder := flag.String("o", "dist", "the folder to write to")
-	version := flag.String("version", python.Version(), "the release, as Python writes versions")
+	release := flag.String("release", "", "the release as its tag has it, without a v (default the agent's version)")
 	about := flag.String("about", "README.md", "the page that describes it")
 	flag.Parse()
-	path, err := build(*program, *folder, *version, *about)
+	version, err := pythonVersion(*release)
+	var path string
+	if err == nil {
+		path, err = build(*program, *folder, version, *about)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wheel:", err)
 		os.Exit(1)
 	}
 	fmt.Println(path)
+}
+
+// parts matches a version of semantic versioning, with what stands before a release.
+var parts = regexp.MustCompile(`^(\d+\.\d+\.\d+)(?:-(alpha|beta|rc|snapshot)\.?(\w*))?$`)
+
+// pythonVersion writes a release as Python does: 1.2.3-rc.1 is 1.2.3rc1, and a commit
+// without a tag is a development release.
+func pythonVersion(release string) (string, error) {
+	if release == "" {
+		return python.Version(), nil
+	}
+	found := parts.FindStringSubmatch(release)
+	switch {
+	case found == nil:
+		return "", fmt.Errorf("%q is no version such as 1.2.3 or 1.2.3-rc.1", release)
+	case found[2] == "":
+		return found[1], nil
+	case found[2] == "snapshot":
+		return found[1] + ".dev0+" + strings.ToLower(found[3]), nil
+	default:
+		return found[1] + map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[found[2]] + cmp.Or(found[3], "0"), nil
+	}
 }
 
 // build writes a wheel and returns its path.

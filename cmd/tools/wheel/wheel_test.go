@@ -67,6 +67,18 @@ func TestTheRecordListsEveryFile(t *testing.T) {
 	}
 }
 
+func TestVersionsAreWrittenAsPythonDoes(t *testing.T) {
+	for release, want := range map[string]string{
+		"": python.Version(), "1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3rc1", "0.1.0-alpha": "0.1.0a0", "1.0.0-beta.12": "1.0.0b12",
+		"0.1.0-snapshot.440ef0fc": "0.1.0.dev0+440ef0fc", "v1.2.3": "", "1.2": "", "1.2.3-later.1": "", "1.2.3+build": "",
+	} {
+		got, err := pythonVersion(release)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is written %q (%v), want %q", release, got, err, want)
+		}
+	}
+}
+
 func TestLinksOfThePageLeadToTheRepository(t *testing.T) {
 	w := made
 	w.about = "[a](docs/a.md) ![b](docs/b.svg) [c](https://example.org/docs) [d](#here)"
