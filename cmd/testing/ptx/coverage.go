@@ -1,6 +1,9 @@
 package ptx
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Line is an instruction of the text.
 type Line struct {
@@ -9,20 +12,38 @@ type Line struct {
 	Text     string
 }
 
-// Missed returns the instructions that no launch has executed so far, and how many there
-// are in all. An instruction of a function that entries call counts for each of them.
-func (p *Program) Missed() (missed []Line, all int) {
-	for i := range p.code {
-		in := &p.code[i]
-		if in.written == nil {
+// Ways returns the places at which a conditional branch goes on, if it is not taken and if
+// it is, and what its condition is computed from. It is false for other instructions.
+func (p *Program) Ways(place int) (next [2]int, condition string, ok bool) {
+	in := &p.code[place]
+	if in.written == nil || in.written.guard == "" {
+		return next, "", false
+	}
+	return [2]int{place + 1, int(in.target)}, in.function.definition(in.written.guard, 3), true
+}
+
+// definition returns the instructions that compute a register, without the names of
+// others: those are replaced by what computes them, so many instructions deep.
+func (f *function) definition(register string, deep int) string {
+	var all []string
+	for i := range f.body {
+		s := &f.body[i]
+		if len(s.operands) < 2 || s.operands[0] != register || strings.HasPrefix(s.opcode, "st.") {
 			continue
 		}
-		if all++; in.times == 0 {
-			missed = append(missed, Line{in.written.line, in.function.name, in.written.text()})
+		parts := []string{s.opcode}
+		for _, o := range s.operands[1:] {
+			if strings.HasPrefix(o, "%") && deep > 1 {
+				o = "(" + f.definition(o, deep-1) + ")"
+			}
+			parts = append(parts, registers.ReplaceAllString(o, "%"))
 		}
+		all = append(all, strings.Join(parts, " "))
 	}
-	return missed, all
+	return strings.Join(all, " or ")
 }
+
+var registers = regexp.MustCompile(`%[a-z]+[0-9]+`)
 
 // text returns a statement nearly as it is written.
 func (s *statement) text() string {

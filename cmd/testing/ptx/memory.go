@@ -123,12 +123,12 @@ func (m *Memory) Area(address uint64) []byte {
 // pageCells are the words of a page of notes.
 const pageCells = 1 << 10
 
-// cell returns the note of the word at an offset.
+// cell returns the note of the word at an offset. An area may begin within a word.
 func (a *area) cell(m *Memory, offset uint64) *cell {
-	word := offset / 4
+	word := (a.from%4 + offset) / 4
 	page := int(word / pageCells)
 	if a.pages == nil {
-		a.pages = make([][]cell, len(a.bytes)/4/pageCells+1)
+		a.pages = make([][]cell, (len(a.bytes)+3)/4/pageCells+1)
 	}
 	if a.pages[page] == nil {
 		if len(a.pieces) == 0 {

@@ -101,7 +101,7 @@ func (w *warp) inGlobal(in *instruction, i int, address, bytes uint64) unsafe.Po
 	}
 	at, by := unsafe.Pointer(&a.bytes[offset]), w.stamp(in, i)
 	for k := uint64(0); k < bytes; k += 4 {
-		if _, race := w.visit(in.access.writes, a.cell(m, offset+k), by, (offset+k)%4, min(bytes, 4)); race.thread != 0 {
+		if _, race := w.visit(in.access.writes, a.cell(m, offset+k), by, (address+k)%4, min(bytes, 4)); race.thread != 0 {
 			w.race(in, i, race, at)
 		}
 	}

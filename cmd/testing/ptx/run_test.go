@@ -125,6 +125,17 @@ func TestFreshAndFreedMemoryIsReported(t *testing.T) {
 	}
 }
 
+// TestAnAreaMayBeginWithinAWord has a thread read a whole word of memory that begins two
+// bytes before it.
+func TestAnAreaMayBeginWithinAWord(t *testing.T) {
+	memory := make(words, 64)
+	m := &ptx.Machine{}
+	m.Memory.Add(unsafe.Slice((*byte)(unsafe.Pointer(&memory[0])), 256)[2:], false)
+	if err := memory.launch(t, "ld.global.u32 %r3, [%rd3+4]; st.global.u32 [%rd3+4], %r3;", 1, 1, m); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestThreadsMeetWhereTheirWaysDo has the threads go around a loop as often as their
 // numbers say, and then exchange what they counted, all together.
 func TestThreadsMeetWhereTheirWaysDo(t *testing.T) {

@@ -34,6 +34,8 @@ type placed struct {
 
 func (p *placed) end() uint64 { return p.array.Addr + uint64(p.array.Buffer().Bytes) }
 
+func (*apart) Slack() float64 { return 1 }
+
 func (*apart) Ways() iter.Seq[string] { return slices.Values([]string{"on the GPU", "on the GPU"}) }
 
 // Err implements machine.

@@ -10,6 +10,7 @@ import (
 
 var updateTypes = map[string][3]device.DType{
 	"float32":                      {device.Float32, device.Float32, device.BFloat16},
+	"float32 alone":                {device.Float32, device.Float32, device.Float32},
 	"float32, gradients in bf16":   {device.Float32, device.BFloat16, device.BFloat16},
 	"float32, gradients in fp16":   {device.Float32, device.Float16, device.Float16},
 	"float64, for gradient checks": {device.Float64, device.Float64, device.Float32},
@@ -43,11 +44,13 @@ func (r *rig) stepped(c computer, list, gradients []device.Array, low device.DTy
 
 func TestOptimizers(t *testing.T) {
 	r := newRig(t)
+	start := r.next
 	for name, types := range updateTypes {
 		for _, n := range []int{1, 3, 257, 9001} {
 			for _, skip := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %d parameters, skipped %v", name, n, skip), func(t *testing.T) {
-					r.seed(t.Name())
+					r.seedAskew(t.Name())
+					r.next = start
 					p := r.normals(types[0], n)
 					var gradients []device.Array
 					for range 5 {
@@ -91,6 +94,9 @@ func TestOptimizersOfManyParameters(t *testing.T) {
 		gradients = append(gradients, r.normals(device.BFloat16, 9001))
 	}
 	r.agree(t, 4, func(c computer) { r.everyRule(c, list, gradients, device.BFloat16, false) })
+	wide := []device.Array{r.normals(device.Float64, 3), r.normals(device.Float64, 300)}
+	steep := []device.Array{r.normals(device.Float64, 300)}
+	r.agree(t, 4, func(c computer) { r.everyRule(c, wide, steep, device.Float32, false) })
 	r.agree(t, 20, func(c computer) { r.steppedInBytes(c, list, gradients) })
 }
 
@@ -101,7 +107,7 @@ func (r *rig) steppedInBytes(c computer, list, gradients []device.Array) {
 		c.Fill(a, value)
 		return a
 	}
-	u := device.Update{Rule: device.AdamW8, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
+	u := device.Update{Rule: device.AdamW8, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Norm: r.put(device.Float32, 7), Limit: 5}
 	r.stepped(c, list, gradients, device.BFloat16, false, u, func(n int) device.Parameter {
 		blocks := device.QuantBlocks(n)
 		return device.Parameter{
@@ -113,11 +119,13 @@ func (r *rig) steppedInBytes(c computer, list, gradients []device.Array) {
 
 func TestAdamW8(t *testing.T) {
 	r := newRig(t)
+	start := r.next
 	for _, n := range []int{1, 256, 257, 5000} {
 		for _, gradient := range []device.DType{device.Float32, device.BFloat16} {
 			for _, bad := range []float64{0, math.Inf(1), math.NaN()} {
 				t.Run(fmt.Sprintf("%d parameters, gradients in %v, with %v", n, gradient, bad), func(t *testing.T) {
 					r.seed(t.Name())
+					r.next = start
 					p := r.normals(device.Float32, n)
 					var gradients []device.Array
 					for range 4 {

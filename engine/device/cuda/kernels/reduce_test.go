@@ -10,11 +10,16 @@ import (
 
 func TestReduce(t *testing.T) {
 	r := newRig(t)
+	start := r.next
 	for name, mix := range mixes {
-		for _, size := range [][3]int{{1, 1, 1}, {1, 40001, 1}, {5, 33, 1}, {3, 1, 7}, {1, 1000, 33}, {4, 19, 65}, {1, 300, 1000}} {
+		for _, size := range [][3]int{{1, 1, 1}, {1, 40001, 1}, {5, 33, 1}, {3, 1, 7}, {1, 1000, 33}, {4, 19, 65}, {1, 300, 1000}, {1, 40000, 5}} {
+			if size[1] == 40000 && name != "float32" {
+				continue // its types make no difference to how its ranges are joined
+			}
 			for kind := device.Sum; kind <= device.Max; kind++ {
 				t.Run(fmt.Sprintf("%d, %s, %v", kind, name, size), func(t *testing.T) {
 					r.seed(t.Name())
+					r.next = start
 					src := r.normals(mix[1], size[0]*size[1]*size[2])
 					r.agree(t, 1, func(c computer) {
 						c.Reduce(kind, r.output(mix[0], size[0]*size[2]), src, size[0], size[1], size[2])
@@ -50,7 +55,7 @@ func TestNorm2(t *testing.T) {
 	r := newRig(t)
 	for name, kinds := range map[string][]device.DType{"float32": {device.Float32}, "all": floats} {
 		t.Run(name, func(t *testing.T) {
-			r.seed(t.Name())
+			r.seedAskew(t.Name())
 			list := r.list(kinds...)
 			r.agree(t, 1, func(c computer) {
 				c.Norm2(r.output(device.Float32, 1), list)
@@ -78,7 +83,7 @@ func TestUnscaleFindsInfinities(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r.seed(t.Name())
+			r.seedAskew(t.Name())
 			list, scale, found := r.list(floats...), r.put(device.Float32, 4), r.put(device.Float32, test.found)
 			r.cpu.Fill(list[7].Slice(2, 1), test.bad)
 			r.agree(t, 1, func(c computer) {
@@ -111,6 +116,17 @@ func TestUpdatesClip(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNormsOfUnalignedArrays has no other way to move elements than one by one.
+func TestNormsOfUnalignedArrays(t *testing.T) {
+	r := newRig(t)
+	r.askew = true
+	list, scale, found := r.list(floats...), r.put(device.Float32, 4), r.put(device.Float32, 0)
+	r.agree(t, 1, func(c computer) {
+		c.Norm2(r.output(device.Float64, 1), list)
+		c.Unscale(r.copies(list), scale, r.changed(found))
+	})
 }
 
 func TestUpdateScale(t *testing.T) {

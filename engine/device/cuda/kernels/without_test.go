@@ -2,8 +2,8 @@ package kernels_test
 
 import (
 	"fmt"
-	"iter"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,32 +50,90 @@ func init() {
 }
 
 func TestWithoutAnOrderSomethingIsNoticed(t *testing.T) {
-	spoil(t, 1, []ptx.Change{ptx.Remove}, func(l ptx.Line) bool {
-		return slices.ContainsFunc(orders, func(name string) bool { return strings.HasPrefix(l.Text, name) })
+	spoil(t, 1, []ptx.Change{ptx.Remove}, func(s spoiling) bool {
+		return slices.ContainsFunc(orders, func(name string) bool { return strings.HasPrefix(s.Text, name) })
 	})
 }
 
 func TestWeakReleasesAndAcquiresAreNoticed(t *testing.T) {
-	spoil(t, 1, []ptx.Change{ptx.Weaken}, func(l ptx.Line) bool {
-		return strings.HasPrefix(l.Text, "st.release") || strings.HasPrefix(l.Text, "ld.acquire") || strings.HasPrefix(l.Text, "atom.acq_rel")
+	spoil(t, 1, []ptx.Change{ptx.Weaken}, func(s spoiling) bool {
+		return strings.HasPrefix(s.Text, "st.release") || strings.HasPrefix(s.Text, "ld.acquire") || strings.HasPrefix(s.Text, "atom.acq_rel")
 	})
 }
 
-// TestWithoutABranchSomethingIsNoticed has all threads take a branch, or none. The tests
-// of bounds in the kernels' sources are among them, and so are choices between two ways
-// to the same result: that is why not all can be noticed.
+// bounds is how a branch is decided that keeps within a number of elements.
+var bounds = regexp.MustCompile(`^(not )?setp\.(lt|le|gt|ge)\.[su](32|64) `)
+
+// TestWithoutABoundsTestSomethingIsNoticed has all threads take a branch, or none.
+func TestWithoutABoundsTestSomethingIsNoticed(t *testing.T) {
+	spoil(t, 23, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return bounds.MatchString(s.condition) })
+}
+
+// TestWithoutABranchSomethingIsNoticed has the same of all other branches. Among them are
+// choices between two ways to the same result: that is why not all can be noticed.
 func TestWithoutABranchSomethingIsNoticed(t *testing.T) {
-	spoil(t, 23, []ptx.Change{ptx.Remove, ptx.Take}, func(l ptx.Line) bool { return strings.HasPrefix(l.Text, "@") })
+	spoil(t, 23, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return s.condition != "" && !bounds.MatchString(s.condition) })
 }
 
 func TestWrongInstructionsAreNoticed(t *testing.T) {
-	spoil(t, 211, []ptx.Change{ptx.Flip}, func(ptx.Line) bool { return true })
+	spoil(t, 211, []ptx.Change{ptx.Flip}, func(spoiling) bool { return true })
+}
+
+// TestThisInstructionIsNoticed spoils one instruction of each of these kernels: the first
+// of its name that a test executes.
+func TestThisInstructionIsNoticed(t *testing.T) {
+	for _, named := range [...]struct {
+		kernel kernels.Kernel
+		opcode string
+		change ptx.Change
+	}{
+		{kernels.Fill, "mad.lo.s64", ptx.Flip},
+		{kernels.Cast, "cvt.rzi.s64.f64", ptx.Flip},
+		{kernels.Unary, "ex2.approx.ftz.f32", ptx.Flip},
+		{kernels.Binary, "div.rn.f32", ptx.Flip},
+		{kernels.CopyStrided, "div.u32", ptx.Flip},
+		{kernels.ReduceRows, "add.rn.f64", ptx.Flip},
+		{kernels.NormSquares, "shfl.sync.bfly.b32", ptx.Remove},
+		{kernels.Unscale, "rcp.rn.f64", ptx.Flip},
+		{kernels.Normalize, "sqrt.rn.f32", ptx.Flip},
+		{kernels.NormalizeBackward, "mul.rn.f32", ptx.Flip},
+		{kernels.Softmax, "ex2.approx.ftz.f32", ptx.Flip},
+		{kernels.EntropyBoth, "sub.rn.f32", ptx.Flip},
+		{kernels.Gather, "mul.lo.s64", ptx.Flip},
+		{kernels.Dropout, "mul.wide.u32", ptx.Flip},
+		{kernels.Update, "sqrt.rn.f32", ptx.Flip},
+		{kernels.Update8, "setp.gt.f32", ptx.Flip},
+		{kernels.Matmul, "fma.rn.f32", ptx.Flip},
+		{kernels.TensorBfloatNn, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx.Remove},
+		{kernels.TensorHalfTn, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ptx.Remove},
+		{kernels.HopperBfloatNn, "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", ptx.Remove},
+		{kernels.FlashBfloat64, "cp.async.cg.shared.global", ptx.Remove},
+		{kernels.FlashBackwardHalf64, "ex2.approx.ftz.f32", ptx.Flip},
+		{kernels.Fold, "add.rn.f32", ptx.Flip},
+	} {
+		t.Run(fmt.Sprintf("%v, %s", named.kernel, named.opcode), func(t *testing.T) {
+			for _, group := range spoilable(func(s spoiling) bool { return s.kernel == named.kernel && strings.HasPrefix(s.Text, named.opcode+" ") }) {
+				noticed, ran := change(group[0], named.change)
+				if !ran {
+					t.Skip("no launch of it was kept")
+				}
+				if !noticed {
+					t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", group[0].name, group[0].Function, group[0].Number)
+				}
+				return
+			}
+			if os.Getenv("MEMTOP_GPU") == "ptx" {
+				t.Error("no test executes such an instruction")
+			}
+			t.Skip("no test has launched the kernel as PTX: run all of this package")
+		})
+	}
 }
 
 // spoil changes one of n of the instructions that are asked for, with MEMTOP_LONG=1 each,
 // one after the other. Two of three must be noticed. Where all are tried, and all tests
-// have run on the PTX, all must be.
-func spoil(t *testing.T, n int, changes []ptx.Change, asked func(ptx.Line) bool) {
+// have run on the PTX, all must be, but those that are listed.
+func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool) {
 	t.Helper()
 	where := os.Getenv("MEMTOP_GPU")
 	if where != "" && where != "ptx" {
@@ -85,28 +143,25 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(ptx.Line) bool)
 	if os.Getenv("MEMTOP_LONG") != "" {
 		n = 1
 	}
-	met, tried, noticed := 0, 0, 0
-	for place, one := range spoilable(asked) {
-		if met++; met%n != 0 {
+	tried, noticed := 0, 0
+	for i, group := range spoilable(asked) {
+		if (i+1)%n != 0 {
 			continue
 		}
-		was, ran := false, false
-		for _, c := range changes {
-			if !was {
-				was, ran = change(programs[one.kernel], one.kernel, one.place, c)
-			}
+		was, ran := notices(group, changes)
+		if !ran {
+			continue
 		}
+		one := group[0]
 		switch {
-		case !ran:
-			continue
 		case was:
 			noticed++
-		case unneeded[place] != "":
+		case unneeded[one.name] != "":
 			continue
 		case strict:
-			t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", place, one.Function, one.Number)
+			t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", one.name, one.Function, one.Number)
 		default:
-			t.Logf("%s, in %s at line %d: nothing shows that it is spoilt", place, one.Function, one.Number)
+			t.Logf("%s, in %s at line %d: nothing shows that it is spoilt", one.name, one.Function, one.Number)
 		}
 		tried++
 	}
@@ -122,32 +177,60 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(ptx.Line) bool)
 // spoiling is an instruction of a kernel.
 type spoiling struct {
 	ptx.Line
-	kernel kernels.Kernel
-	place  int
+	kernel    kernels.Kernel
+	place     int
+	name      string // by kernel, text and number among those of the same text
+	condition string // of a branch
 }
 
-// spoilable goes through instructions, by kernel, text and number among those of the same
-// text.
-func spoilable(asked func(ptx.Line) bool) iter.Seq2[string, spoiling] {
-	return func(yield func(string, spoiling) bool) {
-		for k, p := range programs {
-			if p == nil {
+// spoilable returns instructions that were executed, each with all kernels that do so.
+func spoilable(asked func(spoiling) bool) [][]spoiling {
+	var groups [][]spoiling
+	known := make(map[written]int)
+	for k, p := range programs {
+		if p == nil {
+			continue
+		}
+		nth := make(map[string]int)
+		for i := range p.Len() {
+			at, times, ok := writtenAt(kernels.Kernel(k), i)
+			if !ok {
 				continue
 			}
-			nth := make(map[string]int)
-			for i := range p.Len() {
-				l, times, ok := p.At(i)
-				if !ok || !asked(l) {
-					continue
-				}
-				nth[l.Text]++
-				name := fmt.Sprintf("%v: %s, number %d", kernels.Kernel(k), l.Text, nth[l.Text])
-				if times > 0 && !yield(name, spoiling{l, kernels.Kernel(k), i}) {
-					return
-				}
+			l, _, _ := p.At(i)
+			_, condition, _ := p.Ways(i)
+			s := spoiling{l, kernels.Kernel(k), i, "", condition}
+			if !asked(s) {
+				continue
+			}
+			nth[l.Text]++
+			s.name = fmt.Sprintf("%v: %s, number %d", s.kernel, l.Text, nth[l.Text])
+			if times == 0 {
+				continue
+			}
+			if g, ok := known[at]; ok {
+				groups[g] = append(groups[g], s)
+				continue
+			}
+			known[at] = len(groups)
+			groups = append(groups, []spoiling{s})
+		}
+	}
+	return groups
+}
+
+// notices reports whether a change is noticed in one of the kernels that have an
+// instruction, and whether a launch was repeated.
+func notices(group []spoiling, changes []ptx.Change) (noticed, ran bool) {
+	for _, s := range group {
+		for _, c := range changes {
+			was, did := change(s, c)
+			if ran = ran || did; was {
+				return true, true
 			}
 		}
 	}
+	return false, ran
 }
 
 // mostTried is what repeating launches for one change may cost.
@@ -155,15 +238,16 @@ const mostTried = 3_000_000
 
 // change spoils an instruction, and repeats the launches that execute it, the cheapest
 // first, until one differs. It reports whether one did, and whether there was any.
-func change(p *ptx.Program, k kernels.Kernel, place int, c ptx.Change) (noticed, ran bool) {
-	undo, ok := p.Change(place, c)
+func change(one spoiling, c ptx.Change) (noticed, ran bool) {
+	p := programs[one.kernel]
+	undo, ok := p.Change(one.place, c)
 	if !ok {
 		return false, false
 	}
 	defer undo()
 	cost := uint64(0)
-	for _, s := range slices.SortedFunc(slices.Values(specimens[k]), func(a, b *specimen) int { return int(a.cost) - int(b.cost) }) {
-		if !s.executed[place] || cost > mostTried {
+	for _, s := range slices.SortedFunc(slices.Values(specimens[one.kernel]), func(a, b *specimen) int { return int(a.cost) - int(b.cost) }) {
+		if !s.executed[one.place] || cost > mostTried {
 			continue
 		}
 		cost += s.cost

@@ -46,7 +46,7 @@ template <typename T> DEVICE void score_backward(const ScoresArgs &a) {
         load4(d, a.probs, r.probs + i, count);
         UNROLLED for (i32 k = 0; k < 4; k++) {
             bool sees = i + k < r.seen;
-            p[k] = sees ? math::exp(p[k] * (T)a.scale - lse) : (T)0;
+            p[k] = sees ? math::exp_small(p[k] * (T)a.scale - lse) : (T)0;
             d[k] = sees ? p[k] * (d[k] - delta) : (T)0;
         }
         store4(a.scores, r.scores + i, count, p);

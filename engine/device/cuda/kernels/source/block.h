@@ -34,7 +34,7 @@ template <typename Join, typename T> DEVICE T together_by(T x) {
     if (thread_id() % 32 == 0) slot[thread_id() / 32] = x;
     barrier();
     x = slot[0];
-    for (u32 w = 1; w < warps; w++) x = Join::join(x, slot[w]);
+    FEWFOLD for (u32 w = 1; w < warps; w++) x = Join::join(x, slot[w]);
     barrier(); // before the slots are used again
     return x;
 }

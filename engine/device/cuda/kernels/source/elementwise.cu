@@ -1,4 +1,6 @@
-// Operations on every element by itself. A thread has four elements.
+// Operations on every element by itself. A thread has four elements. Only this module
+// has arrays of whole numbers.
+#define WHOLE_NUMBERS
 #include "functions.h"
 #include "number.h"
 
@@ -73,7 +75,7 @@ struct BinaryArgs {
     i32 op;
 };
 
-template <typename T> DEVICE T combine(i32 op, T a, T b, T alpha) {
+template <typename T> DEVICE T combine(u32 op, T a, T b, T alpha) {
     switch (op) {
     case 0: return a + b;
     case 1: return a - b;

@@ -61,10 +61,10 @@ template <typename T> DEVICE T absorb(T *score, i32 n, T &top, T &total) {
     const T lowest = -math::infinity((T)0);
     T larger = top;
     for (i32 c = 0; c < n; c++) larger = math::larger(larger, score[c]);
-    T shift = larger == lowest ? (T)0 : larger, shrink = math::exp(top - shift);
+    T shift = larger == lowest ? (T)0 : larger, shrink = math::exp_small(top - shift);
     total *= shrink;
     for (i32 c = 0; c < n; c++) {
-        score[c] = math::exp(score[c] - shift);
+        score[c] = math::exp_small(score[c] - shift);
         total += score[c];
     }
     top = larger;
@@ -139,7 +139,7 @@ template <typename T, bool for_keys> DEVICE void flash_backward(const AttentionA
             p[i] = ds[i] = 0;
             if (query >= a.queries || key >= visible(a, query)) return;
             T score = dot(x1 + r * pitch, y1 + c * pitch, dim) * (T)a.scale, dp = dot(x2 + r * pitch, y2 + c * pitch, dim);
-            p[i] = math::exp(score - element<T>(a.lse, head * a.queries + query));
+            p[i] = math::exp_small(score - element<T>(a.lse, head * a.queries + query));
             ds[i] = p[i] * (dp - element<T>(a.delta, head * a.queries + query));
         });
         barrier();

@@ -14,17 +14,18 @@ template <typename T> DEVICE T abs(T x) { return x < 0 ? -x : x == 0 ? (T)0 : x;
 template <typename T> DEVICE T larger(T a, T b) { return b > a || b != b ? b : a; }
 template <typename T> DEVICE T sign(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }
 
-// exp takes 2^(x·log2 e) from the machine, and corrects the rounding of the
-// product by one more factor, 1 + rest·ln 2.
-DEVICE float exp(float x) {
+// exp_small is exp of numbers that are not positive, but for rounding: those from which
+// the largest was subtracted. It takes 2^(x·log2 e) from the machine, and corrects the
+// rounding of the product by one more factor, 1 + rest·ln 2.
+DEVICE float exp_small(float x) {
     const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f;
-    if (x > 88.72283f) return infinity(x);
     if (x < -104) return 0;
     float y = x * log2e;
     float rest = fused(x, log2e_rest, fused(x, log2e, -y));
     float power = exp2_fast(y);
     return fused(power, rest * 0.693147181f, power);
 }
+DEVICE float exp(float x) { return x > 88.72283f ? infinity(x) : exp_small(x); }
 
 // exp writes x as n·ln 2 + r, takes e^r from its series, and puts n into the
 // exponent in two steps.
@@ -41,6 +42,8 @@ OUTLINE double exp(double x) {
     i64 half = (i64)n >> 1, other = (i64)n - half;
     return p * double_of((u64)(half + 1023) << 52) * double_of((u64)(other + 1023) << 52);
 }
+
+DEVICE double exp_small(double x) { return exp(x); }
 
 // log writes x as m·2^e with m near 1 and takes ln m = 2·artanh((m−1)/(m+1))
 // from its series.
@@ -81,7 +84,7 @@ template <typename T> DEVICE T sigmoid(T x) { return 1 / (1 + exp(-x)); }
 // normal sets phi to Φ(x), the normal distribution's, and bell to e^(−x²/2). For
 // float by formula 7.1.26 of Abramowitz and Stegun, whose error is below 1e-7.
 DEVICE void normal(float x, float &phi, float &bell) {
-    bell = exp(-0.5f * x * x);
+    bell = exp_small(-0.5f * x * x);
     float t = 1 / (abs(x) * (float)(0.3275911 * 0.70710678118654752) + 1);
     float p = 1.061405429f / 2;
     p = p * t + -1.453152027f / 2;
@@ -142,7 +145,7 @@ const double gelu_scale = 1.59576912160573071176; // 2·√(2/π)
 const double gelu_cubic = 0.044715;
 
 // activate is apply for the activations of a product.
-template <typename T> DEVICE T activate(i32 f, T x) {
+template <typename T> DEVICE T activate(u32 f, T x) {
     T phi, bell;
     switch (f) {
     case relu: return x < 0 ? (T)0 : x;
@@ -153,7 +156,7 @@ template <typename T> DEVICE T activate(i32 f, T x) {
 }
 
 // apply returns f(x).
-template <typename T> DEVICE T apply(i32 f, T x) {
+template <typename T> DEVICE T apply(u32 f, T x) {
     switch (f) {
     case neg: return -x;
     case exp_: return math::exp(x);
@@ -169,7 +172,7 @@ template <typename T> DEVICE T apply(i32 f, T x) {
 }
 
 // slope_of is slope for the activations of a product.
-template <typename T> DEVICE T slope_of(i32 f, T x) {
+template <typename T> DEVICE T slope_of(u32 f, T x) {
     T phi, bell, s;
     switch (f) {
     case relu: return x <= 0 ? (T)0 : (T)1;
@@ -182,7 +185,7 @@ template <typename T> DEVICE T slope_of(i32 f, T x) {
 }
 
 // slope returns f'(x).
-template <typename T> DEVICE T slope(i32 f, T x) {
+template <typename T> DEVICE T slope(u32 f, T x) {
     T s;
     switch (f) {
     case neg: return -1;

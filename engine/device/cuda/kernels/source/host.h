@@ -21,6 +21,7 @@
 #define OUTLINE static
 #define ROLLED
 #define UNROLLED
+#define FEWFOLD
 #define SELDOM
 #define TABLE static const
 #define SHARED(type, name) type &name = *(type *)host::declared(__COUNTER__, sizeof(type))

@@ -17,14 +17,6 @@ struct Array {
 
 DEVICE bool present(const Array &a) { return a.addr != 0; }
 DEVICE bool is_float(u8 type) { return type <= float16; }
-DEVICE u32 size_of(u8 type) {
-    switch (type) {
-    case float64: case int64: return 8;
-    case float32: case int32: return 4;
-    case bfloat16: case float16: return 2;
-    default: return 1;
-    }
-}
 
 // Four is four neighbours.
 template <typename T> struct Four {
@@ -39,11 +31,15 @@ template <typename T> OUTLINE T load_any(u64 addr, u32 type, i64 i) {
     case float32: return (T)element<float>(a, i);
     case float64: return (T)element<double>(a, i);
     case bfloat16: return (T)float_of((u32)element<u16>(a, i) << 16);
+#ifdef WHOLE_NUMBERS
     case float16: return (T)float_of_half(element<u16>(a, i));
     case int8: return (T)element<i8>(a, i);
     case uint8: return (T)element<u8>(a, i);
     case int32: return (T)element<i32>(a, i);
     default: return (T)element<i64>(a, i);
+#else
+    default: return (T)float_of_half(element<u16>(a, i)); // float16
+#endif
     }
 }
 
@@ -79,11 +75,15 @@ template <typename T> OUTLINE void store_any(u64 addr, u32 type, i64 i, T x) {
     case float32: element<float>(a, i) = (float)x; break;
     case float64: element<double>(a, i) = (double)x; break;
     case bfloat16: element<u16>(a, i) = bfloat_of(odd_round(x)); break;
+#ifdef WHOLE_NUMBERS
     case float16: element<u16>(a, i) = half_of(odd_round(x)); break;
     case int8: element<i8>(a, i) = (i8)whole(x, -128, 127); break;
     case uint8: element<u8>(a, i) = (u8)whole(x, 0, 255); break;
     case int32: element<i32>(a, i) = (i32)whole(x, -2147483648LL, 2147483647LL); break;
     default: element<i64>(a, i) = whole(x, (i64)0x8000000000000000ULL, 0x7fffffffffffffffLL);
+#else
+    default: element<u16>(a, i) = half_of(odd_round(x)); // float16
+#endif
     }
 }
 
@@ -97,9 +97,12 @@ DEVICE float rounded(u8 type, float x) {
     return type == float16 ? float_of_half(half_of(x)) : x;
 }
 
-// together reports whether the four elements from i on can be moved at once.
-DEVICE bool together(const Array &a, i64 i) {
-    u32 size = size_of(a.type);
+// together reports whether the four elements from i on can be moved at once. Kernels that
+// compute in double do so with float64 alone, and those that compute in float with all
+// other floating-point types: they seldom have anything else.
+template <typename T> DEVICE bool together(const Array &a, i64 i) {
+    if ((sizeof(T) == 8) != (a.type == float64) || a.type > float16) return false;
+    const u32 size = sizeof(T) == 8 ? 8 : a.type == float32 ? 4 : 2;
     return ((a.addr + i * size) & (4 * size - 1)) == 0;
 }
 
@@ -119,11 +122,13 @@ template <typename T> OUTLINE Four<T> load_few(u64 addr, u32 type, i64 i, i32 n)
 
 // load4 reads n ≤ 4 elements from i on; those beyond become 0.
 template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
-    // Kernels that compute in double seldom read anything else.
-    bool often = sizeof(T) == 4 ? a.type == float32 || a.type == bfloat16 || a.type == float16 : a.type == float64;
-    if (n < 4 || !often || !together(a, i)) {
+    if (n < 4 || !together<T>(a, i)) {
         const Four<T> f = load_few<T>(a.addr, a.type, i, n);
         for (i32 k = 0; k < 4; k++) x[k] = f.x[k];
+        return;
+    }
+    if (sizeof(T) == 8) {
+        for (i32 k = 0; k < 4; k++) x[k] = (T)element<double>(a, i + k);
         return;
     }
     u32 w[4];
@@ -136,12 +141,9 @@ template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
         load_words(w, &element<u16>(a, i));
         for (i32 k = 0; k < 4; k++) x[k] = (T)float_of(k % 2 ? w[k / 2] & 0xffff0000 : w[k / 2] << 16);
         return;
-    case float16:
+    default: // float16
         load_words(w, &element<u16>(a, i));
         for (i32 k = 0; k < 4; k++) x[k] = (T)float_of_half((u16)(w[k / 2] >> k % 2 * 16));
-        return;
-    default:
-        for (i32 k = 0; k < 4; k++) x[k] = (T)element<double>(a, i + k);
     }
 }
 
@@ -162,27 +164,28 @@ template <typename T> OUTLINE void store_few(u64 addr, u32 type, i64 i, i32 n, T
 
 // store4 writes n ≤ 4 elements from i on.
 template <typename T> DEVICE void store4(const Array &a, i64 i, i32 n, const T x[4]) {
-    u32 w[4];
-    if (n == 4 && together(a, i) && (sizeof(T) == 4 || a.type == float64)) {
-        switch (a.type) {
-        case float32:
-            for (i32 k = 0; k < 4; k++) w[k] = bits_of((float)x[k]);
-            store_words4(&element<float>(a, i), w);
-            return;
-        case bfloat16:
-            for (i32 k = 0; k < 2; k++) w[k] = bfloat_pair(odd_round(x[2 * k]), odd_round(x[2 * k + 1]));
-            store_words(&element<u16>(a, i), w);
-            return;
-        case float16:
-            for (i32 k = 0; k < 2; k++) w[k] = half_pair(odd_round(x[2 * k]), odd_round(x[2 * k + 1]));
-            store_words(&element<u16>(a, i), w);
-            return;
-        case float64:
-            for (i32 k = 0; k < 4; k++) element<double>(a, i + k) = (double)x[k];
-            return;
-        }
+    if (n < 4 || !together<T>(a, i)) {
+        store_few<T>(a.addr, a.type, i, n, x[0], x[1], x[2], x[3]);
+        return;
     }
-    store_few<T>(a.addr, a.type, i, n, x[0], x[1], x[2], x[3]);
+    if (sizeof(T) == 8) {
+        for (i32 k = 0; k < 4; k++) element<double>(a, i + k) = (double)x[k];
+        return;
+    }
+    u32 w[4];
+    switch (a.type) {
+    case float32:
+        for (i32 k = 0; k < 4; k++) w[k] = bits_of((float)x[k]);
+        store_words4(&element<float>(a, i), w);
+        return;
+    case bfloat16:
+        for (i32 k = 0; k < 2; k++) w[k] = bfloat_pair(x[2 * k], x[2 * k + 1]);
+        store_words(&element<u16>(a, i), w);
+        return;
+    default: // float16
+        for (i32 k = 0; k < 2; k++) w[k] = half_pair(x[2 * k], x[2 * k + 1]);
+        store_words(&element<u16>(a, i), w);
+    }
 }
 
 // store_four is store4 for kernels that end with it many times.

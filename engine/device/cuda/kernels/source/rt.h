@@ -29,6 +29,8 @@ typedef long long i64;
 #define OUTLINE static __device__ __attribute__((noinline))
 // ROLLED keeps a loop from being written out.
 #define ROLLED _Pragma("unroll 1")
+// FEWFOLD writes a loop of few rounds out four times.
+#define FEWFOLD _Pragma("unroll 4")
 // SELDOM begins what is seldom done, so that it is not done always and then ignored.
 #define SELDOM asm volatile("")
 // UNROLLED writes a loop out however long it becomes, so that the arrays it

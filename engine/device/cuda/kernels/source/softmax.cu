@@ -22,12 +22,12 @@ template <typename T> DEVICE Total<T> row_total(const Array &x, i64 base, i64 co
             larger = math::larger(larger, v[k]);
         }
         T shift = larger == lowest ? (T)0 : larger;
-        sum *= math::exp(top - shift);
-        UNROLLED for (i32 k = 0; k < 4; k++) sum += math::exp(v[k] - shift);
+        sum *= math::exp_small(top - shift);
+        UNROLLED for (i32 k = 0; k < 4; k++) sum += math::exp_small(v[k] - shift);
         top = larger;
     });
     T largest = block_max(top), shift = largest == lowest ? (T)0 : largest;
-    return {largest, block_sum(sum * math::exp(top - shift))};
+    return {largest, block_sum(sum * math::exp_small(top - shift))};
 }
 
 // row_softmax writes the softmax of the first seen of cols elements, and 0 for
@@ -39,7 +39,7 @@ template <typename T> DEVICE T row_softmax(const Array &y, const Array &x, i64 t
     each_quad(from, cols, [&](i64 i, i32 count) {
         T v[4];
         load4(v, x, from + i, count);
-        UNROLLED for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp(v[k] * scale - total.top) * factor : (T)0;
+        UNROLLED for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp_small(v[k] * scale - total.top) * factor : (T)0;
         store4(y, to + i, count, v);
     });
     return total.top + math::log(total.sum);
@@ -140,7 +140,7 @@ template <typename T, bool pick> DEVICE void entropy_gradient(const EntropyArgs 
                 if (k < n && (i32)i + k == own) ((double *)a.picked)[row] = (double)x[k];
             }
         }
-        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = (i32)i + k < classes ? (math::exp(x[k] - lse) - ((i32)i + k == own ? (T)1 : (T)0)) * factor : (T)0;
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = (i32)i + k < classes ? (math::exp_small(x[k] - lse) - ((i32)i + k == own ? (T)1 : (T)0)) * factor : (T)0;
         store4(a.dlogits, base + i, n, x);
     });
 }
