@@ -87,7 +87,7 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		opcode string
 		change ptx.Change
 	}{
-		{kernels.Fill, "mad.lo.s64", ptx.Flip},
+		{kernels.Fill, "min.s64", ptx.Flip},
 		{kernels.Cast, "cvt.rzi.s64.f64", ptx.Flip},
 		{kernels.Unary, "ex2.approx.ftz.f32", ptx.Flip},
 		{kernels.Binary, "div.rn.f32", ptx.Flip},
@@ -95,7 +95,7 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		{kernels.ReduceRows, "add.rn.f64", ptx.Flip},
 		{kernels.NormSquares, "shfl.sync.bfly.b32", ptx.Remove},
 		{kernels.Unscale, "rcp.rn.f64", ptx.Flip},
-		{kernels.Normalize, "sqrt.rn.f32", ptx.Flip},
+		{kernels.Normalize, "sqrt.rn.f64", ptx.Flip},
 		{kernels.NormalizeBackward, "mul.rn.f32", ptx.Flip},
 		{kernels.Softmax, "ex2.approx.ftz.f32", ptx.Flip},
 		{kernels.EntropyBoth, "sub.rn.f32", ptx.Flip},
