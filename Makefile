@@ -38,7 +38,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,17 @@ demo-recording: build ## record docs/demo.cast, the session at the top of the RE
 
 demo-picture: ## draw docs/demo.svg from docs/demo.cast
 	$(GO) run ./cmd/tools/picture -cast docs/demo.cast -o docs/demo.svg
+
+book: ## dist/book: the pages of docs as a site; fails on a broken link, a page that is not listed, and anything loaded from elsewhere
+	docs/book/build.sh
+
+docs-check: ## run every command line of the pages, with the PyTorch of $(TORCH_PYTHON) those that start Python too
+	MEMTOP_LONG=1 MEMTOP_DOCS_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 40m -v -run '^TestCommandsOfTheDocumentation' ./cmd/memtop
+
+tasks: ## dist/tasks: recordings, 80×24, of the questions in docs/commands.md and their answers, with keys and seconds
+	rm -rf dist/tasks && mkdir -p dist/tasks
+	MEMTOP_TASKS=$(CURDIR)/dist/tasks $(GO) test -count 1 -v -run 'UsersFindTheirAnswers|QuestionsOfTheReference' ./cmd/memtop
+	cat dist/tasks/tasks.md
 
 wheel: ## dist/memtop-*.whl, memtop and the agent for pip: made twice, compared, installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop

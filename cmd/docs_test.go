@@ -80,6 +80,18 @@ func TestLinksOfPagesLeadToFiles(t *testing.T) {
 	}
 }
 
+// TestTargetsOfPagesExist looks for what pages tell to make in the Makefile.
+func TestTargetsOfPagesExist(t *testing.T) {
+	targets := regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(text(t, "Makefile"), -1)
+	for name, page := range pages(t) {
+		for _, found := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(page, -1) {
+			if !slices.ContainsFunc(targets, func(target []string) bool { return target[1] == found[1] }) {
+				t.Errorf("%s says make %s, which the Makefile has not", name, found[1])
+			}
+		}
+	}
+}
+
 // TestTheTableOfWhatAChangeTouchesIsTrue holds the table of docs/README.md against
 // the tree: the words of each row's example are in the files that it lists and in no other.
 func TestTheTableOfWhatAChangeTouchesIsTrue(t *testing.T) {

@@ -92,6 +92,28 @@ func rankRows(d *driver) []string {
 	return rows
 }
 
+func TestTheCursorIsAtTheRankInTroubleWhenFilesAreRead(t *testing.T) {
+	d, job, _ := startJob(t, 80, 24, 4, Options{Color: "never"})
+	last := job.Rows()[3]
+	job.Change(func(rows []ranks.Row) {
+		for i := range rows {
+			rows[i].OutOfMemory, rows[i].Problem = 0, ranks.NotRead
+		}
+	})
+	d.send(rowsMsg{})
+	job.Change(func(rows []ranks.Row) {
+		rows[3] = last
+		rows[3].OutOfMemory, rows[3].Problem = 1, ""
+	})
+	d.send(rowsMsg{})
+	d.wants(" rank 3 of 4 ")
+	d.press("j")
+	job.Change(func(rows []ranks.Row) { rows[0].Problem, rows[0].OutOfMemory = "", 2 })
+	d.send(rowsMsg{})
+	d.lacks(" rank 0 of 4 ")
+	d.lacks(" rank 3 of 4 ")
+}
+
 func TestARankIsEnteredAndLeft(t *testing.T) {
 	d, _, _ := startJob(t, 120, 40, 8, Options{Color: "never"})
 	d.press("<", "j", "enter") // which sorts by another column: any rank will do

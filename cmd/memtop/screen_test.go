@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,12 @@ func openScreen(t *testing.T, w, h int, args ...string) session {
 // startScreen does so with standard input from a file, nil for the terminal.
 func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session {
 	t.Helper()
+	return watchScreen(t, w, h, stdin, io.Discard, args...)
+}
+
+// watchScreen also passes what comes to watch.
+func watchScreen(t *testing.T, w, h int, stdin *os.File, watch io.Writer, args ...string) session {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +56,7 @@ func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session
 	if stdin != nil {
 		command.Stdin = stdin
 	}
-	screen, err := terminal.Start(command, w, h)
+	screen, err := terminal.StartWatched(command, w, h, watch)
 	if err != nil {
 		t.Skipf("no pseudo-terminal to be had: %v", err)
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +16,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
+	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // mostKeys is how many keys an answer may take.
@@ -20,6 +24,7 @@ const mostKeys = 4
 
 // task is a question that a user has, and the way to its answer.
 type task struct {
+	row     string // how a row of the questions in docs/commands.md begins, which has the same keys
 	command string // memtop's arguments; the files are those of taskFiles
 	begin   string // what the screen shows when the user begins to press keys
 	keys    []press
@@ -34,7 +39,7 @@ type press struct{ key, shows string }
 // patterns. All other texts and numbers are exact.
 var tasks = map[string]task{
 	"who asked, and who held the memory: PyTorch": {
-		command: "open training.pickle", leave: "q",
+		row: "Which device ran out", command: "open training.pickle", leave: "q",
 		answer: []string{
 			`Out of memory ─+ memory was really in use`, `asked     72\.0 MiB by model\.py:70 forward`,
 			`short by  28\.0 MiB: the driver had 44\.0 MiB`, `56\.5 MiB train\.py:61 train_step`, `6\.0 MiB held before recording`,
@@ -54,7 +59,7 @@ var tasks = map[string]task{
 		},
 	},
 	"which line holds most at the peak: PyTorch": {
-		command: "open training.pickle", begin: "device 0", keys: []press{{"p", `\(peak\)`}, {"6", "outermost first"}, {"l", "By line"}}, leave: "q",
+		row: "Which line holds most", command: "open training.pickle", begin: "device 0", keys: []press{{"p", `\(peak\)`}, {"6", "outermost first"}, {"l", "By line"}}, leave: "q",
 		answer: []string{
 			`at event 736/771 \(peak\) · 190\.6 MiB live`, `\n   56\.5 MiB   29\.7%  156\.5 MiB      52  train\.py:61 train_step\n`,
 			`/home/user/train\.py:61`,
@@ -65,7 +70,7 @@ var tasks = map[string]task{
 		answer: []string{`\(peak\) · 2\.5 MiB live`, `480\.0 KiB   18\.5%  480\.0 KiB      30  leak\.go:\d+ train\.\(\*Trainer\)\.fillCache\n`},
 	},
 	"what leaks, and from which line: PyTorch": {
-		command: "open after.pickle", leave: "q",
+		row: "What leaks", command: "open after.pickle", leave: "q",
 		answer: []string{`! Memory from train\.py:71 log_loss grows by 1\.0 MiB per step, in each of the\n +last 7 steps; it now holds 12\.0 MiB\.`},
 	},
 	"what leaks, and from which line: engine": {
@@ -76,7 +81,7 @@ var tasks = map[string]task{
 		},
 	},
 	"which block pins a segment": {
-		command: "open pinned.pickle", begin: "device 0", keys: []press{{"5", "▸ 0x7f0000000000"}, {"<", `address▼`}, {"<", `pin▼\n  0x7f`}, {"g", "▸ 0x7f0002000000"}}, leave: "q",
+		row: "Which block keeps", command: "open pinned.pickle", begin: "device 0", keys: []press{{"5", "▸ 0x7f0000000000"}, {"<", `address▼`}, {"<", `pin▼\n  0x7f`}, {"g", "▸ 0x7f0002000000"}}, leave: "q",
 		answer: []string{
 			`▸ 0x7f0002000000   20\.0 MiB  10\.0% .* 18\.0 MiB      1    P`,
 			`pinned by  2\.0 MiB at 0x7f0003200000 by evaluate\.py:41 keep_scores\n`,
@@ -87,7 +92,7 @@ var tasks = map[string]task{
 		answer: []string{`parameter +34\.0 MiB  18\.2%`, `optimizer +56\.0 MiB  30\.0%`, `activation +96\.0 MiB  51\.5%`, `input +512\.0 KiB   0\.3%`, `guessed`},
 	},
 	"what the memory is, and how that is known": {
-		command: "open training.pickle", begin: "Who held the rest", keys: []press{{"e", "optimizer begins"}}, leave: "q",
+		row: "What is the memory for", command: "open training.pickle", begin: "Who held the rest", keys: []press{{"e", "optimizer begins"}}, leave: "q",
 		answer: []string{`optimizer +56\.0 MiB  30\.0%\n +optimizer begins its state +56\.0 MiB`, `activation +96\.0 MiB  51\.5%\n +forward with a graph +96\.0 MiB`},
 	},
 	"what the memory is: engine": {
@@ -102,21 +107,35 @@ var tasks = map[string]task{
 		},
 	},
 	"which allocator settings would have made the request fit": {
-		command: "open pinned.pickle", begin: "Out of memory", keys: []press{{"w", "What if"}}, leave: "qq",
+		row: "Would other allocator settings", command: "open pinned.pickle", begin: "Out of memory", keys: []press{{"w", "What if"}}, leave: "qq",
 		answer: []string{
 			`Reproduced: under the recorded settings`, `expandable_segments:True +240\.0 MiB .* does not fit\n`,
 			`roundup_power2_divisions:4 +252\.0 MiB .* fits\n`,
 		},
 	},
 	"what checkpointing does to the peak and the step": {
-		command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `, keys: []press{{"C", "checkpoint none → block"}, {"8", "1 change"}}, leave: "q",
+		row: "What does checkpointing change", command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `, keys: []press{{"C", "checkpoint none → block"}, {"8", "1 change"}}, leave: "q",
 		answer: []string{
 			`checkpoint none → block, applied at step [\d,]+, 8 steps measured`, `peak allocated +-1\.3 MiB +-1\.3 MiB +0\.0% +10\.0 MiB +8\.8 MiB`,
-			`step time +\+[\d.]+ [mµ]s +[+-]`,
+			`step time +(\+[\d.]+ [mµ]s|in a range) +[+-]`,
 		},
 	},
+	"what a layer on the processor does to the peak and the step": {
+		row: "And a layer that the processor computes", command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `,
+		keys: []press{{"2", `29 layers`}, {"j", `\n wte +Embedding`}, {"P", `host none → wte`}, {"8", "1 change"}}, leave: "q",
+		answer: []string{`host none → \S+, applied at step [\d,]+, 8 steps measured`, `peak allocated +0 B +0 B +0\.0%`},
+	},
+	"which rank runs out first, and why": {
+		row: "Which rank runs out first", command: "open rank0.pickle rank1.pickle", begin: "2 ranks", keys: []press{{"9", "2 ranks"}}, leave: "q",
+		answer: []string{`rank +step +allocated +peak +skew .*\n +1 +8 +- +16\.0 MiB`, `Rank 1 holds 16\.0 MiB more at its peak than the median, 4\.0 KiB`},
+	},
+	"what would make a run fit": {
+		row: "What would make a run fit", command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `,
+		keys: []press{{"0", "What would make it less"}, {"f", "fit in"}, {"9MiB\r", "for 9.0 MiB"}}, leave: "q",
+		answer: []string{`for 9\.0 MiB: offload=optim… +-3\.3 MiB +-33%`, `why +offload=optimizer: peak allocated 6\.7 MiB, rehearsed`},
+	},
 	"what grew between two snapshots: PyTorch": {
-		command: "open before.pickle after.pickle", begin: "device 0",
+		row: "What grew between two files", command: "open before.pickle after.pickle", begin: "device 0",
 		keys: []press{{"6", "outermost first"}, {"v", "By cause"}, {"l", "By line"}}, leave: "q",
 		answer: []string{
 			`before\.pickle → after\.pickle`, `\n +8\.0 MiB +12\.0 MiB +\+4\.0 MiB  train\.py:71 log_loss\n`, `8\.0 MiB in 8 → 12\.0 MiB in 12`,
@@ -136,34 +155,128 @@ var tasks = map[string]task{
 }
 
 // TestUsersFindTheirAnswers does what users come for, in a terminal of the size
-// that a connection at night has.
+// that a connection at night has. With MEMTOP_TASKS it records what was typed and
+// what came, and a table of keys and seconds, into that folder.
 func TestUsersFindTheirAnswers(t *testing.T) {
 	liveness(t)
 	files := taskFiles(t)
-	for question, task := range tasks {
+	var table strings.Builder
+	for _, question := range slices.Sorted(maps.Keys(tasks)) {
 		t.Run(question, func(t *testing.T) {
+			task := tasks[question]
 			if n := len(task.keys); n > mostKeys {
 				t.Errorf("it takes %d keys", n)
 			}
-			args := strings.Fields(task.command)
-			for i, arg := range args {
-				if filepath.Ext(arg) == ".pickle" {
-					args[i] = filepath.Join(files, arg)
-				}
-			}
-			start := time.Now()
-			s := openScreen(t, 80, 24, args...)
-			s.match(task.begin)
-			for _, p := range task.keys {
-				s.press(p.key)
-				s.match(p.shows)
-			}
-			s.match(task.answer...)
-			t.Logf("memtop %s: answered after %d keys and %s", task.command, len(task.keys), time.Since(start).Round(time.Millisecond))
-			s.press(task.leave)
-			s.leave(command.ExitOK)
+			seconds := task.do(t, files, question)
+			t.Logf("memtop %s: answered after %d keys and %.1f s", task.command, len(task.keys), seconds)
+			fmt.Fprintf(&table, "| %s | `memtop %s` | %d | %.1f |\n", question, task.command, len(task.keys), seconds)
 		})
 	}
+	if folder := os.Getenv("MEMTOP_TASKS"); folder != "" {
+		if err := os.WriteFile(filepath.Join(folder, "tasks.md"), []byte("| question | command | keys | seconds |\n|---|---|---:|---:|\n"+table.String()), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// do does a task and returns the seconds from the command to the answer.
+func (task task) do(t *testing.T, files, question string) float64 {
+	t.Helper()
+	args := strings.Fields(task.command)
+	for i, arg := range args {
+		if filepath.Ext(arg) == ".pickle" {
+			args[i] = filepath.Join(files, arg)
+		}
+	}
+	recorder := terminal.NewRecorder(80, 24)
+	fmt.Fprintf(recorder, "$ memtop %s\r\n", task.command) // it cannot fail
+	start, shown := time.Now(), time.Now()
+	show := func() {
+		recorder.Show(time.Since(shown).Seconds())
+		shown = time.Now()
+	}
+	s := watchScreen(t, 80, 24, nil, recorder, args...)
+	s.match(task.begin)
+	show()
+	for _, p := range task.keys {
+		s.press(p.key)
+		s.match(p.shows)
+		show()
+	}
+	s.match(task.answer...)
+	seconds := time.Since(start).Seconds()
+	if err := recorder.Settle(t.Context()); err != nil {
+		t.Error(err)
+	}
+	show()
+	task.record(t, recorder.Cast(), question)
+	s.press(task.leave)
+	s.leave(command.ExitOK)
+	return seconds
+}
+
+// record writes a recording, whose last screen has the answer.
+func (task task) record(t *testing.T, cast *terminal.Cast, question string) {
+	t.Helper()
+	last := cast.Last()
+	for _, pattern := range task.answer {
+		if task.leave != "" && !regexp.MustCompile(pattern).MatchString(last) {
+			t.Errorf("the recording ends without %q:\n%s", pattern, last)
+		}
+	}
+	folder := os.Getenv("MEMTOP_TASKS")
+	if folder == "" {
+		return
+	}
+	name := strings.ReplaceAll(strings.ReplaceAll(question, ": ", ", "), " ", "-") + ".cast"
+	f, err := os.Create(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(cast.Write(f), f.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheQuestionsOfTheReferenceAreTasks holds the table of questions and keys in
+// docs/commands.md against the tasks: each row is one, and has its keys.
+func TestTheQuestionsOfTheReferenceAreTasks(t *testing.T) {
+	page := string(contents(t, "../../docs/commands.md"))
+	_, table, _ := strings.Cut(page, "\n| question | keys |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < 10 {
+		t.Fatalf("only %d questions were found", len(rows))
+	}
+	for _, row := range rows {
+		cells := strings.Split(row, "|")
+		at := ""
+		for question, task := range tasks {
+			if task.row != "" && strings.HasPrefix(cells[1], " "+task.row) {
+				at = question
+			}
+		}
+		first, _, _ := strings.Cut(cells[2], ";")
+		var typed []string
+		for _, p := range tasks[at].keys {
+			if !strings.HasSuffix(p.key, "\r") { // a text that the page describes
+				typed = append(typed, p.key)
+			}
+		}
+		if want := keysOf(first); at == "" || !slices.Equal(typed, want) && !slices.Equal(typed, keysOf(cells[2])) {
+			t.Errorf("%s: the page says %q, the task %q types %q", cells[1], want, at, typed)
+		}
+	}
+}
+
+// keysOf returns the keys that a cell of a table names.
+func keysOf(cell string) (keys []string) {
+	for i, part := range strings.Split(cell, "`") {
+		if i%2 == 1 {
+			keys = append(keys, part)
+		}
+	}
+	return keys
 }
 
 // match waits until all patterns match the screen.
@@ -190,8 +303,11 @@ func taskFiles(t *testing.T) string {
 	}
 	writeSnapshot(t, in("pinned.pickle"), pytorchtest.PinnedEvaluation())
 	writeSnapshot(t, in("two_devices.pickle"), tuitest.OneOfTwoRanOut())
-	for name, n := range map[string]int{"before.pickle": 8, "after.pickle": 12} {
-		run, err := leakingSteps(n, "1048576")
+	for name, of := range map[string]struct {
+		steps int
+		kept  string
+	}{"before.pickle": {8, "1048576"}, "after.pickle": {12, "1048576"}, "rank0.pickle": {8, "0"}, "rank1.pickle": {8, "2097152"}} {
+		run, err := leakingSteps(of.steps, of.kept)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,9 @@ type filed interface {
 	CloseFile() error
 }
 
+// FileName is the name of the allocator of every file.
+const FileName = "file"
+
 // CheckFile fails if File would fail for the device's host and a path. Safe for
 // concurrent use.
 func (d *Device) CheckFile(path string) error {
@@ -27,9 +30,9 @@ func (d *Device) File(path string) *Device {
 	if d.file == nil {
 		driver, err := d.machine.(filed).OpenFile(path)
 		fail(err, "open a file for tensors")
-		memory, err := alloc.New(driver, alloc.Options{Name: "file"})
+		memory, err := alloc.New(driver, alloc.Options{Name: FileName})
 		fail(err, "open %s for tensors", path)
-		d.file = NewDevice("file", memory, d.machine, Options{Poison: d.options.Poison, Unnamed: true})
+		d.file = NewDevice(FileName, memory, d.machine, Options{Poison: d.options.Poison, Unnamed: true})
 		d.file.base = d
 	}
 	return d.file

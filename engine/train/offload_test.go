@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,6 +177,30 @@ func TestStateInAFileIsCountedThere(t *testing.T) {
 			}
 			if diff := cmp.Diff(losses(events), between); diff != "" {
 				t.Errorf("losses (-in memory +in a file for two steps):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFileThatIsCutShortEndsTheRunInOneLine cuts the file of a run between steps, and
+// before its state is read to be saved.
+func TestAFileThatIsCutShortEndsTheRunInOneLine(t *testing.T) {
+	for name, use := range map[string]func(*Trainer) error{
+		"in a step": func(trainer *Trainer) error { _, err := trainer.Step(t.Context()); return err },
+		"in a save": func(trainer *Trainer) error { return trainer.Save(io.Discard, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state")
+			s := DefaultSettings()
+			s.Offload = Offload{Optimizer: true, File: path}
+			trainer := offloadingTrainer(t, s, false)
+			steps(t, trainer, 2)
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			err := use(trainer)
+			if want := path + ": it was cut short while it was in use"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want a line with %q", err, want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -17,6 +18,7 @@ type Card struct {
 	Watched     bool       `json:"watched"`      // which libraries call the driver is seen
 	Rows        []card.Row `json:"rows"`         // sum to Bytes
 	AsleepBytes int64      `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
+	ShareMost   *float64   `json:"share_most"`   // that a server may be told to use, null for other programs
 	LostCalls   int64      `json:"lost_calls"`   // that were not seen
 	CostNS      int64      `json:"cost_ns"`      // of reading all this, since the program began
 }
@@ -30,6 +32,10 @@ func newCard(x *analysis.Index) *Card {
 	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Watched: l.Watched, Rows: l.Rows, AsleepBytes: l.Asleep}
 	if l.Total >= 0 {
 		c.TotalBytes = &l.Total
+	}
+	if share, known := l.Share(); known {
+		most := float64(share) / 100
+		c.ShareMost = &most
 	}
 	if gauge.Card != nil {
 		c.LostCalls, c.CostNS = gauge.Card.Lost, gauge.Card.CostNS
@@ -53,8 +59,11 @@ func (c *Card) text(p *page) {
 	if c.TotalBytes != nil {
 		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
 	}
+	if c.ShareMost != nil {
+		p.wrap("  ", fmt.Sprintf("gpu_memory_utilization can be %.2f at most: all but what others have, what is unexplained, and graphs.", *c.ShareMost))
+	}
 	if !c.Watched {
-		p.line("  Start the program with memtop run to see which libraries take memory of the driver.")
+		p.line("  Start the program with memtop run --driver-calls to see which libraries take memory of the driver.")
 	}
 	if c.CostNS > 0 {
 		p.line("  Reading this has taken %v of the program's time.", time.Duration(c.CostNS).Round(time.Millisecond))

@@ -20,6 +20,10 @@ type Card struct {
 	// Communicators are those of NCCL on this device that have communicated.
 	Communicators []Communicator `json:"communicators,omitempty"`
 
+	// Tags are pools of PyTorch's that the program's allocator has names for, as that of
+	// vLLM has.
+	Tags []NamedPool `json:"tags,omitempty"`
+
 	CostNS int64 `json:"cost_ns"` // of reading all this, since the program began
 }
 
@@ -62,4 +66,12 @@ type User struct {
 	PID     int    `json:"pid"`
 	Bytes   int64  `json:"bytes"` // -1 if the driver does not say
 	Command string `json:"command,omitempty"`
+}
+
+// NamedPool is what a server's allocator calls some of its memory. The name is from the
+// program and is not made printable.
+type NamedPool struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`  // whether awake or asleep
+	Backed int64  `json:"backed"` // of them, that are awake; -1 if that is not known
 }

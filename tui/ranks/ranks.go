@@ -4,6 +4,8 @@
 package ranks
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
@@ -32,6 +34,8 @@ type Page struct {
 
 	rows   []ranks.Row // as they arrived; never changed
 	stale  bool        // the table shows older rows
+	unread bool        // some of them are of files that had not been read
+	chosen bool        // the user has chosen a rank
 	hosts  int
 	median int64 // of the peaks
 	// least and most are the scale of all charts.
@@ -62,6 +66,7 @@ func (p *Page) Take(rows []ranks.Row) { p.rows, p.stale = rows, true }
 func (p *Page) Select(at int) {
 	p.arrangeNew()
 	p.table.Select(at)
+	p.chosen = true
 }
 
 // Turn puts the cursor on the next rank by number, or the one before, around the ends.
@@ -71,6 +76,7 @@ func (p *Page) Turn(direction int) {
 		p.table.Filter = ""
 		p.arrange()
 		p.table.Select((r.at + direction + n) % n)
+		p.chosen = true
 		p.Detail.Offset = 0
 	}
 }
@@ -84,13 +90,18 @@ func (p *Page) arrangeNew() {
 	}
 }
 
-// arrange puts the rows into the user's order.
+// arrange puts the rows into the user's order. While files are read, the cursor stays
+// at the top, where the rank in trouble comes, unless the user has chosen a rank.
 func (p *Page) arrange() {
 	shown := make([]row, len(p.rows))
 	for i := range p.rows {
 		shown[i] = row{&p.rows[i], i, p}
 	}
 	t := &p.table
+	if p.chosen = p.chosen || t.Cursor > 0; p.unread && !p.chosen {
+		t.Unselect()
+	}
+	p.unread = slices.ContainsFunc(p.rows, func(r ranks.Row) bool { return r.Problem == ranks.NotRead })
 	t.Show(page.Arrange(shown, t.Columns, t.Order, t.Filter), t.Order)
 }
 
@@ -127,6 +138,7 @@ func (p *Page) enter() tea.Cmd {
 	if !ok {
 		return nil
 	}
+	p.chosen = true
 	return func() tea.Msg { return Enter{r.at} }
 }
 

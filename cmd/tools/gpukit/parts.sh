@@ -124,12 +124,18 @@ gpu_as_processor() { paste <(losses_of memtrain cpu:0 50 "$@") <(losses_of memtr
 
 with_graphs() { paste <(losses_of memtrain cuda:0 50 "$@" --graphs off) <(losses_of memtrain cuda:0 50 "$@" --graphs on) | same_losses 0; }
 
+with_host() { paste <(losses_of memtrain cuda:0 50) <(losses_of memtrain cuda:0 50 "$@") | same_losses 0.001; }
+
 part_losses() {
-	local failed=0 amp
+	local failed=0 amp host
 	for amp in off bf16; do
 		tried "graphs on as off, --amp $amp" greatest with_graphs --amp $amp || failed=1
 	done
 	tried "the GPU as the processor, --amp off" greatest gpu_as_processor || failed=1
+	for host in wte+wpe+lm_head+loss h.1; do
+		tried "the GPU with its host as alone, --host $host" greatest with_host --host $host || failed=1
+	done
+	tried "the GPU with its host as alone, --offload optimizer:FILE" greatest with_host --offload "optimizer:$results/state" || failed=1
 	return $failed
 }
 
@@ -202,7 +208,7 @@ part_memtop() {
 		sleep 0.2
 	done
 	tried "memtop attach" 'GPU|device|driver' ./memtop attach $trainer --once || failed=1
-	for change in checkpoint=block checkpoint=none amp=bf16; do
+	for change in checkpoint=block checkpoint=none amp=bf16 host=h.1 host=none; do
 		tried "set $change" . ./memtop set $trainer $change --wait || failed=1
 	done
 	return $failed
@@ -217,7 +223,7 @@ two_ranks() {
 	fi
 }
 
-two_as_one() { paste <(losses_of memtrain auto 10) <(losses_of two_ranks ./memtrain --device auto --steps 10 --black-box off --shard "$1") | same_losses 0.001; }
+two_as_one() { paste <(losses_of memtrain auto 10) <(losses_of two_ranks ./memtrain --device auto --steps 10 --black-box off --shard "$@") | same_losses 0.001; }
 
 # speed prints the tokens a second of the median of a run's steps, but the first three.
 speed() {
@@ -238,5 +244,6 @@ part_ranks() {
 	for stage in none optimizer gradients parameters; do
 		tried "two ranks as one, --shard $stage" greatest two_as_one $stage || failed=1
 	done
+	tried "two ranks as one, --host wte+lm_head+loss" greatest two_as_one none --host wte+lm_head+loss || failed=1
 	return $failed
 }

@@ -50,6 +50,16 @@ func (c *Cast) SVG(w io.Writer) error {
 	return out.Flush()
 }
 
+// Last returns the rows of the last screen, as [Terminal.Text] does.
+func (c *Cast) Last() string {
+	screen := newScreen(c.Width, c.Height, io.Discard)
+	defer screen.close()
+	for _, e := range c.Events {
+		_, _ = screen.WriteString(e.Output) // it cannot fail
+	}
+	return screen.text()
+}
+
 // blank stands for a row with nothing on it.
 const blank = -1
 

@@ -37,21 +37,41 @@ func (b *Backend) OpenFile(path string) (alloc.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	var disk unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &disk); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	free := int64(disk.Bavail) * int64(disk.Bsize) &^ (Granularity - 1) // it may be full: then the first request says so
-	m, err := openMemory(max(free, Granularity))
+	free, err := diskFree(f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	m.region.file = f
+	m, err := openMemory(max(free&^(Granularity-1), Granularity)) // it may be full: then the first request says so
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	m.region.file, b.pool.cut = f, b.cut
 	b.memory.mu.Lock()
 	defer b.memory.mu.Unlock()
 	b.memory.file = m
 	return m, nil
 }
+
+// diskFree returns how many bytes are free on the disk of a file.
+func diskFree(f *os.File) (int64, error) {
+	var disk unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &disk); err != nil {
+		return 0, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return int64(disk.Bavail) * int64(disk.Bsize), nil
+}
+
+// disk returns how many bytes are free on the disk of the region's file, if it has one.
+func (r region) disk() (free int64, inFile bool) {
+	if r.file == nil {
+		return 0, false
+	}
+	free, _ = diskFree(r.file) // 0 if it cannot be asked
+	return free, true
+}
+
+// name is the path of the region's file.
+func (r region) name() string { return r.file.Name() }
 
 // CloseFile gives the memory of OpenFile back and removes the file.
 func (b *Backend) CloseFile() error {
@@ -76,21 +96,26 @@ func (*Backend) CheckFile(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lockFile opens an empty file with the mark, and locks it.
+// lockFile opens an empty file with the mark, and locks it. If it fails, it leaves what
+// was there.
 func lockFile(path string) (*os.File, error) {
+	_, missing := os.Lstat(path)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := mark(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		if missing != nil { // it is ours
+			_ = os.Remove(path) // the first failure is told
+		}
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
 func mark(f *os.File) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return errors.New("another process uses it")
+		return fmt.Errorf("%s: another process uses it", f.Name())
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -98,7 +123,7 @@ func mark(f *os.File) error {
 	}
 	begin := make([]byte, len(fileMark))
 	if n, err := f.ReadAt(begin, 0); !info.Mode().IsRegular() || err != nil && err != io.EOF || n > 0 && string(begin[:n]) != fileMark {
-		return errors.New("it exists and is not memory of memtop's")
+		return fmt.Errorf("%s: it exists and is not memory of memtop's", f.Name())
 	}
 	if err := f.Truncate(0); err != nil {
 		return err

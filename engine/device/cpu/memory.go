@@ -74,12 +74,19 @@ func (m *Memory) Free(addr uint64) {
 	m.drop(i)
 }
 
-// MemInfo returns the free and the total bytes of the device.
+// MemInfo returns the free and the total bytes of the device. Of a file the disk says
+// what is free.
 func (m *Memory) MemInfo() (free, total int64) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if free, inFile := m.region.disk(); inFile {
+		return free, m.used + free
+	}
 	return m.capacity - m.used, m.capacity
 }
+
+// has reports whether an address is in the region.
+func (m *Memory) has(addr uint64) bool { return uint64(m.offset(addr)) < uint64(m.region.size) }
 
 // Reserve returns a range of addresses without mapped memory. It takes no memory.
 func (m *Memory) Reserve(size int64) (uint64, error) {

@@ -36,7 +36,8 @@ type pool struct {
 	open  bool       // the job still has parts
 	job   job
 	parts int
-	fault any // the first panic of any worker
+	fault any                     // the first panic of any worker
+	cut   func(panicked any) bool // takes a panic that is no bug; nil takes none
 }
 
 // How long a worker spins before it sleeps, and after how many checks it lets
@@ -170,6 +171,9 @@ func (p *pool) work(w *worker, j job, parts int) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.next.Store(int64(parts))
+			if p.cut != nil && p.cut(r) {
+				return
+			}
 			p.mu.Lock()
 			if p.fault == nil {
 				p.fault = explain(r)

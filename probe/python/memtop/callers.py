@@ -1,4 +1,4 @@
-"""Which libraries took memory of the driver: what the library in front of it has noted, see `memtop run`.
+"""Which libraries took memory of the driver: what the library of `memtop run --driver-calls` has noted.
 
 It notes addresses of code. The files that they belong to are found here, from the list of the process's mappings,
 which is read only when a new caller has appeared.

@@ -24,6 +24,7 @@ from .nvml import Nvml, User
 from .program import Json
 from .sampling import Sampling
 from .snapshots import snapshot
+from .tagged import tagged
 
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two looks, with viewers and without
 SHARE, CREDIT_NS = 0.0005, 100_000_000  # of the program's time, for looks, and at once
@@ -105,7 +106,19 @@ class Cards:
                     ledger[name] = value
         if groups := communicators(device):
             ledger["communicators"] = groups
+        if tags := self._tags(device):
+            ledger["tags"] = tags
         return {"device": device, "time_us": now_us(), **gauge, "ledger": ledger}
+
+    def _tags(self, device: int) -> list[Json]:
+        """Return what a server's allocator calls its memory, and how much of it is awake: -1 if nobody sees that."""
+        found: list[Json] = []
+        for tag, ranges in tagged(device).items():
+            backed = -1
+            if self._callers is not None:
+                backed = sum(t.inside for t in self._callers.taken(ranges) if t.device == device)
+            found.append({"name": tag, "bytes": sum(size for _, size in ranges), "backed": backed})
+        return found
 
     def _card(self, device: int) -> Any:
         if device not in self._found and self._nvml is not None:

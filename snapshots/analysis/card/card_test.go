@@ -55,6 +55,13 @@ func TestRowsSumToWhatTheDriverCounts(t *testing.T) {
 		}), Reserved{Default: 200 * mib, Private: 800 * mib, Pools: 1}, map[string]int64{
 			"PyTorch": 200, "PyTorch, private pools": 50, "CUDA's context": 300, "kernels and graphs": 200, "other processes": 400, "unexplained": 100,
 		}},
+		"a server that sleeps in part": {gauge(func(g *trace.Gauge, c *trace.Card) {
+			c.Taken = []trace.Taken{taken("libc10_cuda.so", trace.TakenDevice, 200, 0, 0), taken("cumem_allocator.abi3.so", trace.TakenCreated, 300, 300, 0)}
+			c.Tags = []trace.NamedPool{{Name: "kv_cache", Bytes: 500 * mib}, {Name: "weights", Bytes: 290 * mib, Backed: 290 * mib}}
+			g.Used, g.Process = 1500*mib, 1000*mib
+		}), Reserved{Default: 200 * mib, Private: 800 * mib, Pools: 2}, map[string]int64{
+			"PyTorch": 200, "PyTorch, weights": 290, "PyTorch, private pools": 10, "CUDA's context": 300, "kernels and graphs": 200, "other processes": 400, "unexplained": 100,
+		}},
 		"NCCL by its formulas": {gauge(func(_ *trace.Gauge, c *trace.Card) {
 			c.Communicators = []trace.Communicator{{Name: "0", Ranks: 8, Channels: 2, Connection: 14 * mib}, {Name: "tp", Ranks: 4, Channels: 3, Connection: 14 * mib}}
 		}), usual, map[string]int64{
@@ -117,5 +124,22 @@ func TestWhatSleepsIsSaid(t *testing.T) {
 	l := Of(g, Reserved{Default: 100 * mib, Private: 800 * mib, Pools: 1})
 	if l.Asleep != 800*mib || len(l.Rows) != 1 || l.Rows[0].Name != "PyTorch" {
 		t.Errorf("%d bytes sleep, the rows are %v", l.Asleep, l.Rows)
+	}
+}
+
+func TestAServerIsToldWhatItMayUse(t *testing.T) {
+	g := &trace.Gauge{Total: 1000 * mib, Used: 700 * mib, Process: 600 * mib, Others: 60 * mib, Card: &trace.Card{
+		Reserved: 500 * mib, Watched: true, Before: 110 * mib, Taken: []trace.Taken{{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: 500 * mib}},
+	}}
+	pools := Reserved{Default: 100 * mib, Private: 400 * mib, Pools: 2}
+	l := Of(g, pools)
+	if share, known := l.Share(); known {
+		t.Errorf("a program that is no server has %d %%", share)
+	}
+	// Of 1,000 MiB others have 60, 40 are unexplained, 20 are graphs and 50 the driver's own.
+	g.Card.Tags = []trace.NamedPool{{Name: "kv_cache", Bytes: 380 * mib, Backed: 380 * mib}}
+	l = Of(g, pools)
+	if share, known := l.Share(); share != 83 || !known {
+		t.Errorf("%d %%, want 83: %v", share, l.Rows)
 	}
 }

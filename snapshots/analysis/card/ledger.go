@@ -27,6 +27,7 @@ type Kind uint8
 const (
 	Default Kind = iota
 	Expandable
+	Named // by the program's own allocator
 	Private
 	Context
 	Library
@@ -111,6 +112,26 @@ func (l *Ledger) Beside() (own, others int64) {
 	return own, others
 }
 
+// Share returns which part of the device a server may be told to use at most, in whole
+// hundredths: all but what other processes have, what is unexplained, and what comes on
+// top of what it plans, which is its graphs. vLLM calls it gpu_memory_utilization. It
+// reports false unless the server's allocator names its pools.
+func (l *Ledger) Share() (hundredths int64, known bool) {
+	room, named := l.Total, false
+	for _, r := range l.Rows {
+		switch r.Kind {
+		case Named:
+			named = true
+		case Private, Driver, Imported, Process, Others, Machine, Unexplained:
+			room -= max(0, r.Bytes)
+		}
+	}
+	if l.Total <= 0 || !named && l.Asleep == 0 {
+		return 0, false
+	}
+	return max(0, room) * 100 / l.Total, true
+}
+
 // division is a ledger in the making.
 type division struct {
 	ledger    Ledger
@@ -143,8 +164,8 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		d.ledger.Asleep = clamp(c.Reserved-backed, r.all())
 	}
 	asleep := d.ledger.Asleep
-	part := func(k Kind, name string, bytes int64, detail string) {
-		slept := min(asleep, bytes)
+	part := func(k Kind, name string, bytes, slept int64, detail string) {
+		slept = min(slept, asleep, bytes)
 		asleep -= slept
 		d.own -= bytes - slept
 		if slept > 0 {
@@ -152,13 +173,24 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		}
 		d.add(k, name, bytes-slept, detail)
 	}
+	private := r.Private
+	for i := range c.Tags {
+		t := &c.Tags[i]
+		bytes := clamp(t.Bytes, private)
+		private -= bytes
+		slept := asleep // of what is not known to be awake, all may sleep
+		if t.Backed >= 0 {
+			slept = bytes - clamp(t.Backed, bytes)
+		}
+		part(Named, "PyTorch, "+trace.Printable(t.Name), bytes, slept, "so the program's own allocator calls it")
+	}
 	pools := ""
 	if r.Pools > 0 {
 		pools = quantity.Plural(r.Pools, "pool") + ", of CUDA graphs or of the program"
 	}
-	part(Private, "PyTorch, private pools", r.Private, pools)
-	part(Expandable, "PyTorch, expandable", r.Expandable, "")
-	part(Default, "PyTorch", r.Default, "")
+	part(Private, "PyTorch, private pools", private, asleep, pools)
+	part(Expandable, "PyTorch, expandable", r.Expandable, asleep, "")
+	part(Default, "PyTorch", r.Default, asleep, "")
 }
 
 // taken adds the rows of what others than PyTorch's allocator took.

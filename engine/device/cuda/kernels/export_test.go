@@ -109,9 +109,6 @@ func (c *Compute) SetBand(bytes int64, rows int) { c.band, c.rows = bytes, rows 
 // SetParts divides products into n parts, so that small cases are divided.
 func (c *Compute) SetParts(n int) { c.parts = func(_, steps int) int { return min(n, steps) } }
 
-// PartsOf returns into how many parts a product of so many tiles and steps is divided.
-func PartsOf(tiles, steps int) int { return partsOf(tiles, steps) }
-
 // DepthOf returns K of a product's arguments, and what a part of it has.
 func DepthOf(args []byte) (whole, part int64) {
 	a := (*matMulArgs)(unsafe.Pointer(&args[0]))

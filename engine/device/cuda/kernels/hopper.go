@@ -32,18 +32,15 @@ const (
 	partSteps, joinSteps = 6, 2
 )
 
-// divide sets what a's kernel needs to know of the parts of a product that it computes,
-// and returns their number. The parts are in scratch, where operands of other launches
-// may be, but none of a product.
-func (c *Compute) divide(a *matMulArgs, tiles, matrices int) (parts int) {
-	steps := max(1, ceil(int(a.K), hopperDepth))
-	parts = 1
-	if matrices == 1 {
-		parts = c.parts(tiles, steps)
+// divide decides into which parts a product that is no batch is divided, if its kernel is
+// Hopper's. The parts are in scratch. Attention's products may have operands there, and
+// are not divided.
+func (c *Compute) divide(a *matMulArgs) {
+	if k, tile, _ := c.productKernel(a, 1); isHopper(k) {
+		steps := max(1, ceil(int(a.K), hopperDepth))
+		parts := c.parts(ceil(int(a.M), tile)*ceil(int(a.N), tile), steps)
+		a.Parts, a.Arrived, a.PartDepth = c.scratch.Addr, c.state+arrivedAt, int64(ceil(steps, parts)*hopperDepth)
 	}
-	each := ceil(steps, parts)
-	a.Parts, a.Arrived, a.PartDepth = c.scratch.Addr, c.state+arrivedAt, int64(each*hopperDepth)
-	return ceil(steps, each)
 }
 
 // partsOf returns the number of parts with which the processor that has most to do has
@@ -96,10 +93,12 @@ func (h hopper) kernel(a *matMulArgs) Kernel {
 	return HopperBfloatNn
 }
 
+func isHopper(k Kernel) bool { return k >= HopperBfloatNn && k <= HopperHalfTt }
+
 // mostShared returns the most dynamic shared memory of a launch of a kernel.
 func mostShared(k Kernel) uint32 {
 	switch {
-	case k >= HopperBfloatNn && k <= HopperHalfTt:
+	case isHopper(k):
 		return hopperShared
 	case k >= FlashBackwardBfloat64 && k <= FlashBackwardHalf128:
 		return flashShared

@@ -30,6 +30,9 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 	if !m.SumA.Absent() {
 		c.sumRows(&m.MatMul, &a)
 	}
+	if m.Batch == 1 {
+		c.divide(&a)
+	}
 	c.multiplyFrom(a, 0, m.Batch)
 }
 
@@ -38,7 +41,7 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 func (c *Compute) sumRows(m *device.MatMul, a *matMulArgs) {
 	k, _, _ := c.productKernel(a, 1)
 	switch {
-	case m.N > 0 && (k >= TensorBfloatNn && k <= TensorHalfTt || k >= HopperBfloatNn && k <= HopperHalfTt):
+	case m.N > 0 && (k >= TensorBfloatNn && k <= TensorHalfTt || isHopper(k)):
 		a.SumA = m.SumA
 	case m.K == 0:
 		c.Fill(m.SumA, 0)
@@ -53,10 +56,10 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 		a.Alpha = 1
 	}
 	k, tile, shared := c.productKernel(&a, count)
-	blocks, parts := ceil(int(a.M), tile)*ceil(int(a.N), tile), 1
-	if k >= HopperBfloatNn && k <= HopperHalfTt {
-		parts = c.divide(&a, blocks, count)
+	if a.PartDepth == 0 {
+		a.PartDepth = max(a.K, 1) // whole
 	}
+	blocks, parts := ceil(int(a.M), tile)*ceil(int(a.N), tile), max(1, ceil(int(a.K), int(a.PartDepth)))
 	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
 		launch(c, k, [3]uint32{uint32(blocks), uint32(parts), uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)

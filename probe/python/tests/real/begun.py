@@ -24,7 +24,7 @@ class Begun:
 
     def __init__(
         self, folder: Path, device: str, *script: str, ranks: int = 1, before: Callable[[], None] | None = None,
-        **environment: str,
+        options: tuple[str, ...] = (), **environment: str,
     ) -> None:  # fmt: skip
         if device == "cuda" and (not IMITATE or torch.version.cuda is None):
             pytest.skip("needs MEMTOP_IMITATE, and a PyTorch with CUDA")
@@ -37,7 +37,7 @@ class Begun:
         launcher = [*TORCHRUN, "--nproc-per-node", str(ranks)] if ranks > 1 else []
         program = [sys.executable, *launcher, str(HERE / script[0]), *script[1:], device]
         self.process = subprocess.Popen(
-            [*imitated, MEMTOP, "run", "--", *program], env=self.environment, stdin=subprocess.PIPE,
+            [*imitated, MEMTOP, "run", *options, "--", *program], env=self.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, preexec_fn=before,
         )  # fmt: skip
 

@@ -50,6 +50,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters())
     cache: dict[int, object] = {}
     kept: list[object] = []
+    pinned: list[object] = []
     for step, (x, y) in enumerate(loader):
         if step == STEPS:
             return
@@ -72,7 +73,7 @@ def main() -> None:
             kept.append(mmap.mmap(-1, SIZE, flags=kind | mmap.MAP_ANONYMOUS))
             kept[-1].write(b"x" * SIZE)  # type: ignore[attr-defined]
         elif WAY == "pinned":
-            kept.append(torch.ones(SIZE // 4).pin_memory())
+            pinned.append(torch.ones(SIZE // 4).pin_memory())
         elif WAY == "left":
             child = multiprocessing.get_context("fork").Process(target=leave)
             child.start()

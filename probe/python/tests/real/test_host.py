@@ -36,7 +36,7 @@ WAYS = {  # what is kept: the row that grows, and a text of the line
     "batches": ("tensors on the CPU", "kept.append(torch.ones(SIZE // 4))"),
     "references": ("shared memory", "kept.append(x)"),
     "worker": ("worker processes", ""),
-    "pinned": ("pinned by PyTorch", "kept.append(torch.ones(SIZE // 4).pin_memory())"),
+    "pinned": ("pinned by PyTorch", "pinned.append(torch.ones(SIZE // 4).pin_memory())"),
 }
 ON = [(way, "cuda" if way == "pinned" else "cpu") for way in WAYS] + [("batches", "cuda")]
 
