@@ -64,13 +64,25 @@ func TestWeakReleasesAndAcquiresAreNoticed(t *testing.T) {
 // bounds is how a branch is decided that keeps within a number of elements.
 var bounds = regexp.MustCompile(`^(not )?setp\.(lt|le|gt|ge)\.[su](32|64) `)
 
+// equivalent are tests of bounds without which the same is computed, and why.
+var equivalent = []rule{
+	{`elementwise (binary|binary_wide|copy_strided)`, `setp\.lt\.u64 .* 4294967296`, "division of 64 bits in place of 32 gives the same"},
+	{`norms entropy(_both)?_wide`, `setp\.lt\.u32 .*`, "the largest of a row is only subtracted: another of its numbers gives the same"},
+}
+
 // TestWithoutABoundsTestSomethingIsNoticed has all threads take a branch, or none.
 func TestWithoutABoundsTestSomethingIsNoticed(t *testing.T) {
 	n := 23
 	if thorough {
 		n = 1
 	}
-	spoil(t, n, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return bounds.MatchString(s.condition) })
+	same := spoil(t, n, []ptx.Change{ptx.Remove, ptx.Take}, func(s spoiling) bool { return bounds.MatchString(s.condition) })
+	for i, e := range equivalent {
+		t.Logf("%d make no difference: %s", same[i], e.why)
+		if thorough && same[i] == 0 {
+			t.Errorf("%s: %s: every such test is noticed", e.where, e.condition)
+		}
+	}
 }
 
 // TestWithoutABranchSomethingIsNoticed has the same of all other branches. Among them are
@@ -107,7 +119,7 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		{kernels.Dropout, "mul.wide.u32", ptx.Flip},
 		{kernels.Update, "sqrt.rn.f32", ptx.Flip},
 		{kernels.Update8, "setp.gt.f32", ptx.Flip},
-		{kernels.Matmul, "fma.rn.f32", ptx.Flip},
+		{kernels.MatmulSmall, "fma.rn.f32", ptx.Flip},
 		{kernels.TensorBfloatNn, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx.Remove},
 		{kernels.TensorHalfTn, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ptx.Remove},
 		{kernels.HopperBfloatNn, "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", ptx.Remove},
@@ -136,8 +148,9 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 
 // spoil changes one of n of the instructions that are asked for, with MEMTOP_LONG=1 each,
 // one after the other. Two of three must be noticed. Where all are tried, and all tests
-// have run on the PTX, all must be, but those that are listed.
-func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool) {
+// have run on the PTX, all must be, but those that are listed. It returns how many are
+// not, by place in the list of those that are equivalent.
+func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool) (same map[int]int) {
 	t.Helper()
 	where := os.Getenv("MEMTOP_GPU")
 	if where != "" && where != "ptx" {
@@ -148,6 +161,7 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 		n = 1
 	}
 	tried, noticed := 0, 0
+	same = make(map[int]int)
 	for i, group := range spoilable(asked) {
 		if (i+1)%n != 0 {
 			continue
@@ -157,10 +171,14 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 			continue
 		}
 		one := group[0]
+		listed := slices.IndexFunc(equivalent, func(e rule) bool { return e.is(one.where, one.condition) })
 		switch {
 		case was:
 			noticed++
 		case unneeded[one.name] != "":
+			continue
+		case listed >= 0:
+			same[listed]++
 			continue
 		case strict:
 			t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt; %s", one.name, one.Function, one.Number, one.condition)
@@ -176,6 +194,7 @@ func spoil(t *testing.T, n int, changes []ptx.Change, asked func(spoiling) bool)
 	if 3*noticed < 2*tried {
 		t.Errorf("%d of %d spoilt instructions are noticed, want two of three", noticed, tried)
 	}
+	return same
 }
 
 // spoiling is an instruction of a kernel.
@@ -184,6 +203,7 @@ type spoiling struct {
 	kernel    kernels.Kernel
 	place     int
 	name      string // by kernel, text and number among those of the same text
+	where     string // module and function
 	condition string // of a branch
 }
 
@@ -203,7 +223,7 @@ func spoilable(asked func(spoiling) bool) [][]spoiling {
 			}
 			l, _, _ := p.At(i)
 			_, condition, _ := p.Ways(i)
-			s := spoiling{l, kernels.Kernel(k), i, "", condition}
+			s := spoiling{l, kernels.Kernel(k), i, "", at.module.String() + " " + at.function, condition}
 			if !asked(s) {
 				continue
 			}
