@@ -1,6 +1,7 @@
 package imitation_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,6 +73,25 @@ func TestVisibleDevices(t *testing.T) {
 			want(t, "cudaGetDeviceCount", function[func(*int32) int32](t, "cudaGetDeviceCount")(&count), success)
 			if count != devices {
 				t.Errorf("there are %d devices", count)
+			}
+		})
+	}
+}
+
+func TestKernelsAreOfACapabilityThatPyTorchIsCompiledFor(t *testing.T) {
+	for device, code := range map[string]int32{"6.1": 60, "7.5": 75, "8.6": 86, "8.9": 86, "9.0": 90, "10.3": 100, "12.1": 120} {
+		t.Run(device, func(t *testing.T) {
+			g := imitation.GPU{Title: "A GPU", Total: 1 << 30, Capability: device, Processors: 1}
+			if _, inside := onGPU(t, g.Variable(1, false)); !inside {
+				return
+			}
+			allocate(t, 1)
+			attributes := make([]byte, 144)
+			want(t, "cudaFuncGetAttributes", function[func([]byte, uintptr) int32](t, "cudaFuncGetAttributes")(attributes, 0), success)
+			for _, at := range []int{32, 36} { // of the text and of the machine code
+				if got := int32(binary.NativeEndian.Uint32(attributes[at:])); got != code {
+					t.Errorf("at %d it is %d, not %d", at, got, code)
+				}
 			}
 		})
 	}
