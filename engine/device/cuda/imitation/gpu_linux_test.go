@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,27 @@ func TestKernelsAreOfACapabilityThatPyTorchIsCompiledFor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExecutionsOfCuDNNKeepNothing executes with packs of a mebibyte.
+func TestExecutionsOfCuDNNKeepNothing(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	allocate(t, 1)
+	const variantPack, pointers, address = 16, 1002, 6
+	data := make([]byte, mebibyte)
+	for range 256 {
+		var pack uintptr
+		want(t, "cudnnBackendCreateDescriptor", function[func(int32, *uintptr) int32](t, "cudnnBackendCreateDescriptor")(variantPack, &pack), success)
+		set := function[func(uintptr, int32, int32, int64, []byte) int32](t, "cudnnBackendSetAttribute")
+		want(t, "cudnnBackendSetAttribute", set(pack, pointers, address, mebibyte/8, data), success)
+		want(t, "cudnnBackendDestroyDescriptor", function[func(uintptr) int32](t, "cudnnBackendDestroyDescriptor")(pack), success)
+	}
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil || use.Maxrss > 128<<10 {
+		t.Errorf("the process had %d KiB (%v)", use.Maxrss, err)
 	}
 }
 
