@@ -1,10 +1,12 @@
 package imitation_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +76,46 @@ func TestVisibleDevices(t *testing.T) {
 				t.Errorf("there are %d devices", count)
 			}
 		})
+	}
+}
+
+func TestKernelsAreOfACapabilityThatPyTorchIsCompiledFor(t *testing.T) {
+	for device, code := range map[string]int32{"6.1": 60, "7.5": 75, "8.6": 86, "8.9": 86, "9.0": 90, "10.3": 100, "12.1": 120} {
+		t.Run(device, func(t *testing.T) {
+			g := imitation.GPU{Title: "A GPU", Total: 1 << 30, Capability: device, Processors: 1}
+			if _, inside := onGPU(t, g.Variable(1, false)); !inside {
+				return
+			}
+			allocate(t, 1)
+			attributes := make([]byte, 144)
+			want(t, "cudaFuncGetAttributes", function[func([]byte, uintptr) int32](t, "cudaFuncGetAttributes")(attributes, 0), success)
+			for _, at := range []int{32, 36} { // of the text and of the machine code
+				if got := int32(binary.NativeEndian.Uint32(attributes[at:])); got != code {
+					t.Errorf("at %d it is %d, not %d", at, got, code)
+				}
+			}
+		})
+	}
+}
+
+// TestExecutionsOfCuDNNKeepNothing executes with packs of a mebibyte.
+func TestExecutionsOfCuDNNKeepNothing(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	allocate(t, 1)
+	const variantPack, pointers, address = 16, 1002, 6
+	data := make([]byte, mebibyte)
+	for range 256 {
+		var pack uintptr
+		want(t, "cudnnBackendCreateDescriptor", function[func(int32, *uintptr) int32](t, "cudnnBackendCreateDescriptor")(variantPack, &pack), success)
+		set := function[func(uintptr, int32, int32, int64, []byte) int32](t, "cudnnBackendSetAttribute")
+		want(t, "cudnnBackendSetAttribute", set(pack, pointers, address, mebibyte/8, data), success)
+		want(t, "cudnnBackendDestroyDescriptor", function[func(uintptr) int32](t, "cudnnBackendDestroyDescriptor")(pack), success)
+	}
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil || use.Maxrss > 128<<10 {
+		t.Errorf("the process had %d KiB (%v)", use.Maxrss, err)
 	}
 }
 

@@ -9,7 +9,7 @@
 enum { dnn_not_supported = 3000 };
 
 /* Kinds of descriptors. */
-enum { engine = 2, convolution_forward = 10, convolution_filter, convolution_data };
+enum { engine = 2, convolution_forward = 10, convolution_filter, convolution_data, variant_pack = 16 };
 
 /* Names of attributes. */
 enum {
@@ -82,8 +82,20 @@ EXPORT int cudnnBackendCreateDescriptor(int kind, descriptor **d)
 	return success;
 }
 
-/* Descriptors refer to each other and cuDNN counts the references; these are kept. */
-FINE(cudnnBackendDestroyDescriptor)
+/* Descriptors refer to each other and cuDNN counts the references; these are kept. Only a variant pack, which
+ * every execution makes, is given back: nothing refers to it, and it shares no attributes. */
+EXPORT int cudnnBackendDestroyDescriptor(descriptor *d)
+{
+	if (!d || d->kind != variant_pack)
+		return success;
+	for (attributes *a = d->list, *next; a; a = next) {
+		next = a->next;
+		free(a);
+	}
+	free(d);
+	return success;
+}
+
 FINE(cudnnBackendInitialize)
 FINE(cudnnBackendFinalize)
 FINE(cudnnBackendExecute)

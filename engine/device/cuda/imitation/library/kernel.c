@@ -57,6 +57,19 @@ LAUNCH(cuLaunchKernelEx)
 LAUNCH(cuLaunchCooperativeKernel)
 LAUNCH(cuGraphLaunch)
 
+/* code returns the compute capability that a kernel was compiled for, of those that PyTorch's releases are
+ * compiled for: CUB refuses one for which its caller was not compiled. A device runs the code of an earlier
+ * device of the same major number. */
+static int code(void)
+{
+	static const int compiled[] = {120, 100, 90, 86, 80, 75, 70, 60, 50};
+	int device = 10 * gpu()->major + gpu()->minor;
+	for (size_t i = 0; i < sizeof compiled / sizeof *compiled; i++)
+		if (compiled[i] <= device && compiled[i] / 10 == device / 10)
+			return compiled[i];
+	return device;
+}
+
 /* Kernels are said to need few registers and no shared memory of their own. */
 EXPORT int cudaFuncGetAttributes(void *to, const void *function)
 {
@@ -65,7 +78,7 @@ EXPORT int cudaFuncGetAttributes(void *to, const void *function)
 		int most_threads, registers, ptx, binary, cache, most_dynamic, carveout;
 	} answer = {.most_threads = 1024, .registers = 32, .most_dynamic = 49152};
 	(void)function;
-	answer.ptx = answer.binary = 10 * gpu()->major + gpu()->minor;
+	answer.ptx = answer.binary = code();
 	memset(to, 0, gpu()->cuda >= 12000 ? 144 : sizeof answer);
 	memcpy(to, &answer, sizeof answer);
 	return success;
