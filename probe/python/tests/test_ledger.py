@@ -44,9 +44,9 @@ def test_malloc_says_what_it_handed_out_and_what_it_keeps() -> None:
 def test_python_says_what_its_small_objects_take() -> None:
     if (before := heaps.python()) is None:
         pytest.skip("this interpreter has another allocator")
-    kept = [str(n) * 8 for n in range(10**6, 10**6 + 400_000)]
+    kept = [str(n) * 8 for n in range(10**6, 10**6 + 1_200_000)]  # earlier tests have left room for some
     after = heaps.python()
-    assert after is not None and after - before > 30 * MIB
+    assert after is not None and after - before > 90 * MIB
     assert kept
 
 
