@@ -67,7 +67,7 @@ var bounds = regexp.MustCompile(`^(not )?setp\.(lt|le|gt|ge)\.[su](32|64) `)
 // equivalent are tests of bounds without which the same is computed, and why.
 var equivalent = []rule{
 	{`elementwise (binary|binary_wide|copy_strided)`, `setp\.lt\.u64 .* 4294967296`, "division of 64 bits in place of 32 gives the same"},
-	{`norms entropy(_both)?_wide`, `setp\.lt\.u32 .*`, "the largest of a row is only subtracted: another of its numbers gives the same"},
+	{`norms (softmax|score_softmax|entropy|entropy_both)(_wide)?`, `setp\.lt\.u32 .*`, "the largest of a row is only subtracted: another of its numbers gives the same"},
 }
 
 // TestWithoutABoundsTestSomethingIsNoticed has all threads take a branch, or none.
