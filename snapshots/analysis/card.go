@@ -7,18 +7,17 @@ import (
 
 // CardLedger returns what was used of the device's memory right after an event, and
 // the gauge that says so: that of GaugeAt. The gauge is nil if the driver was not
-// asked, and for the memory of a processor.
-func (x *Index) CardLedger(at int) (card.Ledger, *trace.Gauge) {
+// asked, and for the memory of a processor. The map is that of SegmentsAt.
+func (x *Index) CardLedger(at int, m *Map) (card.Ledger, *trace.Gauge) {
 	gauge := x.GaugeAt(at)
 	if gauge == nil || gauge.Used < 0 || x.uncached {
 		return card.Ledger{}, nil
 	}
-	return card.Of(gauge, x.reservedIn(at)), gauge
+	return card.Of(gauge, x.reservedIn(at, m)), gauge
 }
 
 // reservedIn returns what the allocator has right after an event, by kind.
-func (x *Index) reservedIn(at int) (r card.Reserved) {
-	m := x.SegmentsAt(x.clamp(at))
+func (x *Index) reservedIn(at int, m *Map) (r card.Reserved) {
 	pools := make(map[trace.PoolID]bool)
 	for i := range m.Segments {
 		s := &m.Segments[i]

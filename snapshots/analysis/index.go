@@ -39,6 +39,7 @@ type answers struct {
 	sitesNow   lasting[[]leak.Site]
 	peak       lasting[*heldFacts]
 	words      lasting[*savings.Words]
+	pinnedBy   lasting[string]
 }
 
 // NewIndex reads the device's whole trace.

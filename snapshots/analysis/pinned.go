@@ -28,13 +28,16 @@ func PinnedOf(t *trace.Trace) *Pinned {
 }
 
 // pinnedBy returns the line that holds most of the pinned memory, "" if none is known.
+// Each ledger of the host asks for it, and it takes reading the whole pinned history.
 func (x *Index) pinnedBy() string {
-	if p := PinnedOf(x.trace); p != nil {
-		for _, row := range p.Lines {
-			if row.Frame != 0 {
-				return row.Name
+	return x.kept.pinnedBy.get(x, func(string) string {
+		if p := PinnedOf(x.trace); p != nil {
+			for _, row := range p.Lines {
+				if row.Frame != 0 {
+					return row.Name
+				}
 			}
 		}
-	}
-	return ""
+		return ""
+	})
 }

@@ -171,7 +171,8 @@ func answered(found []report.Finding) (answer report.Finding, others []report.Fi
 	if len(all) == 0 {
 		return report.Finding{Severity: analysis.Info.String(), Text: "Nothing was found."}, nil
 	}
-	return all[at], slices.Delete(slices.Clone(all), at, at+1)
+	answer = all[at] // before what follows moves into its place
+	return answer, slices.Delete(all, at, at+1)
 }
 
 func wouldFit(o *report.OOM) (changes []string) {

@@ -25,7 +25,7 @@ type Card struct {
 
 // newCard returns nil if the driver was not asked.
 func newCard(x *analysis.Index) *Card {
-	l, gauge := x.CardLedger(x.End())
+	l, gauge := x.CardLedger(x.End(), x.SegmentsAt(x.End()))
 	if gauge == nil {
 		return nil
 	}

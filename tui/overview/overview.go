@@ -146,7 +146,7 @@ func answer(ctx context.Context, q question) facts {
 		f.host = x.OnHost(q.at)
 		f.toHost, f.fromHost = x.Crossed(q.at)
 		f.ledger, f.hostGauge = x.HostLedger(q.at)
-		f.card, f.cardGauge = x.CardLedger(q.at)
+		f.card, f.cardGauge = x.CardLedger(q.at, f.state)
 	}
 	return f
 }
