@@ -54,7 +54,8 @@ class Looked:
         self.lists, self.unanswered = lists, 0
 
     def begin(self) -> None:
-        """Wait until the program can be attached to."""
+        """Wait until the program can be attached to, and has memory, or does not say yet: before it moves its model to
+        the device it has none."""
         self.pids = self._pids()
         self.open = [open(self.pipe, "wb") for _ in self.pids]  # noqa: SIM115  # the ranks wait until these are closed
 
@@ -63,7 +64,8 @@ class Looked:
         while time.monotonic() < until:
             self.check()
             rows = json.loads(self.look("ls", "--json"))  # which lists all programs of the machine
-            pids = sorted({row["pid"] for row in rows if str(self.folder) in row["command"] and "problem" not in row})
+            own = [row for row in rows if str(self.folder) in row["command"] and "problem" not in row]
+            pids = sorted({row["pid"] for row in own if row["allocated_bytes"] != 0})
             if len(pids) == (2 if self.kind in RANKS else 1):
                 return pids
         raise Failed(f"{self.kind}: {self.said() or 'it cannot be attached to after two minutes'}")
