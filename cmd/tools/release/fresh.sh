@@ -24,17 +24,23 @@ trap finish EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
 # What the server hands out, as the release's page, the package index and the site will.
-mkdir -p "$work/served/simple/memtop"
+mkdir -p "$work/served/simple"
 python3 -u -m http.server 0 --bind 127.0.0.1 --directory "$work/served" >"$work/server" 2>"$work/requests" &
 server=$!
 until port=$(grep -o 'port [0-9]*' "$work/server"); do kill -0 "$server" || fail "there is no server"; done
 site=http://127.0.0.1:${port#port }
 cp "$release"/memtop_*_linux_*.tar.gz "$release"/*.oci.tar "$release"/*.whl "$work/served/"
-for wheel in "$release"/*.whl; do
-	ln "$work/served/$(basename "$wheel")" "$work/served/simple/memtop/"
-	name=$(basename "$wheel")
-	echo "<a href=\"${name//+/%2B}\">$name</a>"
-done >"$work/served/simple/memtop/index.html"
+# index PROJECT WHEEL...: a project's page in the package index, with its wheels.
+index() {
+	local folder=$work/served/simple/$1 wheel name
+	mkdir "$folder"
+	for wheel in "${@:2}"; do
+		name=$(basename "$wheel")
+		cp "$wheel" "$folder/"
+		echo "<a href=\"${name//+/%2B}\">$name</a>"
+	done >"$folder/index.html"
+}
+index memtop "$release"/*.whl
 export GNUPGHOME=$work/gnupg MEMTOP_KEY=nobody@memtop.test MEMTOP_SITE=$site
 mkdir -m 700 "$GNUPGHOME"
 gpg --batch --quiet --faked-system-time '20260101T000000!' --passphrase '' --quick-generate-key "$MEMTOP_KEY" ed25519 sign never 2>/dev/null
@@ -44,6 +50,9 @@ tree=${MEMTOP_TREE:-$work/tree}
 if [ ! -d "$tree" ]; then
 	debootstrap --variant=minbase --include=curl,python3-pip,pipx stable "$tree" >"$work/log" || fail "$(tail -3 "$work/log")"
 fi
+
+# pipx of Debian 13 renews its pip first, from the index.
+index pip "$tree"/usr/share/python-wheels/pip-*.whl
 
 # machine NAME LOWER: a machine with the files of a folder, which stays as it is.
 machine() {
