@@ -65,7 +65,7 @@ func writeDead(out io.Writer, rows []attach.Dead) error {
 	for _, d := range rows {
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.PID, time.UnixMicro(d.Time).Format(time.DateTime), d.Step, d.Device,
 			orDash(d.Allocated), orDash(d.Reserved), orDash(d.Asked), orDash(d.Short), d.Ended,
-			trace.Shorten(trace.Printable(d.Command), commandWidth), trace.Printable(d.File))
+			trace.Shorten(brief(trace.Printable(d.Command)), commandWidth), trace.Printable(d.File))
 	}
 	return w.Flush()
 }

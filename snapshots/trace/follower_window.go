@@ -18,7 +18,7 @@ import (
 
 // Why windows leave a gap.
 const (
-	overwritten = "the program overwrote events before it sent them"
+	overwritten = "between two looks, events were overwritten or nobody recorded them"
 	misled      = "the events do not lead to the memory that the program reports"
 )
 
