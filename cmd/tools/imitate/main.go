@@ -5,11 +5,13 @@
 package main
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
@@ -42,8 +44,13 @@ func run(name string, devices int, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The program may end in any way, so nothing could remove the library: it stays for the next one.
-	folder := filepath.Join(cache, "memtop-imitation")
+	library, err := imitation.Library.For(runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	// The program may end in any way, so nothing could remove the library: it stays for the next one. Another
+	// build of this command has a folder of its own, for it may not replace what a program is loading.
+	folder := filepath.Join(cache, fmt.Sprintf("memtop-imitation-%.8x", sha256.Sum256(library)))
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return err
 	}

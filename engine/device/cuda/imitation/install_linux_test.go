@@ -18,15 +18,23 @@ func TestSeveralInstallAtOnce(t *testing.T) {
 	library := installable(t)
 	folder := filepath.Join(t.TempDir(), "library")
 	var installing sync.WaitGroup
-	for range 8 {
+	files := make([]os.FileInfo, 8)
+	for i := range files {
 		installing.Go(func() {
-			if err := imitation.Install(folder); err != nil {
-				t.Error(err)
+			err := imitation.Install(folder)
+			file, stat := os.Stat(filepath.Join(folder, "libcuda.so.1"))
+			if files[i] = file; err != nil || stat != nil {
+				t.Error(err, stat)
 			}
 		})
 	}
 	installing.Wait()
 	checkInstalled(t, folder, library)
+	for i, file := range files {
+		if !os.SameFile(file, files[0]) {
+			t.Errorf("installation %d replaced the library, which a program may have loaded", i)
+		}
+	}
 }
 
 func TestWhatElseHasTheNamesIsReplaced(t *testing.T) {

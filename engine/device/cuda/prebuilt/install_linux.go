@@ -1,6 +1,7 @@
 package prebuilt
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -16,6 +17,10 @@ import (
 // other names. It makes the folder if it does not exist. The folder must belong to
 // this user and be closed to others. Several processes may install into the same
 // folder at once: programs find the whole library there, or none.
+//
+// A library that is there already stays the same file. The loader knows libraries by
+// their files: a program that loaded this one, and later looks for it under another
+// name, would get a second one from a new file, which has none of the first one's memory.
 func (l Library) Install(folder string, links ...string) error {
 	library, err := l.For(runtime.GOARCH)
 	if err != nil {
@@ -26,9 +31,13 @@ func (l Library) Install(folder string, links ...string) error {
 		return err
 	}
 	defer root.Close() // what was written in it is closed already
-	err = put(root, l.Name, func(fresh string) error { return root.WriteFile(fresh, library, 0o500) })
+	err = put(root, l.Name,
+		func(fresh string) error { return root.WriteFile(fresh, library, 0o500) },
+		func() bool { there, err := root.ReadFile(l.Name); return err == nil && bytes.Equal(there, library) })
 	for _, link := range links {
-		err = errors.Join(err, put(root, link, func(fresh string) error { return root.Symlink(l.Name, fresh) }))
+		err = errors.Join(err, put(root, link,
+			func(fresh string) error { return root.Symlink(l.Name, fresh) },
+			func() bool { there, err := root.Readlink(link); return err == nil && there == l.Name }))
 	}
 	return err
 }
@@ -78,12 +87,16 @@ func checkExecutable(folder string) error {
 	return nil
 }
 
-// put makes a file under a name that no other process uses, and moves it to its place.
-func put(root *os.Root, name string, write func(fresh string) error) error {
+// put makes a file under a name that no other process uses, and gives it its own name,
+// unless what has that name is there already.
+func put(root *os.Root, name string, write func(fresh string) error, there func() bool) error {
 	fresh := name + "-new-" + rand.Text()
-	defer root.Remove(fresh) // it is not there when all went well
+	defer root.Remove(fresh) // it is not there if it was moved
 	if err := write(fresh); err != nil {
 		return err
+	}
+	if root.Link(fresh, name) == nil || there() { // of several, the first
+		return nil
 	}
 	return root.Rename(fresh, name)
 }
