@@ -64,7 +64,6 @@ func generate() []byte {
 		{"productBFloat16", "Z", 16, 12, pairs},
 	} {
 		product(w, t)
-		peak(w, t)
 	}
 	transpose(w, "transpose4", 4)
 	transpose(w, "transpose8", 8)

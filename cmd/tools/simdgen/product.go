@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // tile is the shape of a micro-kernel: rows × (2·lanes) numbers of the product
 // stay in registers while the kernel runs along K.
@@ -117,23 +114,4 @@ func pairs(w *writer, b, a, sum int) {
 	second, third := a&0xf<<3^0x78|0x6, 0x40|not(a, 4)<<3
 	operands := 0xc0 | sum&7<<3 | b&7
 	w.op("LONG $%#08x; WORD $%#04x // VDPBF16PS Z%d, Z%d, Z%d", third<<24|second<<16|prefix<<8|0x62, operands<<8|0x52, b, a, sum)
-}
-
-// peak writes func name(n int): n rounds of independent multiply-adds in
-// registers, the highest rate of the processor.
-func peak(w *writer, t tile) {
-	name := strings.Replace(t.name, "product", "peak", 1)
-	w.function(name+" runs n rounds of multiply-adds on registers alone.", name, 8)
-	w.op("MOVQ n+0(FP), CX")
-	top := w.label("loop")
-	for i := range t.accumulator(t.rows, 0) {
-		w.op("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", t.register, i)
-	}
-	w.mark(top)
-	for i := firstAccumulator; i < t.accumulator(t.rows, 0); i++ {
-		t.multiply(w, 0, 1, i)
-	}
-	w.op("DECQ CX")
-	w.op("JNE %s", top)
-	w.finish()
 }

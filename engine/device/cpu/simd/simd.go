@@ -25,10 +25,6 @@ type Product struct {
 	// kernel for bfloat16, whose k counts words.
 	InWord int
 	Run    func(k int, a, b, c *float32, stride int, add bool)
-	// Peak runs n rounds of PeakFlops floating-point operations each without
-	// touching memory; nil where there is no assembly.
-	Peak      func(n int)
-	PeakFlops int
 }
 
 // Words returns how many words of a panel so many numbers along K are.
@@ -38,9 +34,3 @@ func (p Product) Words(k int) int { return (k + p.InWord - 1) / p.InWord }
 func Best() Product {
 	return Products()[0]
 }
-
-// Widest is the largest number of rows that any kernel packs, and of columns.
-const (
-	MaxRows = 12
-	MaxCols = 32
-)

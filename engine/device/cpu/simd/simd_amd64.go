@@ -10,14 +10,8 @@ func productAVX2(k int, a, b, c *float32, stride int, add bool)
 //go:noescape
 func productAVX512(k int, a, b, c *float32, stride int, add bool)
 
-func peakAVX2(n int)
-
-func peakAVX512(n int)
-
 //go:noescape
 func productBFloat16(k int, a, b, c *float32, stride int, add bool)
-
-func peakBFloat16(n int)
 
 //go:noescape
 func pairAVX(dst *float32, low, high *uint16, n int)
@@ -135,10 +129,10 @@ var sifts = cpu.X86.HasAVX512F
 func Products() []Product {
 	var found []Product
 	if cpu.X86.HasAVX512F {
-		found = append(found, Product{"AVX-512 12×32", 12, 32, 1, productAVX512, peakAVX512, 24 * 32})
+		found = append(found, Product{"AVX-512 12×32", 12, 32, 1, productAVX512})
 	}
 	if wide {
-		found = append(found, Product{"AVX2 6×16", 6, 16, 1, productAVX2, peakAVX2, 12 * 16})
+		found = append(found, Product{"AVX2 6×16", 6, 16, 1, productAVX2})
 	}
 	return append(found, plain)
 }
@@ -149,5 +143,5 @@ func Pairs() (kernel Product, ok bool) {
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BF16 {
 		return Product{}, false
 	}
-	return Product{"AVX-512 BF16 12×32", 12, 32, 2, productBFloat16, peakBFloat16, 2 * 24 * 32}, true
+	return Product{"AVX-512 BF16 12×32", 12, 32, 2, productBFloat16}, true
 }

@@ -95,7 +95,7 @@ func TestPairsAreMultipliedAsTheyAreDefined(t *testing.T) {
 
 func TestInterleaveTransposesEveryShape(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for rows := 1; rows <= MaxCols; rows++ {
+	for rows := 1; rows <= 32; rows++ {
 		for _, k := range []int{0, 1, 3, 4, 7, 8, 9, 16, 23} {
 			dstStride, srcStride := rows+rows%3, k+2
 			src, dst := random(r, rows*srcStride+1), make([]float32, k*dstStride+1)
@@ -147,23 +147,6 @@ func TestConversionsAgreeWithTheScalarOnesOnEveryPattern(t *testing.T) {
 					}
 				}
 			}
-		})
-	}
-}
-
-// BenchmarkPeak measures what the processor could do: multiply-adds on
-// registers alone, one thread. Compare BenchmarkMatMul with it.
-func BenchmarkPeak(b *testing.B) {
-	for _, kernel := range Products() {
-		if kernel.Peak == nil {
-			continue
-		}
-		b.Run(kernel.Name, func(b *testing.B) {
-			const rounds = 10000
-			for b.Loop() {
-				kernel.Peak(rounds)
-			}
-			b.ReportMetric(float64(b.N)*rounds*float64(kernel.PeakFlops)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 		})
 	}
 }
