@@ -23,7 +23,7 @@ import (
 // poisoned.
 func lazyGPU(t *testing.T) *tensor.Device {
 	t.Helper()
-	library, err := hostbuild.Build(t.Context(), t.TempDir(), "")
+	library, err := hostbuild.Build(t.Context())
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}

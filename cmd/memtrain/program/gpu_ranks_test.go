@@ -96,7 +96,7 @@ type gpuRank struct {
 // starts them.
 func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
 	t.Helper()
-	built(t)
+	kernels := built(t).Path
 	folder := t.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
 			t.Fatal(err)
 		}
 		r := &gpuRank{Cmd: exec.CommandContext(ctx, filepath.Join(folder, "memtrain"), append([]string{"--probe", "off", "--json"}, args...)...)}
-		r.Env = append(os.Environ(), kernelsVariable+"="+filepath.Join(hostKernels.folder, hostbuild.File), meetingVariable+"="+folder,
+		r.Env = append(os.Environ(), kernelsVariable+"="+kernels, meetingVariable+"="+folder,
 			fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", n))
 		r.Stdout, r.Stderr = &r.stdout, &r.stderr
 		list = append(list, r)
@@ -170,16 +170,14 @@ func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	built(t)
 	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
-	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))
+	t.Setenv(kernelsVariable, built(t).Path)
 	sameLosses(t, steppedBy(t, 1, args...), steppedBy(t, 2, args...))
 }
 
 // TestProcessesWithAGPUAndWithoutRefuseEachOther has MPI start one of each.
 func TestProcessesWithAGPUAndWithoutRefuseEachOther(t *testing.T) {
-	built(t)
-	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))
+	t.Setenv(kernelsVariable, built(t).Path)
 	c := mpirun(t, 1, slices.Concat(small, []string{"--steps", "1", "--device", "cpu:0"})...)
 	c.Args = slices.Concat(c.Args, []string{":", "-n", "1", c.Args[3], "--probe", "off"}, small, []string{"--steps", "1", "--device", "cuda:0"})
 	out, err := c.CombinedOutput()
@@ -236,7 +234,7 @@ func TestGPUsOfTorchrunTrainTogether(t *testing.T) {
 	alone := steppedOnGPUs(t, 1, args...)
 	one := gpuRanks(t, 1, args...)[0]
 	c := exec.CommandContext(t.Context(), run, append([]string{"--standalone", "--nproc-per-node", "2", "--no-python"}, one.Args...)...)
-	c.Env = append(os.Environ(), kernelsVariable+"="+filepath.Join(hostKernels.folder, hostbuild.File), "OMP_NUM_THREADS=1")
+	c.Env = append(os.Environ(), kernelsVariable+"="+built(t).Path, "OMP_NUM_THREADS=1")
 	c.Stderr = &one.stderr
 	out, err := c.Output()
 	if err != nil {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -22,31 +23,20 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// hostKernels is the host build of the kernels, made once for all tests, in a folder
-// that goes when they are over.
-var hostKernels struct {
-	once    sync.Once
-	folder  string
-	library *hostbuild.Library
-	err     error
-}
+// hostKernels is the host build of the kernels, which all tests share.
+var hostKernels = sync.OnceValues(func() (*hostbuild.Library, error) { return hostbuild.Build(context.Background()) })
 
 // built returns the host build. Without a C++ compiler the test is skipped.
 func built(t *testing.T) *hostbuild.Library {
 	t.Helper()
-	h := &hostKernels
-	h.once.Do(func() {
-		if h.folder, h.err = os.MkdirTemp("", "memtrain-kernels"); h.err == nil {
-			h.library, h.err = hostbuild.Build(t.Context(), h.folder, "")
-		}
-	})
-	if errors.Is(h.err, hostbuild.ErrNoCompiler) {
-		t.Skip(h.err)
+	library, err := hostKernels()
+	if errors.Is(err, hostbuild.ErrNoCompiler) {
+		t.Skip(err)
 	}
-	if h.err != nil {
-		t.Fatal(h.err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return h.library
+	return library
 }
 
 // gpus returns GPUs of a driver in this process, whose kernels are the host

@@ -28,15 +28,7 @@ import (
 
 func TestMain(m *testing.M) {
 	probetest.WithoutBoxes()
-	testscript.Main(cleaning{m}, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, testReach())) }})
-}
-
-// cleaning runs the tests and removes what they share.
-type cleaning struct{ *testing.M }
-
-func (c cleaning) Run() int {
-	defer func() { _ = os.RemoveAll(hostKernels.folder) }()
-	return c.M.Run()
+	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, testReach())) }})
 }
 
 // testReach is the Reach of memtrain as a process of its own. With a build of the

@@ -7,10 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -22,9 +18,6 @@ import (
 // ErrNoCompiler is returned on a machine without a C++ compiler.
 var ErrNoCompiler = errors.New("hostbuild: no C++ compiler: neither c++, g++ nor clang++ is in the path")
 
-// File is the name of the file that Build makes.
-const File = "kernels.so"
-
 // Library is a loaded build of the kernels. Enqueue runs a kernel before it
 // returns. It is not safe for concurrent use, and only one Library may run at a
 // time.
@@ -33,62 +26,41 @@ type Library struct {
 	// depend on it, unless a kernel lacks a barrier.
 	Falling bool
 
+	// Path is the file, which other processes may Open until the next week.
+	Path string
+
 	handle, entry, lastError uintptr
 	names                    [kernels.Count][]byte
 	err                      error
 }
 
-// Build compiles the kernels in the directory dir, which must exist, and loads
-// the result. extra is C++ that is compiled after them. The library stays loaded
-// until the process ends.
-func Build(ctx context.Context, dir, extra string) (*Library, error) {
-	compiler, err := findCompiler()
+// Build compiles the kernels, unless a process has done so, and loads the result. It
+// stays loaded until the process ends.
+func Build(ctx context.Context) (*Library, error) {
+	path, err := compiled(ctx, "-O2", source.All())
 	if err != nil {
 		return nil, err
 	}
-	if err := writeSources(dir, extra); err != nil {
-		return nil, fmt.Errorf("hostbuild: %w", err)
-	}
-	output := filepath.Join(dir, File)
-	command := exec.CommandContext(ctx, compiler, "-x", "c++", "-std=c++17", "-O2", "-DMEMTOP_HOST", "-U_FORTIFY_SOURCE",
-		"-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w", "-o", output, "build.cpp")
-	command.Dir = dir
-	if text, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("hostbuild: %s: %w\n%s", compiler, err, text)
-	}
-	return Open(output)
+	return Open(path)
 }
 
-func findCompiler() (string, error) {
-	for _, name := range []string{"c++", "g++", "clang++", "clang++-19"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", ErrNoCompiler
-}
-
-func writeSources(dir, extra string) error {
-	files, err := fs.Glob(source.Files, "*")
+// Table returns the address of a symbol of C++ that is compiled behind the kernels, to
+// see how it lies in memory.
+func Table(ctx context.Context, text, symbolName string) (uintptr, error) {
+	path, err := compiled(ctx, "-O0", source.All()+text)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, name := range files {
-		text, err := source.Files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return err
-		}
+	handle, err := load(path)
+	if err != nil {
+		return 0, fmt.Errorf("hostbuild: %w", err)
 	}
-	return os.WriteFile(filepath.Join(dir, "build.cpp"), []byte(source.All()+extra), 0o600)
+	return symbol(handle, symbolName)
 }
 
-// Open loads a build of another process, which Build has left in its directory as
-// [File].
+// Open loads a build of another process, of which it was told the Path.
 func Open(path string) (*Library, error) {
-	l := &Library{}
+	l := &Library{Path: path}
 	var err error
 	if l.handle, err = load(path); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
@@ -103,11 +75,6 @@ func Open(path string) (*Library, error) {
 		l.names[k] = append([]byte(kernels.Kernel(k).String()), 0)
 	}
 	return l, nil
-}
-
-// Symbol returns the address of a symbol that extra exports.
-func (l *Library) Symbol(name string) (uintptr, error) {
-	return symbol(l.handle, name)
 }
 
 // Enqueue implements kernels.Queue.

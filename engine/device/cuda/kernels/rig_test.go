@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"hash/fnv"
 	"iter"
@@ -37,35 +38,17 @@ type computer interface {
 	device.Scaling
 }
 
-// The host build of the kernels is made once for all tests, with a table of the
-// arguments' layouts behind it.
-var (
-	buildOnce sync.Once
-	library   *hostbuild.Library
-	buildErr  error
-	buildDir  string
-)
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if buildDir != "" {
-		_ = os.RemoveAll(buildDir)
-	}
-	os.Exit(code)
-}
+// built returns the host build of the kernels, which all tests share.
+var built = sync.OnceValues(func() (*hostbuild.Library, error) { return hostbuild.Build(context.Background()) })
 
 func hostLibrary(t testing.TB) *hostbuild.Library {
 	t.Helper()
-	buildOnce.Do(func() {
-		if buildDir, buildErr = os.MkdirTemp("", "kernels"); buildErr == nil {
-			library, buildErr = hostbuild.Build(t.Context(), buildDir, kernels.LayoutTable())
-		}
-	})
-	if errors.Is(buildErr, hostbuild.ErrNoCompiler) {
-		t.Skip(buildErr)
+	library, err := built()
+	if errors.Is(err, hostbuild.ErrNoCompiler) {
+		t.Skip(err)
 	}
-	if buildErr != nil {
-		t.Fatal(buildErr)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return library
 }
