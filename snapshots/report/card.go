@@ -21,6 +21,7 @@ type Card struct {
 	ShareMost   *float64   `json:"share_most"`   // that a server may be told to use, null for other programs
 	LostCalls   int64      `json:"lost_calls"`   // that were not seen
 	CostNS      int64      `json:"cost_ns"`      // of reading all this, since the program began
+	unwatched   bool
 }
 
 // newCard returns nil if the driver was not asked.
@@ -29,7 +30,7 @@ func newCard(x *analysis.Index) *Card {
 	if gauge == nil {
 		return nil
 	}
-	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Watched: l.Watched, Rows: l.Rows, AsleepBytes: l.Asleep}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Rows: l.Rows, AsleepBytes: l.Asleep, unwatched: l.Unwatched}
 	if l.Total >= 0 {
 		c.TotalBytes = &l.Total
 	}
@@ -38,7 +39,7 @@ func newCard(x *analysis.Index) *Card {
 		c.ShareMost = &most
 	}
 	if gauge.Card != nil {
-		c.LostCalls, c.CostNS = gauge.Card.Lost, gauge.Card.CostNS
+		c.Watched, c.LostCalls, c.CostNS = gauge.Card.Watched, gauge.Card.Lost, gauge.Card.CostNS
 	}
 	return c
 }
@@ -62,7 +63,7 @@ func (c *Card) text(p *page) {
 	if c.ShareMost != nil {
 		p.wrap("  ", fmt.Sprintf("gpu_memory_utilization can be %.2f at most: all but what others have, what is unexplained, and graphs.", *c.ShareMost))
 	}
-	if !c.Watched {
+	if c.unwatched {
 		p.line("  Start the program with memtop run --driver-calls to see which libraries take memory of the driver.")
 	}
 	if c.CostNS > 0 {

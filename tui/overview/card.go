@@ -17,11 +17,18 @@ func (p *Page) cardLedger(compact bool) section {
 	for i, row := range l.Rows {
 		rows[i] = fall{name: row.Name, bytes: row.Bytes, style: cardStyle(row.Kind, i)}
 	}
-	return p.ledgerSection("On the device", cardText(l, compact), rows, l.Bytes, compact)
+	s := p.ledgerSection("On the device", cardText(l), rows, l.Bytes, compact)
+	if compact || !l.Unwatched {
+		return s
+	}
+	return section{s.rows + 1, func(c screen.Canvas) {
+		s.draw(c)
+		c.Fit(1, s.rows, c.Width()-2, "memtop run --driver-calls would see which libraries take it", screen.Dim)
+	}}
 }
 
-// cardText says how much is left, and what is not known.
-func cardText(l *card.Ledger, compact bool) string {
+// cardText says how much is left, and how much is asleep.
+func cardText(l *card.Ledger) string {
 	text := "= " + screen.Bytes(l.Bytes)
 	if l.Total >= 0 {
 		text += ", " + screen.Bytes(max(0, l.Total-l.Bytes)) + " left"
@@ -31,8 +38,6 @@ func cardText(l *card.Ledger, compact bool) string {
 		return text + " of the machine"
 	case l.Asleep > 0:
 		return text + ", " + screen.Bytes(l.Asleep) + " asleep"
-	case !l.Watched && !compact:
-		return text + " · memtop run --driver-calls sees which libraries take it"
 	}
 	return text
 }

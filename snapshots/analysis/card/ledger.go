@@ -53,12 +53,12 @@ type Row struct {
 
 // Ledger is what is used of a device's memory.
 type Ledger struct {
-	Bytes   int64 // as the driver counts them
-	Total   int64 // that the device has, -1 if that is not known
-	Unified bool  // they are the machine's
-	Watched bool  // calls of the driver are seen
-	Rows    []Row // they sum to Bytes; those of nothing are left out
-	Asleep  int64 // bytes that PyTorch's allocator counts as reserved, and that the driver has back
+	Bytes     int64 // as the driver counts them
+	Total     int64 // that the device has, -1 if that is not known
+	Unified   bool  // they are the machine's
+	Unwatched bool  // calls of the driver are not seen, and memtop run --driver-calls would see them
+	Rows      []Row // they sum to Bytes; those of nothing are left out
+	Asleep    int64 // bytes that PyTorch's allocator counts as reserved, and that the driver has back
 }
 
 // Reserved is what PyTorch's allocator has of the device, in the segments of each
@@ -76,7 +76,7 @@ func Of(g *trace.Gauge, r Reserved) Ledger {
 	if c == nil {
 		c = new(trace.Card)
 	}
-	d := division{ledger: Ledger{Bytes: g.Used, Total: g.Total, Unified: g.Unified, Watched: c.Watched}, left: g.Used}
+	d := division{ledger: Ledger{Bytes: g.Used, Total: g.Total, Unified: g.Unified, Unwatched: g.Card != nil && !c.Watched}, left: g.Used}
 	d.own = g.Used - max(0, g.Others)
 	if g.Process >= 0 {
 		d.own = g.Process
