@@ -6,6 +6,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/card"
+	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -54,9 +55,7 @@ func (c *Card) text(p *page) {
 	} else {
 		p.line("  Who has the device's memory, %s", quantity.Bytes(c.Bytes))
 	}
-	for _, row := range c.Rows {
-		p.ledgerLine(row.Name, row.Bytes, c.Bytes, row.Detail)
-	}
+	ledgerLines(p, c.Rows, c.Bytes)
 	if c.TotalBytes != nil {
 		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
 	}
@@ -71,11 +70,14 @@ func (c *Card) text(p *page) {
 	}
 }
 
-// ledgerLine writes a row with what is known of it, else with a bar.
-func (p *page) ledgerLine(name string, bytes, whole int64, note string) {
+// ledgerLines writes each row with what is known of it, else with a bar.
+func ledgerLines[Kind any](p *page, rows []ledger.Row[Kind], whole int64) {
 	whole = max(whole, 1)
-	if note == "" {
-		note = bar(max(bytes, 0), whole, 30)
+	for _, row := range rows {
+		note := row.Detail
+		if note == "" {
+			note = bar(max(row.Bytes, 0), whole, 30)
+		}
+		p.line("  %-26s%12s %3d%%  %s", row.Name, quantity.Bytes(row.Bytes), analysis.Percent(row.Bytes, whole), note)
 	}
-	p.line("  %-26s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), note)
 }

@@ -69,21 +69,15 @@ func (h *Host) text(p *page) {
 	}
 	p.line("")
 	p.line("  What %s has of the machine's memory, %s", h.Whose, quantity.Bytes(h.Bytes))
-	for _, row := range h.Rows {
-		note := row.Detail
-		if note == "" {
-			note = bar(max(row.Bytes, 0), max(h.Bytes, 1), 30)
-		}
-		p.line("  %-22s%12s %3d%%  %s", row.Name, quantity.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(h.Bytes, 1)), note)
-	}
+	ledgerLines(p, h.Rows, h.Bytes)
 	for i, place := range h.Tensors {
 		if i == 0 {
 			p.line("  Tensors on the CPU, pinned and shared ones too, by what keeps them:")
 		}
-		p.line("  %22s%12s  %s", "×"+quantity.Count(place.Entries), quantity.Bytes(place.Bytes), host.PlaceText(place))
+		p.line("  %26s%12s  %s", "×"+quantity.Count(place.Entries), quantity.Bytes(place.Bytes), host.PlaceText(place))
 	}
 	if l := h.Limit; l != nil {
-		p.line("  %-22s%12s of the %s of %s", "left", quantity.Bytes(max(0, l.Bytes-l.Used)), quantity.Bytes(l.Bytes), l.Whose)
+		p.line("  %-26s%12s of the %s of %s", "left", quantity.Bytes(max(0, l.Bytes-l.Used)), quantity.Bytes(l.Bytes), l.Whose)
 	}
 	p.line("  Reading this has taken %v of the program's time.", time.Duration(h.CostNS).Round(time.Millisecond))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -44,12 +45,7 @@ const (
 )
 
 // Row is a part of a ledger.
-type Row struct {
-	Kind   Kind   `json:"-"`
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	Detail string `json:"detail,omitempty"` // what else is known of it
-}
+type Row = ledger.Row[Kind]
 
 // Ledger is what is used of a device's memory.
 type Ledger struct {
@@ -141,16 +137,14 @@ type division struct {
 // add adds a row, also one of less than nothing.
 func (d *division) add(k Kind, name string, bytes int64, detail string) {
 	if bytes != 0 {
-		d.ledger.Rows = append(d.ledger.Rows, Row{k, name, bytes, detail})
+		d.ledger.Rows = append(d.ledger.Rows, Row{Kind: k, Name: name, Bytes: bytes, Detail: detail})
 	}
 	d.left -= bytes
 }
 
 // take gives a row a part of the program's, as far as there is any left.
 func (d *division) take(k Kind, name string, bytes int64, detail string) {
-	bytes = clamp(bytes, d.own)
-	d.own -= bytes
-	d.add(k, name, bytes, detail)
+	d.add(k, name, ledger.Take(&d.own, bytes), detail)
 }
 
 // pytorch adds the rows of PyTorch's allocator. What it reserved may be asleep: the
@@ -161,7 +155,8 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		for i := range c.Taken {
 			backed += ofPyTorch(&c.Taken[i])
 		}
-		d.ledger.Asleep = clamp(c.Reserved-backed, r.all())
+		all := r.all()
+		d.ledger.Asleep = ledger.Take(&all, c.Reserved-backed)
 	}
 	asleep := d.ledger.Asleep
 	part := func(k Kind, name string, bytes, slept int64, detail string) {
@@ -176,11 +171,10 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 	private := r.Private
 	for i := range c.Tags {
 		t := &c.Tags[i]
-		bytes := clamp(t.Bytes, private)
-		private -= bytes
+		bytes := ledger.Take(&private, t.Bytes)
 		slept := asleep // of what is not known to be awake, all may sleep
 		if t.Backed >= 0 {
-			slept = bytes - clamp(t.Backed, bytes)
+			slept = max(0, bytes-t.Backed)
 		}
 		part(Named, "PyTorch, "+trace.Printable(t.Name), bytes, slept, "so the program's own allocator calls it")
 	}
@@ -238,8 +232,7 @@ func (d *division) communicators(all []trace.Communicator, seen int64) {
 		c := &all[i]
 		rings := int64(c.Channels) * c.Connection
 		if seen > 0 {
-			rings = clamp(rings, left)
-			left -= rings
+			rings = ledger.Take(&left, rings)
 		}
 		detail := quantity.Plural(c.Ranks, "rank") + ", " + quantity.Plural(c.Channels, "channel") + " of " + quantity.Bytes(c.Connection)
 		d.take(Communicator, ncclName+", group "+trace.Printable(c.Name), rings, detail)
@@ -260,25 +253,20 @@ func (d *division) others(g *trace.Gauge, c *trace.Card) {
 			opened += c.Taken[i].Bytes
 		}
 	}
-	part := clamp(g.Others, max(0, d.left))
-	if g.Others < 0 {
+	part := g.Others
+	if part < 0 {
+		part = 0
 		for i := range g.Users {
 			part += max(0, g.Users[i].Bytes)
 		}
-		part = clamp(part, max(0, d.left))
 	}
-	opened = clamp(opened, part)
+	part = min(part, max(0, d.left))
+	opened = ledger.Take(&part, opened)
 	d.add(Imported, "opened of others", opened, "memory of other processes that this one uses too")
-	part -= opened
 	for i := range g.Users {
 		u := &g.Users[i]
-		bytes := clamp(u.Bytes-opened, part)
-		opened -= clamp(opened, max(0, u.Bytes))
-		part -= bytes
-		d.add(Process, fmt.Sprintf("process %d", u.PID), bytes, trace.Printable(u.Command))
+		bytes := u.Bytes - ledger.Take(&opened, u.Bytes)
+		d.add(Process, fmt.Sprintf("process %d", u.PID), ledger.Take(&part, bytes), trace.Printable(u.Command))
 	}
 	d.add(Others, "other processes", part, "")
 }
-
-// clamp returns as much of a size as there is.
-func clamp(size, of int64) int64 { return max(0, min(size, of)) }

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 
+	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -54,12 +55,7 @@ func (k Kind) String() string { return names[k] }
 func (k Kind) Own() bool { return k != Files && k != Others }
 
 // Row is a part of a ledger.
-type Row struct {
-	Kind   Kind   `json:"-"`
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	Detail string `json:"detail,omitempty"` // what else is known of it
-}
+type Row = ledger.Row[Kind]
 
 // Ledger is what a program and its workers have of the machine's memory.
 type Ledger struct {
@@ -73,11 +69,11 @@ func Of(h *trace.Host) Ledger {
 	s := sums(h)
 	l := Ledger{s.whose, s.all, nil}
 	var bytes [kinds]int64
-	left := s.all
+	bytes[Unexplained] = s.all
 	take := func(k Kind, from *int64, size int64) {
-		bytes[k] += clamp(size, *from)
-		left -= clamp(size, *from)
-		*from -= clamp(size, *from)
+		taken := ledger.Take(from, size)
+		bytes[k] += taken
+		bytes[Unexplained] -= taken
 	}
 	own := min(h.Anonymous, s.anonymous)
 	beside := s.anonymous - own
@@ -112,10 +108,9 @@ func Of(h *trace.Host) Ledger {
 	}
 	take(Files, &s.files, s.files)
 	take(Kernel, &s.kernel, s.kernel)
-	bytes[Unexplained] = left
 	for k := range kinds {
 		if bytes[k] != 0 {
-			l.Rows = append(l.Rows, Row{k, k.String(), bytes[k], detail(h, k)})
+			l.Rows = append(l.Rows, Row{Kind: k, Name: k.String(), Bytes: bytes[k], Detail: detail(h, k)})
 		}
 	}
 	return l
@@ -131,9 +126,6 @@ func (l *Ledger) Most() Row {
 	}
 	return most
 }
-
-// clamp returns as much of a size as there is.
-func clamp(size, of int64) int64 { return max(0, min(size, of)) }
 
 // tensors returns the bytes of tensors that may be anonymous memory: neither pinned nor
 // in memory that is shared with workers.
