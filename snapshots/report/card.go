@@ -27,6 +27,9 @@ type Card struct {
 
 // newCard returns nil if the driver was not asked.
 func newCard(x *analysis.Index) *Card {
+	if x.GaugeAt(x.End()) == nil {
+		return nil // without a map, which snapshots would pay for
+	}
 	l, gauge := x.CardLedger(x.End(), x.SegmentsAt(x.End()))
 	if gauge == nil {
 		return nil

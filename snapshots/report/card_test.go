@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -29,5 +31,26 @@ func TestOnlyWhereCallsCouldBeSeenIsItSaidHow(t *testing.T) {
 				t.Errorf("want a way: %v, got\n%s", test.wants, &text)
 			}
 		})
+	}
+}
+
+// TestAFileSaysWhoHadTheDevice has the same ledger in the report of a file as of the
+// program.
+func TestAFileSaysWhoHadTheDevice(t *testing.T) {
+	run := liveRun(t)
+	run.Live.Gauges[0].Card = &trace.Card{Before: 100 << 10}
+	want := NewLive(run).Card
+	r := New(run)
+	if diff := cmp.Diff(want, r.Devices[0].Card, cmp.AllowUnexported(Card{})); diff != "" || want == nil {
+		t.Errorf("(-live +file):\n%s", diff)
+	}
+	var text strings.Builder
+	if err := r.Text(&text, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"  Who has the device's memory, 1.0 MiB\n", "  PyTorch                      256.5 KiB  25%  "} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("no %q in\n%s", line, &text)
+		}
 	}
 }

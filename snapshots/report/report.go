@@ -55,6 +55,7 @@ type Device struct {
 	Steps                 Steps          `json:"steps"`
 	Findings              []Finding      `json:"findings"`       // the most severe first
 	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
+	Card                  *Card          `json:"card,omitempty"` // of one that asked the driver who has the device's
 
 	beside  analysis.Beside
 	found   []analysis.Finding
@@ -193,7 +194,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {

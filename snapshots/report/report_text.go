@@ -76,6 +76,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	findingLines(p, d.found)
 	d.failureLines(p, x, d.wouldFit)
 	d.numbers(p)
+	d.Card.text(p)
 	d.Host.text(p)
 	d.poolLines(p)
 	d.Steps.text(p)

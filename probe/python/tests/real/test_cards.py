@@ -5,8 +5,10 @@ memtop, MEMTOP_IMITATE that of the imitated GPU."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from begun import HERE, IMITATE, Begun, starting  # noqa: E402
-from recording import MEMTOP, PATIENCE  # noqa: E402
+from recording import MEMTOP, PATIENCE, Recording  # noqa: E402
 
 TAKER = HERE.parents[3] / "engine/device/cuda/callers/testdata/taker.c"
 CC = shutil.which("cc") or ""
@@ -37,20 +39,25 @@ class Job(Begun):
         for name, source in (("first", TAKER), ("second", TAKER), ("pooled", HERE / "pooled.c")):
             command = [CC, "-O1", "-shared", "-fPIC", "-o", str(folder / f"lib{name}.so"), str(source), "-ldl"]
             subprocess.run(command, check=True)
-        super().__init__(folder, "cuda", "card_job.py", way, str(folder), options=("--driver-calls",))
+        boxes = folder / "boxes"
+        boxes.mkdir(mode=0o700)
+        super().__init__(
+            folder, "cuda", "card_job.py", way, str(folder), options=("--driver-calls",), MEMTOP_BLACK_BOX=str(boxes)
+        )
         assert self.process.stdout
         self.said = json.loads(self.process.stdout.readline())
+        self.pid = int(next(self.sockets.glob("[0-9]*.sock")).name.split("-")[0])
+
+    def memtop(self, *arguments: str) -> Any:
+        done = subprocess.run([MEMTOP, *arguments, "--json"], env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
     def card(self) -> Any:
         """Return the ledger, once the agent has one."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            pid = next(self.sockets.glob("[0-9]*.sock")).name.split("-")[0]
-            done = subprocess.run(
-                [MEMTOP, "attach", pid, "--once", "--json"], env=self.environment, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-            if card := json.loads(done.stdout)["card"]:
+            if card := self.memtop("attach", str(self.pid), "--once")["card"]:
                 return card
         raise AssertionError("no ledger comes")
 
@@ -81,6 +88,19 @@ def test_libraries_are_named_to_the_byte(start: Any) -> None:
     found = rows(job)
     assert {name: found[name] for name in job.said["took"]} == job.said["took"]
     assert found["rounded to pages"] == MIB - 12345
+
+
+def test_a_recording_and_a_black_box_keep_the_ledger(start: Any, tmp_path: Path) -> None:
+    job = start("libraries")
+    live = job.card()
+    recording = Recording(job.pid, tmp_path / "run.mtr", job.environment)
+    recording.wait_for_news()
+    os.kill(job.pid, signal.SIGKILL)
+    recording.end()
+    (dead,) = job.memtop("ls", "--dead")
+    for path in (str(recording.path), dead["file"]):
+        (device,) = job.memtop("report", path)["devices"]
+        assert device["card"]["rows"] == live["rows"] and device["card"]["bytes"] == job.said["used"]
 
 
 def test_nccl_has_what_it_takes_by_communicator(start: Any) -> None:
