@@ -284,3 +284,23 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 		t.Errorf("the recording is %+v, %v", got, err)
 	}
 }
+
+// TestARecordingIsWholeIfItsProgramTakesAWhileToEnd has a program that still runs when its
+// connection breaks, and no longer when the next one is refused.
+func TestARecordingIsWholeIfItsProgramTakesAWhileToEnd(t *testing.T) {
+	relay := relaying(t, listening(t, probetest.New(), probe.Options{}))
+	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	r.target.runs = func() bool { asked++; return asked == 1 }
+	file, done := recorded(t, r)
+	relay.drop(true)
+	if kept := <-done; kept.Gaps != 0 || kept.Reason != ended {
+		t.Errorf("recorded %+v, want no gap and the program's end", kept)
+	}
+	if got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()), wire.Options{}); err != nil || got.Info.Truncated {
+		t.Errorf("the recording is %+v, %v", got, err)
+	}
+}

@@ -103,8 +103,11 @@ func (r *Recording) run(ctx context.Context, w *countingWriter) error {
 		case malformed(err):
 			return errors.Join(r.target.damaged(from, err), copier.Bye("the rest of the stream was damaged"))
 		}
+		if from, err = r.target.reconnect(ctx, "", func(error) {}); err != nil && ctx.Err() == nil && !r.target.runs() {
+			r.done.Reason = ended // it takes a while to end, after its files are closed
+			return copier.Bye(ended)
+		}
 		r.done.Gaps++
-		from, err = r.target.reconnect(ctx, "", func(error) {})
 	}
 	if ctx.Err() != nil {
 		return nil // the program ended between two connections
