@@ -38,8 +38,9 @@ type Host struct {
 	Batches int64 `json:"batches,omitempty"`
 	Taken   int64 `json:"taken,omitempty"`
 
-	// Files in shared memory: memtop's black box, and those that no process has mapped.
-	// The name is that of the largest, and is not made printable.
+	// Files in shared memory: memtop's black box, and those that the program or a process
+	// that it started has made, and that no process has mapped. The name is that of the
+	// largest, and is not made printable.
 	Box       int64  `json:"box,omitempty"`
 	Left      int64  `json:"left,omitempty"`
 	LeftFiles int    `json:"left_files,omitempty"`

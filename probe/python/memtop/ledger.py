@@ -20,13 +20,13 @@ from . import heaps, processes
 from .beside import Place
 from .containers import Kept
 from .gauges import Group, groups, host_gauge
+from .left import Left
 from .processes import Resident
 from .program import Json
 from .sampling import Sampling
 
 SHARE, CREDIT_NS = 0.0002, 20_000_000  # of the program's time, for what may take long, and at once
 ASKING, ASKING_NS = 0.0005, 100_000_000  # likewise for what allocators and folders say
-LEAST_LEFT = 1 << 20  # bytes of files that are worth asking who has mapped them
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two reads of page tables, with viewers and without
 _STAT = re.compile(
     rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel|sock|kernel_stack|pagetables|percpu|slab) (\d+)$", re.M
@@ -53,10 +53,9 @@ class Ledger:
         self.box_bytes: Callable[[], int] = lambda: 0  # what memtop itself has in shared memory
         self.wake: Callable[[], object] = lambda: None  # wakes the server's thread
         self.watched = False
-        self._began = time.time()
+        self._left = Left()
         self._asked: Json = {}  # what the allocators said last, and folders
         self._shares: Shares | None = None  # what the workers have, where only their page tables say it
-        self._mapped: set[int] = set()  # files in shared memory that were in use when page tables were last read
         self._workers: list[int] = []
         self._seen: dict[int, int] = {}  # anonymous memory of each worker when it was first seen
         self._purse = Sampling(ASKING, ASKING_NS)
@@ -100,8 +99,7 @@ class Ledger:
         if self._unwalked or self._walks.next(round(since * 1e9)):
             start = time.thread_time_ns()
             self._shares = self._walk()
-            if sum(size for size, _ in processes.shared_files(self._began).values()) >= LEAST_LEFT:
-                self._mapped = processes.mapped_files()
+            self._left.ask_all()
             cost = time.thread_time_ns() - start
             self._walks.pay(cost)
             self._cost_ns += cost
@@ -157,17 +155,12 @@ class Ledger:
             found.update(malloc=malloc.used, malloc_free=malloc.free)
         if python := heaps.python():
             found["python"] = python
-        files = {
-            inode: file for inode, file in processes.shared_files(self._began).items() if inode not in self._mapped
-        }
-        if sum(size for size, _ in files.values()) >= LEAST_LEFT:
-            found.update(
-                left=sum(size for size, _ in files.values()), left_files=len(files), left_name=max(files.values())[1]
-            )
-        if handed := processes.handed_over(os.getpid()):
-            found["taken"] = sum(handed.values())
-        ready = {inode: size for pid in self._workers for inode, size in processes.handed_over(pid).items()}
-        if batches := sum(size for inode, size in ready.items() if inode not in handed):
+        own, *others = (processes.opened(pid) for pid in (os.getpid(), *self._workers))
+        found.update(self._left.find(self._workers, own.named.union(*(other.named for other in others))))
+        if own.unnamed:
+            found["taken"] = sum(own.unnamed.values())
+        ready = {inode: size for other in others for inode, size in other.unnamed.items()}
+        if batches := sum(size for inode, size in ready.items() if inode not in own.unnamed):
             found["batches"] = batches
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -87,28 +88,41 @@ def shared_files(since: float) -> dict[int, tuple[int, str]]:
     return files
 
 
-def handed_over(pid: int) -> dict[int, int]:
-    """Return the files in shared memory without a name that a process has open, by inode their bytes: what PyTorch's
-    processes hand each other, such as batches. No file is opened, and none elsewhere is asked for anything."""
-    found: dict[int, int] = {}
+class Opened(NamedTuple):
+    """The files in shared memory that a process has open, by inode."""
+
+    unnamed: dict[int, int]  # with their bytes: what PyTorch's processes hand each other, such as batches
+    named: set[int]
+
+
+def opened(pid: int) -> Opened:
+    """Return what a process has open. No file is opened, and none elsewhere is asked for anything."""
+    found = Opened({}, set())
     folder = f"{PROC}/{pid}/fd/"
     with contextlib.suppress(OSError):
         for number in islice(os.listdir(folder), MOST_FILES):
             with contextlib.suppress(OSError):
                 name = os.readlink(folder + number)
-                if name.startswith(f"{SHARED}/") and name.endswith(" (deleted)"):
+                if name.startswith(f"{SHARED}/"):
                     stat = os.stat(folder + number)
-                    found[stat.st_ino] = stat.st_blocks * 512
+                    if name.endswith(" (deleted)"):
+                        found.unnamed[stat.st_ino] = stat.st_blocks * 512
+                    else:
+                        found.named.add(stat.st_ino)
     return found
 
 
-def mapped_files() -> set[int]:
+def every() -> list[int]:
+    """Return all processes."""
+    return [int(name) for name in os.listdir(PROC) if name.isdecimal()]
+
+
+def mapped_files(pids: Iterable[int]) -> set[int]:
     """Return the inodes of shared memory that processes have mapped, as far as they may be asked."""
     found: set[int] = set()
-    for pid in os.listdir(PROC):
-        if pid.isdecimal():
-            with contextlib.suppress(OSError):
-                found.update(map(int, _INODE.findall(read(PROC / pid / "maps"))))
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found.update(map(int, _INODE.findall(read(PROC / str(pid) / "maps"))))
     return found
 
 

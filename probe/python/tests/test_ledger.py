@@ -20,6 +20,7 @@ from memtop.containers import Containers, weight  # noqa: E402
 from memtop.gauges import Group  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
 from memtop.ledger import Ledger  # noqa: E402
+from memtop.left import Left  # noqa: E402
 from memtop.past import OLDER, RECENT, Past  # noqa: E402
 from memtop.stacks import Stacks  # noqa: E402
 from memtop.ways import Way  # noqa: E402
@@ -64,25 +65,69 @@ def test_a_worker_counts_with_what_it_does_not_share() -> None:
     assert worker.pid not in processes.workers() and processes.resident(worker.pid) is None
 
 
+class Shared:
+    """A file of 4 MiB in shared memory."""
+
+    def __init__(self, name: str) -> None:
+        self.path = processes.SHARED / name
+
+    def __enter__(self) -> Path:
+        self.path.write_bytes(b"x" * 4 * MIB)
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.path.unlink()
+
+
 @LINUX
 def test_files_that_nobody_has_mapped_are_left_behind() -> None:
     found = Ledger()
-    found.watched = True
-    path = processes.SHARED / f"memtop-test-{os.getpid()}"
-    path.write_bytes(b"x" * 4 * MIB)
-    try:
+    with Shared(f"memtop-test-{os.getpid()}") as path:
         inode = path.stat().st_ino
         assert processes.shared_files(path.stat().st_mtime)[inode] == (4 * MIB, path.name)
         assert inode not in processes.shared_files(path.stat().st_mtime + 3600)
-        assert inode not in processes.mapped_files()
-        assert found._ask()["left"] >= 4 * MIB
+        assert found._ask()["left_name"] == path.name
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
-            assert inode in processes.mapped_files()
-            found._walked = 0.0
-            found.tend()
-            assert found._ask().get("left_name") != path.name
-    finally:
-        path.unlink()
+            assert inode in processes.mapped_files(processes.every())
+            assert "left" not in found._ask()
+        assert found._ask()["left"] == 4 * MIB
+
+
+@LINUX
+def test_files_of_the_program_are_told_from_those_of_others() -> None:
+    left, mine = Left(), os.getpid()
+    assert left.find([], set()) == {}
+    with Shared("memtop-test-0-ended"), Shared(f"memtop-test-{mine + 1}"), Shared("memtop-test-open") as path:
+        assert left.find([], set()) == {}
+        assert left.find([], {path.stat().st_ino})["left_name"] == path.name
+        assert left.find([], set())["left_files"] == 1  # it has seen whose it is
+        assert left.find([mine + 1], set())["left_files"] == 2  # a worker, which may end
+        assert left.find([], set())["left_files"] == 2
+
+
+@LINUX
+def test_what_a_child_left_counts_after_its_end() -> None:
+    left = Left()
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+    with Shared(f"torch_{child}_1804289383_0") as path:
+        assert left.find([], set()) == {"left": 4 * MIB, "left_files": 1, "left_name": path.name}
+
+
+@LINUX
+def test_what_another_program_has_mapped_is_not_left() -> None:
+    left = Left()
+    with Shared(f"memtop-test-{os.getpid()}") as path:
+        file = f"file = open({str(path)!r}, 'r+b'); kept = mmap.mmap(file.fileno(), 0); file.close()"
+        command = [sys.executable, "-c", f"import mmap, sys; {file}; print(flush=True); sys.stdin.read()"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout and other.stdout.readline()
+            assert left.find([], set())["left"] == 4 * MIB
+            left.ask_all()
+            assert left.find([], set()) == {}
+            assert left.find([other.pid], set()) == {}
+            other.communicate(b"")
 
 
 def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
@@ -107,7 +152,7 @@ def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
 @LINUX
 def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
     def mine() -> int:
-        return sum(processes.handed_over(os.getpid()).values())
+        return sum(processes.opened(os.getpid()).unnamed.values())
 
     before = mine()
     path = processes.SHARED / f"memtop-test-{os.getpid()}"
@@ -115,6 +160,7 @@ def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
         file.write(b"x" * 4 * MIB)
         file.flush()
         assert mine() == before  # it has a name, so it may be anything
+        assert path.stat().st_ino in processes.opened(os.getpid()).named
         path.unlink()
         assert mine() == before + 4 * MIB
     assert mine() == before

@@ -9,7 +9,8 @@ import (
 )
 
 // leastRise is how much a row must rise to be more than noise, and leastShare which
-// part of what the program has.
+// part of what the program has. Each worker may rise by so much: after a fork it makes
+// a heap of its own.
 const (
 	leastRise  = 16 << 20
 	leastShare = 100
@@ -44,9 +45,8 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 	}
 	l := Of(s.last.Host)
 	whole := s.whole[len(s.whole)-1].Bytes
-	least := max(leastRise, whole/leastShare)
 	var found []Growth
-	add := func(levels []leak.Level, name func(steps int64) Kind) bool {
+	add := func(levels []leak.Level, least int64, name func(steps int64) Kind) bool {
 		v := leak.OfLevels(levels, least)
 		if v.Trend == leak.Suspected {
 			k := name(int64(v.Steps))
@@ -64,10 +64,10 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 		}
 		return v.Trend == leak.Suspected
 	}
-	anonymous := add(s.anonymous, s.risenMost)
+	anonymous := add(s.anonymous, s.least(Native), s.risenMost)
 	for _, k := range []Kind{Pinned, Python, Workers, Batches, Shared, Left, Kernel} {
-		if !anonymous || k > lastAnonymous {
-			add(s.of[k], func(int64) Kind { return k })
+		if counts(s.last.Host, k) && (!anonymous || k > lastAnonymous) {
+			add(s.of[k], s.least(k), func(int64) Kind { return k })
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
@@ -109,6 +109,15 @@ type series struct {
 	anonymous []leak.Level // of the program itself
 	whole     []leak.Level // of all that counts
 	last      *trace.Gauge // nil if there is no ledger
+}
+
+// least returns by how many bytes a kind must rise to be more than noise.
+func (s *series) least(k Kind) int64 {
+	least := max(leastRise, s.whole[len(s.whole)-1].Bytes/leastShare)
+	if k == Workers {
+		return max(least, leastRise*int64(s.last.Host.Workers))
+	}
+	return least
 }
 
 // risenMost returns the kind of the program's anonymous memory that has risen most in
@@ -166,7 +175,7 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 			if r.Kind <= lastAnonymous {
 				anonymous += r.Bytes
 			}
-			if r.Kind != Files && r.Kind != Others && r.Kind != Unexplained {
+			if counts(g.Host, r.Kind) {
 				whole += r.Bytes
 			}
 		}
@@ -179,6 +188,12 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 		s.anonymous, s.whole = append(s.anonymous, at(anonymous)), append(s.whole, at(whole))
 	}
 	return s
+}
+
+// counts reports whether a kind is the program's. Of the kernel's own memory, nobody
+// says for which of a group's processes it is.
+func counts(h *trace.Host, k Kind) bool {
+	return k.Own() && k != Unexplained && (k != Kernel || h.GroupOthers == 0)
 }
 
 // Remedy says where to look if memory of a kind grows, in a sentence.

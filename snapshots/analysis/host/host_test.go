@@ -33,8 +33,12 @@ func TestRowsSumToWhatTheKernelCharges(t *testing.T) {
 			}), map[Kind]int64{Tensors: 70, Batches: 12, Pinned: 25, Shared: 5, Native: 180},
 		},
 		"others in the group": {
-			grouped(func(h *trace.Host) { h.Workers, h.WorkersAnonymous, h.GroupOthers = 2, 90*mib, 1 }), map[Kind]int64{Workers: 90, Others: 50},
+			grouped(func(h *trace.Host) {
+				h.Workers, h.WorkersAnonymous, h.WorkersShared, h.GroupOthers = 2, 90*mib, 4*mib, 1
+			}),
+			map[Kind]int64{Workers: 90, Shared: 34, Others: 58},
 		},
+		"batches that are not read":              {grouped(func(h *trace.Host) { h.Taken, h.GroupOthers = 40*mib, 1 }), map[Kind]int64{Shared: 40}},
 		"nobody else has what the kernel counts": {grouped(func(*trace.Host) {}), map[Kind]int64{Workers: 0, Others: 0, Unexplained: 141}},
 		"pinned memory that is shared":           {grouped(func(h *trace.Host) { h.Pinned = 25 * mib }), map[Kind]int64{Pinned: 25, Shared: 17, Mapped: 170}},
 		"pinned memory that is anonymous":        {grouped(func(h *trace.Host) { h.Pinned, h.Shared = 64*mib, 0 }), map[Kind]int64{Pinned: 64, Shared: 42, Mapped: 106}},
@@ -78,6 +82,13 @@ func past(n int, at func(step int64, h *trace.Host)) []trace.Gauge {
 	return all
 }
 
+// grouped puts a program into a control group, whose shared memory and whose kernel's
+// memory grow by a MiB in each step.
+func grouped(h *trace.Host, step int64, others int) {
+	h.GroupAnonymous, h.GroupFiles, h.GroupShared, h.GroupKernel = h.Anonymous, h.Files, step*mib, step*mib
+	h.Group, h.GroupOthers = h.GroupAnonymous+h.GroupFiles+h.GroupShared+h.GroupKernel, others
+}
+
 func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 	kept := []trace.Kept{{Name: "cache[…], train.py:9", Bytes: 150 * mib, Entries: 200}}
 	for name, test := range map[string]struct {
@@ -100,16 +111,20 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 		"a pool between blocks": {func(s int64, h *trace.Host) {
 			h.Anonymous, h.Pinned, h.MallocFree, h.Kept = h.Anonymous+s*3/2*mib, s*mib, s*mib/2, kept
 		}, []Kind{Pinned}, "cache[…], train.py:9"},
-		"fragments":       {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
-		"few fragments":   {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
-		"a pool":          {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
-		"a worker":        {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
-		"files":           {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
-		"left files":      {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
-		"a cache fills":   {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
-		"one allocation":  {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
-		"noise":           {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
-		"less than noise": {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
+		"fragments":                {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
+		"few fragments":            {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
+		"a pool":                   {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
+		"a worker":                 {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
+		"workers whose heaps fill": {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 2, s*mib*3/20 }, nil, ""},
+		"others":                   {func(s int64, h *trace.Host) { grouped(h, s, 1) }, nil, ""},
+		"batches":                  {func(s int64, h *trace.Host) { h.Shared, h.Taken = s*mib/2, s*mib }, []Kind{Shared}, ""},
+		"the kernel":               {func(s int64, h *trace.Host) { grouped(h, s, 0) }, []Kind{Shared, Kernel}, ""},
+		"files":                    {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
+		"left files":               {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
+		"a cache fills":            {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
+		"one allocation":           {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
+		"noise":                    {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
+		"less than noise":          {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
 		"a leak and a jump": {func(s int64, h *trace.Host) {
 			h.Anonymous += (s + s/120*400) * mib
 		}, []Kind{Mapped}, ""},

@@ -13,8 +13,9 @@ import (
 // The kernel says how much is charged, and divides it into anonymous memory, shared
 // memory, files and its own. The program's allocators say what they handed out,
 // which may be more than is resident. So each kind is divided in an order: the next
-// row takes what it says, and at most what is left, and the last takes the rest.
-// What remains of the whole in the end is the row "unexplained".
+// row takes what it says, and at most what is left, and the last takes the rest: "other
+// processes" if the control group has any. What remains of the whole in the end is the
+// row "unexplained".
 
 // Kind says what a row is about.
 type Kind uint8
@@ -83,7 +84,12 @@ func Of(h *trace.Host) Ledger {
 	take(Batches, &s.shared, h.Batches)
 	take(Pinned, &s.shared, min(h.Pinned, h.Shared))
 	pinned := h.Pinned - bytes[Pinned]
-	take(Shared, &s.shared, s.shared)
+	shared := s.shared
+	if h.GroupOthers > 0 {
+		shared = shares(h) - bytes[Pinned]
+	}
+	take(Shared, &s.shared, shared)
+	take(Others, &s.shared, s.shared)
 
 	take(Pinned, &own, pinned)
 	take(Python, &own, h.Python)
@@ -151,11 +157,15 @@ func sums(h *trace.Host) total {
 	}
 	t := total{
 		whose: "the program and its workers", anonymous: h.Anonymous + h.WorkersAnonymous,
-		shared: h.Shared + h.WorkersShared + h.Box + h.Left, files: h.Files + h.WorkersFiles,
+		shared: shares(h) + h.Box + h.Left, files: h.Files + h.WorkersFiles,
 	}
 	t.all = t.anonymous + t.shared + t.files
 	return t
 }
+
+// shares returns the shared memory that the program and its workers have mapped. Pages of
+// a batch that it has taken and not read yet are not resident, as the kernel counts.
+func shares(h *trace.Host) int64 { return max(h.Shared, h.Taken) + h.WorkersShared }
 
 // PlaceText names what keeps tensors, and what they are, as "cache[…], train.py:9 (input)".
 func PlaceText(p trace.Place) string {
