@@ -11,6 +11,8 @@ type Host struct {
 	Files     int64 `json:"files"`
 	Shared    int64 `json:"shared"`
 	Swapped   int64 `json:"swapped"`
+	// Writable is the process's private memory that it may write, resident or not.
+	Writable int64 `json:"writable,omitempty"`
 
 	// What is known of the anonymous memory. Tensors are the processor's, as of the last
 	// look; Python is the arenas of its allocator, which has objects of up to 512 bytes;

@@ -108,7 +108,7 @@ class Ledger:
         own = processes.own()
         found: Json = {
             "step": step, "anonymous": own.resident.anonymous, "files": own.resident.files,
-            "shared": own.resident.shared, "swapped": own.swapped, "cost_ns": self._cost_ns,
+            "shared": own.resident.shared, "swapped": own.swapped, "writable": own.writable, "cost_ns": self._cost_ns,
             **self._asked, **self._of_workers(), **_group(self._workers), **_address_space(own.address_space),
         }  # fmt: skip
         pinned, used = heaps.pinned()

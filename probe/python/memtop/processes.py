@@ -13,7 +13,7 @@ from typing import NamedTuple
 PROC = Path("/proc")
 SHARED = Path("/dev/shm")
 MOST_WORKERS, MOST_FILES = 256, 4096
-_RESIDENT = re.compile(rb"^(?:Rss|Vm)(Anon|File|Shmem|Size|Swap):\s+(\d+) kB", re.M)
+_RESIDENT = re.compile(rb"^(?:Rss|Vm)(Anon|File|Shmem|Size|Swap|Data):\s+(\d+) kB", re.M)
 _PROPORTIONAL = re.compile(rb"^Pss_(Anon|File|Shmem):\s+(\d+) kB", re.M)
 _INODE = re.compile(rb" (\d+) +/dev/shm/")
 
@@ -27,18 +27,20 @@ class Resident(NamedTuple):
 
 
 class Own(NamedTuple):
-    """This process: what is resident, what is swapped out, and its address space, in bytes."""
+    """This process: what is resident, what is swapped out, its address space, and what of that is private and may be
+    written, in bytes."""
 
     resident: Resident
     swapped: int
     address_space: int
+    writable: int
 
 
 def own() -> Own:
     """Return the memory of this process. It raises an OSError or a KeyError if the system does not say."""
     text = read(PROC / "self/status")
     found = {kind: int(size) << 10 for kind, size in _RESIDENT.findall(text)}
-    return Own(_resident(text, _RESIDENT), found.get(b"Swap", 0), found[b"Size"])
+    return Own(_resident(text, _RESIDENT), found.get(b"Swap", 0), found[b"Size"], found.get(b"Data", 0))
 
 
 def workers() -> list[int]:

@@ -222,6 +222,15 @@ def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
 
 
 @LINUX
+def test_memory_is_writable_before_it_is_touched() -> None:
+    before = processes.own()
+    with mmap.mmap(-1, 64 * MIB, flags=mmap.MAP_PRIVATE):
+        after = processes.own()
+    assert after.writable - before.writable >= 64 * MIB
+    assert after.resident.anonymous - before.resident.anonymous < 32 * MIB
+
+
+@LINUX
 def test_a_gauge_has_the_ledger_of_its_moment() -> None:
     book = Ledger()
     book.tensors = lambda: 5 * MIB

@@ -37,7 +37,8 @@ type Growth struct {
 // while the sum is noise.
 
 // Growing returns what grows in the gauges of a device, the fastest first. Memory of
-// files and of other processes is left out.
+// files, of other processes and of the kernel is left out: most of the latter is names
+// of files that were opened, which it drops when it needs memory.
 func Growing(gauges []trace.Gauge, device int) []Growth {
 	s := seriesOf(gauges, device)
 	if s.last == nil {
@@ -46,14 +47,13 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 	l := Of(s.last.Host)
 	whole := s.whole[len(s.whole)-1].Bytes
 	var found []Growth
-	add := func(levels []leak.Level, least int64, name func(steps int64) Kind) bool {
-		v := leak.OfLevels(levels, least)
+	add := func(v leak.Verdict, name func(steps int64) Kind) bool {
 		if v.Trend == leak.Suspected {
 			k := name(int64(v.Steps))
 			if k == Freed && v.GrowthPerStep*int64(v.Steps) < whole/leastFreedShare {
 				return true
 			}
-			own := leak.OfLevels(s.of[k], least)
+			own := leak.OfLevels(s.of[k], s.least(k))
 			if own.Trend != leak.Suspected {
 				own = v
 				if by := perStepOfLooks(s.of[k], s.last.Host.Step-int64(v.Steps)); k == Tensors && by > 0 {
@@ -64,10 +64,10 @@ func Growing(gauges []trace.Gauge, device int) []Growth {
 		}
 		return v.Trend == leak.Suspected
 	}
-	anonymous := add(s.anonymous, s.least(Native), s.risenMost)
-	for _, k := range []Kind{Pinned, Python, Workers, Batches, Shared, Left, Kernel} {
-		if counts(s.last.Host, k) && (!anonymous || k > lastAnonymous) {
-			add(s.of[k], s.least(k), func(int64) Kind { return k })
+	anonymous := add(s.ofAnonymous(), s.risenMost)
+	for _, k := range []Kind{Pinned, Python, Workers, Batches, Shared, Left} {
+		if !anonymous || k > lastAnonymous {
+			add(leak.OfLevels(s.of[k], s.least(k)), func(int64) Kind { return k })
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.GrowthPerStep, a.GrowthPerStep) })
@@ -108,6 +108,7 @@ type series struct {
 	of        [kinds][]leak.Level
 	anonymous []leak.Level // of the program itself
 	whole     []leak.Level // of all that counts
+	writable  []leak.Level // memory of the program itself, resident or not
 	last      *trace.Gauge // nil if there is no ledger
 }
 
@@ -118,6 +119,21 @@ func (s *series) least(k Kind) int64 {
 		return max(least, leastRise*int64(s.last.Host.Workers))
 	}
 	return least
+}
+
+// ofAnonymous judges the program's anonymous memory. A table that was allocated once
+// becomes resident row by row; so what rises is at most what is allocated meanwhile.
+func (s *series) ofAnonymous() leak.Verdict {
+	least := s.least(Native)
+	v := leak.OfLevels(s.anonymous, least)
+	if v.Trend == leak.Suspected && s.last.Host.Writable > 0 {
+		steps := int64(v.Steps)
+		v.GrowthPerStep = min(v.GrowthPerStep, leak.SlopeSince(s.writable, s.last.Host.Step-steps))
+		if v.GrowthPerStep*steps < least {
+			v.Trend = leak.Growing
+		}
+	}
+	return v
 }
 
 // risenMost returns the kind of the program's anonymous memory that has risen most in
@@ -155,8 +171,8 @@ func keeper(h *trace.Host, rise int64) string {
 }
 
 // PerStep returns by how many bytes the program's memory on the host rises in a step,
-// that of files and of other processes left out, and over how many steps; 0 steps if
-// the gauges do not tell.
+// without what [Growing] leaves out, and over how many steps; 0 steps if the gauges do
+// not tell.
 func PerStep(gauges []trace.Gauge, device int) (bytes, steps int64) {
 	return leak.RisePerStep(seriesOf(gauges, device).whole)
 }
@@ -175,7 +191,7 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 			if r.Kind <= lastAnonymous {
 				anonymous += r.Bytes
 			}
-			if counts(g.Host, r.Kind) {
+			if r.Kind.Own() && r.Kind != Unexplained {
 				whole += r.Bytes
 			}
 		}
@@ -186,14 +202,9 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 			}
 		}
 		s.anonymous, s.whole = append(s.anonymous, at(anonymous)), append(s.whole, at(whole))
+		s.writable = append(s.writable, at(g.Host.Writable))
 	}
 	return s
-}
-
-// counts reports whether a kind is the program's. Of the kernel's own memory, nobody
-// says for which of a group's processes it is.
-func counts(h *trace.Host, k Kind) bool {
-	return k.Own() && k != Unexplained && (k != Kernel || h.GroupOthers == 0)
 }
 
 // Remedy says where to look if memory of a kind grows, in a sentence.
@@ -210,6 +221,5 @@ func (k Kind) Remedy() string {
 		Batches: "Workers make batches faster than they are taken: prefetch_factor or num_workers is too large",
 		Shared:  "Shared tensors are kept, such as batches of a loader's workers, or something maps shared memory and does not unmap it",
 		Left:    "Processes that were killed left their shared tensors; delete the files when nobody uses them",
-		Kernel:  "The kernel's own: many small mappings, threads, open files or sockets",
 	}[k]
 }

@@ -111,15 +111,21 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 		"a pool between blocks": {func(s int64, h *trace.Host) {
 			h.Anonymous, h.Pinned, h.MallocFree, h.Kept = h.Anonymous+s*3/2*mib, s*mib, s*mib/2, kept
 		}, []Kind{Pinned}, "cache[…], train.py:9"},
-		"fragments":                {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
-		"few fragments":            {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
-		"a pool":                   {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
-		"a worker":                 {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
+		"fragments":                     {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
+		"few fragments":                 {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
+		"a pool":                        {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
+		"a worker":                      {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 1, s*mib }, []Kind{Workers}, ""},
+		"files":                         {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
+		"the kernel's, of files' names": {func(s int64, h *trace.Host) { grouped(h, s, 0) }, []Kind{Shared}, ""},
+		"a table that is filled": {func(s int64, h *trace.Host) {
+			h.Anonymous, h.Malloc, h.Writable = h.Anonymous+s*mib, h.Malloc+200*mib, 600*mib
+		}, nil, ""},
+		"a leak beside a table that is filled": {func(s int64, h *trace.Host) {
+			h.Anonymous, h.Malloc, h.Writable = h.Anonymous+2*s*mib, h.Malloc+(200+s)*mib, (600+s)*mib
+		}, []Kind{Native}, ""},
 		"workers whose heaps fill": {func(s int64, h *trace.Host) { h.Workers, h.WorkersAnonymous = 2, s*mib*3/20 }, nil, ""},
 		"others":                   {func(s int64, h *trace.Host) { grouped(h, s, 1) }, nil, ""},
 		"batches":                  {func(s int64, h *trace.Host) { h.Shared, h.Taken = s*mib/2, s*mib }, []Kind{Shared}, ""},
-		"the kernel":               {func(s int64, h *trace.Host) { grouped(h, s, 0) }, []Kind{Shared, Kernel}, ""},
-		"files":                    {func(s int64, h *trace.Host) { h.Files += s * mib }, nil, ""},
 		"left files":               {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
 		"a cache fills":            {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
 		"one allocation":           {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},

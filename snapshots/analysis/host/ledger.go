@@ -52,8 +52,9 @@ var names = [kinds]string{
 func (k Kind) String() string { return names[k] }
 
 // Own reports whether only the program's end gives such memory back: the kernel drops
-// files before it ends a process, and what others have is theirs.
-func (k Kind) Own() bool { return k != Files && k != Others }
+// files and what it knows of them before it ends a process, and what others have is
+// theirs.
+func (k Kind) Own() bool { return k != Files && k != Kernel && k != Others }
 
 // Row is a part of a ledger.
 type Row = ledger.Row[Kind]

@@ -70,6 +70,14 @@ func RisePerStep(levels []Level) (bytes, steps int64) {
 	return parts.perStep(), steps
 }
 
+// SlopeSince returns by how many bytes a step the levels of most parts rise from a step
+// on; there must be levelParts of them.
+func SlopeSince(levels []Level, step int64) int64 {
+	first := slices.IndexFunc(levels, func(l Level) bool { return l.Step >= step })
+	parts, _ := partsOf(levels[first:])
+	return parts.slope()
+}
+
 // lowest is the lowest levels of equally many levels each.
 type lowest []Level
 

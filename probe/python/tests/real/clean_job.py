@@ -231,11 +231,52 @@ def compiled(run: Run) -> None:
         optimizer.step()
 
 
+def exported(run: Run) -> None:
+    """Results of each step in 64 small files, all with names of their own."""
+    model = torch.nn.Linear(64, 8).to(run.device)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with tempfile.TemporaryDirectory() as folder:
+        for step in range(run.steps):
+            results = model(torch.randn(64, 64, device=run.device))
+            optimizer.zero_grad()
+            results.pow(2).mean().backward()
+            optimizer.step()
+            for row, result in enumerate(results.tolist()):
+                Path(folder, f"{step}-{row}.json").write_text(json.dumps(result))
+
+
+def reserved(run: Run) -> None:
+    """A table of all results on the host that is allocated before the first step, of 64 KiB for each step."""
+    model = torch.nn.Linear(64, 256).to(run.device)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    table = torch.empty(run.steps, 64, 256)
+    for step in range(run.steps):
+        results = model(torch.randn(64, 64, device=run.device))
+        optimizer.zero_grad()
+        results.pow(2).mean().backward()
+        optimizer.step()
+        table[step] = results.detach().cpu()
+
+
+def scattered(run: Run) -> None:
+    """On the host, 400 tensors of random lengths up to a MiB, of which each step makes 20 anew, in a random order."""
+    model = torch.nn.Linear(64, 8).to(run.device)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    made = [torch.zeros(0)] * 400
+    for _ in range(run.steps):
+        for at in random.sample(range(len(made)), 20):
+            made[at] = torch.zeros(int(2 ** random.uniform(4, 18)))
+        loss = model(torch.randn(16, 64, device=run.device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 OWN = {
     job.__name__: job
     for job in (
         average, replay, loader, accumulated, lengths, validated, workers, alone, texts, saved, mapped,
-        compiled,
+        compiled, exported, reserved, scattered,
     )
 }  # fmt: skip
 

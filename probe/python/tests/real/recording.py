@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -24,13 +25,18 @@ class Recording:
         self._command, self._environment = [MEMTOP, "record", str(pid), "-o", str(path)], environment
         self._begin()
         until = time.monotonic() + PATIENCE
-        while not (path.exists() and path.stat().st_size):
+        while not self._begun():
             assert time.monotonic() < until
             if self._recorder.poll() is not None:  # the process did not answer in time, on a busy machine
                 self._begin()
 
     def _begin(self) -> None:
         self._recorder = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.DEVNULL)
+
+    def _begun(self) -> bool:
+        with contextlib.suppress(FileNotFoundError):  # which a recorder that gets no answer takes away again
+            return self.path.stat().st_size > 0
+        return False
 
     def wait_for_news(self) -> None:
         """Wait until the recording has what the job has done so far: its stream says at least once a second that all

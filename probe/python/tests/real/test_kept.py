@@ -26,6 +26,7 @@ KINDS = ("losses", "total", "exception", "cache", "hook", "closure", "seventh", 
 CLEAN = (
     "lengths", "validated", "average", "replay", "loader", "accumulated", "gan", "ddp", "fsdp2", "gpt", "resnet",
     "trainer", "workers", "alone", "texts", "saved", "mapped", "compiled",
+    "exported", "reserved", "scattered",
 )  # fmt: skip
 BEFORE, STEPS, LONG = 20, 60, int(os.environ.get("MEMTOP_TEST_STEPS", "2000"))
 POLLS = 20  # moments at which a recording of a clean job is judged
