@@ -37,40 +37,32 @@ func product(w *writer, t tile) {
 			w.op("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", t.register, a)
 		}
 	}
-	const unroll = 4
-	steps(w, t, unroll)
-	steps(w, t, 1)
+	steps(w, t)
 	store(w, t)
 }
 
-// steps writes a loop that takes n steps of k at a time, while CX has them.
-func steps(w *writer, t tile, n int) {
+// steps writes a loop that takes a step of k at a time. A processor computes as fast
+// without unrolling it: the sums of a step take longer than reading its instructions.
+func steps(w *writer, t tile) {
 	top, end := w.label("loop"), w.label("done")
-	w.op("SUBQ $%d, CX", n)
+	w.op("DECQ CX")
 	w.op("JLT %s", end)
 	w.mark(top)
-	for i := range n {
-		step(w, t, i)
-	}
-	w.op("ADDQ $%d, SI", 4*t.rows*n)
-	w.op("ADDQ $%d, DI", 2*t.bytes()*n)
-	w.op("SUBQ $%d, CX", n)
-	w.op("JGE %s", top)
-	w.mark(end)
-	w.op("ADDQ $%d, CX", n)
-}
-
-func step(w *writer, t tile, i int) {
 	for half := range 2 {
-		w.op("VMOVUPS %d(DI), %s%d", (2*i+half)*t.bytes(), t.register, half)
+		w.op("VMOVUPS %d(DI), %s%d", half*t.bytes(), t.register, half)
 	}
 	for row := range t.rows {
 		element := 2 + row%2
-		w.op("VBROADCASTSS %d(SI), %s%d", 4*(i*t.rows+row), t.register, element)
+		w.op("VBROADCASTSS %d(SI), %s%d", 4*row, t.register, element)
 		for half := range 2 {
 			t.multiply(w, half, element, t.accumulator(row, half))
 		}
 	}
+	w.op("ADDQ $%d, SI", 4*t.rows)
+	w.op("ADDQ $%d, DI", 2*t.bytes())
+	w.op("DECQ CX")
+	w.op("JGE %s", top)
+	w.mark(end)
 }
 
 // store writes the tile to C, adding what C holds when add is set.
