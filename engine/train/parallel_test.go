@@ -95,9 +95,12 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			n := 20
-			if name != "plainly" {
-				n = 4
+			n := 4
+			switch {
+			case name == "plainly":
+				n = 20
+			case test.shape != nil:
+				n = 2
 			}
 			whole := s
 			whole.Shard = ShardNothing

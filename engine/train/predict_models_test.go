@@ -157,14 +157,21 @@ func absolute(list []outcome, of func(outcome) float64) (mean, worst float64) {
 }
 
 // unsettled is how many steps after a change do not find all memory where they need it,
-// turns how many steps are compared.
-const unsettled, turns = 2, 9
+// turns how many steps are compared: few where only memory is held to a limit.
+const unsettled = 2
+
+func turns() int {
+	if os.Getenv("MEMTOP_LONG") != "" {
+		return 9
+	}
+	return 2
+}
 
 // settled returns a trainer whose steps have been measured.
 func (s sample) settled(t *testing.T) *Trainer {
 	t.Helper()
 	trainer := s.trainer(t)
-	for range unsettled + turns {
+	for range unsettled + turns() {
 		took(t, trainer)
 	}
 	return trainer
@@ -193,7 +200,7 @@ func (s sample) outcome(t *testing.T, before *Trainer, change string) outcome {
 		took(t, after)
 	}
 	var ratios []float64
-	for range turns {
+	for range turns() {
 		ratios = append(ratios, took(t, after)/took(t, before))
 	}
 	least, most := p.StepTimes()

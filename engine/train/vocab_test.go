@@ -36,6 +36,7 @@ func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
 		"PyTorch's loss":        {func(s *Settings) { s.AMP, s.LossMemory = amp.BF16, nn.PyTorchLoss }, 0},
 		"from step 10 on":       {func(s *Settings) { s.AMP = amp.BF16 }, 10},
 	}
+	n := compared()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			run := func(padAt int) []float64 {
@@ -43,12 +44,12 @@ func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
 				test.settings(&s)
 				trainer := newBenchWith(t, 64<<20, oddVocab(), s.Offload).trainer(t, s, nil)
 				list := losses(steps(t, trainer, padAt))
-				if padAt < 50 {
+				if padAt < n {
 					set(t, trainer, "pad_vocab=on")
 				}
-				return append(list, losses(steps(t, trainer, 50-padAt))...)
+				return append(list, losses(steps(t, trainer, n-padAt))...)
 			}
-			want, got := run(50), run(test.padAt)
+			want, got := run(n), run(test.padAt)
 			for i := range want {
 				if math.Abs(want[i]-got[i]) > 1e-3 {
 					t.Fatalf("step %d: loss %v with padding, %v without", i+1, got[i], want[i])
