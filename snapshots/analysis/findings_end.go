@@ -62,10 +62,10 @@ func (f *finder) hostAtEnd() string {
 		return ""
 	}
 	text := fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",
-		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(limit.Left()), quantity.Bytes(limit.Bytes), limit.Whose)
+		time.UnixMicro(g.Time).UTC().Format("15:04:05"), quantity.Bytes(g.Process), quantity.Bytes(limit.Left()), quantity.Bytes(limit.Bytes), limit.Whose())
 	if ledger, at := f.index.HostLedger(f.index.End()); at != nil {
 		most := ledger.Most()
-		text += fmt.Sprintf(". Most of it was %s with %s", most.Name, quantity.Bytes(most.Bytes))
+		text += fmt.Sprintf(". Most of it: %s, %s", most.Name, quantity.Bytes(most.Bytes))
 	}
 	return text
 }

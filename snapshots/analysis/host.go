@@ -102,7 +102,7 @@ func (f *finder) hostGrows() {
 			found.Evidence += fmt.Sprintf("; with what lies between and around it, +%s per step", quantity.Bytes(g.InAll))
 		}
 		if g.StepsLeft >= 0 {
-			found.Evidence += fmt.Sprintf(". The %s of %s are full in %s", quantity.Bytes(g.Of.Bytes), g.Of.Whose, quantity.Plural(int(g.StepsLeft), "step"))
+			found.Evidence += fmt.Sprintf(". The %s of %s are full in %s", quantity.Bytes(g.Of.Bytes), g.Of.Whose(), quantity.Plural(int(g.StepsLeft), "step"))
 		}
 		f.add(found)
 	}

@@ -17,7 +17,7 @@ type Card struct {
 	TotalBytes  *int64     `json:"total_bytes"`
 	Unified     bool       `json:"unified"`      // they are the machine's: the device has no memory of its own
 	Watched     bool       `json:"watched"`      // which libraries call the driver is seen
-	Rows        []card.Row `json:"rows"`         // sum to Bytes
+	Ledger      []card.Row `json:"ledger"`       // sums to Bytes
 	AsleepBytes int64      `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
 	ShareMost   *float64   `json:"share_most"`   // that a server may be told to use, null for other programs
 	LostCalls   int64      `json:"lost_calls"`   // that were not seen
@@ -34,7 +34,7 @@ func newCard(x *analysis.Index) *Card {
 	if gauge == nil {
 		return nil
 	}
-	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Rows: l.Rows, AsleepBytes: l.Asleep, unwatched: l.Unwatched}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, unwatched: l.Unwatched}
 	if l.Total >= 0 {
 		c.TotalBytes = &l.Total
 	}
@@ -58,7 +58,7 @@ func (c *Card) text(p *page) {
 	} else {
 		p.line("  Who has the device's memory, %s", quantity.Bytes(c.Bytes))
 	}
-	ledgerLines(p, c.Rows, c.Bytes)
+	ledgerLines(p, c.Ledger, c.Bytes)
 	if c.TotalBytes != nil {
 		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
 	}

@@ -71,11 +71,11 @@ type GateSite struct {
 // GateHost checks how the program's memory on the host grows per step, with that of its
 // workers, and without what the kernel can drop.
 type GateHost struct {
-	BytesPerStep      int64        `json:"bytes_per_step"`
-	Steps             int64        `json:"steps"` // over which it was measured
-	LimitBytesPerStep int64        `json:"limit_bytes_per_step"`
-	Exceeded          bool         `json:"exceeded"`
-	Growing           []HostGrowth `json:"growing"` // the rows that grow evenly, the fastest first
+	BytesPerStep      int64      `json:"bytes_per_step"`
+	Steps             int64      `json:"steps"` // over which it was measured
+	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
+	Exceeded          bool       `json:"exceeded"`
+	Leaks             []HostLeak `json:"leaks"`
 }
 
 // HostError says that a trace does not tell how memory of the host grows.
@@ -147,7 +147,7 @@ func gateHost(x *analysis.Index, limit int64) *GateHost {
 	if steps == 0 {
 		return nil
 	}
-	return &GateHost{bytes, steps, limit, bytes > limit, newHost(x).Growing}
+	return &GateHost{bytes, steps, limit, bytes > limit, hostLeaks(x)}
 }
 
 func gatePeak(x *analysis.Index, limit int64) *GatePeak {

@@ -120,7 +120,7 @@ func (l *GateHost) text(p *page) {
 	if !l.Exceeded {
 		return
 	}
-	for _, row := range l.Growing {
+	for _, row := range l.Leaks {
 		p.line("  %9s per step  %s", quantity.Bytes(row.GrowthPerStep), row.Name)
 	}
 }

@@ -90,16 +90,28 @@ type Place struct {
 
 // Limit is an amount of memory that ends the program when it is used up.
 type Limit struct {
-	Whose       string
+	By          string // LimitByMachine and so on
 	Bytes, Used int64
-	Killed      bool // by the kernel, when it is used up
+}
+
+// What limits memory, as JSON names it. The kernel kills for the first two; of an address
+// space it gives no more.
+const (
+	LimitByMachine = "machine"
+	LimitByGroup   = "cgroup"
+	LimitByShell   = "ulimit"
+)
+
+// Whose names what has the limit.
+func (l Limit) Whose() string {
+	return map[string]string{LimitByMachine: "the machine", LimitByGroup: "its control group", LimitByShell: "its address space (ulimit -v)"}[l.By]
 }
 
 // Left returns how much is left of it.
 func (l Limit) Left() int64 { return max(0, l.Bytes-l.Used) }
 
 // Spent reports whether so little was left that the kernel may have ended the program.
-func (l Limit) Spent() bool { return l.Killed && l.Left() < l.Bytes/20 }
+func (l Limit) Spent() bool { return l.By != LimitByShell && l.Left() < l.Bytes/20 }
 
 // Nearest returns the limit of which least is left: the machine's memory, that of a
 // control group, or the address space. It reports false if the gauge knows none.
@@ -110,13 +122,13 @@ func (g *Gauge) Nearest() (nearest Limit, known bool) {
 		}
 	}
 	if g.Total > 0 && g.Used >= 0 {
-		consider(Limit{"the machine", g.Total, g.Used, true})
+		consider(Limit{LimitByMachine, g.Total, g.Used})
 	}
 	if g.Limit > 0 {
-		consider(Limit{"its control group", g.Limit, g.LimitUsed, true})
+		consider(Limit{LimitByGroup, g.Limit, g.LimitUsed})
 	}
 	if h := g.Host; h != nil && h.AddressSpaceLimit > 0 {
-		consider(Limit{"its address space (ulimit -v)", h.AddressSpaceLimit, h.AddressSpace, false})
+		consider(Limit{LimitByShell, h.AddressSpaceLimit, h.AddressSpace})
 	}
 	return nearest, known
 }

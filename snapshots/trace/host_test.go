@@ -9,10 +9,10 @@ func TestTheNearestLimitCounts(t *testing.T) {
 		want   Limit
 		known  bool
 	}{
-		"a group":                 {func(*Gauge) {}, Limit{"its control group", 50, 45, true}, true},
-		"the machine":             {func(g *Gauge) { g.Used = 98 }, Limit{"the machine", 100, 98, true}, true},
-		"no group":                {func(g *Gauge) { g.Limit = 0 }, Limit{"the machine", 100, 40, true}, true},
-		"a limited address space": {func(g *Gauge) { g.Host = &Host{AddressSpace: 9, AddressSpaceLimit: 10} }, Limit{"its address space (ulimit -v)", 10, 9, false}, true},
+		"a group":                 {func(*Gauge) {}, Limit{LimitByGroup, 50, 45}, true},
+		"the machine":             {func(g *Gauge) { g.Used = 98 }, Limit{LimitByMachine, 100, 98}, true},
+		"no group":                {func(g *Gauge) { g.Limit = 0 }, Limit{LimitByMachine, 100, 40}, true},
+		"a limited address space": {func(g *Gauge) { g.Host = &Host{AddressSpace: 9, AddressSpaceLimit: 10} }, Limit{LimitByShell, 10, 9}, true},
 		"nothing":                 {func(g *Gauge) { *g = Gauge{Total: -1, Used: -1} }, Limit{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

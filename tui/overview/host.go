@@ -51,7 +51,7 @@ func (p *Page) ledgerSection(title, right string, rows []fall, whole int64, comp
 func (p *Page) limitText(f *facts) string {
 	text := "looking took " + screen.Micros(f.hostGauge.Host.CostNS/1000)
 	if limit, known := f.hostGauge.Nearest(); known {
-		text = screen.Bytes(limit.Left()) + " left of " + limit.Whose + " · " + text
+		text = screen.Bytes(limit.Left()) + " left of " + limit.Whose() + " · " + text
 	}
 	return text
 }

@@ -44,8 +44,8 @@ const (
 const lastAnonymous = Mapped
 
 var names = [kinds]string{
-	"tensors on the CPU", "pinned by PyTorch", "small Python objects", "native heap", "freed, kept by malloc", "other anonymous",
-	"worker processes", "prefetched batches", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
+	"tensors", "pinned", "python", "native", "freed, kept by malloc", "other anonymous",
+	"workers", "prefetched batches", "shared memory", "left in /dev/shm", "memtop's black box", "files, cached", "kernel", "other processes", "unexplained",
 }
 
 // String returns the row's name, which is also its name in JSON.
@@ -61,15 +61,16 @@ type Row = ledger.Row[Kind]
 
 // Ledger is what a program and its workers have of the machine's memory.
 type Ledger struct {
-	Whose string // "its control group" or "the program and its workers"
-	Bytes int64  // as the kernel counts them
-	Rows  []Row  // they sum to Bytes; those of nothing are left out
+	Whose  string // "its control group" or "the program and its workers"
+	Bytes  int64  // as the kernel counts them
+	Shared int64  // of them, in shared memory
+	Rows   []Row  // they sum to Bytes; those of nothing are left out
 }
 
 // Of returns the ledger of a moment.
 func Of(h *trace.Host) Ledger {
 	s := sums(h)
-	l := Ledger{s.whose, s.all, nil}
+	l := Ledger{s.whose, s.all, s.shared, nil}
 	var bytes [kinds]int64
 	bytes[Unexplained] = s.all
 	take := func(k Kind, from *int64, size int64) {

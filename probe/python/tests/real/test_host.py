@@ -27,16 +27,16 @@ USAGE = ("memory.usage_in_bytes", "memory.current")  # of the two versions of co
 SIZE = 1 << 20  # bytes that each step keeps
 WITHIN = 200  # steps
 WAYS = {  # what is kept: the row that grows, and a text of the line
-    "native": ("native heap", ""),
-    "dict": ("small Python objects", "cache[step] = ["),
-    "strings": ("native heap", 'cache[step] = "x"'),
+    "native": ("native", ""),
+    "dict": ("python", "cache[step] = ["),
+    "strings": ("native", 'cache[step] = "x"'),
     "shared": ("shared memory", "kept.append(mmap.mmap("),
     "private": ("other anonymous", "kept.append(mmap.mmap("),
     "left": ("left in /dev/shm", ""),
-    "batches": ("tensors on the CPU", "kept.append(torch.ones(SIZE // 4))"),
+    "batches": ("tensors", "kept.append(torch.ones(SIZE // 4))"),
     "references": ("shared memory", "kept.append(x)"),
-    "worker": ("worker processes", ""),
-    "pinned": ("pinned by PyTorch", "pinned.append(torch.ones(SIZE // 4).pin_memory())"),
+    "worker": ("workers", ""),
+    "pinned": ("pinned", "pinned.append(torch.ones(SIZE // 4).pin_memory())"),
 }
 ON = [(way, "cuda" if way == "pinned" else "cpu") for way in WAYS] + [("batches", "cuda")]
 
@@ -88,16 +88,16 @@ def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any)
             if way == "left" and name.startswith("memtop-left-"):
                 os.unlink(f"/dev/shm/{name}")
     host = said["host"]
-    assert sum(row["bytes"] for row in host["rows"]) == host["bytes"]
+    assert sum(row["bytes"] for row in host["ledger"]) == host["bytes"]
     name, text = WAYS[way]
-    assert [row["name"] for row in host["growing"]] == [name], host
-    (grown,) = host["growing"]
+    assert [row["name"] for row in host["leaks"]] == [name], host
+    (grown,) = host["leaks"]
     print(f"\n{way} {device}: {grown}")
     assert grown["growth_bytes_per_step"] == pytest.approx(SIZE, rel=0.05), grown
     if text:
         source = (HERE / "host_job.py").read_text().splitlines()
         line = next(number for number, each in enumerate(source, 1) if text in each)
-        assert f"host_job.py:{line}" in grown["keeper"] or f" {line}" in grown["keeper"], grown
+        assert f"host_job.py:{line}" in grown["site"] or f" {line}" in grown["site"], grown
 
 
 def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -> None:
@@ -113,7 +113,7 @@ def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -
             except (AssertionError, IndexError):
                 break  # it was killed meanwhile
             high = int(usage.read_text())
-            rows = {row["name"]: row["bytes"] for row in host["rows"]}
+            rows = {row["name"]: row["bytes"] for row in host["ledger"]}
             assert sum(rows.values()) == host["bytes"]
             assert 0.99 * low <= host["bytes"] <= 1.01 * high, (low, host, high)
             off.append(abs(rows.get("unexplained", 0)) / host["bytes"])
@@ -126,6 +126,6 @@ def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -
         (row,) = [row for row in rows if row["pid"] == job.process.pid]
         assert row["ended"] in ("out of host memory", "killed, host memory full"), row
         (device,) = job.memtop("report", row["file"])["devices"]
-        assert max(device["host"]["rows"], key=lambda row: row["bytes"])["name"] == "native heap"
+        assert max(device["host"]["ledger"], key=lambda row: row["bytes"])["name"] == "native"
         assert "memory of the host had run out" in device["findings"][0]["text"], device["findings"]
         os.unlink(row["file"])
