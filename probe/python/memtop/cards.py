@@ -93,7 +93,7 @@ class Cards:
         card = self._card(device)
         if card is None or self._nvml is None:
             return None
-        users = self._nvml.users(card)
+        users, moment = self._nvml.users(card), now_us()  # what follows may take a while
         gauge = _driver(self._nvml.memory(card), users)
         if gauge is None:
             return None
@@ -108,7 +108,7 @@ class Cards:
             ledger["communicators"] = groups
         if tags := self._tags(device):
             ledger["tags"] = tags
-        return {"device": device, "time_us": now_us(), **gauge, "ledger": ledger}
+        return {"device": device, "time_us": moment, **gauge, "ledger": ledger}
 
     def _tags(self, device: int) -> list[Json]:
         """Return what a server's allocator calls its memory, and how much of it is awake: -1 if nobody sees that."""

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from memtop import heaps, ledger, processes  # noqa: E402
+from memtop import cards, heaps, ledger, processes  # noqa: E402
 from memtop.beside import Beside, Place  # noqa: E402
+from memtop.cards import Cards  # noqa: E402
 from memtop.containers import Containers, weight  # noqa: E402
 from memtop.gauges import Group  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
@@ -299,3 +301,14 @@ def test_the_past_keeps_the_first_value_and_the_last_ones() -> None:
     kept = past.values()
     assert kept[0] == 0 and kept[-RECENT:] == list(range(100_000 - RECENT, 100_000)) and kept == sorted(kept)
     assert max(b - a for a, b in zip(kept, kept[1:])) < 100_000 // 16
+
+
+def test_a_gauge_of_a_device_has_the_moment_of_the_drivers_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    looks = Cards(Journal(), lambda: 1)
+    looks._nvml = SimpleNamespace(users=lambda card: [], memory=lambda card: (len(asked), 0))  # type: ignore[assignment]
+    looks._found = {0: "a card"}
+    monkeypatch.setattr(cards, "now_us", lambda: len(asked))
+    monkeypatch.setattr(cards, "communicators", lambda device: asked.append("this takes a while"))
+    gauge = looks._gauge(0, 0, None)
+    assert gauge is not None and asked and gauge["time_us"] == gauge["device_total_bytes"] == 0
