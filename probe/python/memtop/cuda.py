@@ -50,6 +50,11 @@ def present() -> bool:
     return allocator() == NATIVE
 
 
+def amds() -> bool:
+    """Report whether they are AMD's devices, whose driver has another management library."""
+    return torch.version.hip is not None
+
+
 class CudaMemory:
     """Counts the bytes of each category, and takes snapshots. The registry's lock guards everything but the
     snapshots."""

@@ -23,6 +23,7 @@ class HostMemory:
         self.settings: Json = {"allocator": "none"}
         self._journal = journal
         self._notes = Notes(journal)
+        self.unread: tuple[str, ...] = ()  # kinds of devices that the program has tensors on, and that nobody reads
         self.allocated = 0
         self.categories: dict[str, int] = {}
         self.peak = 0
@@ -30,6 +31,8 @@ class HostMemory:
 
     def wanted(self, device: Any) -> bool:
         """Report whether the registry should track memory of this device."""
+        if device.type not in ("cpu", "cuda", "meta", *self.unread):
+            self.unread = (*self.unread, device.type)
         return bool(device.type == "cpu")
 
     def born(self, holding: Holding) -> None:

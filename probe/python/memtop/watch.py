@@ -148,10 +148,13 @@ class Watch:
 
     def notices(self) -> list[str]:
         """Return warnings for viewers about the memory that they see. Any thread may ask."""
-        name = cuda.allocator()
-        if name in ("", cuda.NATIVE):
-            return []
-        return [f"only the processor's memory is shown: the allocator {name} does not report the devices' memory"]
+        name, memory = cuda.allocator(), self.memory
+        unread = [f"memtop does not read that of {kind} devices" for kind in getattr(memory, "unread", ())]
+        if name == cuda.NATIVE and cuda.amds():
+            return ["who has the rest of the devices' memory is not known: memtop does not ask AMD's driver"]
+        if name not in ("", cuda.NATIVE):
+            unread.append(f"the allocator {name} does not report the devices' memory")
+        return [f"only the processor's memory is shown: {why}" for why in unread]
 
     @touches
     def known(self, device: int) -> list[Holding]:

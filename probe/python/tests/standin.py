@@ -274,9 +274,9 @@ class Storage:
 class Tensor:
     """The methods of a tensor that the registry calls."""
 
-    def __init__(self, address: int, size: int, device: int = 0) -> None:
+    def __init__(self, address: int, size: int, device: int = 0, kind: str = "cuda") -> None:
         self.storage = Storage(address, size)
-        self.device = torch.device("cuda", device)
+        self.device = torch.device(kind, device)
         self.shape = (size // 4,)
         self.dtype = torch.float32
 

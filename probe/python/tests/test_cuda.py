@@ -266,6 +266,30 @@ def test_every_device_that_has_memory_is_told_of(
     assert watched.memory._tags() == []
 
 
+def test_a_device_that_nobody_reads_is_named_once() -> None:
+    watch = Watch(Journal())
+    try:
+        watch.want(True)
+        for address, kind in enumerate(("meta", "cuda", "xpu", "xpu", "mps"), 1):
+            watch.registry.see(Tensor(4096 * address, 1000, kind=kind), "parameter", stack=0)
+        why = "only the processor's memory is shown: memtop does not read that of"
+        assert watch.notices() == [f"{why} xpu devices", f"{why} mps devices"]
+    finally:
+        watch.close()
+
+
+@needs_recorded
+def test_of_amds_devices_the_driver_is_not_asked(allocator: Allocator, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(Journal())
+    try:
+        assert watch.notices() == []
+        monkeypatch.setattr(torch.version, "hip", "6.4.43484")
+        (notice,) = watch.notices()
+        assert "memtop does not ask AMD's driver" in notice
+    finally:
+        watch.close()
+
+
 @needs_recorded
 @pytest.mark.parametrize(("name", "shown"), [("native", True), ("cudaMallocAsync", False), ("pluggable", False)])
 def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_named(

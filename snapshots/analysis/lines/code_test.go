@@ -83,6 +83,10 @@ frame c "??" 0 "start_thread"`, "_foreach_utils.py:5 step"},
 frame a "??" 0 "at::native::mul(at::Tensor const&)"
 frame b "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"
 frame c "??" 0 "torch::autograd::Engine::thread_main()"`, "MulBackward0::apply"},
+		"C++ alone: what was asked of ROCm's allocator": {`
+frame a "??" 0 "c10::hip::HIPCachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)"
+frame b "??" 0 "at::native::mul(at::Tensor const&)"
+frame c "??" 0 "start_thread"`, "native::mul"},
 		"Go: a model of the program's": {`
 frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
 frame b "/src/engine/nn/ctx.go" 88 "memtop/engine/nn.(*Ctx).Call"

@@ -15,7 +15,7 @@ func isRuntime(file, name string) bool {
 		return true
 	}
 	if containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "__libc_start_",
-		"PyEval_", "PyObject_", "PyFunction_", "PyRun_", "Py_RunMain", "Py_BytesMain", "CUDACachingAllocator::",
+		"PyEval_", "PyObject_", "PyFunction_", "PyRun_", "Py_RunMain", "Py_BytesMain", "CUDACachingAllocator::", "HIPCachingAllocator::",
 		"wrap_kernel_functor_unboxed_", "::redispatch(", "make_boxed_from_unboxed_functor", "KernelFunction::",
 		"at::detail::empty_", "at::detail::_empty_", "at::native::empty_", "TensorIteratorBase::", "::set_output_raw_") {
 		return true
