@@ -27,6 +27,7 @@ from .sampling import Sampling
 
 SHARE, CREDIT_NS = 0.0002, 20_000_000  # of the program's time, for what may take long, and at once
 ASKING, ASKING_NS = 0.0005, 100_000_000  # likewise for what allocators and folders say
+ARENA = 1 << 20  # bytes
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two reads of page tables, with viewers and without
 _STAT = re.compile(
     rb"^(?:total_)?(anon|rss|cache|file|shmem|kernel|sock|kernel_stack|pagetables|percpu|slab) (\d+)$", re.M
@@ -56,6 +57,7 @@ class Ledger:
         self._left = Left()
         self._asked: Json = {}  # what the allocators said last, and folders
         self._shares: Shares | None = None  # what the workers have, where only their page tables say it
+        self._python: tuple[int, int | None] = 0, None  # this process's memory when Python was asked, and the answer
         self._workers: list[int] = []
         self._seen: dict[int, int] = {}  # anonymous memory of each worker when it was first seen
         self._purse = Sampling(ASKING, ASKING_NS)
@@ -153,7 +155,7 @@ class Ledger:
             self.wake()
         if malloc := heaps.malloc():
             found.update(malloc=malloc.used, malloc_free=malloc.free)
-        if python := heaps.python():
+        if python := self._arenas():
             found["python"] = python
         own, *others = (processes.opened(pid) for pid in (os.getpid(), *self._workers))
         found.update(self._left.find(self._workers, own.named.union(*(other.named for other in others))))
@@ -163,6 +165,14 @@ class Ledger:
         if batches := sum(size for inode, size in ready.items() if inode not in own.unnamed):
             found["batches"] = batches
         return found
+
+    def _arenas(self) -> int | None:
+        """Return what Python's allocator holds. It takes whole arenas, so it is asked again when memory has changed by
+        one."""
+        anonymous = processes.own().resident.anonymous
+        if abs(anonymous - self._python[0]) >= ARENA:
+            self._python = anonymous, heaps.python()
+        return self._python[1]
 
 
 def _beside_own(workers: list[int]) -> Shares:

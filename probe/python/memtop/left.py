@@ -37,8 +37,8 @@ class Left:
         and `opened` the inodes of shared memory that they and it have open."""
         for pid in workers:
             self._remember(pid)
-        files = processes.shared_files(self._began)
-        self._own = {inode for inode, file in files.items() if inode in self._own | opened or self._made(file[1])}
+        files, known = processes.shared_files(self._began), self._own | opened
+        self._own = {inode for inode, file in files.items() if inode in known or self._made(file[1])}
         left = self._without(files, self._foreign)
         if left:
             left = self._without(files, self._foreign | processes.mapped_files((os.getpid(), *workers)))

@@ -54,6 +54,16 @@ def test_python_says_what_its_small_objects_take() -> None:
 
 
 @LINUX
+def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(range(1, 10))
+    monkeypatch.setattr(heaps, "python", lambda: next(answers))
+    held = iter((100, 100, 101, 100, 100))
+    monkeypatch.setattr(processes, "own", lambda: processes.Own(processes.Resident(next(held) * MIB), 0, 0))
+    book = Ledger()
+    assert [book._ask()["python"] for _ in range(5)] == [1, 1, 2, 3, 3]
+
+
+@LINUX
 def test_a_worker_counts_with_what_it_does_not_share() -> None:
     code = "import sys; kept = bytearray(b'x') * (64 << 20); print('.', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:

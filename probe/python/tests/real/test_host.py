@@ -101,7 +101,7 @@ def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any)
 
 
 def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -> None:
-    with limited(700 << 20) as group:
+    with limited(560 << 20) as group:
         job = start("native", "cpu", 100 * WITHIN, group)
         [usage] = [path for name in USAGE if (path := Path(group, name)).exists()]
         job.until(20)
