@@ -37,7 +37,7 @@ class Data(torch.utils.data.Dataset):
 
 def leave() -> None:
     """Share memory by name, as libraries do, and be killed before it is deleted."""
-    with open(f"/dev/shm/memtop-left-{os.getpid()}", "w+b") as file:
+    with open(f"/dev/shm/left-{os.getpid()}-of-{os.getppid()}", "w+b") as file:
         file.truncate(SIZE)
         mmap.mmap(file.fileno(), SIZE).write(b"x" * SIZE)
         os.kill(os.getpid(), signal.SIGKILL)

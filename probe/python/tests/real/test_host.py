@@ -78,15 +78,13 @@ def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any)
     if way == "pinned" and not hasattr(torch._C, "_cuda_hostMemoryStats"):
         pytest.skip("needs a PyTorch that tells what its pinned pool has")
     job = start(way, device, 100 * WITHIN)
-    before = set(os.listdir("/dev/shm"))
     try:
         job.until(WITHIN)
         said = job.once()
     finally:
         job.process.kill()
-        for name in set(os.listdir("/dev/shm")) - before:
-            if way == "left" and name.startswith("memtop-left-"):
-                os.unlink(f"/dev/shm/{name}")
+        for left in Path("/dev/shm").glob(f"left-*-of-{job.process.pid}"):
+            left.unlink()
     host = said["host"]
     assert sum(row["bytes"] for row in host["ledger"]) == host["bytes"]
     name, text = WAYS[way]
@@ -101,7 +99,7 @@ def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any)
 
 
 def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -> None:
-    with limited(560 << 20) as group:
+    with limited(500 << 20) as group:
         job = start("native", "cpu", 100 * WITHIN, group)
         [usage] = [path for name in USAGE if (path := Path(group, name)).exists()]
         job.until(20)
@@ -113,6 +111,8 @@ def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -
             except (AssertionError, IndexError):
                 break  # it was killed meanwhile
             high = int(usage.read_text())
+            if high < low // 2:
+                break  # likewise
             rows = {row["name"]: row["bytes"] for row in host["ledger"]}
             assert sum(rows.values()) == host["bytes"]
             assert 0.99 * low <= host["bytes"] <= 1.01 * high, (low, host, high)
