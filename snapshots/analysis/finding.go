@@ -63,7 +63,7 @@ var (
 	}
 	HostGrowthFinding = &FindingKind{
 		Name: "host_growth", Speaks: "memory of the host grows in each eighth of the last steps, of a kind that the kernel cannot drop (docs/answers.md)",
-		Silent: "it rises less than 16 MiB or a hundredth of the whole; a leak names the line of the tensors",
+		Silent: "it rises less than 16 MiB or a hundredth of the whole; it is tensors of a processor whose steps were all seen: leaks judge their lines",
 	}
 	GrowthFinding = &FindingKind{
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",

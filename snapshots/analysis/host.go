@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/host"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -79,11 +78,18 @@ func (x *Index) hostDevice() int {
 	return trace.HostDevice
 }
 
-// hostGrows finds what grows on the host. Tensors on a processor are left out where a
-// leak names their line.
+// sawTensors reports whether the trace has the program's tensors on the host at steps
+// from before the last ones on. Then leaks judge them by their sites, and tell them from
+// a cache that fills now and then.
+func (x *Index) sawTensors(steps int) bool {
+	ends := x.calendar().Ends
+	return x.uncached && len(ends) > 0 && ends[len(ends)-1].Number-ends[0].Number >= int64(steps)
+}
+
+// hostGrows finds what grows on the host.
 func (f *finder) hostGrows() {
 	for _, g := range f.index.HostGrowth() {
-		if g.Kind == host.Tensors && slices.ContainsFunc(f.found, func(found Finding) bool { return found.Kind == LeakFinding }) {
+		if g.Kind == host.Tensors && f.index.sawTensors(g.Steps) {
 			continue
 		}
 		found := Finding{

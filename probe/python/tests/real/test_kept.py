@@ -147,6 +147,8 @@ def test_a_job_that_keeps_nothing_is_not_said_to_leak(kind: str, device: str, st
         # A look costs more where memory is on a device, and more than it should beside other programs.
         assert len(steps) >= 6 and steps[-1] > LONG * (0.75 if device == "cpu" else 0.5), steps
         for poll in range(1, POLLS + 1):
-            _, leaks = recording.leaks(size * poll // POLLS, ("leak", "host_growth"))
-            assert leaks == [], (poll, leaks)
+            _, found = recording.leaks(size * poll // POLLS, ("leak", "host_growth"))
+            # What fills in the first steps, such as a cache or a mean, is rightly said to grow until it is full.
+            verdicts = [each for each in found if each["severity"] == "problem" or poll == POLLS]
+            assert verdicts == [], (poll, verdicts)
         print(f"\n{kind} {device}: {len(steps)} of {steps[-1]} steps measured, {POLLS} times no verdict")
