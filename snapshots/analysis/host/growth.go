@@ -14,8 +14,9 @@ import (
 const (
 	leastRise  = 16 << 20
 	leastShare = 100
-	// What lies free between blocks may be that part of what the program has: so much
-	// is how malloc works, above all with blocks that are aligned.
+	// What lies free between blocks may be that part of what the program has. A program
+	// that kept 6 MiB in small tensors, while the larger ones of a step became four times
+	// as long, got 18 MiB of holes, evenly over 2,000 steps.
 	leastFreedShare = 4
 )
 
