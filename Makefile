@@ -168,7 +168,7 @@ gpu-kit: ## dist/gpu-kit.tar.gz: tries the CUDA device on a machine with only a 
 	for tests in cuda cuda/kernels; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) test -c -trimpath -ldflags '-s -w' -o dist/gpu-kit/$${tests##*/}.test ./engine/device/$$tests || exit 1; \
 	done
-	cp cmd/tools/gpukit/run.sh cmd/tools/gpukit/parts.sh cmd/tools/gpukit/torch_gpt2.py dist/gpu-kit/
+	cp cmd/tools/gpukit/run.sh cmd/tools/gpukit/parts.sh cmd/tools/gpukit/torch_gpt2.py cmd/tools/gpukit/driver_calls.py dist/gpu-kit/
 	tar -C dist -czf dist/gpu-kit.tar.gz gpu-kit
 	@size=$$(($$(wc -c <dist/gpu-kit.tar.gz) >> 20)); echo "dist/gpu-kit.tar.gz has $$size MiB"; [ $$size -lt 60 ] || { echo "which is too much: 60 are allowed"; exit 1; }
 

@@ -108,7 +108,7 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 			}
 			want := len(parts)
 			if parts == nil {
-				want = 14
+				want = 15
 			}
 			if all != want {
 				t.Errorf("%d parts have a line, want %d", all, want)

@@ -166,6 +166,7 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 		"torch: GPT-2 124M, bf16, batch 16, PyTorch ": "PASS", "torch: GPT-2 124M, bf16, batch 64, PyTorch ": "PASS", "torch: all": "PASS",
 		"memtop: memtop attach": "PASS", "memtop: set checkpoint=block": "PASS", "memtop: set checkpoint=none": "PASS",
 		"memtop: set amp=bf16": "PASS", "memtop: set host=h.1": "PASS", "memtop: set host=none": "PASS", "memtop: all": "PASS",
+		"calls: memtop run --driver-calls": "PASS", "calls: all": "PASS",
 		"ranks: all": "SKIP two ranks need two GPUs, and there are 0",
 		"compile: GPT-2 124M, bf16, batch 16, PyTorch --compile": "PASS", "compile: GPT-2 124M, bf16, batch 64, PyTorch --compile": "PASS", "compile: all": "PASS",
 	}
@@ -176,7 +177,7 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if last != "48 PASS, 0 FAIL, 5 SKIP" {
+	if last != "50 PASS, 0 FAIL, 5 SKIP" {
 		t.Errorf("the last line is %q", last)
 	}
 	if _, content := k.rows(); !strings.Contains(content, "\tGPU at 345 to 1980 MHz, at most 650 W and 61 degrees\n") {
@@ -196,7 +197,7 @@ func TestFailuresStopNothing(t *testing.T) {
 		"memtop":            `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || { echo no such process; exit 3; }`,
 		"python3":           `[ "$1" = -c ] && exit 1`,
 		"compute-sanitizer": `echo 'Invalid __global__ read'; exit 9`,
-	}, "KIT_SECONDS=3").table("kernels", "device", "steps", "losses", "allocator", "memcheck", "memtop")
+	}, "KIT_SECONDS=3").table("kernels", "device", "steps", "losses", "allocator", "calls", "memcheck", "memtop")
 	for name, want := range map[string]string{
 		"kernels: TestFault": "FAIL exit code 139", "kernels: TestSum": "FAIL sum_test.go:3: 2, want 1", "kernels: all": "FAIL exit code 1: FAIL",
 		"device: TestWaits/once": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestWaits",
@@ -204,6 +205,7 @@ func TestFailuresStopNothing(t *testing.T) {
 		"losses: the GPU as the processor, --amp off":        "FAIL greatest difference of a loss 0.030303 in 1 steps",
 		"losses: the GPU with its host as alone, --host h.1": "FAIL greatest difference of a loss 0.015625 in 1 steps",
 		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt":        "FAIL there is no cuBLASLt", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
+		"calls: all":          "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
 		"allocator: all":      "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
 		"memcheck: TestFault": "FAIL exit code 9", "memcheck: TestSum": "FAIL exit code 9",
 		"memtop: memtop attach": "FAIL no such process", "memtop: all": "FAIL exit code 1:",
@@ -293,7 +295,7 @@ func TestEveryPartFitsIntoALoan(t *testing.T) {
 			t.Errorf("%q: want a name, at most 525 seconds, and what is tried", line)
 		}
 	}
-	if n != 14 {
+	if n != 15 {
 		t.Errorf("%d parts", n)
 	}
 }
@@ -342,7 +344,7 @@ func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
 	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
-	if len(got) != 14 || last != "0 PASS, 0 FAIL, 14 SKIP" {
+	if len(got) != 15 || last != "0 PASS, 0 FAIL, 15 SKIP" {
 		t.Errorf("%d rows, and the last line is %q", len(got), last)
 	}
 	for name, row := range got {

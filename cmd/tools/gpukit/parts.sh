@@ -13,6 +13,7 @@ torch     150 the same steps in PyTorch
 compile   420 the same steps in PyTorch, compiled
 ranks     240 two GPUs: losses as on one, and tokens a second
 memtop    60  memtop beside a run on the GPU, and settings that change
+calls     120 who has the GPU's memory by the calls that a PyTorch program makes, and by the driver
 allocator 180 our allocator on what PyTorch's did
 memcheck  480 the kernels under compute-sanitizer, each array an allocation of its own
 racecheck 480 … its racecheck
@@ -212,6 +213,11 @@ part_memtop() {
 		tried "set $change" . ./memtop set $trainer $change --wait || failed=1
 	done
 	return $failed
+}
+
+part_calls() {
+	has_torch
+	tried "memtop run --driver-calls" "of the driver" ./memtop run --driver-calls -- "$python" driver_calls.py ./memtop
 }
 
 # two_ranks runs a program in two processes with a GPU each.
