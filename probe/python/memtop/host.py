@@ -31,9 +31,11 @@ class HostMemory:
 
     def wanted(self, device: Any) -> bool:
         """Report whether the registry should track memory of this device."""
-        if device.type not in ("cpu", "cuda", "meta", *self.unread):
+        if device.type == "cpu":
+            return True
+        if device.type not in ("cuda", "meta", *self.unread):
             self.unread = (*self.unread, device.type)
-        return bool(device.type == "cpu")
+        return False
 
     def born(self, holding: Holding) -> None:
         """Record and count a new storage."""
