@@ -414,6 +414,16 @@ var mixes = map[string][3]device.DType{
 // thorough is whether cases are tried that only reach what others do not in the PTX.
 var thorough = os.Getenv("MEMTOP_GPU") == "ptx"
 
+// halves returns a type of 16 bits, or both on a GPU and as PTX: their kernels are the same
+// but for the numbers, so on the host a case has the one that its number says.
+func halves(number int) []device.DType {
+	both := []device.DType{device.BFloat16, device.Float16}
+	if os.Getenv("MEMTOP_GPU") != "" {
+		return both
+	}
+	return both[number%2:][:1]
+}
+
 func init() {
 	if thorough {
 		mixes["float64s, in float32"] = [3]device.DType{device.Float64, device.Float16, device.Float64}

@@ -50,7 +50,11 @@ func init() {
 }
 
 func TestWithoutAnOrderSomethingIsNoticed(t *testing.T) {
-	spoil(t, 1, []ptx.Change{ptx.Remove}, func(s spoiling) bool {
+	n := 3
+	if thorough {
+		n = 1
+	}
+	spoil(t, n, []ptx.Change{ptx.Remove}, func(s spoiling) bool {
 		return slices.ContainsFunc(orders, func(name string) bool { return strings.HasPrefix(s.Text, name) })
 	})
 }
@@ -92,12 +96,18 @@ func TestWithoutABranchSomethingIsNoticed(t *testing.T) {
 }
 
 func TestWrongInstructionsAreNoticed(t *testing.T) {
-	spoil(t, 211, []ptx.Change{ptx.Flip}, func(spoiling) bool { return true })
+	n := 421
+	if thorough {
+		n = 211
+	}
+	spoil(t, n, []ptx.Change{ptx.Flip}, func(spoiling) bool { return true })
 }
 
 // TestThisInstructionIsNoticed spoils one instruction of each of these kernels: the first
 // of its name that a test executes.
 func TestThisInstructionIsNoticed(t *testing.T) {
+	all := slices.Concat(spoilable(func(spoiling) bool { return true })...)
+	slices.SortStableFunc(all, func(a, b spoiling) int { return a.place - b.place })
 	for _, named := range [...]struct {
 		kernel kernels.Kernel
 		opcode string
@@ -128,13 +138,14 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		{kernels.Fold, "add.rn.f32", ptx.Flip},
 	} {
 		t.Run(fmt.Sprintf("%v, %s", named.kernel, named.opcode), func(t *testing.T) {
-			for _, group := range spoilable(func(s spoiling) bool { return s.kernel == named.kernel && strings.HasPrefix(s.Text, named.opcode+" ") }) {
-				noticed, ran := change(group[0], named.change)
+			at := slices.IndexFunc(all, func(s spoiling) bool { return s.kernel == named.kernel && strings.HasPrefix(s.Text, named.opcode+" ") })
+			if at >= 0 {
+				noticed, ran := change(all[at], named.change)
 				if !ran {
 					t.Skip("no launch of it was kept")
 				}
 				if !noticed {
-					t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", group[0].name, group[0].Function, group[0].Number)
+					t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", all[at].name, all[at].Function, all[at].Number)
 				}
 				return
 			}
