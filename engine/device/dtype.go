@@ -50,23 +50,3 @@ func (d DType) Size() int64 {
 func (d DType) IsFloat() bool {
 	return d <= Float16
 }
-
-// ParseDType is the inverse of DType.String. It also takes the short names
-// f32, f64, bf16, f16, i8, u8, i32, i64, and half, float, double.
-func ParseDType(name string) (DType, error) {
-	for d := range dtypeCount {
-		if dtypes[d].name == name {
-			return d, nil
-		}
-	}
-	if d, ok := shortNames[name]; ok {
-		return d, nil
-	}
-	return 0, fmt.Errorf("unknown element type %q", name)
-}
-
-var shortNames = map[string]DType{
-	"f32": Float32, "float": Float32, "f64": Float64, "double": Float64,
-	"bf16": BFloat16, "f16": Float16, "fp16": Float16, "half": Float16,
-	"i8": Int8, "u8": UInt8, "i32": Int32, "i64": Int64,
-}

@@ -126,13 +126,7 @@ func TestTypesAreNamedAsPyTorchNamesThem(t *testing.T) {
 			if got := test.dtype.Size(); got != test.size {
 				t.Errorf("size: got %d, want %d", got, test.size)
 			}
-			if got, err := ParseDType(name); err != nil || got != test.dtype {
-				t.Errorf("parsing %q: got %v, %v", name, got, err)
-			}
 		})
-	}
-	if _, err := ParseDType("float8"); err == nil {
-		t.Error("float8 was accepted")
 	}
 }
 

@@ -19,7 +19,6 @@ type Policy struct {
 	every int
 	ratio float64
 	keep  []string
-	rule  autograd.Keep
 	// layers are the names of the layers that are checkpointed, each by itself.
 	layers []string
 	chosen map[string]bool // the same, to look up
@@ -68,11 +67,6 @@ func Selective(roles ...string) Policy {
 	return Policy{kind: checkpointSelective, keep: slices.Clone(roles)}
 }
 
-// SelectiveBy is Selective with a rule of the caller's.
-func SelectiveBy(rule autograd.Keep) Policy {
-	return Policy{kind: checkpointSelective, rule: rule}
-}
-
 // Layers checkpoints the layers with the given names, such as "h.2" or
 // "h.2.mlp", each by itself. Without a name it is the policy that checkpoints
 // nothing.
@@ -110,12 +104,7 @@ func (p Policy) Chosen() []string { return slices.Clone(p.layers) }
 func (p Policy) Selective() bool { return p.kind == checkpointSelective }
 
 // Keep says whether the results of an operation are kept within checkpoints.
-func (p Policy) Keep(op, layer string) bool {
-	if p.rule != nil {
-		return p.rule(op, layer)
-	}
-	return slices.Contains(p.keep, op)
-}
+func (p Policy) Keep(op, _ string) bool { return slices.Contains(p.keep, op) }
 
 // Segment is blocks From to To, without To, that run together.
 type Segment struct {
@@ -165,7 +154,7 @@ func (p Policy) String() string {
 	case checkpointRatio:
 		return "ratio=" + strconv.FormatFloat(p.ratio, 'g', -1, 64)
 	case checkpointSelective:
-		if p.rule != nil || slices.Equal(p.keep, SelectiveRoles) {
+		if slices.Equal(p.keep, SelectiveRoles) {
 			return "selective"
 		}
 		return "selective=" + strings.Join(p.keep, "+")
