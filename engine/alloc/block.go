@@ -12,9 +12,6 @@ type Allocation struct {
 	serial uint64
 }
 
-// IsZero reports whether the block is no memory.
-func (b Allocation) IsZero() bool { return b.b == nil }
-
 // Addr returns the address of the first byte, 0 for the zero Allocation.
 func (b Allocation) Addr() uint64 {
 	if b.b == nil {
@@ -23,28 +20,12 @@ func (b Allocation) Addr() uint64 {
 	return b.live("Addr of").addr
 }
 
-// Size returns how many bytes the block occupies, at least what was requested.
-func (b Allocation) Size() int64 {
-	if b.b == nil {
-		return 0
-	}
-	return b.live("Size of").size
-}
-
 // Requested returns how many bytes were asked for.
 func (b Allocation) Requested() int64 {
 	if b.b == nil {
 		return 0
 	}
 	return b.live("Requested of").requested
-}
-
-// Stream returns the stream that the block was allocated for.
-func (b Allocation) Stream() Stream {
-	if b.b == nil {
-		return 0
-	}
-	return b.live("Stream of").set.stream.handle
 }
 
 // block is a piece of a segment, or of the reserved addresses of an expandable

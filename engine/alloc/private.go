@@ -144,22 +144,6 @@ func (a *Allocator) EmptyPool(id trace.Pool) {
 	}
 }
 
-// PoolBlocks returns the addresses of the blocks handed out of a private pool,
-// ascending. Safe for concurrent use.
-func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var addrs []uint64
-	for _, s := range a.segments {
-		for b := s.first; b != nil; b = b.next {
-			if b.allocated() && b.set.pool.id() == id {
-				addrs = append(addrs, b.addr)
-			}
-		}
-	}
-	return addrs
-}
-
 func (a *Allocator) privatePool(id trace.Pool) *privatePool {
 	for _, p := range a.private {
 		if p.id == id {

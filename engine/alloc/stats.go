@@ -110,16 +110,6 @@ func (s *Stats) notePeak() {
 	}
 }
 
-// ResetAccumulated sets the sums of increases and decreases, and the counts of
-// calls, to 0. Safe for concurrent use.
-func (a *Allocator) ResetAccumulated() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := &a.stats
-	s.each(func(c *Counter) { c.Allocated, c.Freed = 0, 0 })
-	s.AllocRetries, s.OOMs, s.SyncAllStreams, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
-}
-
 func (s *Stats) each(do func(*Counter)) {
 	for i := range pooled {
 		c := pooled[i].of(s)

@@ -1,11 +1,5 @@
 package alloc
 
-import (
-	"iter"
-	"maps"
-	"slices"
-)
-
 // pooled and oversize are the counters as memory_stats() names them.
 var pooled = []struct {
 	key string
@@ -56,17 +50,4 @@ func (s *Stats) Map() map[string]int64 {
 func (c *Counter) into(m map[string]int64, key string) {
 	m[key+".current"], m[key+".peak"] = c.Current, c.Peak
 	m[key+".allocated"], m[key+".freed"] = c.Allocated, c.Freed
-}
-
-// All yields the keys of torch.cuda.memory_stats() in its order, which is
-// alphabetical.
-func (s *Stats) All() iter.Seq2[string, int64] {
-	m := s.Map()
-	return func(yield func(string, int64) bool) {
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			if !yield(key, m[key]) {
-				return
-			}
-		}
-	}
 }

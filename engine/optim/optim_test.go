@@ -493,3 +493,19 @@ func TestKindsHaveNames(t *testing.T) {
 		t.Error("an unknown optimizer was accepted")
 	}
 }
+
+// StateBytes returns the bytes of state for one parameter, without a master
+// copy: what [New] will allocate for it.
+func (s *Settings) StateBytes(elements int) int64 {
+	l, n := s.layout(elements), int64(elements)
+	count := int64(0)
+	for _, role := range []string{l.m, l.v} {
+		if role != "" {
+			count++
+		}
+	}
+	if l.narrow {
+		return count * (n + 4*int64(device.QuantBlocks(elements)))
+	}
+	return count * 4 * n
+}

@@ -82,22 +82,6 @@ func (s *Settings) layout(elements int) layout {
 	return l
 }
 
-// StateBytes returns the bytes of state for one parameter, without a master
-// copy: what [New] will allocate for it.
-func (s *Settings) StateBytes(elements int) int64 {
-	l, n := s.layout(elements), int64(elements)
-	count := int64(0)
-	for _, role := range []string{l.m, l.v} {
-		if role != "" {
-			count++
-		}
-	}
-	if l.narrow {
-		return count * (n + 4*int64(device.QuantBlocks(elements)))
-	}
-	return count * 4 * n
-}
-
 func (p *slot) tag(role string) tensor.Tag {
 	return tensor.Tag{Category: trace.Optimizer, Layer: p.variable.Data().Storage().Label().Layer, Role: role}
 }
