@@ -20,7 +20,7 @@ from .past import Past
 from .tables import Tables
 
 # Kinds of events, as in docs/protocol.md.
-ALLOC, FREE, RETAG, LOST = 1, 4, 12, 16
+ALLOC, FREE, RETAG = 1, 4, 12
 STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
 
 # Types of messages, as in docs/protocol.md.

@@ -108,7 +108,6 @@ class Layers:
         self._table: dict[int, Layer] = {}
         self._handles: list[Any] = []
         self._thread = 0
-        self.forwards = 0  # number of models' calls so far
         self.spent_ns = 0  # time spent in the hooks
         self.losses: list[float | str] = []  # models' results that are one number, in order
         self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
@@ -194,7 +193,6 @@ class Layers:
             self._registry.settle()
             for layer in self._table.values():  # the backward of the call before has freed what it saved
                 layer.settle()
-            self.forwards += 1
             if module.training and torch.is_grad_enabled():
                 self._passes[id(module)] = self._passes.get(id(module), 0) + 1
             given = (*inputs, named_arguments() if named is None else named)

@@ -49,14 +49,12 @@ class Names:
         self._named: set[int] = set()  # addresses that have got their name this time
         self._until = 0  # when following graphs ends
         self._follows = False
-        self.unfollowed = 0  # graphs that were not followed to their end this time
 
     @touches
     def show(self, frame: FrameType | None, still: bool = False) -> None:
         """Show the registry what the program's frames hold, from `frame` outwards. `still` says that no backward pass
         goes on meanwhile, though one may run."""
         self._named.clear()
-        self.unfollowed = 0
         self._follows = still or self._graphs.may_follow()
         self._until = time.perf_counter_ns() + GRAPHS_NS
         left = MOST
@@ -133,8 +131,7 @@ class Names:
                 self._named.add(known.address)
                 keeps = True
 
-        if not self._graphs.follow(node, show, self._until):
-            self.unfollowed += 1
+        self._graphs.follow(node, show, self._until)
         return keeps
 
     def _keeper(self, way: Way, frame: FrameType, graph: bool) -> str:

@@ -36,7 +36,7 @@ from .guard import Guard
 from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
-from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from .journal import GAUGES, STEP_BEGIN, STEP_END, Journal, now_us
 from .ledger import Ledger
 from .look import FEW, SOON, Look
 from .losses import loss_of
@@ -52,6 +52,7 @@ from .stacks import Stacks
 from .steppers import Steppers
 from .stepping import ignore, listen
 from .steps import Steps
+from .telling import Telling
 from .threads import called_by_pytorch, touches
 from .unwatched import Unwatched
 
@@ -81,6 +82,7 @@ class Watch:
         self.registry.beside = self.beside.registry
         self.steppers = Steppers()
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
+        self._telling = Telling(journal, self.steps, self.look)
         self.sampling = Sampling(LOOKING)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
@@ -282,7 +284,8 @@ class Watch:
         if self.look.news:
             self.look.news = False
             self.settings.renew()
-        self._tell(data, used, changed, whole)
+        self._telling.tell(data, used, changed, on_host=self.memory.host)
+        self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
@@ -302,26 +305,6 @@ class Watch:
         self.steps.ended += 1
         self.memory.stepped()
         self.caution.stepped(now)
-
-    def _tell(
-        self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], whole: bool
-    ) -> None:
-        """Send a message about the ended step, and the changes made at its end. `whole` says that it was measured from
-        its begin."""
-        if not self.memory.host:
-            used.append(("layer_times", "processor"))  # measured without waiting for the device
-        if mixed := self.look.survey.mixed:  # "off" would be true only of the agent's own
-            used[:] = [(key, value) for key, value in used if key != Precision.key]
-            used.append(("autocast", f"{mixed}, by the program"))
-        if self.look.compiled:
-            used.append(("layers", "not watched: the model is compiled"))
-        data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
-        self.journal.message(STEP, data, key=0)
-        for key, value in changed:
-            with self.journal.lock:
-                note = self.journal.tables.note(metadata=f"{key}={value}")
-            self.journal.event(SETTING_CHANGED, 0, self.step + 1, note=note)
-        self._whole = self._whole or whole
 
     def _gauge(self, now: int) -> None:
         if now - self._gauged < GAUGE_NS:
@@ -462,7 +445,8 @@ class Watch:
         used.append(("steps", f"calls of {type(model).__name__}"))
         if usage := self.look.gathering.pools.usage():
             used.append(("kv_cache", usage))
-        self._tell(data, used, changed, whole)
+        self._telling.tell(data, used, changed, on_host=self.memory.host)
+        self._whole = self._whole or whole
         self._gauge(now)
         self.steps.began = time.perf_counter_ns()
 

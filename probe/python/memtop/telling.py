@@ -1,0 +1,36 @@
+"""Telling: the message about a step that has ended, and the events of the changes made at its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .control.precision import Precision
+from .journal import SETTING_CHANGED, STEP, Journal
+from .look import Look
+from .steps import Steps
+
+
+class Telling:
+    """Tells viewers of steps. It belongs to the training thread."""
+
+    def __init__(self, journal: Journal, steps: Steps, look: Look) -> None:
+        self._journal, self._steps, self._look = journal, steps, look
+
+    def tell(
+        self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], on_host: bool
+    ) -> None:
+        """Send a message about the ended step, and the changes made at its end. `on_host` says that the memory watched
+        is the processor's."""
+        if not on_host:
+            used.append(("layer_times", "processor"))  # measured without waiting for the device
+        if mixed := self._look.survey.mixed:  # "off" would be true only of the agent's own
+            used[:] = [(key, value) for key, value in used if key != Precision.key]
+            used.append(("autocast", f"{mixed}, by the program"))
+        if self._look.compiled:
+            used.append(("layers", "not watched: the model is compiled"))
+        data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
+        self._journal.message(STEP, data, key=0)
+        for key, value in changed:
+            with self._journal.lock:
+                note = self._journal.tables.note(metadata=f"{key}={value}")
+            self._journal.event(SETTING_CHANGED, 0, self._steps.ended + 1, note=note)
