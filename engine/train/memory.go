@@ -53,21 +53,3 @@ func ReadMemory(a *alloc.Allocator) Memory {
 	}
 	return m
 }
-
-// Source is one of the things that take a device's memory.
-type Source struct {
-	Name  string
-	Bytes int64
-}
-
-// Sources returns the parts of reserved memory: parameters, gradients, optimizer
-// state and the other categories, untagged memory, and fragmentation.
-// They add up to Reserved.
-func (m *Memory) Sources() []Source {
-	b := &m.Now
-	var list []Source
-	for _, c := range trace.Categories {
-		list = append(list, Source{c.String(), b.Category[c]})
-	}
-	return append(list, Source{"fragmentation", b.Rounding + b.PendingFree + b.InactiveSplit + b.Releasable})
-}

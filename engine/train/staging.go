@@ -55,14 +55,6 @@ func (s *Staging) Batches() int {
 	return len(s.made) / 2
 }
 
-// Bytes returns how many bytes they are.
-func (s *Staging) Bytes() (sum int64) {
-	for _, x := range s.made {
-		sum += x.Bytes()
-	}
-	return sum
-}
-
 // Close gives the memory back.
 func (s *Staging) Close() {
 	for _, x := range s.made {

@@ -11,7 +11,6 @@ import (
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -246,32 +245,4 @@ func (t *Trainer) dropGradients() {
 	for _, p := range t.parameters {
 		p.ZeroGrad()
 	}
-}
-
-// Live returns the bytes allocated on the device between steps, by category:
-// parameters, optimizer state, inputs, and the parameters in half precision that
-// the next step reads. It counts the tensors themselves, for comparison with the
-// allocator's numbers.
-func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
-	add := func(c trace.Category, x *tensor.Tensor) {
-		if x != nil && x.Device() == t.config.Device {
-			bytes[c] += x.Bytes()
-		}
-	}
-	for _, p := range t.parameters {
-		add(trace.Parameter, p.Data())
-		add(trace.Gradient, p.Grad())
-	}
-	for _, b := range nn.Buffers(t.config.Model) {
-		add(trace.Parameter, b.Data())
-	}
-	for _, s := range t.optimizer.State() {
-		add(trace.Optimizer, s.Data)
-	}
-	if t.scaler != nil {
-		bytes[trace.Optimizer] += scalerBytes
-	}
-	bytes[trace.Workspace] = t.ctx.Casts()
-	bytes[trace.Input] = t.input.Bytes() + t.target.Bytes()
-	return bytes
 }
