@@ -83,8 +83,8 @@ func TestBombsStayWithinTheBound(t *testing.T) {
 		t.Skip("the race detector takes memory of its own for every byte of ours")
 	}
 	all := bombs()
-	names := someBombs
-	if os.Getenv("MEMTOP_LONG") != "" {
+	names, long := someBombs, os.Getenv("MEMTOP_LONG") != ""
+	if long {
 		names = slices.Sorted(maps.Keys(all))
 	}
 	for i, name := range names {
@@ -94,7 +94,12 @@ func TestBombsStayWithinTheBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, option := range []string{"", "64MiB"} {
-			t.Run(name+"/"+option, func(t *testing.T) { bounded(t, path, option, content) })
+			t.Run(name+"/"+option, func(t *testing.T) {
+				if name == "texts" && option == "" && !long {
+					t.Skip("they stay far below the bound, and are read to their end: MEMTOP_LONG=1 lets it")
+				}
+				bounded(t, path, option, content)
+			})
 		}
 	}
 }
