@@ -5,6 +5,9 @@ package trace
 // Package analysis/host makes rows of it that add up.
 type Host struct {
 	Step int64 `json:"step"` // the last that had ended
+	// Asked is that step when allocators and folders were last asked: what Python, Malloc,
+	// MallocFree, Batches, Taken and Left are of. 0 if the program does not say.
+	Asked int64 `json:"asked,omitempty"`
 
 	// What is resident of the process itself, and what of it is swapped out.
 	Anonymous int64 `json:"anonymous"`

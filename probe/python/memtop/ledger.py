@@ -73,7 +73,7 @@ class Ledger:
             with contextlib.suppress(OSError, KeyError, ValueError):
                 since, self._asked_at = now - self._asked_at, now
                 if self._purse.next(round(since * 1e9)):
-                    self._asked = self._ask()
+                    self._asked = {**self._ask(), "asked": step}
                     self._purse.pay(time.thread_time_ns() - start)
                 found["host"] = self._quick(step)
             self._cost_ns += time.thread_time_ns() - start

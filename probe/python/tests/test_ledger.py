@@ -250,11 +250,14 @@ def test_a_gauge_has_the_ledger_of_its_moment() -> None:
     assert gauge is not None
     host = gauge["host"]
     own = processes.own().resident
-    assert host["step"] == 7 and host["tensors"] == 5 * MIB
+    assert host["step"] == host["asked"] == 7 and host["tensors"] == 5 * MIB
     assert abs(host["anonymous"] - own.anonymous) < 32 * MIB and abs(host["files"] - own.files) < 32 * MIB
     if "group" in host:
         kinds = sum(host[f"group_{kind}"] for kind in ("anonymous", "files", "shared", "kernel"))
         assert abs(host["group"] - kinds) < max(4 * MIB, host["group"] // 50)
+    book._purse.pay(1e9)  # too much to ask again
+    gauge = book.gauge(0, 8)
+    assert gauge is not None and gauge["host"]["step"] == 8 and gauge["host"]["asked"] == 7
     assert book.due() is None  # nobody watches, and there is no box
     book.watched = True
     assert book.due() is not None

@@ -199,13 +199,27 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 		at := func(bytes int64) leak.Level { return leak.Level{Step: g.Host.Step, Bytes: bytes} }
 		for k := range kinds {
 			if k != Workers || g.Host.Workers == 0 || bytes[k] > 0 { // else their page tables were not read yet
-				s.of[k] = append(s.of[k], at(bytes[k]))
+				s.of[k] = append(s.of[k], leak.Level{Step: asOf(g.Host, k), Bytes: bytes[k]})
 			}
 		}
 		s.anonymous, s.whole = append(s.anonymous, at(anonymous)), append(s.whole, at(whole))
 		s.writable = append(s.writable, at(g.Host.Writable))
 	}
 	return s
+}
+
+// asOf returns the step that a row is of: the kernel's figures are of the moment, those
+// of allocators and folders may be older.
+func asOf(h *trace.Host, k Kind) int64 {
+	switch k {
+	case Python, Native, Freed, Batches, Left:
+		return cmp.Or(h.Asked, h.Step)
+	case Shared:
+		if h.Taken > h.Shared {
+			return cmp.Or(h.Asked, h.Step)
+		}
+	}
+	return h.Step
 }
 
 // Remedy says where to look if memory of a kind grows, in a sentence.

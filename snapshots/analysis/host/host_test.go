@@ -127,10 +127,14 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 		"others":                   {func(s int64, h *trace.Host) { grouped(h, s, 1) }, nil, ""},
 		"batches":                  {func(s int64, h *trace.Host) { h.Shared, h.Taken = s*mib/2, s*mib }, []Kind{Shared}, ""},
 		"left files":               {func(s int64, h *trace.Host) { h.Left = s * mib }, []Kind{Left}, ""},
-		"a cache fills":            {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
-		"one allocation":           {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
-		"noise":                    {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
-		"less than noise":          {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
+		"left files, asked for late at first": {func(s int64, h *trace.Host) {
+			h.Asked = max(1, s-(200-s)/5)
+			h.Left = h.Asked * mib
+		}, []Kind{Left}, ""},
+		"a cache fills":   {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
+		"one allocation":  {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},
+		"noise":           {func(s int64, h *trace.Host) { h.Anonymous += s * 7919 % 64 * mib }, nil, ""},
+		"less than noise": {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 16 }, nil, ""},
 		"a leak and a jump": {func(s int64, h *trace.Host) {
 			h.Anonymous += (s + s/120*400) * mib
 		}, []Kind{Mapped}, ""},
