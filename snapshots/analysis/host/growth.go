@@ -138,22 +138,30 @@ func (s *series) ofAnonymous() leak.Verdict {
 }
 
 // risenMost returns the kind of the program's anonymous memory that has risen most in
-// the last steps. What malloc keeps lies between what is not freed, so it counts half.
+// the last steps. What malloc keeps lies between what is not freed, so it counts half. A
+// pool of pinned memory may be made of malloc's blocks, which then count as both.
 func (s *series) risenMost(steps int64) Kind {
 	most, by := Native, int64(0)
 	for k := range lastAnonymous + 1 {
-		levels := s.of[k]
-		last := levels[len(levels)-1]
-		first := slices.IndexFunc(levels, func(l leak.Level) bool { return l.Step >= last.Step-steps })
-		rise := last.Bytes - levels[first].Bytes
-		if k == Freed {
-			rise /= 2
+		up := rise(s.of[k], steps)
+		switch k {
+		case Native:
+			up = min(up, rise(s.anonymous, steps)-rise(s.of[Pinned], steps))
+		case Freed:
+			up /= 2
 		}
-		if rise > by {
-			most, by = k, rise
+		if up > by {
+			most, by = k, up
 		}
 	}
 	return most
+}
+
+// rise returns by how many bytes levels have risen in the last steps.
+func rise(levels []leak.Level, steps int64) int64 {
+	last := levels[len(levels)-1]
+	first := slices.IndexFunc(levels, func(l leak.Level) bool { return l.Step >= last.Step-steps })
+	return last.Bytes - levels[first].Bytes
 }
 
 // keeper names the growing container that holds most, if it holds at least half of what

@@ -111,6 +111,9 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 		"a pool between blocks": {func(s int64, h *trace.Host) {
 			h.Anonymous, h.Pinned, h.MallocFree, h.Kept = h.Anonymous+s*3/2*mib, s*mib, s*mib/2, kept
 		}, []Kind{Pinned}, "cache[…], train.py:9"},
+		"a pool of malloc's": {func(s int64, h *trace.Host) {
+			h.Anonymous, h.Pinned, h.Malloc = h.Anonymous+s*13/10*mib, s*mib, h.Malloc+s*11/10*mib
+		}, []Kind{Pinned}, ""},
 		"fragments":                     {func(s int64, h *trace.Host) { h.Anonymous += s * mib; h.MallocFree = s * mib }, []Kind{Freed}, ""},
 		"few fragments":                 {func(s int64, h *trace.Host) { h.Anonymous += s * mib / 2; h.MallocFree = s * mib / 2 }, nil, ""},
 		"a pool":                        {func(s int64, h *trace.Host) { h.Shared = s * mib; h.Pinned = s * mib }, []Kind{Pinned}, ""},
