@@ -144,10 +144,10 @@ func (s *series) risenMost(steps int64) Kind {
 	most, by := Native, int64(0)
 	for k := range lastAnonymous + 1 {
 		up := rise(s.of[k], steps)
-		switch k {
-		case Native:
+		if k == Native {
 			up = min(up, rise(s.anonymous, steps)-rise(s.of[Pinned], steps))
-		case Freed:
+		}
+		if k == Freed {
 			up /= 2
 		}
 		if up > by {
@@ -219,13 +219,9 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 // asOf returns the step that a row is of: the kernel's figures are of the moment, those
 // of allocators and folders may be older.
 func asOf(h *trace.Host, k Kind) int64 {
-	switch k {
-	case Python, Native, Freed, Batches, Left:
+	asked := slices.Contains([]Kind{Python, Native, Freed, Batches, Left}, k) || k == Shared && h.Taken > h.Shared
+	if asked {
 		return cmp.Or(h.Asked, h.Step)
-	case Shared:
-		if h.Taken > h.Shared {
-			return cmp.Or(h.Asked, h.Step)
-		}
 	}
 	return h.Step
 }
