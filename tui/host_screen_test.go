@@ -30,7 +30,7 @@ func TestBothLedgersAreOnOneScreen(t *testing.T) {
 		w, h  int
 		lines []string
 	}{
-		"small": {80, 24, []string{"On the device", "CUDA's context 450.0 MiB · PyTorch 426.6 MiB · process 4711 260.0 MiB · ", "On the host", "= 900.0 MiB of its control group, 224.0 MiB left", "native 250.0 MiB · other anonymous 190.0 MiB · workers 100.0 MiB"}},
+		"small": {80, 24, []string{"On the device", "GiB left, KV cache 39 % in use", "CUDA's context 450.0 MiB · PyTorch 426.6 MiB · process 4711 260.0 MiB · ", "On the host", "= 900.0 MiB of its control group, 224.0 MiB left", "native 250.0 MiB · other anonymous 190.0 MiB · workers 100.0 MiB"}},
 		"large": {200, 60, []string{"CUDA's context      450.0 MiB", "NCCL, group 0        28.0 MiB", "cuBLAS               33.0 MiB", "unexplained          40.0 MiB", "224.0 MiB left of its control group · looking took 12.0 ms", "native           250.0 MiB", "unexplained        1.0 MiB", "= in all         900.0 MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +77,7 @@ func withCard(g *trace.Gauge, segments []trace.Segment) {
 	g.Total, g.Used, g.Process, g.Others = 16<<30, reserved+1000*mib, reserved+700*mib, 260*mib
 	g.Users = []trace.User{{PID: 4711, Bytes: 260 * mib, Command: "python server.py"}}
 	g.Card = &trace.Card{
+		Cache:    &trace.CacheUse{Server: trace.VLLM, Used: 812, Size: 2047, Unit: "blocks"},
 		Reserved: reserved, Watched: true, Before: 710 * mib, Communicators: []trace.Communicator{{Name: "0", Ranks: 8, Channels: 2, Connection: 14 * mib}},
 		Taken: []trace.Taken{
 			{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: reserved},

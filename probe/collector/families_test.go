@@ -260,3 +260,17 @@ func TestPromtoolAcceptsWhatIsMerged(t *testing.T) {
 		t.Errorf("%v: %s\nof\n%s", err, said, text.String())
 	}
 }
+
+func TestTheCachesOfServersAreListed(t *testing.T) {
+	server := program(1, 2)
+	server.Info.Gauges[1].Card = &trace.Card{Cache: &trace.CacheUse{Server: trace.VLLM, Used: 16, Size: 64, Unit: "blocks"}}
+	found := make(map[string]float64)
+	for name, value := range written(t, New(nil).families([]attach.Process{server})) {
+		if strings.HasPrefix(name, "memtop_kv_cache_used_ratio") {
+			found[name] = value
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{`memtop_kv_cache_used_ratio{command="memtrain",device="1",pid="1",user="alice"}`: 0.25}, found); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -8,21 +8,24 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis/card"
 	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Card is what is used of a device's memory at the end, by whom. All sizes are bytes.
 type Card struct {
-	TimeUS      int64      `json:"time_us"` // of the look
-	Bytes       int64      `json:"bytes"`   // as the driver counts them
-	TotalBytes  *int64     `json:"total_bytes"`
-	Unified     bool       `json:"unified"`      // they are the machine's: the device has no memory of its own
-	Watched     bool       `json:"watched"`      // which libraries call the driver is seen
-	Ledger      []card.Row `json:"ledger"`       // sums to Bytes
-	AsleepBytes int64      `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
-	ShareMost   *float64   `json:"share_most"`   // that a server may be told to use, null for other programs
-	LostCalls   int64      `json:"lost_calls"`   // that were not seen
-	CostNS      int64      `json:"cost_ns"`      // of reading all this, since the program began
-	unwatched   bool
+	TimeUS      int64           `json:"time_us"` // of the look
+	Bytes       int64           `json:"bytes"`   // as the driver counts them
+	TotalBytes  *int64          `json:"total_bytes"`
+	Unified     bool            `json:"unified"`      // they are the machine's: the device has no memory of its own
+	Watched     bool            `json:"watched"`      // which libraries call the driver is seen
+	Ledger      []card.Row      `json:"ledger"`       // sums to Bytes
+	AsleepBytes int64           `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
+	Cache       *trace.CacheUse `json:"cache"`        // of keys and values, null for programs that are no server
+	ShareMost   *float64        `json:"share_most"`   // that vLLM may be told to use, null for other programs
+	LostCalls   int64           `json:"lost_calls"`   // that were not seen
+	CostNS      int64           `json:"cost_ns"`      // of reading all this, since the program began
+
+	whole card.Ledger
 }
 
 // newCard returns nil if the driver was not asked.
@@ -34,11 +37,11 @@ func newCard(x *analysis.Index) *Card {
 	if gauge == nil {
 		return nil
 	}
-	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, unwatched: l.Unwatched}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, Cache: l.Cache, whole: l}
 	if l.Total >= 0 {
 		c.TotalBytes = &l.Total
 	}
-	if share, known := l.Share(); known {
+	if share, _, known := l.Share(); known {
 		most := float64(share) / 100
 		c.ShareMost = &most
 	}
@@ -62,15 +65,27 @@ func (c *Card) text(p *page) {
 	if c.TotalBytes != nil {
 		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
 	}
-	if c.ShareMost != nil {
-		p.wrap("  ", fmt.Sprintf("gpu_memory_utilization can be %.2f at most: all but what others have, what is unexplained, and graphs.", *c.ShareMost))
+	if text := c.whole.InUse(); text != "" {
+		p.line("  Cache of keys and values: %s, %d of %d %s", text, c.Cache.Used, c.Cache.Size, trace.Printable(c.Cache.Unit))
 	}
-	if c.unwatched {
+	if share, apart, known := c.whole.Share(); known {
+		p.wrap("  ", shareText(share, c.whole.Total, apart))
+	}
+	if c.whole.Unwatched {
 		p.line("  Start the program with memtop run --driver-calls to see which libraries take memory of the driver.")
 	}
 	if c.CostNS > 0 {
 		p.line("  Reading this has taken %v of the program's time.", time.Duration(c.CostNS).Round(time.Millisecond))
 	}
+}
+
+// shareText says what vLLM may be told to use, and the sum behind that.
+func shareText(hundredths, total int64, apart []card.Row) string {
+	text := fmt.Sprintf("gpu_memory_utilization can be %d.%02d at most: %s", hundredths/100, hundredths%100, quantity.Bytes(total))
+	for i, row := range apart {
+		text += []string{" less ", ", "}[min(i, 1)] + row.Name + " " + quantity.Bytes(row.Bytes)
+	}
+	return text + "."
 }
 
 // ledgerLines writes each row with what is known of it, else with a bar.

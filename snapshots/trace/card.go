@@ -24,6 +24,10 @@ type Card struct {
 	// vLLM has.
 	Tags []NamedPool `json:"tags,omitempty"`
 
+	// Cache is how much of its cache of keys and values a server has in use, nil for other
+	// programs.
+	Cache *CacheUse `json:"cache,omitempty"`
+
 	CostNS int64 `json:"cost_ns"` // of reading all this, since the program began
 }
 
@@ -51,6 +55,18 @@ const (
 	TakenImported TakenKind = "imported"
 	TakenPinned   TakenKind = "pinned"
 )
+
+// CacheUse is what a server counts of its cache. The texts are from the program and are
+// not made printable.
+type CacheUse struct {
+	Server string `json:"server"` // such as VLLM
+	Used   int64  `json:"used"`   // by requests that are not finished
+	Size   int64  `json:"size"`
+	Unit   string `json:"unit"` // such as blocks
+}
+
+// VLLM is the server whose share of a device gpu_memory_utilization sets.
+const VLLM = "vLLM"
 
 // Communicator is a process group that communicates by NCCL. Its name is from the
 // program and is not made printable.

@@ -27,11 +27,14 @@ func (p *Page) cardLedger(compact bool) section {
 	}}
 }
 
-// cardText says how much is left, and how much is asleep.
+// cardText says how much is left, how full a server's cache is, and what is asleep.
 func cardText(l *card.Ledger) string {
 	text := "= " + screen.Bytes(l.Bytes)
 	if l.Total >= 0 {
 		text += ", " + screen.Bytes(max(0, l.Total-l.Bytes)) + " left"
+	}
+	if use := l.InUse(); use != "" {
+		return text + ", KV cache " + use
 	}
 	switch {
 	case l.Unified:

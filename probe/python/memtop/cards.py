@@ -21,6 +21,7 @@ from .gauges import host_gauge
 from .journal import GAUGES, Journal, now_us
 from .nccl import communicators
 from .nvml import Nvml, User
+from .pools import Pools
 from .program import Json
 from .sampling import Sampling
 from .snapshots import snapshot
@@ -43,6 +44,7 @@ class Cards:
         self.latest: tuple[Json, ...] = ()
         self._looked = time.monotonic()
         self._purse = Sampling(SHARE, CREDIT_NS)
+        self._pools = Pools()
         self._cost_ns = 0
         self._opened = False
         self._nvml: Nvml | None = None
@@ -108,6 +110,8 @@ class Cards:
             ledger["communicators"] = groups
         if tags := self._tags(device):
             ledger["tags"] = tags
+        if use := self._pools.use():
+            ledger["cache"] = use._asdict()
         return {"device": device, "time_us": moment, **gauge, "ledger": ledger}
 
     def _tags(self, device: int) -> list[Json]:

@@ -13,7 +13,6 @@ import torch
 from .caches import cached, cached_by, is_cache
 from .living import instances, is_alone, types
 from .models import Models
-from .pools import Pools, is_pool
 from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
@@ -33,7 +32,6 @@ class Gathering:
         self._steppers = steppers
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
         self.optimizers = 0  # how many the last scan found
-        self.pools = Pools()
 
     @touches
     def model(self) -> None:
@@ -101,7 +99,6 @@ class Gathering:
         self._add_models(found[_MODULE])
         self.model()
         self.optimizers = len(found[_OPTIMIZER])
-        self.pools.know(found[_POOL])
         for optimizer in found[_OPTIMIZER]:
             with contextlib.suppress(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)
@@ -190,13 +187,13 @@ def place_of_gradient(gradient: Any, layer: str, role: str) -> tuple[str, str]:
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
-_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT, _POOL = range(7)
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT = range(6)
 
 
 def _sorted() -> dict[int, list[Any]]:
     """Return the objects of each kind."""
     kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: [], _POOL: []}
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: []}
     for thing in instances(kinds):
         found[kinds[type(thing)]].append(thing)
     return found
@@ -213,6 +210,4 @@ def _kind_of(kind: type) -> int:
         return _OPTIMIZER
     if issubclass(kind, torch._C._FunctionBase):
         return _CONTEXT
-    if is_pool(kind):
-        return _POOL
     return _CACHE if is_cache(kind) else _NEITHER

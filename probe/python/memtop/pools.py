@@ -1,43 +1,90 @@
-"""Pools of blocks in which a server keeps keys and values. A pool takes its memory at once, so only its own
-counters say how much of that is in use. This knows vLLM's `BlockPool`."""
+"""How much of its cache of keys and values a server has in use: vLLM's blocks, SGLang's tokens.
+
+A server takes the cache's memory at once, so only its own counters say this. They are plain numbers in objects of its
+engine. vLLM hides these from Python's garbage collector (it freezes its heap) and calls no hook while it runs what it
+has compiled. But the engine's loop is on the stack of one of the program's threads, so its frame leads there. That and
+reading the numbers runs no code of the program and touches no tensor, so any thread may do it.
+"""
 
 from __future__ import annotations
 
+import sys
 import weakref
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Callable, NamedTuple
 
-PACKAGE, NAME = "vllm.", "BlockPool"
+from .living import is_alone
 
 
-def is_pool(kind: type) -> bool:
-    """Report whether a class is such a pool."""
-    return kind.__name__ == NAME and kind.__module__.startswith(PACKAGE)
+class Use(NamedTuple):
+    """What of a server's cache is in use, of how much, and in which unit."""
+
+    server: str
+    used: int
+    size: int
+    unit: str
 
 
 class Pools:
-    """The pools of the program. It has only weak references to them, and reads fields without calling anything."""
+    """The counters of a program's server. It has only a weak reference to them."""
 
     def __init__(self) -> None:
-        self._known: list[weakref.ref[Any]] = []
+        self._known: Callable[[], Any] = lambda: None
+        self._read: Callable[[Any], Use | None] = lambda _: None
 
-    def know(self, pools: list[Any]) -> None:
-        """Take in the pools that a scan found."""
-        self._known = [weakref.ref(pool) for pool in pools]
+    def use(self) -> Use | None:
+        """Return what is in use now. None without a server, if it keeps its counters elsewhere than the known versions,
+        or if it has not counted yet."""
+        counters = self._known()
+        if counters is None and is_alone() and not _LOOPS.keys().isdisjoint(sys.modules):
+            for engine, path, self._read in _engines():
+                counters = _at(engine, *path)
+                if counters is not None:
+                    self._known = weakref.ref(counters)
+        return None if counters is None else self._read(counters)
 
-    def usage(self) -> str:
-        """Return how many blocks are in use, such as "812 of 2047 blocks", "" if no pool says it."""
-        counts = [count for known in self._known if (count := _count(known())) is not None]
-        if not counts:
-            return ""
-        return f"{sum(used for used, _ in counts)} of {sum(all_ for _, all_ in counts)} blocks"
+
+def _engines() -> Iterator[tuple[Any, tuple[str, ...], Callable[[Any], Use | None]]]:
+    """Yield the engines whose loops run, where each has its counters, and what reads them."""
+    for frame in sys._current_frames().values():
+        caller: Any = frame
+        while caller is not None:
+            functions, path, read = _LOOPS.get(caller.f_globals.get("__name__"), ((), (), lambda _: None))
+            if caller.f_code.co_name in functions:
+                yield caller.f_locals.get("self"), path, read
+            caller = caller.f_back
 
 
-def _count(pool: Any) -> tuple[int, int] | None:
-    """Return the blocks in use and all blocks, without the first one, which holds nothing. None if they are not where
-    the known versions have them."""
-    fields = getattr(pool, "__dict__", {})
-    number = fields.get("num_gpu_blocks")
-    free = getattr(fields.get("free_block_queue"), "__dict__", {}).get("num_free_blocks")
+def _at(thing: Any, *path: str) -> Any:
+    """Return what an attribute of an attribute of something is, without calling anything; None if there is none."""
+    for name in path:
+        thing = getattr(thing, "__dict__", {}).get(name)
+    return thing
+
+
+def _blocks(pool: Any) -> Use | None:
+    """Read vLLM's pool. Its first block holds nothing, and is never free. Blocks of finished requests are free: they
+    are there until others need them."""
+    number, free = _at(pool, "num_gpu_blocks"), _at(pool, "free_block_queue", "num_free_blocks")
     if not isinstance(number, int) or not isinstance(free, int) or not 0 <= free < number:
         return None
-    return number - 1 - free, number - 1
+    return Use("vLLM", number - 1 - free, number - 1, "blocks")
+
+
+def _tokens(stats: Any) -> Use | None:
+    """Read SGLang's statistics, which it renews when it logs a batch, if it was started with --enable-metrics."""
+    counts = [_at(stats, f"kv_{what}_tokens") for what in ("used", "evictable", "available")]
+    if not all(isinstance(count, int) and count >= 0 for count in counts) or not any(counts):
+        return None
+    return Use("SGLang", counts[0], sum(counts), "tokens")
+
+
+# By module: the functions whose `self` is an engine, where its counters are, and what reads them.
+_LOOPS: dict[Any, tuple[tuple[str, ...], tuple[str, ...], Callable[[Any], Use | None]]] = {
+    "vllm.v1.engine.core": (
+        ("run_busy_loop", "step", "step_with_batch_queue"),
+        ("scheduler", "kv_cache_manager", "block_pool"),
+        _blocks,
+    ),
+    "sglang.srt.managers.scheduler": (("run_event_loop",), ("metrics_reporter", "stats"), _tokens),
+}

@@ -443,8 +443,6 @@ class Watch:
             self.look.on = False
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
-        if usage := self.look.gathering.pools.usage():
-            used.append(("kv_cache", usage))
         self._telling.tell(data, used, changed, on_host=self.memory.host)
         self._whole = self._whole or whole
         self._gauge(now)

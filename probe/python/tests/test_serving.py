@@ -6,7 +6,9 @@ import copy
 import functools
 import gc
 import pickle
+import sys
 import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +21,7 @@ from test_watch import bytes_of, steps_of  # noqa: E402
 
 from memtop import watch as watching  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
+from memtop.pools import Pools  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -228,37 +231,64 @@ def test_a_watched_model_can_still_be_compiled_whole(watch: Watch) -> None:
     assert is_plain(model)
 
 
+SERVERS = {
+    "vLLM": """
 class Queue:
-    """What vLLM's queue of free blocks has."""
-
-    def __init__(self, free: int) -> None:
-        self.num_free_blocks = free
-
+    num_free_blocks = 0
 
 class BlockPool:
-    """What vLLM's pool of blocks has. The first block holds nothing, and is not free."""
+    def __init__(self):
+        self.num_gpu_blocks, self.free_block_queue = 65, Queue()
+        self.free_block_queue.num_free_blocks = 40
 
-    def __init__(self, blocks: int) -> None:
-        self.num_gpu_blocks = blocks
-        self.free_block_queue = Queue(blocks - 1)
+class Engine:
+    def __init__(self):
+        self.scheduler, self.scheduler.kv_cache_manager = Queue(), Queue()
+        self.scheduler.kv_cache_manager.block_pool = BlockPool()
 
-    def get_usage(self) -> float:
-        raise AssertionError("the agent calls nothing of the program")
+    def run_busy_loop(self, wait):
+        wait()
+""",
+    "SGLang": """
+class Statistics:
+    def __init__(self):
+        self.kv_used_tokens, self.kv_evictable_tokens, self.kv_available_tokens = 24, 10, 30
+
+class Engine:
+    def __init__(self):
+        self.metrics_reporter = Statistics()
+        self.metrics_reporter.stats = Statistics()
+
+    def run_event_loop(self, wait):
+        wait()
+""",
+}
+MODULES = {"vLLM": "vllm.v1.engine.core", "SGLang": "sglang.srt.managers.scheduler"}
 
 
-def test_a_servers_blocks_are_its_cache_and_their_occupancy_is_what_its_pool_counts(
-    watch: Watch, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(BlockPool, "__module__", "vllm.v1.core.block_pool")
-    model, pool = Model().eval(), BlockPool(65)
-    model.first.kv_cache = [torch.zeros(2, 64, 16)]
-    pool.free_block_queue.num_free_blocks -= 24
-    call_in_a_thread(lambda: watch.want(True))
-    serve(model, 2)
-    step = steps_of(watch)[1]
-    assert {"key": "kv_cache", "value": "24 of 64 blocks"} in step["settings"]
-    held = {entry["name"]: entry["bytes"] for entry in step["categories"]}
-    assert held["kv-cache"] == 4 * 2 * 64 * 16
-    pool.free_block_queue = None  # as a version that has other fields
-    serve(model, 1)
-    assert all(entry["key"] != "kv_cache" for entry in steps_of(watch)[2]["settings"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_counters_of_a_server_are_found_by_its_loop(server: str, monkeypatch: Any) -> None:
+    module = types.ModuleType(MODULES[server])
+    exec(SERVERS[server], vars(module))
+    engine, running, end = module.Engine(), threading.Event(), threading.Event()
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    loop = engine.run_busy_loop if server == "vLLM" else engine.run_event_loop
+    pools = Pools()
+    assert pools.use() is None  # its loop does not run yet
+    thread = threading.Thread(target=loop, args=(lambda: running.set() or end.wait(20),))
+    thread.start()
+    try:
+        assert running.wait(20)
+        assert pools.use() == (server, 24, 64, "blocks" if server == "vLLM" else "tokens")
+    finally:
+        end.set()
+        thread.join()
+    assert pools.use() == (server, 24, 64, "blocks" if server == "vLLM" else "tokens")  # found once, followed
+    if server == "vLLM":
+        engine.scheduler.kv_cache_manager.block_pool.free_block_queue = None  # as in a version with other fields
+    else:
+        engine.metrics_reporter.stats.kv_used_tokens = None
+    assert pools.use() is None
+    del engine, loop, thread
+    gc.collect()
+    assert pools.use() is None and pools._known() is None  # nothing of the program is kept alive

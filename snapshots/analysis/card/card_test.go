@@ -133,13 +133,24 @@ func TestAServerIsToldWhatItMayUse(t *testing.T) {
 	}}
 	pools := Reserved{Default: 100 * mib, Private: 400 * mib, Pools: 2}
 	l := Of(g, pools)
-	if share, known := l.Share(); known {
-		t.Errorf("a program that is no server has %d %%", share)
+	if share, _, known := l.Share(); known || l.InUse() != "" {
+		t.Errorf("a program that is no server has %d %%, %q", share, l.InUse())
 	}
-	// Of 1,000 MiB others have 60, 40 are unexplained, 20 are graphs and 50 the driver's own.
+	// Of 1,000 MiB others have 60, 40 are unexplained, 50 are the context, 20 graphs and 50 the driver's own.
 	g.Card.Tags = []trace.NamedPool{{Name: "kv_cache", Bytes: 380 * mib, Backed: 380 * mib}}
 	l = Of(g, pools)
-	if share, known := l.Share(); share != 83 || !known {
-		t.Errorf("%d %%, want 83: %v", share, l.Rows)
+	if share, apart, known := l.Share(); share != 78 || len(apart) != 5 || !known {
+		t.Errorf("%d %%, want 78: %v", share, apart)
+	}
+	g.Card.Tags = nil
+	for server, want := range map[string]int64{trace.VLLM: 40, "SGLang": -1} { // without names, 400 are graphs
+		g.Card.Cache = &trace.CacheUse{Server: server, Used: 37, Size: 99, Unit: "blocks"}
+		l = Of(g, pools)
+		if share, _, known := l.Share(); known != (want >= 0) || known && share != want {
+			t.Errorf("%s: %d %%, want %d: %v", server, share, want, l.Rows)
+		}
+		if got := l.InUse(); got != "37 % in use" {
+			t.Errorf("%s: its cache is %s", server, got)
+		}
 	}
 }

@@ -49,12 +49,13 @@ type Row = ledger.Row[Kind]
 
 // Ledger is what is used of a device's memory.
 type Ledger struct {
-	Bytes     int64 // as the driver counts them
-	Total     int64 // that the device has, -1 if that is not known
-	Unified   bool  // they are the machine's
-	Unwatched bool  // calls of the driver are not seen, and memtop run --driver-calls would see them
-	Rows      []Row // they sum to Bytes; those of nothing are left out
-	Asleep    int64 // bytes that PyTorch's allocator counts as reserved, and that the driver has back
+	Bytes     int64           // as the driver counts them
+	Total     int64           // that the device has, -1 if that is not known
+	Unified   bool            // they are the machine's
+	Unwatched bool            // calls of the driver are not seen, and memtop run --driver-calls would see them
+	Cache     *trace.CacheUse // of a server, nil if none is known
+	Rows      []Row           // they sum to Bytes; those of nothing are left out
+	Asleep    int64           // bytes that PyTorch's allocator counts as reserved, and that the driver has back
 }
 
 // Reserved is what PyTorch's allocator has of the device, in the segments of each
@@ -72,7 +73,7 @@ func Of(g *trace.Gauge, r Reserved) Ledger {
 	if c == nil {
 		c = new(trace.Card)
 	}
-	d := division{ledger: Ledger{Bytes: g.Used, Total: g.Total, Unified: g.Unified, Unwatched: g.Card != nil && !c.Watched}, left: g.Used}
+	d := division{ledger: Ledger{Bytes: g.Used, Total: g.Total, Unified: g.Unified, Unwatched: g.Card != nil && !c.Watched, Cache: c.Cache}, left: g.Used}
 	d.own = g.Used - max(0, g.Others)
 	if g.Process >= 0 {
 		d.own = g.Process
@@ -108,24 +109,35 @@ func (l *Ledger) Beside() (own, others int64) {
 	return own, others
 }
 
-// Share returns which part of the device a server may be told to use at most, in whole
-// hundredths: all but what other processes have, what is unexplained, and what comes on
-// top of what it plans, which is its graphs. vLLM calls it gpu_memory_utilization. It
-// reports false unless the server's allocator names its pools.
-func (l *Ledger) Share() (hundredths int64, known bool) {
-	room, named := l.Total, false
+// Share returns which part of the device vLLM may be told to use at most, in whole
+// hundredths, as its gpu_memory_utilization, and the rows that are no part of it. It may
+// use what is free when it begins to load: its context and NCCL are there by then, as
+// others are. What it captures after that, its graphs, older versions do not plan. It
+// reports false for other programs.
+func (l *Ledger) Share() (hundredths int64, apart []Row, known bool) {
+	room, named := l.Total, l.Asleep > 0 || l.Cache != nil && l.Cache.Server == trace.VLLM
 	for _, r := range l.Rows {
 		switch r.Kind {
 		case Named:
 			named = true
-		case Private, Driver, Imported, Process, Others, Machine, Unexplained:
+		case Private, Context, Communicator, Driver, Outside, Imported, Process, Others, Machine, Unexplained:
 			room -= max(0, r.Bytes)
+			apart = append(apart, r)
 		}
 	}
-	if l.Total <= 0 || !named && l.Asleep == 0 {
-		return 0, false
+	if l.Total <= 0 || !named {
+		return 0, nil, false
 	}
-	return max(0, room) * 100 / l.Total, true
+	return max(0, room) * 100 / l.Total, apart, true
+}
+
+// InUse says how much of a server's cache of keys and values is in use, "" if that is not
+// known.
+func (l *Ledger) InUse() string {
+	if l.Cache == nil || l.Cache.Size <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %% in use", int64(100*float64(l.Cache.Used)/float64(l.Cache.Size)))
 }
 
 // division is a ledger in the making.
