@@ -391,45 +391,6 @@ func TestTheLossIsBitEqualAcrossCheckpointPoliciesUnderAutocast(t *testing.T) {
 	}
 }
 
-func TestPredictedBytesEqualMeasuredUnderAutocast(t *testing.T) {
-	for _, mode := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
-		t.Run(mode.String(), func(t *testing.T) {
-			r := newRun(t, nn.Options{Checkpoint: nn.SqrtN()})
-			r.c.SetCaster(mode.Caster())
-			predicted, err := nn.Predict(r.device, nn.Plan[*nn.GPT]{
-				Build:  func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, config) },
-				Caster: mode.Caster(), Options: r.c.Options,
-				Loss: func(c *nn.Ctx, m *nn.GPT) *autograd.Value {
-					stage := run{device: c.Device(), model: m, c: c}
-					return stage.forward()
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var activations int64
-			usage := r.device.Measure(func() {
-				r.c.Run(func() {
-					out := r.forward()
-					activations = r.category(trace.Activation)
-					r.c.Backward(out)
-				})
-			})
-			r.zero()
-			if predicted.ActivationBytes != activations || predicted.PeakBytes != usage.Peak {
-				t.Errorf("predicted %d bytes of activations and a peak of %d, measured %d and %d",
-					predicted.ActivationBytes, predicted.PeakBytes, activations, usage.Peak)
-			}
-			for i, l := range r.c.Layers() {
-				if p := predicted.Layers[i]; p.Name != l.Name || p.SavedBytes != l.SavedBytes || p.DType != l.DType || p.OutputBytes != l.OutputBytes {
-					t.Errorf("%s: predicted %v, %d bytes, %d saved; measured %v, %d, %d", l.Name,
-						p.DType, p.OutputBytes, p.SavedBytes, l.DType, l.OutputBytes, l.SavedBytes)
-				}
-			}
-		})
-	}
-}
-
 func TestModesAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range []string{"off", "bf16", "fp16"} {
 		m, err := amp.ParseMode(text)

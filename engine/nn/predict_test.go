@@ -44,7 +44,7 @@ func TestPredictedBytesOfEveryModelEqualMeasured(t *testing.T) {
 					return c.Call(loss, c.Call(m, x), y)
 				}
 				o := nn.Options{Training: true, Checkpoint: p}
-				predicted, err := nn.Predict(d, nn.Plan[*nn.Sequential]{Build: test.build, Options: o, Loss: forward})
+				predicted, err := rehearsed(d, plan[*nn.Sequential]{build: test.build, options: o, loss: forward})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/tensortest"
+	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -223,38 +224,54 @@ func TestPredictedBytesOfEveryLayerEqualMeasured(t *testing.T) {
 				g := small
 				g.Dropout = 0.1
 				r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: a})
-				predicted := predict(t, r, g)
-				measured := nn.Prediction{}
-				usage := r.device.Measure(func() {
-					r.c.Run(func() {
-						loss := r.forward(r.c)
-						measured.ActivationBytes, measured.InputBytes = r.bytes(trace.Activation), r.bytes(trace.Input)
-						r.c.Backward(loss)
-					})
-				})
-				measured.PeakBytes = usage.Peak
-				measured.ParameterBytes, measured.GradientBytes = r.bytes(trace.Parameter), r.bytes(trace.Gradient)
-				if diff := cmp.Diff(table(r.c.Layers()), table(predicted.Layers)); diff != "" {
-					t.Errorf("layers (-measured +predicted):\n%s", diff)
-				}
-				stats := r.device.Memory().Stats()
-				measured.ReservedBytes = stats.Reserved()
-				predicted.Layers = nil
-				if diff := cmp.Diff(measured, predicted); diff != "" {
-					t.Errorf("totals (-measured +predicted):\n%s", diff)
-				}
+				predictedAsMeasured(t, r, g, nil)
 			})
 		}
 	}
 }
 
-func predict(t *testing.T, r *trainer, g nn.GPTConfig) nn.Prediction {
+func TestPredictedBytesEqualMeasuredUnderAutocast(t *testing.T) {
+	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
+		t.Run(mode.String(), func(t *testing.T) {
+			r := newTrainer(t, small, nn.Options{Checkpoint: nn.SqrtN()})
+			r.c.SetCaster(mode.Caster())
+			predictedAsMeasured(t, r, small, mode.Caster())
+		})
+	}
+}
+
+func predictedAsMeasured(t *testing.T, r *trainer, g nn.GPTConfig, caster autograd.Caster) {
+	t.Helper()
+	predicted := predict(t, r, g, caster)
+	measured := prediction{}
+	usage := r.device.Measure(func() {
+		r.c.Run(func() {
+			loss := r.forward(r.c)
+			measured.ActivationBytes, measured.InputBytes = r.bytes(trace.Activation), r.bytes(trace.Input)
+			r.c.Backward(loss)
+		})
+	})
+	measured.PeakBytes = usage.Peak
+	measured.ParameterBytes, measured.GradientBytes = r.bytes(trace.Parameter), r.bytes(trace.Gradient)
+	if diff := cmp.Diff(table(r.c.Layers()), table(predicted.Layers)); diff != "" {
+		t.Errorf("layers (-measured +predicted):\n%s", diff)
+	}
+	stats := r.device.Memory().Stats()
+	measured.ReservedBytes = stats.Reserved()
+	predicted.Layers = nil
+	if diff := cmp.Diff(measured, predicted); diff != "" {
+		t.Errorf("totals (-measured +predicted):\n%s", diff)
+	}
+}
+
+func predict(t *testing.T, r *trainer, g nn.GPTConfig, caster autograd.Caster) prediction {
 	t.Helper()
 	held := r.device.Live()
-	p, err := nn.Predict(r.device, nn.Plan[*nn.GPT]{
-		Build:   func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) },
-		Options: r.c.Options,
-		Loss: func(c *nn.Ctx, m *nn.GPT) *autograd.Value {
+	p, err := rehearsed(r.device, plan[*nn.GPT]{
+		build:   func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) },
+		caster:  caster,
+		options: r.c.Options,
+		loss: func(c *nn.Ctx, m *nn.GPT) *autograd.Value {
 			stage := trainer{model: m, tokens: tokens(c.Device(), g.Vocab, 0), targets: tokens(c.Device(), g.Vocab, 1)}
 			return stage.forward(c)
 		},
@@ -270,7 +287,7 @@ func predict(t *testing.T, r *trainer, g nn.GPTConfig) nn.Prediction {
 
 // row holds the part of a layer that does not depend on time.
 type row struct {
-	Name, Class                                  string
+	Name, Class, DType                           string
 	Calls                                        int
 	Shape                                        string
 	Parameters, Output, Saved, TotalSaved, Trans int64
@@ -281,7 +298,7 @@ func table(layers []*nn.Layer) []row {
 	var list []row
 	for _, l := range layers {
 		list = append(list, row{
-			l.Name, l.Class, l.Calls, l.OutputShape.String(), l.ParameterBytes, l.OutputBytes, l.SavedBytes,
+			l.Name, l.Class, l.DType.String(), l.Calls, l.OutputShape.String(), l.ParameterBytes, l.OutputBytes, l.SavedBytes,
 			l.TotalSavedBytes, l.TransientPeakBytes, l.Checkpointed,
 		})
 	}
