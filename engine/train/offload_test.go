@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -44,7 +45,7 @@ func offloadingTrainer(t *testing.T, s Settings, half bool) *Trainer {
 	t.Helper()
 	b := newBench(t, 64<<20, offloading())
 	if half {
-		amp.Convert(nn.Params(b.model), device.BFloat16)
+		halve(b.model)
 	}
 	// Large enough that the first steps overflow and are skipped.
 	return b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 32} })
@@ -314,5 +315,13 @@ func TestOnlyTheChosenLayersAreOffloaded(t *testing.T) {
 	}
 	if got != want || want[trace.Activation] == 0 || want[trace.Parameter] == 0 {
 		t.Errorf("%v bytes on the host, the layers have %v", got, want)
+	}
+}
+
+// halve turns a model's parameters into bfloat16, in which all of it then computes.
+func halve(m nn.Module) {
+	for _, p := range nn.Params(m) {
+		label := p.Data().Storage().Label()
+		p.SetData(tensor.Convert(p.Data(), device.BFloat16, tensor.Tag{Category: label.Category, Layer: label.Layer, Role: label.Role}))
 	}
 }
