@@ -157,6 +157,20 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 	}
 }
 
+// TestARehearsedProgramThatCrashesAfterItsEnd tells that from a crash in its midst. The exit code is that of both.
+func TestARehearsedProgramThatCrashesAfterItsEnd(t *testing.T) {
+	python := cudaPython(t)
+	for script, ended := range map[string]string{
+		"import atexit, os; atexit.register(os.abort); import torch; torch.ones(1).cuda()": report.Crashed,
+		"import os, torch; torch.ones(1).cuda(); os.abort()":                               "",
+	} {
+		r := rehearseWith(t, "--", python, "-c", script)
+		if r.code != 134 || !r.Fits || r.Ended != ended || len(r.Ranks) != 1 || r.Failed() != (ended == "") {
+			t.Errorf("%s: code %d, %+v, %s", script, r.code, r.Rehearsal, r.stderr)
+		}
+	}
+}
+
 // TestARehearsedProgramThatIsNone are commands that have nothing to rehearse.
 func TestARehearsedProgramThatIsNone(t *testing.T) {
 	python := cudaPython(t)

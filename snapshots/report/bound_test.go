@@ -72,3 +72,26 @@ func TestAProgramThatFailedSaysSoFirst(t *testing.T) {
 		})
 	}
 }
+
+func TestAProgramThatCrashedAfterItsEndIsMeasured(t *testing.T) {
+	run := func(ended string, code int) *Rehearsal {
+		r := rehearsalOn(8 * gib)
+		r.Ended, r.ExitCode = ended, code
+		r.Add(RehearsedOn{DeviceBytes: gib}, nil, false)
+		r.Conclude()
+		return r
+	}
+	for name, test := range map[string]struct {
+		joined *Rehearsal
+		want   string
+	}{
+		"it crashed":         {run(Crashed, 134), "ran to its end; Python crashed only after that, so the numbers hold."},
+		"so did one of many": {run(Crashed, 134).Join(run("exit", 0)).Join(run(Crashed, 139)), "Python crashed only after that"},
+		"another failed":     {run(Crashed, 134).Join(run("", 1)), "The program failed with exit code 134."},
+		"one failed before":  {run("", 1).Join(run(Crashed, 134)), "The program failed with exit code 134."},
+	} {
+		if text := textOf(t, test.joined, 200); !strings.Contains(text, test.want) {
+			t.Errorf("%s: no %q in %s", name, test.want, text)
+		}
+	}
+}

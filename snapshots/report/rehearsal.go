@@ -28,13 +28,17 @@ type Rehearsal struct {
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
-	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" if the program broke off
+	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
 	ExitCode      int             `json:"exit_code"`
 	Error         string          `json:"error"`  // the exception that ended the program, with its line; "" for none
 	Values        string          `json:"values"` // what the program reads if a value decides a size: "zeros" or "upper"
 
 	Unchanged string `json:"-"` // why a change could not be rehearsed
 }
+
+// Crashed is the ending of a program that ran to its end, after which Python crashed,
+// as it can when a thread of PyTorch still runs.
+const Crashed = "crash"
 
 // RehearsedGPU is the imitated GPU of the program.
 type RehearsedGPU struct {
@@ -138,6 +142,9 @@ func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
 func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 	if r == nil {
 		return other
+	}
+	if !r.Failed() && other.ExitCode != 0 {
+		r.Ended = other.Ended
 	}
 	r.Seconds += other.Seconds
 	r.Fits = r.Fits && other.Fits

@@ -59,7 +59,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 }
 
 // Failed reports whether the program failed for another reason than memory.
-func (r *Rehearsal) Failed() bool { return r.ExitCode != 0 && r.Fits }
+func (r *Rehearsal) Failed() bool { return r.ExitCode != 0 && r.Fits && r.Ended != Crashed }
 
 // failure says in a sentence how it failed.
 func (r *Rehearsal) failure() string {
@@ -73,6 +73,7 @@ func (r *Rehearsal) failure() string {
 var endings = map[string]string{
 	"settled": "ended here, for the peak stays", "steps": "ended here, as was asked for", "exit": "ran to its end",
 	"waits": "ended here, for it waits for a value that nothing computes",
+	Crashed: "ran to its end; Python crashed only after that, so the numbers hold",
 }
 
 func (r *Rehearsal) circumstances(most *RehearsedOn) string {

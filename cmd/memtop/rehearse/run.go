@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -158,11 +160,23 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 	if found.PyTorch == "" {
 		return nil, noPyTorch(code, args[0], found.Error)
 	}
+	if crashed(processes, code) {
+		found.Ended = report.Crashed
+	}
 	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
 		found.FitsOn = fitsOn(most.DeviceBytes - g.Context)
 	}
 	return found, nil
+}
+
+// crashed reports whether a signal of a fault ended the command, though all processes
+// that used a device had come to the end of their script.
+func crashed(processes []python.Rehearsed, code int) bool {
+	fault := code == command.ExitSignal+int(syscall.SIGABRT) || code == command.ExitSignal+int(syscall.SIGSEGV)
+	used := slices.ContainsFunc(processes, func(p python.Rehearsed) bool { return p.Begun })
+	broke := slices.ContainsFunc(processes, func(p python.Rehearsed) bool { return p.Error != "" || p.Begun && p.Ended != "exit" })
+	return fault && used && !broke
 }
 
 // addProcess adds the memory that a process took of its devices, and the

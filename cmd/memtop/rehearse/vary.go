@@ -110,7 +110,7 @@ func (r *Rehearsal) tryAll(ctx context.Context, t trial, args []string, values [
 func (r *Rehearsal) tryOne(ctx context.Context, t trial, args []string) (*report.Rehearsal, error) {
 	said := &lastLines{}
 	found, code, err := r.once(ctx, t, args, Streams{Stdout: said, Stderr: said}, nil)
-	if err == nil && found.Fits && code != 0 {
+	if err == nil && found.Failed() {
 		err = Failed(code, args)
 	}
 	if err != nil {
