@@ -20,6 +20,7 @@ type Card struct {
 	Watched     bool            `json:"watched"`      // which libraries call the driver is seen
 	Ledger      []card.Row      `json:"ledger"`       // sums to Bytes
 	AsleepBytes int64           `json:"asleep_bytes"` // the allocator reserved them, and the driver has them back
+	Asleep      []card.Row      `json:"asleep"`       // whose bytes those are, among them rows of which nothing is awake
 	Cache       *trace.CacheUse `json:"cache"`        // of keys and values, null for programs that are no server
 	ShareMost   *float64        `json:"share_most"`   // that vLLM may be told to use, null for other programs
 	LostCalls   int64           `json:"lost_calls"`   // that were not seen
@@ -37,7 +38,7 @@ func newCard(x *analysis.Index) *Card {
 	if gauge == nil {
 		return nil
 	}
-	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, Cache: l.Cache, whole: l}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, Asleep: append([]card.Row{}, l.Slept...), Cache: l.Cache, whole: l}
 	if l.Total >= 0 {
 		c.TotalBytes = &l.Total
 	}
@@ -62,6 +63,9 @@ func (c *Card) text(p *page) {
 		p.line("  Who has the device's memory, %s", quantity.Bytes(c.Bytes))
 	}
 	ledgerLines(p, c.Ledger, c.Bytes)
+	for _, row := range c.Asleep {
+		p.line("  %-26s%12s asleep: the driver has it back", row.Name, quantity.Bytes(row.Bytes))
+	}
 	if c.TotalBytes != nil {
 		p.line("  %-26s%12s of %s", "left", quantity.Bytes(max(0, *c.TotalBytes-c.Bytes)), quantity.Bytes(*c.TotalBytes))
 	}

@@ -56,15 +56,15 @@ func TestAFileSaysWhoHadTheDevice(t *testing.T) {
 }
 
 // TestAServersCacheAndShareAreSaid has vLLM on a device, where 100 MiB of 1 GiB are no
-// part of what it may use.
+// part of what it may use, and a part of its memory sleeps.
 func TestAServersCacheAndShareAreSaid(t *testing.T) {
 	const mib = 1 << 20
 	run := liveRun(t)
 	g := &run.Live.Gauges[0]
 	g.Used, g.Process, g.Others = 600*mib, 560*mib, 40*mib
-	g.Card = &trace.Card{Watched: true, Before: 100 * mib, Cache: &trace.CacheUse{Server: trace.VLLM, Used: 812, Size: 2047, Unit: "blocks"}, Taken: []trace.Taken{
-		{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: 262656},
-		{Library: "custom.so", Kind: trace.TakenDevice, Bytes: 500*mib - 262656, Number: 1},
+	g.Card = &trace.Card{Watched: true, Reserved: 262656, Before: 100 * mib, Cache: &trace.CacheUse{Server: trace.VLLM, Used: 812, Size: 2047, Unit: "blocks"}, Taken: []trace.Taken{
+		{Library: "libc10_cuda.so", Kind: trace.TakenDevice, Bytes: 262656 - 65536},
+		{Library: "custom.so", Kind: trace.TakenDevice, Bytes: 500*mib - (262656 - 65536), Number: 1},
 	}}
 	r := NewLive(run)
 	if c := r.Card; c.Cache == nil || c.Cache.Used != 812 || c.ShareMost == nil || *c.ShareMost != 0.9 {
@@ -75,6 +75,7 @@ func TestAServersCacheAndShareAreSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
+		"  PyTorch                       64.0 KiB asleep: the driver has it back\n",
 		"Cache of keys and values: 39 % in use, 812 of 2047 blocks\n",
 		"gpu_memory_utilization can be 0.90 at most: 1.0 GiB less CUDA's context 60.0 MiB, other processes 40.0 MiB.\n",
 	} {

@@ -20,6 +20,7 @@ from test_account import Job, call_in_a_thread  # noqa: E402
 from test_watch import bytes_of, steps_of  # noqa: E402
 
 from memtop import watch as watching  # noqa: E402
+from memtop.cards import Cards  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
 from memtop.pools import Pools  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
@@ -266,6 +267,16 @@ class Engine:
 MODULES = {"vLLM": "vllm.v1.engine.core", "SGLang": "sglang.srt.managers.scheduler"}
 
 
+class Driver:
+    """Answers as the driver's management library."""
+
+    def memory(self, card: Any) -> tuple[int, int]:
+        return 100, 50
+
+    def users(self, card: Any) -> list[Any]:
+        return []
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_counters_of_a_server_are_found_by_its_loop(server: str, monkeypatch: Any) -> None:
     module = types.ModuleType(MODULES[server])
@@ -273,17 +284,22 @@ def test_the_counters_of_a_server_are_found_by_its_loop(server: str, monkeypatch
     engine, running, end = module.Engine(), threading.Event(), threading.Event()
     monkeypatch.setitem(sys.modules, module.__name__, module)
     loop = engine.run_busy_loop if server == "vLLM" else engine.run_event_loop
+    unit = "blocks" if server == "vLLM" else "tokens"
     pools = Pools()
     assert pools.use() is None  # its loop does not run yet
     thread = threading.Thread(target=loop, args=(lambda: running.set() or end.wait(20),))
     thread.start()
     try:
         assert running.wait(20)
-        assert pools.use() == (server, 24, 64, "blocks" if server == "vLLM" else "tokens")
+        assert pools.use() == (server, 24, 64, unit)
+        cards = Cards(Journal(), lambda: 0)
+        cards._nvml, cards._found = Driver(), {0: 1}  # type: ignore[assignment]
+        gauge = cards._gauge(0, 40, None)
+        assert gauge and gauge["ledger"]["cache"] == {"server": server, "used": 24, "size": 64, "unit": unit}
     finally:
         end.set()
         thread.join()
-    assert pools.use() == (server, 24, 64, "blocks" if server == "vLLM" else "tokens")  # found once, followed
+    assert pools.use() == (server, 24, 64, unit)  # found once, followed
     if server == "vLLM":
         engine.scheduler.kv_cache_manager.block_pool.free_block_queue = None  # as in a version with other fields
     else:
@@ -291,4 +307,4 @@ def test_the_counters_of_a_server_are_found_by_its_loop(server: str, monkeypatch
     assert pools.use() is None
     del engine, loop, thread
     gc.collect()
-    assert pools.use() is None and pools._known() is None  # nothing of the program is kept alive
+    assert pools._known() is None  # nothing of the program is kept alive

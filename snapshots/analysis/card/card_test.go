@@ -109,6 +109,13 @@ func TestRowsSumToWhatTheDriverCounts(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("MiB (-want +got):\n%s", diff)
 			}
+			slept := int64(0)
+			for _, r := range l.Slept {
+				slept += r.Bytes
+			}
+			if slept != l.Asleep || name == "a server that sleeps in part" && (len(l.Slept) != 1 || l.Slept[0].Name != "PyTorch, kv_cache") {
+				t.Errorf("%d bytes sleep, of them %v", l.Asleep, l.Slept)
+			}
 			own, others := l.Beside()
 			if beside := got["unexplained"]*mib + own + others + test.reserved.all() - l.Asleep; beside != sum {
 				t.Errorf("beside PyTorch there are %d and %d, which leaves %d", own, others, sum-beside)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -56,6 +55,7 @@ type Ledger struct {
 	Cache     *trace.CacheUse // of a server, nil if none is known
 	Rows      []Row           // they sum to Bytes; those of nothing are left out
 	Asleep    int64           // bytes that PyTorch's allocator counts as reserved, and that the driver has back
+	Slept     []Row           // whose bytes those are
 }
 
 // Reserved is what PyTorch's allocator has of the device, in the segments of each
@@ -176,7 +176,7 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 		asleep -= slept
 		d.own -= bytes - slept
 		if slept > 0 {
-			detail = strings.TrimPrefix(detail+", "+quantity.Bytes(slept)+" more is asleep", ", ")
+			d.ledger.Slept = append(d.ledger.Slept, Row{Kind: k, Name: name, Bytes: slept})
 		}
 		d.add(k, name, bytes-slept, detail)
 	}
