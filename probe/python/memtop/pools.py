@@ -1,19 +1,19 @@
 """How much of its cache of keys and values a server has in use: vLLM's blocks, SGLang's tokens.
 
 A server takes the cache's memory at once, so only its own counters say this. They are plain numbers in objects of its
-engine. vLLM hides these from Python's garbage collector (it freezes its heap) and calls no hook while it runs what it
-has compiled. But the engine's loop is on the stack of one of the program's threads, so its frame leads there. That and
-reading the numbers runs no code of the program and touches no tensor, so any thread may do it.
+scheduler. vLLM hides these from Python's garbage collector (it freezes its heap) and calls no hook while it runs what
+it has compiled. So a method that the scheduler calls in each step of its loop leads there: it is replaced until its
+next call, on a thread of the program. Reading the numbers runs no code of the program and touches no tensor, so any
+thread may do it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
 import weakref
-from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
-
-from .living import is_alone
 
 
 class Use(NamedTuple):
@@ -31,28 +31,35 @@ class Pools:
     def __init__(self) -> None:
         self._known: Callable[[], Any] = lambda: None
         self._read: Callable[[Any], Use | None] = lambda _: None
+        self._waits: Any = None  # what stands for the method until its next call
 
     def use(self) -> Use | None:
-        """Return what is in use now. None without a server, if it keeps its counters elsewhere than the known versions,
-        or if it has not counted yet."""
+        """Return what is in use now. None without a server or before its next step, if it keeps its counters elsewhere
+        than the known versions, or if it has not counted yet."""
         counters = self._known()
-        if counters is None and is_alone() and not _LOOPS.keys().isdisjoint(sys.modules):
-            for engine, path, self._read in _engines():
-                counters = _at(engine, *path)
-                if counters is not None:
-                    self._known = weakref.ref(counters)
-        return None if counters is None else self._read(counters)
+        if counters is not None:
+            return self._read(counters)
+        for server in _SERVERS:
+            if server.module in sys.modules:
+                self._await(server, vars(sys.modules[server.module]).get("Scheduler"))
+        return None
 
+    def _await(self, server: _Server, scheduler: Any) -> None:
+        """Wait for the next step of a server, unless this does already."""
+        method = getattr(scheduler, "__dict__", {}).get(server.method)
+        if not callable(method) or method is self._waits:
+            return
 
-def _engines() -> Iterator[tuple[Any, tuple[str, ...], Callable[[Any], Use | None]]]:
-    """Yield the engines whose loops run, where each has its counters, and what reads them."""
-    for frame in sys._current_frames().values():
-        caller: Any = frame
-        while caller is not None:
-            functions, path, read = _LOOPS.get(caller.f_globals.get("__name__"), ((), (), lambda _: None))
-            if caller.f_code.co_name in functions:
-                yield caller.f_locals.get("self"), path, read
-            caller = caller.f_back
+        @functools.wraps(method)
+        def called(itself: Any, *arguments: Any, **named: Any) -> Any:
+            if vars(scheduler).get(server.method) is called:  # else somebody has replaced it after us
+                setattr(scheduler, server.method, method)
+            with contextlib.suppress(TypeError):  # no weak reference can be had
+                self._read, self._known = server.read, weakref.ref(_at(itself, *server.path))
+            return method(itself, *arguments, **named)
+
+        self._waits = called
+        setattr(scheduler, server.method, called)
 
 
 def _at(thing: Any, *path: str) -> Any:
@@ -79,12 +86,14 @@ def _tokens(stats: Any) -> Use | None:
     return Use("SGLang", counts[0], sum(counts), "tokens")
 
 
-# By module: the functions whose `self` is an engine, where its counters are, and what reads them.
-_LOOPS: dict[Any, tuple[tuple[str, ...], tuple[str, ...], Callable[[Any], Use | None]]] = {
-    "vllm.v1.engine.core": (
-        ("run_busy_loop", "step", "step_with_batch_queue"),
-        ("scheduler", "kv_cache_manager", "block_pool"),
-        _blocks,
-    ),
-    "sglang.srt.managers.scheduler": (("run_event_loop",), ("metrics_reporter", "stats"), _tokens),
-}
+class _Server(NamedTuple):
+    module: str  # of the class Scheduler
+    method: str  # that it calls in each step
+    path: tuple[str, ...]  # from it to its counters
+    read: Callable[[Any], Use | None]
+
+
+_SERVERS = (
+    _Server("vllm.v1.core.sched.scheduler", "schedule", ("kv_cache_manager", "block_pool"), _blocks),
+    _Server("sglang.srt.managers.scheduler", "run_batch", ("metrics_reporter", "stats"), _tokens),
+)

@@ -234,37 +234,35 @@ def test_a_watched_model_can_still_be_compiled_whole(watch: Watch) -> None:
 
 SERVERS = {
     "vLLM": """
-class Queue:
+class Object:
     num_free_blocks = 0
 
-class BlockPool:
+class Scheduler:
     def __init__(self):
-        self.num_gpu_blocks, self.free_block_queue = 65, Queue()
-        self.free_block_queue.num_free_blocks = 40
+        self.kv_cache_manager, pool = Object(), Object()
+        self.kv_cache_manager.block_pool = pool
+        pool.num_gpu_blocks, pool.free_block_queue = 65, Object()
+        pool.free_block_queue.num_free_blocks = 40
 
-class Engine:
-    def __init__(self):
-        self.scheduler, self.scheduler.kv_cache_manager = Queue(), Queue()
-        self.scheduler.kv_cache_manager.block_pool = BlockPool()
-
-    def run_busy_loop(self, wait):
-        wait()
+    def schedule(self, *arguments):
+        return arguments
 """,
     "SGLang": """
-class Statistics:
-    def __init__(self):
-        self.kv_used_tokens, self.kv_evictable_tokens, self.kv_available_tokens = 24, 10, 30
+class Object:
+    pass
 
-class Engine:
+class Scheduler:
     def __init__(self):
-        self.metrics_reporter = Statistics()
-        self.metrics_reporter.stats = Statistics()
+        self.metrics_reporter, stats = Object(), Object()
+        self.metrics_reporter.stats = stats
+        stats.kv_used_tokens, stats.kv_evictable_tokens, stats.kv_available_tokens = 24, 10, 30
 
-    def run_event_loop(self, wait):
-        wait()
+    def run_batch(self, *arguments):
+        return arguments
 """,
 }
-MODULES = {"vLLM": "vllm.v1.engine.core", "SGLang": "sglang.srt.managers.scheduler"}
+MODULES = {"vLLM": "vllm.v1.core.sched.scheduler", "SGLang": "sglang.srt.managers.scheduler"}
+METHODS = {"vLLM": "schedule", "SGLang": "run_batch"}
 
 
 class Driver:
@@ -278,33 +276,36 @@ class Driver:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_the_counters_of_a_server_are_found_by_its_loop(server: str, monkeypatch: Any) -> None:
+def test_the_counters_of_a_server_are_found_at_its_next_step(server: str, monkeypatch: Any) -> None:
     module = types.ModuleType(MODULES[server])
     exec(SERVERS[server], vars(module))
-    engine, running, end = module.Engine(), threading.Event(), threading.Event()
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    loop = engine.run_busy_loop if server == "vLLM" else engine.run_event_loop
+    scheduler, method = module.Scheduler(), vars(module.Scheduler)[METHODS[server]]
     unit = "blocks" if server == "vLLM" else "tokens"
-    pools = Pools()
-    assert pools.use() is None  # its loop does not run yet
-    thread = threading.Thread(target=loop, args=(lambda: running.set() or end.wait(20),))
-    thread.start()
-    try:
-        assert running.wait(20)
-        assert pools.use() == (server, 24, 64, unit)
-        cards = Cards(Journal(), lambda: 0)
-        cards._nvml, cards._found = Driver(), {0: 1}  # type: ignore[assignment]
+    cards = Cards(Journal(), lambda: 0)
+    cards._nvml, cards._found = Driver(), {0: 1}  # type: ignore[assignment]
+    for _ in range(2):  # both ask before there is a step
         gauge = cards._gauge(0, 40, None)
-        assert gauge and gauge["ledger"]["cache"] == {"server": server, "used": 24, "size": 64, "unit": unit}
-    finally:
-        end.set()
-        thread.join()
-    assert pools.use() == (server, 24, 64, unit)  # found once, followed
+        assert gauge and "cache" not in gauge["ledger"]
+    assert getattr(scheduler, METHODS[server])("batch") == ("batch",)
+    assert vars(module.Scheduler)[METHODS[server]] is method  # as it was
+    gauge = cards._gauge(0, 40, None)
+    assert gauge and gauge["ledger"]["cache"] == {"server": server, "used": 24, "size": 64, "unit": unit}
     if server == "vLLM":
-        engine.scheduler.kv_cache_manager.block_pool.free_block_queue = None  # as in a version with other fields
+        scheduler.kv_cache_manager.block_pool.free_block_queue = None  # as in a version with other fields
     else:
-        engine.metrics_reporter.stats.kv_used_tokens = None
-    assert pools.use() is None
-    del engine, loop, thread
+        scheduler.metrics_reporter.stats.kv_used_tokens = None
+    assert cards._pools.use() is None
+    del scheduler
     gc.collect()
-    assert pools._known() is None  # nothing of the program is kept alive
+    assert cards._pools._known() is None  # nothing of the program is kept alive
+
+
+def test_a_scheduler_of_another_version_works_as_before(monkeypatch: Any) -> None:
+    module = types.ModuleType(MODULES["vLLM"])
+    exec("class Scheduler:\n    def schedule(self):\n        return 7\n", vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    method, pools = vars(module.Scheduler)["schedule"], Pools()
+    assert pools.use() is None
+    assert module.Scheduler().schedule() == 7
+    assert vars(module.Scheduler)["schedule"] is method and pools.use() is None

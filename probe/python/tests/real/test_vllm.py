@@ -70,7 +70,7 @@ def test_a_server_is_shown_as_it_counts_itself_and_starts_with_the_share_that_is
     card = server.card(said["taken"])
     assert card["cache"] == {"server": "vLLM", "used": said["used"], "size": said["size"], "unit": "blocks"}
     assert said["used"] >= 8 * 500 // 16
-    awake = {row["name"]: row["bytes"] for row in card["rows"]}
+    awake = {row["name"]: row["bytes"] for row in card["ledger"]}
     assert awake["CUDA's context"] == CONTEXT and awake["PyTorch, weights"] > 0 and card["asleep_bytes"] == 0
 
     server.go_on()
