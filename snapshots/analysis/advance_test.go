@@ -233,7 +233,7 @@ func TestAnIndexAdvancedInPiecesAnswersLikeOneMadeAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	for seed := range uint64(40) {
+	for seed := range seeds(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := randomStream(seed)
 			r := rand.New(rand.NewPCG(seed, 78))

@@ -46,7 +46,7 @@ func TestArrivalsAndThoseWhoStayAreAllThatIsAlive(t *testing.T) {
 }
 
 func TestArrivalsOfNonsenseAreRight(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := nonsense(r)
 		x := NewIndex(tr, &tr.Devices[0])

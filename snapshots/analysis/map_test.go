@@ -62,7 +62,7 @@ func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	for seed := range uint64(16) {
+	for seed := range seeds(16) {
 		for _, expandable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d expandable %v", seed, expandable), func(t *testing.T) {
 				tr, states := watched(pytorchtest.Options{Seed: seed, Operations: 400, Expandable: expandable})

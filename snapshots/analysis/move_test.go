@@ -69,7 +69,7 @@ func TestMovedMapOfNonsenseEqualsTheWholeOne(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	moved := 0
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := nonsense(r)
 		x := NewIndex(tr, &tr.Devices[0])

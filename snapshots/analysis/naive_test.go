@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"maps"
+	"os"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -90,10 +91,18 @@ func forward(d *trace.Device, requested, reserved int64, alive map[uint64]int64)
 	return out
 }
 
+// seeds returns how many random traces of n are tried: with MEMTOP_LONG=1 all, else half.
+func seeds(n uint64) uint64 {
+	if os.Getenv("MEMTOP_LONG") != "" {
+		return n
+	}
+	return n / 2
+}
+
 // forRandom runs a test on random traces of several kinds.
 func forRandom(t *testing.T, test func(t *testing.T, x *Index, want naive)) {
 	t.Helper()
-	for seed := range uint64(12) {
+	for seed := range seeds(16) {
 		for _, expandable := range []bool{false, true} {
 			for _, ring := range []int{0, 150} {
 				o := pytorchtest.Options{Seed: seed, Operations: 60 * int(seed+1), Expandable: expandable, Ring: ring, FreeSites: seed%2 == 1}

@@ -118,7 +118,7 @@ func TestNonsenseIsSurvived(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := nonsense(r)
 		askEverything(NewIndex(tr, &tr.Devices[0]), r)

@@ -39,7 +39,7 @@ func comings(random *rand.Rand, events int) string {
 // TestADropIsThatOfATraceWithoutTheBlocks takes blocks away from random traces, and
 // compares with the levels of every event, added up one by one.
 func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range seeds(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x := indexOf(t, comings(random, 20+random.IntN(1500)))
 		keep := int64(random.IntN(1 << 18))
