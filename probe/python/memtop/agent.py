@@ -61,7 +61,8 @@ class Agent:
         self.box.looked = self.looked
         self.cards = Cards(self.journal, lambda: self.watch.step)
         self.box.gauges = self.gauges
-        self.watch.ledger.box_bytes = lambda: self.box.size
+        self.watch.ledger.box_bytes = lambda: self.box.shared
+        self.watch.ledger.boxed = lambda: self.box.on
         self.watch.ledger.wake = self.server.wake
         self.cards.kept = lambda: self.box.size > 0
         self.server.tasks += [self.watch.ledger, self.cards]

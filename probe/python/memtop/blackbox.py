@@ -54,6 +54,7 @@ class BlackBox:
         self._sessions = sessions
         self._shared = shared
         self._box: Box | None = None
+        self._in_memory = False
         self._frames = Frames(ENCODING)
         self._session: Session | None = None  # while viewers watch
         self._watched = False
@@ -72,6 +73,11 @@ class BlackBox:
         """The size of the file, 0 if there is none."""
         box = self._box
         return 0 if box is None else box.file.size
+
+    @property
+    def shared(self) -> int:
+        """The size of the file if it is in memory, else 0."""
+        return self.size if self._in_memory else 0
 
     @property
     def path(self) -> str:
@@ -96,6 +102,7 @@ class BlackBox:
             self._begin_file(file)
 
     def _begin_file(self, file: boxfile.File) -> None:
+        self._in_memory = boxfile.in_memory(os.path.dirname(file.path))
         self._box = Box(file)
         self._tend_at = time.monotonic() + IDLE
 

@@ -51,6 +51,7 @@ class Ledger:
         self.tensors: Callable[[], int] = lambda: 0  # bytes of the processor's tensors that are known, 0 for none
         self.places: Callable[[], tuple[Place, ...]] = tuple  # what the processor's tensors are of a job on a device
         self.kept: Callable[[], tuple[Kept, ...]] = tuple  # containers of the program that grow
+        self.boxed: Callable[[], bool] = lambda: False  # whether there is a black box
         self.box_bytes: Callable[[], int] = lambda: 0  # what memtop itself has in shared memory
         self.wake: Callable[[], object] = lambda: None  # wakes the server's thread
         self.watched = False
@@ -81,7 +82,7 @@ class Ledger:
 
     def due(self) -> float | None:
         """Return when to call `tend`, None for never: nobody watches, and there is no black box."""
-        if not self.watched and not self.box_bytes():
+        if not self.watched and not self.boxed():
             return None
         if self._unwalked:
             return 0.0

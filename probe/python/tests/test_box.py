@@ -85,6 +85,18 @@ def test_a_box_is_closed_to_others_and_goes_when_its_program_ends(server: Server
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_box_in_memory_is_part_of_shared_memory(
+    in_memory: bool, tmp_path: Path, folder: Path, monkeypatch: Any
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(boxfile, "in_memory", lambda path: asked.append(path) or in_memory)
+    box = begun(tmp_path).box
+    assert box.shared == (box.size if in_memory else 0) and asked[-1] == str(folder)
+    box.close()
+    assert box.shared == 0
+
+
 def test_a_box_says_who_before_anything_is_known(server: Server) -> None:
     found = frames(server.box.path)
     assert found[0].type == HELLO and found[0].data["pid"] == os.getpid()
