@@ -4,6 +4,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/analysis/card"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -65,15 +66,16 @@ func (x *Index) nearest(now int64) *trace.Gauge {
 }
 
 // carried returns the gauge carried to the moment right after an event. The
-// program uses at least its reserved memory: a gauge that says less was taken in
-// the middle of a change.
+// program uses at least its reserved memory, but for what sleeps: a gauge that says
+// less was taken in the middle of a change.
 func (x *Index) carried(g trace.Gauge, event int) *trace.Gauge {
 	if g.Used < 0 {
 		return &g
 	}
-	then := min(x.ReservedAt(x.EventAtTime(g.Time+1)-1), g.Used-max(0, g.Others))
+	slept := card.Asleep(g.Card)
+	then := min(x.ReservedAt(x.EventAtTime(g.Time+1)-1), g.Used-max(0, g.Others)+slept)
 	if g.Process >= 0 {
-		then = min(then, g.Process)
+		then = min(then, g.Process+slept)
 	}
 	moved := x.ReservedAt(event) - max(0, then)
 	g.Used = max(0, g.Used+moved)

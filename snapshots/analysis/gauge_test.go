@@ -105,3 +105,15 @@ func TestAGaugeOfAnAllocatorAloneExplainsEverything(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatSleepsIsNotInUse has a look at a program of which all but 1 MiB sleeps.
+func TestWhatSleepsIsNotInUse(t *testing.T) {
+	const time, left = 1045, 1 << 20
+	plain := breathing()
+	at := plain.EventAtTime(time+1) - 1
+	reserved := plain.ReservedAt(at)
+	asleep := trace.Gauge{Time: time, Total: 1 << 30, Used: left, Process: left, Card: &trace.Card{Watched: true, Reserved: reserved}}
+	if got := breathing(asleep).GaugeAt(at); reserved <= left || got.Used != left || got.Process != left {
+		t.Errorf("of %d bytes that are reserved, %d are in use, %d by the program, want %d", reserved, got.Used, got.Process, int64(left))
+	}
+}

@@ -162,14 +162,7 @@ func (d *division) take(k Kind, name string, bytes int64, detail string) {
 // pytorch adds the rows of PyTorch's allocator. What it reserved may be asleep: the
 // driver has it back, and only its addresses are kept.
 func (d *division) pytorch(c *trace.Card, r Reserved) {
-	if c.Watched {
-		backed := int64(0)
-		for i := range c.Taken {
-			backed += ofPyTorch(&c.Taken[i])
-		}
-		all := r.all()
-		d.ledger.Asleep = ledger.Take(&all, c.Reserved-backed)
-	}
+	d.ledger.Asleep = max(0, min(Asleep(c), r.all()))
 	asleep := d.ledger.Asleep
 	part := func(k Kind, name string, bytes, slept int64, detail string) {
 		slept = min(slept, asleep, bytes)
@@ -197,6 +190,19 @@ func (d *division) pytorch(c *trace.Card, r Reserved) {
 	part(Private, "PyTorch, private pools", private, asleep, pools)
 	part(Expandable, "PyTorch, expandable", r.Expandable, asleep, "")
 	part(Default, "PyTorch", r.Default, asleep, "")
+}
+
+// Asleep returns how much of what PyTorch's allocator reserved the driver had back, 0 if
+// calls of the driver are not seen.
+func Asleep(c *trace.Card) int64 {
+	if c == nil || !c.Watched {
+		return 0
+	}
+	backed := int64(0)
+	for i := range c.Taken {
+		backed += ofPyTorch(&c.Taken[i])
+	}
+	return max(0, c.Reserved-backed)
 }
 
 // taken adds the rows of what others than PyTorch's allocator took.
