@@ -74,6 +74,7 @@ class History:
     def _arguments(self) -> dict[str, Any]:
         return {
             "context": "alloc", "stacks": "python", "max_entries": self._entries, "record_pinned_host_memory": True,
+            "global_record_annotations": True,  # else another thread cannot turn the annotations off again
         }  # fmt: skip
 
     def _switch(self, enabled: str | None, **arguments: Any) -> None:

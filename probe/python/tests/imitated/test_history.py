@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
+import torch
 from test_kinds import configured, until
 
 ENTRIES = 100  # as jobs/recording.py
+ENDED_ELSEWHERE = """
+import sys, threading, torch
+sys.path.insert(0, sys.argv[1])
+from memtop.history import History
+torch.ones(1, device="cuda")
+history = History()
+for _ in range(3):
+    history.on("a look")
+    other = threading.Thread(target=history.off, args=("a look",))
+    other.start()
+    other.join()
+history.on("a look")
+with torch.profiler.record_function("a range"):
+    pass
+print(sum(each["stage"] == "START" for each in torch.cuda.memory._snapshot()["external_annotations"]))
+history.off("a look")
+"""
+
+
+def test_a_history_that_another_thread_ends_leaves_nothing() -> None:
+    arguments = inspect.signature(torch.cuda.memory._record_memory_history).parameters
+    if "global_record_annotations" not in arguments:
+        pytest.skip(f"PyTorch {torch.__version__} does not say on which threads it notes ranges")
+    script = [sys.executable, "-c", ENDED_ELSEWHERE, str(Path(__file__).parents[2])]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")  # one note of the range: what was left would note it again
 
 
 def test_a_history_that_the_program_records_stays_the_programs(start: Any) -> None:
