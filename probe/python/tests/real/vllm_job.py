@@ -1,5 +1,5 @@
-"""vLLM with a small Llama of random weights: `python vllm_job.py FOLDER SHARE DEVICE`. Within a step of its engine, on
-its thread, it prints what its own pool counts as in use, and waits for a line."""
+"""vLLM with a small Llama of random weights: `python vllm_job.py FOLDER SHARE DEVICE`. Within two steps of its engine,
+on its thread, it prints what its own pool counts as in use, and waits for a line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ update, steps = scheduler.update_from_output, 0
 def updating(*arguments: Any) -> Any:
     global steps
     steps += 1
-    if steps == STEPS:
+    if steps in (STEPS // 2, STEPS):
         tell()
     return update(*arguments)
 
