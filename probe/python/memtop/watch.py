@@ -56,7 +56,8 @@ from .telling import Telling
 from .threads import called_by_pytorch, touches
 from .unwatched import Unwatched
 
-GAUGE_NS = 1_000_000_000
+GAUGE_NS = 1_000_000_000  # from one gauge that is sent to the next
+FRESH_NS = 250_000_000  # as old is the gauge at most that one who asks gets: viewers ask ten times a second
 PATIENCE_NS = 1_000_000_000  # after so long without a step, the program is measured when it calls a model
 SCANNING = 0.001  # share of the program's time that measuring it may take if it has no steps
 LOOKING = SHARE * 7 / 12  # what is left for hooks, beside the budgets of `look`
@@ -90,7 +91,8 @@ class Watch:
         self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()), self.steps)
         self._wanted = False
         self._closing = False
-        self._gauged = 0  # when the system's gauges were last read
+        self._gauged = 0  # when the system's gauges were last sent
+        self._measured: tuple[int, Json | None] = -FRESH_NS, None  # when they were last read, and what they said
         self.ledger = Ledger()
         self.ledger.tensors = self._host_tensors
         self.ledger.places = self.beside.places
@@ -310,7 +312,7 @@ class Watch:
         if now - self._gauged < GAUGE_NS:
             return
         self._gauged = now
-        if gauge := self.gauge():
+        if gauge := self._measure():
             self.journal.message(GAUGES, [gauge])
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
@@ -329,7 +331,13 @@ class Watch:
     def gauge(self) -> Json | None:
         """Return the machine's gauge and what the program has of it, None if the system does not say. Any thread may
         ask."""
-        return self.ledger.gauge(0 if self.memory.host else HOST, self.step)
+        at, gauge = self._measured
+        return gauge if time.perf_counter_ns() - at < FRESH_NS else self._measure()
+
+    def _measure(self) -> Json | None:
+        gauge = self.ledger.gauge(0 if self.memory.host else HOST, self.step)
+        self._measured = time.perf_counter_ns(), gauge
+        return gauge
 
     def _host_tensors(self) -> int:
         """Return how many bytes of the processor's tensors the last look found, 0 if nobody looked."""

@@ -58,7 +58,7 @@ def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.Monke
     answers = iter(range(1, 10))
     monkeypatch.setattr(heaps, "python", lambda: next(answers))
     held = iter((100, 100, 101, 100, 100))
-    monkeypatch.setattr(processes, "own", lambda: processes.Own(processes.Resident(next(held) * MIB), 0, 0))
+    monkeypatch.setattr(processes, "own", lambda: processes.Own(processes.Resident(next(held) * MIB), 0, 0, 0))
     book = Ledger()
     assert [book._ask()["python"] for _ in range(5)] == [1, 1, 2, 3, 3]
 

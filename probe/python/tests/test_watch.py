@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 
 from memtop import journal  # noqa: E402
+from memtop import watch as watching  # noqa: E402
 from memtop.guard import Guard  # noqa: E402
 from memtop.journal import STEP, Journal, Message  # noqa: E402
 from memtop.leader import Leader  # noqa: E402
@@ -210,6 +211,14 @@ def test_what_parts_of_a_step_save_one_after_the_other_is_not_added_up(watch: Wa
     assert [layer["saved_bytes"] for layer in four] == [layer["saved_bytes"] for layer in once]
     assert sum(layer["saved_bytes"] for layer in once) >= 2 * 32 * 16 * 4
     assert {layer["calls"] for layer in four} == {4}
+
+
+def test_who_asks_soon_gets_the_same_gauge(watch: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(watching, "FRESH_NS", 1 << 60)
+    gauge = watch._measure()
+    assert watch.gauge() is gauge
+    monkeypatch.setattr(watching, "FRESH_NS", 0)
+    assert watch.gauge() is not gauge
 
 
 def test_without_a_viewer_nothing_is_hooked() -> None:
