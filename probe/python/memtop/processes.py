@@ -107,7 +107,7 @@ def opened(pid: int) -> Opened:
                 name = os.readlink(folder + number)
                 if name.startswith(f"{SHARED}/"):
                     stat = os.stat(folder + number)
-                    if name.endswith(" (deleted)"):
+                    if not stat.st_nlink:  # a file whose first name was deleted may have another
                         found.unnamed[stat.st_ino] = stat.st_blocks * 512
                     else:
                         found.named.add(stat.st_ino)

@@ -173,7 +173,11 @@ def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
         file.flush()
         assert mine() == before  # it has a name, so it may be anything
         assert path.stat().st_ino in processes.opened(os.getpid()).named
+        renamed = path.with_name(f"{path.name}-renamed")
+        os.link(path, renamed)
         path.unlink()
+        assert mine() == before  # the kernel calls it deleted, as that of a black box, but it has another name
+        renamed.unlink()
         assert mine() == before + 4 * MIB
     assert mine() == before
 
