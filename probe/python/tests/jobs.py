@@ -11,9 +11,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train
 
-from memtop.journal import Journal, Message
+from memtop.journal import STEP, Journal, Message
 from memtop.sampling import Sampling
-from memtop.watch import STEP, Watch
+from memtop.watch import Watch
 
 
 class Job:

@@ -17,8 +17,8 @@ from counting import Counting, flat, storages, train  # noqa: E402
 from subjects import SUBJECTS, gpt2, marks_of  # noqa: E402
 
 from memtop import stepping  # noqa: E402
-from memtop.journal import Journal, Message  # noqa: E402
-from memtop.watch import STEP, Watch  # noqa: E402
+from memtop.journal import STEP, Journal, Message  # noqa: E402
+from memtop.watch import Watch  # noqa: E402
 
 AT = 3  # the step that is looked at
 
