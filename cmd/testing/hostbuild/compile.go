@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +68,7 @@ func folderFor(ctx context.Context, compiler, optimisation, text string) (string
 	}
 	sum := sha256.New()
 	fmt.Fprintln(sum, compiler, string(version), optimisation, text)
-	err = eachSource(func(name string, text []byte) error {
+	err = source.Each(func(name string, text []byte) error {
 		_, err := fmt.Fprintln(sum, name, string(text))
 		return err
 	})
@@ -115,28 +114,11 @@ func findCompiler() (string, error) {
 }
 
 func writeSources(folder, text string) error {
-	err := eachSource(func(name string, text []byte) error {
+	err := source.Each(func(name string, text []byte) error {
 		return os.WriteFile(filepath.Join(folder, name), text, 0o600)
 	})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "build.cpp"), []byte(text), 0o600)
-}
-
-func eachSource(do func(name string, text []byte) error) error {
-	names, err := fs.Glob(source.Files, "*")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		text, err := source.Files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if err := do(name, text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,21 +51,10 @@ func newCompiler(ctx context.Context, clang string) (*compiler, error) {
 func (c *compiler) close() { _ = os.RemoveAll(c.dir) }
 
 func (c *compiler) writeSources() error {
-	names, err := fs.Glob(source.Files, "*")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		text, err := source.Files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(c.dir, name), text, 0o600); err != nil {
-			return err
-		}
+	return source.Each(func(name string, text []byte) error {
 		c.sources += line("source/"+name, text)
-	}
-	return nil
+		return os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
+	})
 }
 
 // compile returns a module's PTX.

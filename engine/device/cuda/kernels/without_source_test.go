@@ -2,7 +2,6 @@ package kernels_test
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,15 +82,7 @@ func TestMistakesInSourcesAreNoticed(t *testing.T) {
 func spoiltSource(t *testing.T, module, file, line, instead string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	names, err := fs.Glob(source.Files, "*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := source.Files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	err := source.Each(func(name string, text []byte) error {
 		if name == file {
 			spoilt := bytes.Replace(text, []byte(line), []byte(instead), 1)
 			if bytes.Equal(spoilt, text) {
@@ -99,9 +90,10 @@ func spoiltSource(t *testing.T, module, file, line, instead string) []byte {
 			}
 			text = spoilt
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	flags, _ := strings.CutPrefix(strings.Split(read(t, "modules/MANIFEST"), "\n")[1], "flags ")
 	for _, m := range source.Modules {

@@ -5,13 +5,33 @@ package source
 
 import (
 	"embed"
+	"io/fs"
 	"strings"
 )
 
-// Files holds every source and header.
+// files holds every source and header.
 //
 //go:embed *.cu *.h
-var Files embed.FS
+var files embed.FS
+
+// Each calls do with the name and the text of every source and header, by name, and
+// returns its first error.
+func Each(do func(name string, text []byte) error) error {
+	names, err := fs.Glob(files, "*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := do(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Module holds the sources of one module.
 type Module struct {
