@@ -25,7 +25,8 @@ var picture = map[string][]string{
 	"snapshots/cause/...":          {}, // what an error means, for all
 	"snapshots/quantity":           {},
 	"snapshots/mapped":             {}, // files in memory, for all who have some
-	"snapshots/hostmemory":         {},
+	"snapshots/procfs":             {}, // files of /proc, for all who read them
+	"snapshots/hostmemory":         {"snapshots/procfs"},
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/ledger":    {},
@@ -61,16 +62,16 @@ var picture = map[string][]string{
 	// What is watched, what watches, and what both agree on.
 	"probe/protocol": {"probe/exposition", "snapshots/blackbox", "snapshots/quantity", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe": {
-		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/mapped", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
+		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/mapped", "snapshots/procfs", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
 		"golang.org/x/sys/...",
 	},
 	"probe/attach": {
-		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
+		"probe/protocol", "snapshots/procfs", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
 	"probe/job":    {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
 	"probe/remote": {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python": {"probe/protocol", "golang.org/x/sys/..."},
-	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
@@ -98,7 +99,7 @@ var picture = map[string][]string{
 	"engine/weights":             {"snapshots/pickle", "engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/collective":          {"engine/device"},
 	"engine/collective/mpi":      {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
-	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
+	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "snapshots/procfs", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 	"engine/collective/torchrun": {},
 	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
 	"engine/device/cuda/imitation": {"engine/device/cuda/prebuilt"},
@@ -113,14 +114,14 @@ var picture = map[string][]string{
 	},
 
 	// What the driver knows of the devices; its types stop in one file.
-	"probe/gauge": {"snapshots/hostmemory", "snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
+	"probe/gauge": {"snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
-	"cmd/output":  {"golang.org/x/sys/..."},
+	"cmd/output":  {"snapshots/procfs", "golang.org/x/sys/..."},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/callers", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
-		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
+		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/procfs", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
@@ -129,7 +130,7 @@ var picture = map[string][]string{
 	// A command of PyTorch's on an imitated GPU: the only package that joins the two.
 	"cmd/memtop/rehearse": {
 		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/python",
-		"snapshots/analysis/growing", "snapshots/quantity", "snapshots/report",
+		"snapshots/analysis/growing", "snapshots/procfs", "snapshots/quantity", "snapshots/report",
 	},
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {

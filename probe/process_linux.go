@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // startOfSelf returns when this process began: in clock ticks since boot, as
@@ -15,7 +15,7 @@ import (
 // Without a /proc the process counts as started now, and its socket's name is one
 // that no other process can work out.
 func startOfSelf() (ticks uint64, micros int64) {
-	ticks, err := protocol.StartOf("/proc/self/stat")
+	ticks, err := procfs.StartOf("/proc/self/stat")
 	if err != nil {
 		now := time.Now().UnixMicro()
 		return uint64(now), now
@@ -24,7 +24,7 @@ func startOfSelf() (ticks uint64, micros int64) {
 	if err != nil {
 		return ticks, time.Now().UnixMicro()
 	}
-	return ticks, boot.Add(time.Duration(ticks) * protocol.Tick).UnixMicro()
+	return ticks, boot.Add(time.Duration(ticks) * procfs.Tick).UnixMicro()
 }
 
 // readings is how often both clocks are read for the time of the boot.

@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -212,7 +213,7 @@ func worldOf(c *attach.Client) int {
 	case c.Trace().Live.Rank != nil:
 		return c.Trace().Live.Rank.World
 	case p.Host == "":
-		if world, err := strconv.Atoi(attach.EnvironmentOf(p.PID)("WORLD_SIZE")); err == nil { // as launchers say
+		if world, err := strconv.Atoi(procfs.Environment(p.PID)("WORLD_SIZE")); err == nil { // as launchers say
 			return world
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/probe/gauge"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/tui"
 )
 
@@ -70,7 +71,7 @@ const (
 func (v *viewer) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
 	c, err := v.dial(ctx, target)
 	var none *attach.NoProbeError
-	if !errors.As(err, &none) || none.Host != "" || !python.Starts(attach.EnvironmentOf(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
+	if !errors.As(err, &none) || none.Host != "" || !python.Starts(procfs.Environment(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
 		return c, err
 	}
 	if isTerminal(v.stderr) {

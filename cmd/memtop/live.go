@@ -12,6 +12,7 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/gauge"
 	"github.com/memtop/memtop/probe/remote"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -113,6 +114,6 @@ func (d *dialer) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		return reader.Read(gauge.Program{PID: p.PID, Devices: devices, Environment: attach.EnvironmentOf(p.PID)})
+		return reader.Read(gauge.Program{PID: p.PID, Devices: devices, Environment: procfs.Environment(p.PID)})
 	}
 }

@@ -1,13 +1,13 @@
 package output
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // unnamed makes a file without a name in a folder. A test replaces it.
@@ -23,18 +23,7 @@ func (t *temporary) link(name string) error {
 // startOf returns when a process began, in clock ticks since boot, or 0 if it has
 // ended. A zombie has ended.
 func startOf(pid int) uint64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	// The second field is the command in parentheses, which may contain any
-	// character.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const state, start = 0, 19
-	if len(fields) <= start || bytes.ContainsAny(fields[state], "ZX") {
-		return 0
-	}
-	ticks, _ := strconv.ParseUint(string(fields[start]), 10, 64)
+	ticks, _ := procfs.StartOf(procfs.Of(pid, "stat")) // 0 with every error
 	return ticks
 }
 

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/memtop/memtop/snapshots/procfs"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Programs without an agent
@@ -40,7 +43,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 			continue // it has ended, or this user may not attach to it
 		}
 		onCard := slices.Contains(onCards, pid)
-		arguments := argumentsOf(pid)
+		arguments := procfs.Arguments(pid)
 		if isHelper(arguments) || !onCard && KindOf(pid) != PyTorchKind {
 			continue
 		}
@@ -48,7 +51,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 		if parent := parentOf(pid); !onCard && slices.Equal(programs[parent], arguments) {
 			continue // the parent's pid is lower, unless pids have wrapped around
 		}
-		found = append(found, Process{PID: pid, User: userOf(p.uid), Command: commandOf(pid), Problem: &NoProbeError{PID: pid}})
+		found = append(found, Process{PID: pid, User: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Problem: &NoProbeError{PID: pid}})
 	}
 	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
 	return found, ctx.Err()
@@ -57,7 +60,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 // runsPython reports whether a process runs a Python interpreter, by the
 // program's name.
 func runsPython(pid int) bool {
-	program, err := os.Readlink(inProc(pid, "exe"))
+	program, err := os.Readlink(procfs.Of(pid, "exe"))
 	return err == nil && strings.HasPrefix(path.Base(program), "python")
 }
 
@@ -71,7 +74,7 @@ func isHelper(arguments []string) bool {
 }
 
 func parentOf(pid int) int {
-	status, err := os.ReadFile(inProc(pid, "status"))
+	status, err := procfs.Read(procfs.Of(pid, "status"))
 	if err != nil {
 		return 0
 	}

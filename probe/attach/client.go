@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -160,7 +161,7 @@ func (e endpoint) process() Process {
 		return e.there
 	}
 	return Process{
-		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: commandOf(e.pid),
+		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: trace.Printable(procfs.Command(e.pid)),
 	}
 }
 

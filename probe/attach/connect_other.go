@@ -41,9 +41,6 @@ func endpointAt(path string) (endpoint, error) {
 	return e, e.check()
 }
 
-// commandOf returns nothing here: the program itself reports its command line.
-func commandOf(int) string { return "" }
-
 // watch cannot be implemented here, so a program that cannot be reached counts as
 // ended.
 func watch(int) func() bool { return func() bool { return false } }
@@ -53,11 +50,6 @@ func began(int, uint64) bool { return false }
 
 // hasEnded cannot be implemented here: a process counts as running.
 func hasEnded(int) bool { return false }
-
-// EnvironmentOf cannot be implemented here: a process seems to have no variables.
-func EnvironmentOf(int) func(name string) string {
-	return func(string) string { return "" }
-}
 
 // isStopped cannot be implemented here.
 func isStopped(int) bool { return false }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // # Finding sockets
@@ -83,9 +84,9 @@ func strays(found []sighting) []sighting {
 // it has none. If a folder is the reason, the error says what is wrong with it,
 // and the socket is the one that would be there.
 func (p process) endpoint() (endpoint, error) {
-	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" if it may not be read; then relative paths lead nowhere
+	theirs, _ := os.Readlink(procfs.Of(p.pid, "cwd")) // "" if it may not be read; then relative paths lead nowhere
 	ours, _ := os.Getwd()
-	folders := foldersFor(from(theirs, EnvironmentOf(p.pid)), p.ownUID())
+	folders := foldersFor(from(theirs, procfs.Environment(p.pid)), p.ownUID())
 	for _, folder := range foldersFor(from(ours, os.Getenv), p.uid) {
 		if !slices.Contains(folders, folder) {
 			folders = append(folders, folder) // this process may not be allowed to read its environment

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // # What a process is
@@ -22,7 +22,6 @@ import (
 // container. It reads a bounded part of each: a process may have any number of
 // mappings, and a hostile program may have a misleading file.
 const (
-	maxArguments = 64 << 10 // bytes of a command line
 	maxMappings  = 16 << 20 // bytes of the list of mapped files
 	maxProgram   = 64 << 20 // bytes of a program that are searched for its build information
 )
@@ -45,11 +44,11 @@ func recognise(pid int) Kind {
 	if isKernel(pid) {
 		return KernelKind
 	}
-	arguments := argumentsOf(pid)
+	arguments := procfs.Arguments(pid)
 	if launchesTorch(arguments) {
 		return LauncherKind
 	}
-	program, err := os.Open(inProc(pid, "exe"))
+	program, err := os.Open(procfs.Of(pid, "exe"))
 	if err != nil {
 		return UnknownKind // this user may not read it
 	}
@@ -57,7 +56,7 @@ func recognise(pid int) Kind {
 	if kind := goKind(program, arguments); kind != OtherKind {
 		return kind
 	}
-	mappings, err := os.Open(inProc(pid, "maps"))
+	mappings, err := os.Open(procfs.Of(pid, "maps"))
 	if err != nil {
 		return UnknownKind
 	}
@@ -71,24 +70,12 @@ func recognise(pid int) Kind {
 // isKernel reports whether a process is a thread of the kernel.
 func isKernel(pid int) bool {
 	const flags, kernelThread = 6, 0x00200000 // PF_KTHREAD
-	fields, err := protocol.StatFields(inProc(pid, "stat"), flags)
+	fields, err := procfs.StatFields(procfs.Of(pid, "stat"), flags)
 	if err != nil {
 		return false
 	}
 	n, err := strconv.ParseUint(string(fields[flags]), 10, 64)
 	return err == nil && n&kernelThread != 0
-}
-
-// argumentsOf returns the first maxArguments bytes of a process's command line.
-// It has at least one argument, which is empty if nothing is known.
-func argumentsOf(pid int) []string {
-	f, err := os.Open(inProc(pid, "cmdline"))
-	if err != nil {
-		return []string{""}
-	}
-	defer f.Close()                                        // it was only read
-	text, _ := io.ReadAll(io.LimitReader(f, maxArguments)) // a part is enough
-	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
 // firstArguments is how many words of a command line may belong to the

@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // process is what /proc says about a running process.
@@ -23,17 +21,12 @@ type process struct {
 	start  uint64 // in clock ticks, as the process itself reads it
 }
 
-// inProc returns the path of a process's file in /proc.
-func inProc(pid int, name string) string {
-	return filepath.Join("/proc", strconv.Itoa(pid), name)
-}
-
 // readProcess reads a process; the error wraps [fs.ErrNotExist] when there is
 // none.
 func readProcess(pid int) (process, error) {
-	status, err := os.ReadFile(inProc(pid, "status"))
+	status, err := procfs.Read(procfs.Of(pid, "status"))
 	if err != nil {
-		return process{}, protocol.Gone(err)
+		return process{}, procfs.Gone(err)
 	}
 	p := process{pid: pid, uid: -1, inside: pid}
 	for line := range strings.Lines(string(status)) {
@@ -50,7 +43,7 @@ func readProcess(pid int) (process, error) {
 		}
 	}
 	p.start, err = startOf(pid)
-	p.start += uint64((bootOffset(inProc(pid, "timens_offsets")) - bootOffset("/proc/self/timens_offsets")) / protocol.Tick)
+	p.start += uint64((bootOffset(procfs.Of(pid, "timens_offsets")) - bootOffset("/proc/self/timens_offsets")) / procfs.Tick)
 	return p, err
 }
 
@@ -58,7 +51,7 @@ func readProcess(pid int) (process, error) {
 // without time namespaces. The times that a process reads about itself in /proc
 // are shifted by it.
 func bootOffset(path string) time.Duration {
-	data, err := os.ReadFile(path)
+	data, err := procfs.Read(path)
 	if err != nil {
 		return 0
 	}
@@ -72,11 +65,11 @@ func bootOffset(path string) time.Duration {
 }
 
 // startOf returns when a process began, in clock ticks since boot.
-func startOf(pid int) (uint64, error) { return protocol.StartOf(inProc(pid, "stat")) }
+func startOf(pid int) (uint64, error) { return procfs.StartOf(procfs.Of(pid, "stat")) }
 
 // isStopped reports whether a signal has stopped a process.
 func isStopped(pid int) bool {
-	fields, err := protocol.StatFields(inProc(pid, "stat"), 0)
+	fields, err := procfs.StatFields(procfs.Of(pid, "stat"), 0)
 	return err == nil && fields[0][0] == 'T'
 }
 
@@ -95,25 +88,10 @@ func hasEnded(pid int) bool {
 	return err == nil && ended > 0
 }
 
-// EnvironmentOf returns the variables with which a process began, "" for one that
-// it does not have. If this user may not read them, all are "".
-func EnvironmentOf(pid int) func(name string) string {
-	data, err := os.ReadFile(inProc(pid, "environ"))
-	if err != nil {
-		data = nil
-	}
-	variables := make(map[string]string)
-	for entry := range strings.SplitSeq(string(data), "\x00") {
-		name, value, _ := strings.Cut(entry, "=")
-		variables[name] = value
-	}
-	return func(name string) string { return variables[name] }
-}
-
 // ownUID returns the user id that the process itself sees; it is another number
 // in a user namespace.
 func (p process) ownUID() int {
-	data, err := os.ReadFile(inProc(p.pid, "uid_map"))
+	data, err := procfs.Read(procfs.Of(p.pid, "uid_map"))
 	if err != nil {
 		return p.uid
 	}
@@ -128,24 +106,15 @@ func (p process) ownUID() int {
 
 // root returns the path of the process's root directory as seen from here.
 func (p process) root() string {
-	theirs, err := os.Readlink(inProc(p.pid, "ns/mnt"))
+	theirs, err := os.Readlink(procfs.Of(p.pid, "ns/mnt"))
 	ours, err2 := os.Readlink("/proc/self/ns/mnt")
 	if err != nil || err2 != nil || theirs != ours {
-		return inProc(p.pid, "root")
+		return procfs.Of(p.pid, "root")
 	}
-	if root, err := os.Readlink(inProc(p.pid, "root")); err != nil || root != "/" {
-		return inProc(p.pid, "root")
+	if root, err := os.Readlink(procfs.Of(p.pid, "root")); err != nil || root != "/" {
+		return procfs.Of(p.pid, "root")
 	}
 	return "/"
-}
-
-// commandOf returns a process's command line as printable text.
-func commandOf(pid int) string {
-	data, err := os.ReadFile(inProc(pid, "cmdline"))
-	if err != nil {
-		return ""
-	}
-	return trace.Printable(strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " ")))
 }
 
 // procIsOurs reports whether /proc belongs to this process's PID namespace. It

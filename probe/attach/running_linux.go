@@ -1,10 +1,12 @@
 package attach
 
 import (
-	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/memtop/memtop/snapshots/procfs"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Look describes a process from what the system knows. Its error is that of an
@@ -15,15 +17,15 @@ func Look(pid int) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	cwd, _ := os.Readlink(inProc(pid, "cwd")) // "" if it may not be read
+	cwd, _ := os.Readlink(procfs.Of(pid, "cwd")) // "" if it may not be read
 	r := &Running{
-		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: commandOf(pid), Root: p.root(), Arguments: argumentsOf(pid), Maps: mappedFiles(pid),
-		Folders: foldersFor(from(cwd, EnvironmentOf(pid)), p.ownUID()), Stopped: isStopped(pid),
+		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Root: p.root(), Arguments: procfs.Arguments(pid), Maps: mappedFiles(pid),
+		Folders: foldersFor(from(cwd, procfs.Environment(pid)), p.ownUID()), Stopped: isStopped(pid),
 	}
-	status, _ := os.ReadFile(inProc(pid, "status")) // the process was readable a moment ago; if not, the numbers are 0
+	status, _ := procfs.Read(procfs.Of(pid, "status")) // the process was readable a moment ago; if not, the numbers are 0
 	r.Tracer = number(status, "TracerPid", 0)
-	r.Executable, _ = os.Readlink(inProc(pid, "exe"))
-	if root, err := os.Readlink(inProc(pid, "root")); err == nil && root != "/" {
+	r.Executable, _ = os.Readlink(procfs.Of(pid, "exe"))
+	if root, err := os.Readlink(procfs.Of(pid, "root")); err == nil && root != "/" {
 		r.Executable = strings.TrimPrefix(r.Executable, root)
 	}
 	if !runs() {
@@ -48,15 +50,9 @@ func number(status []byte, name string, field int) int {
 // mappedFiles returns the names of the files that a process has mapped, within
 // the bound.
 func mappedFiles(pid int) string {
-	f, err := os.Open(inProc(pid, "maps"))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()                                       // it was only read
-	maps, _ := io.ReadAll(io.LimitReader(f, maxMappings)) // a part is enough
 	var names strings.Builder
 	last := ""
-	for line := range strings.Lines(string(maps)) {
+	for line := range strings.Lines(procfs.Beginning(pid, "maps", maxMappings)) {
 		if at := strings.IndexByte(line, '/'); at >= 0 && line[at:] != last {
 			last = line[at:]
 			names.WriteString(last)

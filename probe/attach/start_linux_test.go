@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 func TestAProcessKnowsWhenItBegan(t *testing.T) {
@@ -26,7 +27,7 @@ func TestAProcessKnowsWhenItBegan(t *testing.T) {
 		t.Errorf("its socket is %s, want %s, as others read its begin", filepath.Base(p.Socket), want)
 	}
 	began := time.UnixMicro(p.Info.Started)
-	if began.Before(before.Add(-2*protocol.Tick)) || began.After(after) {
+	if began.Before(before.Add(-2*procfs.Tick)) || began.After(after) {
 		t.Errorf("it says that it began at %v, and was started between %v and %v", began, before, after)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -116,7 +117,7 @@ func (m *mutant) running(t *testing.T) string {
 // proxy passes requests on to the socket behind it, and changes what comes back.
 func (m *mutant) proxy(t *testing.T, behind string) string {
 	t.Helper()
-	start, err := protocol.StartOf("/proc/self/stat")
+	start, err := procfs.StartOf("/proc/self/stat")
 	if err != nil {
 		t.Skip("the name of a socket needs /proc")
 	}

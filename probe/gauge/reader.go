@@ -1,15 +1,12 @@
 package gauge
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/memtop/memtop/snapshots/hostmemory"
+	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -151,9 +148,8 @@ const longest = 120
 // commandOf returns a process's command, "" if the system does not say: the driver
 // counts processes as the machine does.
 func commandOf(pid int) string {
-	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	text = bytes.TrimSpace(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
-	return string(text[:min(len(text), longest)])
+	text := procfs.Command(pid)
+	return text[:min(len(text), longest)]
 }
 
 // uses reports whether the driver lists the process on this card.

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // # Becoming the program
@@ -157,7 +159,7 @@ func (s *series) capset(permitted, inheritable uint64) {
 
 // allCapabilities returns the capabilities that this kernel knows.
 func allCapabilities() uint64 {
-	text, _ := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	text, _ := procfs.Read("/proc/sys/kernel/cap_last_cap")
 	last, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		last = unix.CAP_LAST_CAP

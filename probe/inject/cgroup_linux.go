@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // join moves this process, and those that it starts, into the control groups of another: a
@@ -23,7 +25,7 @@ func join(folder string) error {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return err
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := procfs.Read("/proc/self/mountinfo")
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func join(folder string) error {
 // controlGroups returns the groups of a process by the controllers of their hierarchy, "" for
 // version 2. Hierarchies without a controller limit nothing.
 func controlGroups(folder string) (map[string]string, error) {
-	text, err := os.ReadFile(folder + "/cgroup")
+	text, err := procfs.Read(folder + "/cgroup")
 	groups := make(map[string]string)
 	for line := range strings.Lines(string(text)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

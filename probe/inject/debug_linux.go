@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 const (
@@ -143,7 +143,7 @@ const maxPrinted = 64 << 10
 
 // letGo continues the program if a killed debugger left it stopped.
 func (t *task) letGo() {
-	fields, err := protocol.StatFields(fmt.Sprintf("/proc/%d/stat", t.PID), 0)
+	fields, err := procfs.StatFields(fmt.Sprintf("/proc/%d/stat", t.PID), 0)
 	if err == nil && fields[0][0] == 'T' {
 		_ = syscall.Kill(t.PID, syscall.SIGCONT) // it may have ended
 	}

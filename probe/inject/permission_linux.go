@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // obstacles are reasons why the system may refuse to let one process into another.
@@ -58,7 +59,7 @@ func mayOpen(pid int) error {
 // look finds the obstacles.
 func look(r *attach.Running) obstacles {
 	var o obstacles
-	if scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
+	if scope, err := procfs.Read("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
 		o.scope, _ = strconv.Atoi(strings.TrimSpace(string(scope))) // the kernel writes a number
 	}
 	for _, mark := range []string{"/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"} {

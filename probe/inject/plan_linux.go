@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // Plan is a way to go into a program. It is owned by one goroutine.
@@ -109,7 +110,7 @@ func (p *Plan) check() error {
 // forbids returns the setting that tells a program to let nothing in, "" if there is none.
 func forbids(r *attach.Running) string {
 	const variable, option = "PYTHON_DISABLE_REMOTE_DEBUG", "disable_remote_debug"
-	if attach.EnvironmentOf(r.PID)(variable) != "" {
+	if procfs.Environment(r.PID)(variable) != "" {
 		return variable
 	}
 	for i, argument := range r.Arguments {

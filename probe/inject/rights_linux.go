@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // rights are what a process may do and where it is, as this process sees them.
@@ -30,9 +30,9 @@ var namespaces = []string{"cgroup", "ipc", "uts", "net", "pid", "mnt", "user"}
 // readRights reads the rights from a process's folder in /proc.
 func readRights(folder string) (rights, error) {
 	r := rights{Namespaces: make(map[string]string)}
-	status, err := os.ReadFile(folder + "/status")
+	status, err := procfs.Read(folder + "/status")
 	if err != nil {
-		return r, protocol.Gone(err)
+		return r, procfs.Gone(err)
 	}
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -53,7 +53,7 @@ func readRights(folder string) (rights, error) {
 		return r, err
 	}
 	const start, stack = 19, 25 // execve changes the stack's address
-	fields, err := protocol.StatFields(folder+"/stat", stack)
+	fields, err := procfs.StatFields(folder+"/stat", stack)
 	if err == nil {
 		r.Image = string(fields[start]) + " " + string(fields[stack])
 	}

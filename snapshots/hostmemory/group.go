@@ -2,10 +2,11 @@ package hostmemory
 
 import (
 	"bytes"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // version has the file names of one version of control groups.
@@ -32,8 +33,8 @@ type group struct {
 // groups returns the memory groups of the process: its own, and its parents up to
 // the outermost that is mounted. Each has a limit of its own.
 func (s system) groups() []group {
-	mounts, _ := fs.ReadFile(s.root, "proc/self/mountinfo")
-	own, _ := fs.ReadFile(s.root, "proc/self/cgroup")
+	mounts, _ := procfs.ReadIn(s.root, "proc/self/mountinfo")
+	own, _ := procfs.ReadIn(s.root, "proc/self/cgroup")
 	var list []group
 	for line := range bytes.Lines(mounts) {
 		m, ok := mountOf(string(line))

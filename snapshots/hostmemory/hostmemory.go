@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // Room is an amount of memory and the limit that ends it.
@@ -70,7 +72,7 @@ func (s system) total() int64 {
 
 // number reads a file with one number; "max" is none.
 func (s system) number(name string) (int64, bool) {
-	text, err := fs.ReadFile(s.root, name)
+	text, err := procfs.ReadIn(s.root, name)
 	if err != nil {
 		return 0, false
 	}
@@ -80,7 +82,7 @@ func (s system) number(name string) (int64, bool) {
 
 // field reads the number behind a word that begins a line.
 func (s system) field(name, word string) (int64, bool) {
-	text, err := fs.ReadFile(s.root, name)
+	text, err := procfs.ReadIn(s.root, name)
 	if err != nil {
 		return 0, false
 	}

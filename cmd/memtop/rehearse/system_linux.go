@@ -1,15 +1,14 @@
 package rehearse
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // apart makes a command run in a session of its own.
@@ -34,9 +33,8 @@ const again = 50 * time.Millisecond
 // tidy ends every process of a rehearsal, found by its environment, and removes
 // the folder. It searches again for processes that were started meanwhile.
 func tidy(folder string) {
-	variable := python.RehearsalVariable + "=" + folder
 	for quiet := 0; quiet < 2; quiet++ {
-		if endProcesses(variable) {
+		if endProcesses(folder) {
 			quiet = -1
 		} else if quiet == 0 {
 			<-time.After(again)
@@ -45,15 +43,13 @@ func tidy(folder string) {
 	_ = os.RemoveAll(folder) // there is nothing more to be done
 }
 
-func endProcesses(variable string) (found bool) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		environ, err := os.ReadFile(path)
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil || !bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00")) {
-			continue
+func endProcesses(folder string) (found bool) {
+	processes, _ := os.ReadDir("/proc")
+	for _, process := range processes {
+		pid, err := strconv.Atoi(process.Name())
+		if err == nil && procfs.Environment(pid)(python.RehearsalVariable) == folder {
+			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
-		found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 	}
 	return found
 }

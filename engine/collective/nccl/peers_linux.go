@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // peers are the other processes of this machine, by file descriptors that say when one
@@ -19,7 +21,7 @@ type peers struct {
 // started last, with its namespace of process numbers, and the number. It is all zeros
 // where the machine does not say what it is.
 func identity() []byte {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, _ := procfs.Read("/proc/sys/kernel/random/boot_id")
 	space, err := os.Readlink("/proc/self/ns/pid")
 	if len(boot) == 0 || err != nil {
 		return make([]byte, identityBytes)

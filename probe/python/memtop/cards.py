@@ -12,10 +12,9 @@ import ctypes
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Callable
 
-from . import counters, cuda
+from . import counters, cuda, processes
 from .callers import PYTORCH, Callers, Taken
 from .gauges import host_gauge
 from .journal import GAUGES, Journal, now_us
@@ -29,7 +28,7 @@ from .tagged import tagged
 
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two looks, with viewers and without
 SHARE, CREDIT_NS = 0.0005, 100_000_000  # of the program's time, for looks, and at once
-LONGEST = 120  # characters of another process's command
+LONGEST = 120  # bytes of another process's command
 
 
 class Cards:
@@ -170,7 +169,8 @@ def _driver(memory: tuple[int, int] | None, users: list[User] | None) -> Json | 
 def _command(pid: int) -> str:
     """Return the command of a process, "" if it is not known here."""
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()[:LONGEST]
+        line = processes.read(f"/proc/{pid}/cmdline", LONGEST)
+        return line.replace(b"\0", b" ").decode(errors="replace").strip()
     return ""
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -162,6 +163,23 @@ def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
 
 
 @LINUX
+@LINUX
+def test_what_another_process_states_is_read_as_far_as_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "maps").write_bytes(b"")
+    os.truncate(tmp_path / "maps", 1 << 42)
+    assert len(processes.read(tmp_path / "maps")) == 16 << 20
+    words = ["sh", "-c", "echo; read end", *["x" * 100_000] * 10]
+    talker = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert talker.stdout is not None and talker.stdout.readline()
+        tracemalloc.start()
+        assert cards._command(talker.pid).startswith("sh -c echo; read end xxx")
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+        talker.communicate()
+
+
 def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
     def mine() -> int:
         return sum(processes.opened(os.getpid()).unnamed.values())

@@ -1,11 +1,10 @@
-package protocol
+package procfs
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +32,7 @@ func StartOf(path string) (uint64, error) {
 // StatFields returns the fields of a stat file after the command, at least up to
 // the field numbered last.
 func StatFields(path string, last int) ([][]byte, error) {
-	stat, err := os.ReadFile(path)
+	stat, err := Read(path)
 	if err != nil {
 		return nil, Gone(err)
 	}

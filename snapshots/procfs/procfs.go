@@ -1,0 +1,84 @@
+// Package procfs reads the files of /proc. Another process decides how long some of
+// its files are, such as its environment, so every read has a bound.
+package procfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	most     = 16 << 20  // bytes of a file: a list of mappings or of mounts can be long
+	mostText = 128 << 10 // bytes of a command line or an environment
+)
+
+// Read returns a whole file, or an error if it is longer than 16 MiB: a part could say
+// something else, such as another number at its end.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was only read
+	return whole(f, path)
+}
+
+// ReadIn is Read in a file system.
+func ReadIn(files fs.FS, name string) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was only read
+	return whole(f, name)
+}
+
+func whole(f io.Reader, path string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if len(text) > most {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, most)
+	}
+	return text, err
+}
+
+// Beginning returns the first bytes of a process's file, at most most: "" if it cannot
+// be read.
+func Beginning(pid int, name string, most int64) string {
+	f, err := os.Open(Of(pid, name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()                                // it was only read
+	text, _ := io.ReadAll(io.LimitReader(f, most)) // a part is enough
+	return string(text)
+}
+
+// Of returns the path of a process's file.
+func Of(pid int, name string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), name)
+}
+
+// Arguments returns a process's command line, its first 128 KiB. It has at least one
+// argument, which is empty if nothing is known.
+func Arguments(pid int) []string {
+	return strings.Split(strings.TrimRight(Beginning(pid, "cmdline", mostText), "\x00"), "\x00")
+}
+
+// Command returns a process's command line as a text, "" if nothing is known.
+func Command(pid int) string { return strings.TrimSpace(strings.Join(Arguments(pid), " ")) }
+
+// Environment returns the variables with which a process began, in the first 128 KiB of
+// them, "" for one that it does not have. If this user may not read them, all are "".
+func Environment(pid int) func(name string) string {
+	variables := make(map[string]string)
+	for entry := range strings.SplitSeq(Beginning(pid, "environ", mostText), "\x00") {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	return func(name string) string { return variables[name] }
+}

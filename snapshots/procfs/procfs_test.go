@@ -1,0 +1,82 @@
+package procfs
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestAFileIsReadWholeOrNotAtAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		bytes int64
+		fails bool
+	}{
+		"an empty file":                  {0, false},
+		"a file as long as the bound":    {most, false},
+		"a file longer than the bound":   {most + 1, true},
+		"a file larger than all memory":  {1 << 42, true},
+		"a file of a line, which is all": {80, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			path := filepath.Join(folder, "status")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, test.bytes); err != nil {
+				t.Skip("this file system has no such file: ", err)
+			}
+			text, err := Read(path)
+			inside, err2 := ReadIn(os.DirFS(folder), "status")
+			if (err != nil) != test.fails || (err2 != nil) != test.fails {
+				t.Errorf("got %v and %v, want errors: %t", err, err2, test.fails)
+			}
+			if err == nil && (int64(len(text)) != test.bytes || int64(len(inside)) != test.bytes) {
+				t.Errorf("got %d and %d bytes, want %d", len(text), len(inside), test.bytes)
+			}
+		})
+	}
+}
+
+// TestAProcessIsReadAsFarAsIsEnough has a process with a command line and an environment
+// that are longer than memtop reads.
+func TestAProcessIsReadAsFarAsIsEnough(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc here")
+	}
+	long := strings.Repeat("x", 100<<10)
+	job := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; read end", "name", long, long, "last")
+	job.Env = []string{"FIRST=1", "A=" + long, "B=" + long, "LAST=1"}
+	input, err := job.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := job.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = input.Close(); _ = job.Wait() })
+	if !bufio.NewScanner(output).Scan() {
+		t.Fatal("it ended")
+	}
+	pid := job.Process.Pid
+	if arguments := Arguments(pid); arguments[0] != "sh" || len(arguments) != 6 {
+		t.Errorf("it has %d arguments, want the 6 that begin in the first 128 KiB", len(arguments))
+	}
+	if got := len(Command(pid)); got != mostText {
+		t.Errorf("its command is %d bytes, want %d", got, mostText)
+	}
+	if get := Environment(pid); get("FIRST") != "1" || get("A") != long || len(get("B")) >= len(long) || get("LAST") != "" {
+		t.Errorf("it has FIRST=%s, %d and %d bytes, LAST=%s", get("FIRST"), len(get("A")), len(get("B")), get("LAST"))
+	}
+	if get := Environment(1 << 30); get("FIRST") != "" || Command(1<<30) != "" || len(Arguments(1<<30)) != 1 {
+		t.Error("a process that never was has something")
+	}
+}
