@@ -1,11 +1,13 @@
 package inject
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,17 +24,7 @@ func TestAnswersAreTakenFromAnAttacker(t *testing.T) {
 		}
 	}()
 	t.Run("an interpreter that prints without end", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "python3.14")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\nexec yes it says nothing\n"), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-		program, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer program.Close()
-		job := &task{PID: os.Getpid(), Name: "process 1", executable: program}
-		if err := job.remote(t.Context(), "script"); err == nil || !strings.Contains(err.Error(), "it says nothing") {
+		if err := interpreted(t, "exec yes it says nothing"); err == nil || !strings.Contains(err.Error(), "it says nothing") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -57,6 +49,52 @@ func TestAnswersAreTakenFromAnAttacker(t *testing.T) {
 			defer p.clear()
 			if err := p.await(t.Context(), &task{PID: os.Getpid(), Name: "process 1"}); err == nil {
 				t.Error("the program is believed to have an agent")
+			}
+		})
+	}
+}
+
+// interpreted has a script be the interpreter that asks a program to run the agent.
+func interpreted(t *testing.T, script string) error {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "python3.14")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	program, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	return (&task{PID: os.Getpid(), Name: "process 1", executable: program}).remote(t.Context(), "script")
+}
+
+// TestWhatAnInterpreterStartsEndsWithIt has an interpreter leave a process behind that keeps
+// its output open.
+func TestWhatAnInterpreterStartsEndsWithIt(t *testing.T) {
+	for name, test := range map[string]struct{ leaves, says string }{
+		"it goes well": {"exit 0", ""},
+		"it fails":     {"echo it says nothing; exit 1", "it says nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := filepath.Join(t.TempDir(), "open")
+			if err := unix.Mkfifo(open, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			closes, err := os.OpenFile(open, os.O_RDONLY|unix.O_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closes.Close()
+			err = interpreted(t, "exec 9>"+open+"; sleep 1000 & "+test.leaves)
+			if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want %q", err, test.says)
+			}
+			if err := closes.SetReadDeadline(time.Now().Add(deadline)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(closes); err != nil {
+				t.Errorf("what it has started goes on: %v", err)
 			}
 		})
 	}

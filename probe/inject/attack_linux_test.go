@@ -1,11 +1,14 @@
 package inject
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
 // attackers are programs that pass for Python: whose files they are, who starts them, and
@@ -27,6 +32,7 @@ var attackers = map[string]struct {
 	"a user of a container":    {attacker, 0, "unshare --mount --pid --fork --mount-proc setpriv --reuid=64999 --regid=64999 --clear-groups"},
 	"a user with groups":       {attacker, 0, "setpriv --reuid=64999 --regid=64999 --groups=7,64998"},
 	"a user with a capability": {attacker, 0, "setpriv --reuid=64999 --regid=64999 --clear-groups --inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service"},
+	"a user with limits":       {attacker, 0, "nice -n 5 prlimit --nofile=256:256 --memlock=4096:4096 setpriv --reuid=64999 --regid=64999 --clear-groups"},
 	"root of a user namespace": {attacker, attacker, "unshare --user --map-root-user --mount --pid --fork --mount-proc"},
 }
 
@@ -104,6 +110,7 @@ func cell(t *testing.T) (put func(pid int)) {
 // goIn goes into an impostor, and checks the rights of what was run for that.
 func goIn(t *testing.T, pid int, folder, debugger string) {
 	t.Helper()
+	giveRootASecret(t)
 	p := planFor(t, pid)
 	if debugger != "" {
 		p.debugger = filepath.Join(folder, debugger)
@@ -124,6 +131,9 @@ func goIn(t *testing.T, pid int, folder, debugger string) {
 	if bounding(t, got)&^bounding(t, want) != 0 {
 		t.Errorf("CapBnd is %s, want no more than %s", said(got, "CapBnd"), said(want, "CapBnd"))
 	}
+	if key := said(got, "key"); key != "" {
+		t.Errorf("it reads root's key: %s", key)
+	}
 	if said(got, "NoNewPrivs") != "1" {
 		t.Error("it can get new privileges")
 	}
@@ -135,6 +145,28 @@ func goIn(t *testing.T, pid int, folder, debugger string) {
 	}
 	if files := said(got, "files"); strings.Count(files, "memtop-attack-") > 1 || strings.Contains(files, "/dev/pts/") {
 		t.Errorf("it has the files %s", files)
+	}
+}
+
+// giveRootASecret puts a key into a session keyring of this thread, and raises its priority.
+// What the thread starts inherits both. The thread ends with the test.
+func giveRootASecret(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	_, _, err := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
+	if err == 0 {
+		if _, err := unix.AddKey("user", secret, []byte("root's"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
+			t.Fatal(err)
+		}
+		if key := keyOfSession(); !strings.HasPrefix(key, "root's") {
+			t.Fatalf("root's own key is %q", key)
+		}
+	} else {
+		t.Logf("the kernel has no keyrings for this test: %v", err)
+	}
+	own := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+	if err := errors.Join(unix.Setpriority(unix.PRIO_PROCESS, 0, -5), unix.SchedSetAttr(0, own, 0)); err != nil {
+		t.Logf("root may not raise its priority here: %v", err)
 	}
 }
 
@@ -195,6 +227,58 @@ func TestAProgramThatChangesIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRootsHelpersEndWithTheOneThatAsked has an interpreter stop the process that has started
+// it, and the one that asked for the agent go.
+func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
+	folder := stage(t, attacker)
+	p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: attacker, Gid: attacker}))
+	if err := os.WriteFile(filepath.Join(folder, "holds"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o777); err != nil { //nolint:gosec // another user writes into it
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(&order{Task: *p.task(), PID: p.program.PID, Rights: p.rights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := exec.CommandContext(t.Context(), "/proc/self/exe")
+	helper.Args, helper.Env = []string{becomes}, append(standard, orderVariable+"="+string(text))
+	input, err := helper.StdinPipe()
+	if err := errors.Join(err, helper.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = helper.Process.Kill(); _ = helper.Wait() })
+	var held string
+	probetest.Eventually(t, "the interpreter", func() bool {
+		text, _ := os.ReadFile(filepath.Join(folder, "held"))
+		held = string(text)
+		return said(held, "files") != ""
+	})
+	var helpers []unix.PollFd
+	for _, pid := range []string{said(held, "Pid"), said(held, "PPid"), strconv.Itoa(helper.Process.Pid)} {
+		n, _ := strconv.Atoi(pid)
+		fd, err := unix.PidfdOpen(n, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); _ = unix.Close(fd) })
+		helpers = append(helpers, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}) //nolint:gosec // files have small numbers
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, who := range []string{"the interpreter", "the process with the program's identity", "the one with root's"} {
+		n, err := 0, error(unix.EINTR)
+		for errors.Is(err, unix.EINTR) {
+			n, err = unix.Poll(helpers[i:i+1], int(deadline.Milliseconds()))
+		}
+		if n != 1 {
+			t.Fatalf("%s goes on: %v", who, err)
+		}
 	}
 }
 

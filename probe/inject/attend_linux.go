@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,6 +62,10 @@ func answerOf(err error) answer {
 
 // become makes a new process take the program's identity and do the task.
 func become(o *order) error {
+	whenDeserted(func() {
+		<-time.After(2 * debugLeave) // for the new process, which then ends with this one
+		os.Exit(1)
+	})
 	folder, err := os.Open("/proc/" + strconv.Itoa(o.PID))
 	if err != nil {
 		return err
@@ -127,10 +132,7 @@ func closeOnExec() error {
 func act(o *order) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // the pipe closes when the asking process ends
-		cancel()
-	}()
+	whenDeserted(cancel)
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return &RefusedError{Cause: o.Task.Name + " has no /proc that shows its own processes"}
 	}
@@ -140,6 +142,14 @@ func act(o *order) error {
 	unix.CloseOnExec(inherited)
 	o.Task.executable = os.NewFile(inherited, interpreter)
 	return o.Task.do(ctx)
+}
+
+// whenDeserted calls do when the asking process has ended, or waits no longer.
+func whenDeserted(do func()) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // then the pipe closes
+		do()
+	}()
 }
 
 // inherited is the number of the one file that the new process gets.

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,8 @@ import (
 //     gives up all capabilities that the program does not have. It cannot get any back.
 //   - Before that, the process with root's rights enters the program's control groups.
 //     Otherwise a container's root could use devices that its group forbids.
+//   - It takes the program's limits and priority where root's allow more, and leaves root's
+//     keys behind: a new session keyring replaces the one that its code could read.
 //   - No process may trace the new one before it has the program's identity: when a process
 //     changes its user, the kernel ensures that. It enters the program's PID namespace only
 //     after it has given up everything, and shares memory with no process.
@@ -85,14 +88,20 @@ func becoming(mine, theirs rights, f footing) *series {
 	if mine.Root != theirs.Root || mine.Namespaces["mnt"] != theirs.Namespaces["mnt"] {
 		s.add("entering its root", unix.SYS_CHROOT, pointTo(s, &[]byte(".\x00")[0]))
 	}
+	s.takeLimits(mine, theirs)
 	s.takeIDs(mine, theirs)
 	s.enter("user", mine, theirs, f)
 	s.giveUp(mine, theirs)
+	if hasKeyrings() {
+		s.add("leaving root's keys", unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING) // a new one without a name
+	}
 	s.add("closing its memory", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
 	s.add("setting its mask", unix.SYS_UMASK, 0o077)
 	s.add("passing a file on", unix.SYS_DUP3, f.executable, 3)
+	s.add("ending with memtop", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 	if mine.Namespaces["pid"] != theirs.Namespaces["pid"] {
 		s.add("starting a process", unix.SYS_CLONE, uintptr(unix.SIGCHLD)) // only new processes enter it
+		s.add("ending with memtop", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 	}
 	s.add("leaving the terminal", unix.SYS_SETSID)
 	return s
@@ -103,6 +112,30 @@ func (s *series) enter(kind string, mine, theirs rights, f footing) {
 	if mine.Namespaces[kind] != theirs.Namespaces[kind] {
 		s.add("entering its "+kind+" namespace", unix.SYS_SETNS, f.namespaces[kind], kinds[kind])
 	}
+}
+
+// takeLimits takes the lower of two limits each, and the lower priority.
+func (s *series) takeLimits(mine, theirs rights) {
+	for n := range theirs.Limits {
+		own, to := mine.Limits[n], &theirs.Limits[n]
+		to.Cur, to.Max = min(to.Cur, own.Cur), min(to.Max, own.Max)
+		s.add("taking its limits", unix.SYS_PRLIMIT64, 0, uintptr(n), pointTo(s, to))
+	}
+	if mine.RealTime {
+		s.add("taking its priority", unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_NORMAL, pointTo(s, new(int32)))
+	}
+	s.add("taking its priority", unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(max(mine.Nice, theirs.Nice)))
+	const ofProcess = 1
+	if _, _, err := unix.Syscall(unix.SYS_IOPRIO_GET, ofProcess, 0, 0); err == 0 {
+		s.add("taking its priority", unix.SYS_IOPRIO_SET, ofProcess, 0, 0) // that of its processor time
+	}
+}
+
+// hasKeyrings reports whether processes here can have keys. A kernel without them, or a
+// container that refuses the call, refuses it to the new process too.
+func hasKeyrings() bool {
+	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+	return !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM)
 }
 
 // takeIDs takes the groups and the user. Capabilities stay in force, because entering a user

@@ -105,8 +105,7 @@ func lldbArguments(pid int, line string) []string {
 }
 
 // runDebugger runs the debugger and returns its output. The output goes into a file: a
-// debugger whose reader has gone must not end in the middle of its work. It has its own
-// process group, so that keys typed at memtop do not interrupt it.
+// debugger whose reader has gone must not end in the middle of its work.
 func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	out, err := os.CreateTemp("", "memtop-debugger-*")
 	if err != nil {
@@ -119,10 +118,7 @@ func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, t.Debugger, args...)
 	cmd.Env = append(t.environment(), "DEBUGINFOD_URLS=")
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // the debugger then leaves the program
-	cmd.WaitDelay = debugLeave
-	failed := cmd.Run()
+	failed := runTool(cmd, syscall.SIGTERM) // with which a debugger leaves the program
 	t.letGo()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

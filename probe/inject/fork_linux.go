@@ -118,9 +118,9 @@ func (s *series) run() error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread()
+	runtime.LockOSThread() // the new process ends with this thread
+	defer runtime.UnlockOSThread()
 	pid, failed := s.fork()
-	runtime.UnlockOSThread()
 	runtime.KeepAlive(s)
 	_ = unix.Close(int(s.report)) // the new process has it
 	if failed != 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +38,11 @@ func impostor(folder string, args []string) int {
 	name := "proof"
 	if len(args) > 0 && args[0] == "job" {
 		name = "job"
+	}
+	if _, err := os.Stat(filepath.Join(folder, "holds")); err == nil && name == "proof" {
+		_ = unix.Kill(os.Getppid(), unix.SIGSTOP)
+		_ = os.WriteFile(filepath.Join(folder, "held"), []byte(portrayal()), 0o666)
+		<-time.After(time.Hour)
 	}
 	if err := os.WriteFile(filepath.Join(folder, name), []byte(portrayal()), 0o666); err != nil || name == "proof" {
 		fmt.Println(err)
@@ -68,7 +74,23 @@ func swap(path, target string) {
 }
 
 // compared are the lines of a status file that say what a process may do.
-var compared = []string{"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapAmb"}
+var compared = []string{"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapAmb", "limits", "nice and policy"}
+
+// secret is the name of a key.
+const secret = "memtop-secret-of-root"
+
+// keyOfSession returns the secret that this process can read, "" if it can read none.
+func keyOfSession() string {
+	for _, ring := range []int{unix.KEY_SPEC_THREAD_KEYRING, unix.KEY_SPEC_PROCESS_KEYRING, unix.KEY_SPEC_SESSION_KEYRING} {
+		key, err := unix.KeyctlSearch(ring, "user", secret, 0)
+		text := make([]byte, 80)
+		if err == nil {
+			n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, key, text, 0)
+			return fmt.Sprint(string(text[:max(n, 0)]), err)
+		}
+	}
+	return ""
+}
 
 // portrayal says what this process may do, where it is and what it has, a line each.
 func portrayal() string {
@@ -86,6 +108,12 @@ func portrayal() string {
 	fmt.Fprintf(&text, "session: %d\n", session)
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	fmt.Fprintf(&text, "control groups: %q\n", groups)
+	limits, _ := os.ReadFile("/proc/self/limits")
+	fmt.Fprintf(&text, "limits: %q\n", limits)
+	stat, _ := os.ReadFile("/proc/self/stat")
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	fmt.Fprintf(&text, "nice and policy: %s %s\n", fields[16], fields[38])
+	fmt.Fprintf(&text, "key: %s\n", keyOfSession())
 	fmt.Fprintf(&text, "environment: %s\n", os.Environ())
 	files, _ := os.ReadDir("/proc/self/fd")
 	var open []string

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -26,7 +27,7 @@ func (t *task) remote(ctx context.Context, script string) error {
 	cmd.Env = t.environment()
 	printed := &bounded{left: maxPrinted}
 	cmd.Stdout, cmd.Stderr = printed, printed
-	if err := cmd.Run(); err == nil {
+	if err := runTool(cmd, syscall.SIGKILL); err == nil {
 		return nil
 	}
 	return t.remoteError(string(printed.text))

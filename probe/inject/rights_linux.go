@@ -1,12 +1,15 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/snapshots/procfs"
 )
@@ -18,6 +21,9 @@ type rights struct {
 	Inheritable         uint64 // capabilities, one bit each
 	Permitted, Bounding uint64
 	Ambient             uint64
+	Limits              [16]unix.Rlimit   // by the kernel's numbers
+	Nice                int               // the lower, the more processor time
+	RealTime            bool              // it comes before all that is not
 	Namespaces          map[string]string // by kind
 	Root                string            // the path of its / in its mounts
 	Image               string            // identifies its last call of execve
@@ -52,12 +58,42 @@ func readRights(folder string) (rights, error) {
 	if r.Root, err = os.Readlink(folder + "/root"); err != nil {
 		return r, err
 	}
-	const start, stack = 19, 25 // execve changes the stack's address
-	fields, err := procfs.StatFields(folder+"/stat", stack)
-	if err == nil {
-		r.Image = string(fields[start]) + " " + string(fields[stack])
+	const nice, start, stack, policy = 16, 19, 25, 38 // execve changes the stack's address
+	fields, err := procfs.StatFields(folder+"/stat", policy)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	r.Image = string(fields[start]) + " " + string(fields[stack])
+	r.Nice, _ = strconv.Atoi(string(fields[nice]))                                // the kernel writes a number
+	r.RealTime = slices.Contains([]string{"1", "2", "6"}, string(fields[policy])) // FIFO, RR, DEADLINE
+	return r, r.readLimits(folder)
+}
+
+// readLimits reads a table with a line for each limit, in the order of their numbers, after
+// one with titles.
+func (r *rights) readLimits(folder string) error {
+	const name = 25 // characters
+	text, err := procfs.Read(folder + "/limits")
+	lines := strings.SplitAfter(string(text), "\n")
+	if err != nil || len(lines) < len(r.Limits)+1 {
+		return cmp.Or(err, fmt.Errorf("the system states %d limits of a process", len(lines)))
+	}
+	for n := range r.Limits {
+		fields := strings.Fields(lines[n+1][min(name, len(lines[n+1])):])
+		if len(fields) < 2 {
+			return fmt.Errorf("the system states a limit of %q", lines[n+1])
+		}
+		r.Limits[n] = unix.Rlimit{Cur: limit(fields[0]), Max: limit(fields[1])}
+	}
+	return nil
+}
+
+func limit(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return unix.RLIM_INFINITY // "unlimited"
+	}
+	return n
 }
 
 // take reads one line of a status file.

@@ -2,7 +2,11 @@ package inject
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
 )
 
 // task is everything needed to bring the agent into a program. It is done with the program's
@@ -33,6 +37,25 @@ func (t *task) do(ctx context.Context) error {
 		return err
 	}
 	return place.await(ctx, t)
+}
+
+// runTool runs a tool, which gets a signal when it must end: when its context is done, or this
+// process has ended. The tool has its own process group, so that keys typed at memtop do not
+// interrupt it. What it has started ends with it, and is not waited for.
+func runTool(cmd *exec.Cmd, end syscall.Signal) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: end}
+	cmd.Cancel = func() error { return cmd.Process.Signal(end) }
+	cmd.WaitDelay = debugLeave
+	runtime.LockOSThread() // the system sends the signal when this thread ends
+	defer runtime.UnlockOSThread()
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have started nothing
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // only what it has started had its output open
+	}
+	return err
 }
 
 // environment returns the variables for a tool: those of the process that does the task.
