@@ -126,7 +126,7 @@ var picture = map[string][]string{
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
-	"cmd/memtop/assistant": {"snapshots", "snapshots/trace", "github.com/modelcontextprotocol/go-sdk/..."},
+	"cmd/memtop/assistant": {"cmd/command", "snapshots", "snapshots/trace", "github.com/modelcontextprotocol/go-sdk/..."},
 	// A command of PyTorch's on an imitated GPU: the only package that joins the two.
 	"cmd/memtop/rehearse": {
 		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/python",

@@ -150,7 +150,7 @@ func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
 			return nil, nil, err
 		}
 	}
-	if err := makeFolder(folder, p.who.uid); err != nil {
+	if err := protocol.MakeFolder(folder, p.who.uid); err != nil {
 		return nil, nil, err
 	}
 	path := filepath.Join(folder, protocol.BoxName(p.who.pid, p.who.start))

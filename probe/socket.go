@@ -28,17 +28,6 @@ import (
 // socket that refuses connections under its final name is left over, and may be
 // removed.
 
-// makeFolder makes the folder, or accepts one that is safe.
-func makeFolder(path string, uid int) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return protocol.CheckFolder(path, uid)
-}
-
 // socket is the socket that a probe listens on.
 type socket struct {
 	*net.UnixListener
@@ -52,7 +41,7 @@ func listen(ctx context.Context, o Options, who identity) (*socket, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
-	if err := makeFolder(dir, who.uid); err != nil {
+	if err := protocol.MakeFolder(dir, who.uid); err != nil {
 		return nil, err
 	}
 	removeStale(ctx, dir)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -90,8 +89,8 @@ func untilStep(ctx context.Context, c attach.Followed, step int64) (*trace.Trace
 // child is a running trainer.
 type child struct {
 	cmd    *exec.Cmd
-	stderr bytes.Buffer  // may be read once done is closed
-	done   chan struct{} // closed when the process has ended
+	stderr bytes.Buffer // may be read once done is closed
+	done   <-chan error // closed when the process has ended
 }
 
 // startTrainer runs this executable as memtrain.
@@ -100,27 +99,14 @@ func startTrainer(flags []string) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding memtop's own executable: %w", err)
 	}
-	c := &child{cmd: exec.Command(path), done: make(chan struct{})} //nolint:noctx // end ends it, with time to finish its step
+	c := &child{cmd: exec.Command(path)} //nolint:noctx // end ends it, with time to finish its step
 	c.cmd.Args = append([]string{trainer, "--steps", "0"}, flags...)
 	c.cmd.Stderr = &c.stderr
-	endWithParent(c.cmd)
-	started := make(chan error) // closed by run when the process is there, or has the reason why not
-	go c.run(started)
-	return c, <-started
-}
-
-// run starts the process and waits for it, on one thread, because the system ends
-// the child when the thread that started it ends.
-func (c *child) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(c.done)
-	if err := c.cmd.Start(); err != nil {
-		started <- fmt.Errorf("starting the trainer: %w", err)
-		return
+	apart(c.cmd)
+	if c.done, err = command.Start(c.cmd); err != nil {
+		return nil, fmt.Errorf("starting the trainer: %w", err)
 	}
-	close(started)
-	_ = c.cmd.Wait() // its probe and its standard error say what became of it
+	return c, nil
 }
 
 // The time limits for a child.

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 )
 
-// endWithParent does nothing: only Linux ends a child with its parent. If memtop
-// is killed, memtrain goes on, and memtop can attach to it again.
-func endWithParent(*exec.Cmd) {}
+// apart does nothing. If memtop is killed, memtrain goes on, and memtop can attach
+// to it again.
+func apart(*exec.Cmd) {}
 
 // interrupt asks a process to end, if the system allows that.
 func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/device/cuda/callers"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/probe/python"
 )
 
@@ -57,6 +58,9 @@ func (c *console) run(args []string, watched bool) error {
 	}
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
 		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
+	}
+	if err := protocol.MakeFolder(protocol.Folder(), os.Geteuid()); err != nil {
+		fmt.Fprintf(c.stderr, "memtop: the program runs, but memtop cannot attach to it: %v\n", err)
 	}
 	environ := python.Environment(os.Environ(), agent)
 	if watched {

@@ -74,9 +74,6 @@ func isHelper(arguments []string) bool {
 }
 
 func parentOf(pid int) int {
-	status, err := procfs.Read(procfs.Of(pid, "status"))
-	if err != nil {
-		return 0
-	}
-	return number(status, "PPid", 0)
+	status, _ := procfs.Status(procfs.Of(pid, "status")) // nothing if it has ended
+	return procfs.Number(status["PPid"], 0, 0)
 }

@@ -47,7 +47,7 @@ func (c *Carried) From(host string) error {
 	on, at := " on "+host, host+": "
 	switch text := trace.Printable; {
 	case c.Missing != nil:
-		return &NotFoundError{Target: text(c.Missing.Target) + on}
+		return &NotFoundError{text(c.Missing.Target) + on, text(c.Missing.Instead)}
 	case c.Forbidden != nil:
 		return &PermissionError{at + why(c.Forbidden.Cause), text(c.Forbidden.Remedy)}
 	case c.NoProbe != nil:

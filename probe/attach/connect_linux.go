@@ -91,7 +91,7 @@ func (e endpoint) checkSocket(folder *os.File) error {
 	}
 	switch {
 	case stat.Mode&unix.S_IFMT != unix.S_IFSOCK:
-		return &NotFoundError{Target: "socket " + e.path() + ": it is something else"}
+		return e.occupied()
 	case int(stat.Uid) != e.uid:
 		return &PermissionError{
 			fmt.Sprintf("socket %s belongs to user %s, not to %s", e.path(), userOf(int(stat.Uid)), userOf(e.uid)), noTrust,
@@ -173,6 +173,9 @@ func endpointAt(path string) (endpoint, error) {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
 		return e, e.meant(&fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return e, e.occupied()
 	}
 	e.uid = int(stat.Uid)
 	if !mayAttach(e.uid) && e.uid != 0 {

@@ -80,6 +80,20 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 		"no socket": {
 			func(*testing.T, string) string { return pid }, "no probe", "process " + pid + " has no probe",
 		},
+		"a folder in the socket's place": {
+			func(t *testing.T, folder string) string {
+				t.Helper()
+				must(t, os.Mkdir(filepath.Join(folder, ownName(t)), 0o700))
+				return pid
+			}, "not found", ownName(t) + ": a folder is in its place",
+		},
+		"a file in the place of a socket that is named": {
+			func(t *testing.T, folder string) string {
+				t.Helper()
+				must(t, os.WriteFile(filepath.Join(folder, "7-7.sock"), nil, 0o600))
+				return filepath.Join(folder, "7-7.sock")
+			}, "not found", "7-7.sock: another file is in its place",
+		},
 		"a socket that was left behind": {
 			func(t *testing.T, folder string) string {
 				t.Helper()
@@ -154,7 +168,7 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 					t.Fatal(err)
 				}
 				return pid
-			}, "no probe", "has no probe",
+			}, "not found", "another file is in its place",
 		},
 		"a pid that another process had before": {
 			func(t *testing.T, folder string) string {

@@ -66,7 +66,7 @@ func (e endpoint) check() error {
 		return e.meant(err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return &NotFoundError{Target: "socket " + e.path() + ": it is something else"}
+		return e.occupied()
 	}
 	return nil
 }

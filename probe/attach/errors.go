@@ -1,11 +1,13 @@
 package attach
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"strconv"
 	"syscall"
 
@@ -14,13 +16,32 @@ import (
 )
 
 // NotFoundError says that the thing to attach to does not exist.
-type NotFoundError struct{ Target string }
+type NotFoundError struct {
+	Target  string
+	Instead string // what is in its place, "" for nothing
+}
 
 // Error names the missing target.
-func (e *NotFoundError) Error() string { return "there is no " + e.Target }
+func (e *NotFoundError) Error() string {
+	if e.Instead != "" {
+		return "there is no " + e.Target + ": " + e.Instead + " is in its place"
+	}
+	return "there is no " + e.Target
+}
 
-// Is reports whether target is fs.ErrNotExist: this error is a case of it.
-func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+// Is reports whether target is fs.ErrNotExist: this error is a case of it if nothing is in
+// the target's place.
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist && e.Instead == "" }
+
+// occupied returns the error for another kind of file in a socket's place.
+func (e endpoint) occupied() error {
+	var kind fs.FileMode
+	if info, err := os.Lstat(e.path()); err == nil {
+		kind = info.Mode().Type()
+	}
+	instead := map[fs.FileMode]string{fs.ModeDir: "a folder", fs.ModeSymlink: "a symbolic link", fs.ModeNamedPipe: "a pipe"}[kind]
+	return &NotFoundError{"socket " + e.path(), cmp.Or(instead, "another file")}
+}
 
 // PermissionError says that this user may not attach, or should not because
 // another user could be at the other end.

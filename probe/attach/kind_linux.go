@@ -22,8 +22,8 @@ import (
 // container. It reads a bounded part of each: a process may have any number of
 // mappings, and a hostile program may have a misleading file.
 const (
-	maxMappings  = 16 << 20 // bytes of the list of mapped files
-	maxProgram   = 64 << 20 // bytes of a program that are searched for its build information
+	maxMappings = 16 << 20 // bytes of the list of mapped files
+	maxProgram  = 64 << 20 // bytes of a program that are searched for its build information
 )
 
 // KindOf returns the kind of a process. It reads what the system knows about the

@@ -24,24 +24,12 @@ type process struct {
 // readProcess reads a process; the error wraps [fs.ErrNotExist] when there is
 // none.
 func readProcess(pid int) (process, error) {
-	status, err := procfs.Read(procfs.Of(pid, "status"))
+	status, err := procfs.Status(procfs.Of(pid, "status"))
 	if err != nil {
-		return process{}, procfs.Gone(err)
+		return process{}, err
 	}
-	p := process{pid: pid, uid: -1, inside: pid}
-	for line := range strings.Lines(string(status)) {
-		name, values, _ := strings.Cut(line, ":")
-		fields := strings.Fields(values)
-		switch {
-		case name == "Uid" && len(fields) > 1:
-			p.uid, err = strconv.Atoi(fields[1])
-		case name == "NSpid" && len(fields) > 0:
-			p.inside, err = strconv.Atoi(fields[len(fields)-1])
-		}
-		if err != nil {
-			return p, fmt.Errorf("reading the status of process %d: %w", pid, err)
-		}
-	}
+	inside := status["NSpid"]
+	p := process{pid: pid, uid: procfs.Number(status["Uid"], 1, -1), inside: procfs.Number(inside, len(inside)-1, pid)}
 	p.start, err = startOf(pid)
 	p.start += uint64((bootOffset(procfs.Of(pid, "timens_offsets")) - bootOffset("/proc/self/timens_offsets")) / procfs.Tick)
 	return p, err
@@ -51,17 +39,11 @@ func readProcess(pid int) (process, error) {
 // without time namespaces. The times that a process reads about itself in /proc
 // are shifted by it.
 func bootOffset(path string) time.Duration {
-	data, err := procfs.Read(path)
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		var seconds, nanos int64
-		if _, err := fmt.Sscanf(line, "boottime %d %d", &seconds, &nanos); err == nil {
-			return time.Duration(seconds)*time.Second + time.Duration(nanos)
-		}
-	}
-	return 0
+	text, _ := procfs.Read(path) // nothing on an old kernel
+	_, offset, _ := strings.Cut(string(text), "boottime")
+	var seconds, nanos int64
+	_, _ = fmt.Sscan(offset, &seconds, &nanos) // the kernel writes numbers
+	return time.Duration(seconds)*time.Second + time.Duration(nanos)
 }
 
 // startOf returns when a process began, in clock ticks since boot.

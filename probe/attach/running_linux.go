@@ -22,8 +22,8 @@ func Look(pid int) (*Running, error) {
 		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Root: p.root(), Arguments: procfs.Arguments(pid), Maps: mappedFiles(pid),
 		Folders: foldersFor(from(cwd, procfs.Environment(pid)), p.ownUID()), Stopped: isStopped(pid),
 	}
-	status, _ := procfs.Read(procfs.Of(pid, "status")) // the process was readable a moment ago; if not, the numbers are 0
-	r.Tracer = number(status, "TracerPid", 0)
+	status, _ := procfs.Status(procfs.Of(pid, "status")) // the process was readable a moment ago; if not, the number is 0
+	r.Tracer = procfs.Number(status["TracerPid"], 0, 0)
 	r.Executable, _ = os.Readlink(procfs.Of(pid, "exe"))
 	if root, err := os.Readlink(procfs.Of(pid, "root")); err == nil && root != "/" {
 		r.Executable = strings.TrimPrefix(r.Executable, root)
@@ -32,19 +32,6 @@ func Look(pid int) (*Running, error) {
 		return nil, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
 	}
 	return r, nil
-}
-
-// number returns a number of a status file, 0 where there is none.
-func number(status []byte, name string, field int) int {
-	for line := range strings.Lines(string(status)) {
-		if values, is := strings.CutPrefix(line, name+":"); is {
-			if fields := strings.Fields(values); field < len(fields) {
-				n, _ := strconv.Atoi(fields[field]) // the kernel writes numbers
-				return n
-			}
-		}
-	}
-	return 0
 }
 
 // mappedFiles returns the names of the files that a process has mapped, within

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,15 +37,9 @@ var namespaces = []string{"cgroup", "ipc", "uts", "net", "pid", "mnt", "user"}
 // readRights reads the rights from a process's folder in /proc.
 func readRights(folder string) (rights, error) {
 	r := rights{Namespaces: make(map[string]string)}
-	status, err := procfs.Read(folder + "/status")
-	if err != nil {
-		return r, procfs.Gone(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		if err == nil {
-			err = r.take(name, strings.Fields(value))
-		}
+	status, err := procfs.Status(folder + "/status")
+	if err == nil {
+		err = r.take(status)
 	}
 	if err != nil {
 		return r, err
@@ -69,21 +64,17 @@ func readRights(folder string) (rights, error) {
 	return r, r.readLimits(folder)
 }
 
-// readLimits reads a table with a line for each limit, in the order of their numbers, after
-// one with titles.
+// limitLines match a table with a title, and a line for each limit by its number.
+var limitLines = regexp.MustCompile(`(?m)^.{25} +(\S+) +(\S+)`)
+
 func (r *rights) readLimits(folder string) error {
-	const name = 25 // characters
 	text, err := procfs.Read(folder + "/limits")
-	lines := strings.SplitAfter(string(text), "\n")
-	if err != nil || len(lines) < len(r.Limits)+1 {
-		return cmp.Or(err, fmt.Errorf("the system states %d limits of a process", len(lines)))
+	lines := limitLines.FindAllStringSubmatch(string(text), -1)
+	if err != nil || len(lines) <= len(r.Limits) {
+		return cmp.Or(err, fmt.Errorf("the system states the limits of a process as %q", text))
 	}
 	for n := range r.Limits {
-		fields := strings.Fields(lines[n+1][min(name, len(lines[n+1])):])
-		if len(fields) < 2 {
-			return fmt.Errorf("the system states a limit of %q", lines[n+1])
-		}
-		r.Limits[n] = unix.Rlimit{Cur: limit(fields[0]), Max: limit(fields[1])}
+		r.Limits[n] = unix.Rlimit{Cur: limit(lines[n+1][1]), Max: limit(lines[n+1][2])}
 	}
 	return nil
 }
@@ -96,32 +87,21 @@ func limit(text string) uint64 {
 	return n
 }
 
-// take reads one line of a status file.
-func (r *rights) take(name string, fields []string) (err error) {
-	ids := map[string][]int{"Uid": r.Users[:], "Gid": r.Groups[:]}
-	sets := map[string]*uint64{"CapInh": &r.Inheritable, "CapPrm": &r.Permitted, "CapBnd": &r.Bounding, "CapAmb": &r.Ambient}
-	switch {
-	case name == "Groups":
-		r.Others = make([]int, len(fields))
-		err = numbers(r.Others, fields)
-	case ids[name] != nil:
-		err = numbers(ids[name], fields)
-	case sets[name] != nil && len(fields) == 1:
-		*sets[name], err = strconv.ParseUint(fields[0], 16, 64)
-	}
-	if err != nil {
-		err = fmt.Errorf("the status of a process has a %s of %q: %w", name, fields, err)
-	}
-	return err
-}
-
-func numbers(to []int, fields []string) error {
-	for i := range to {
-		n, err := strconv.Atoi(slices.Concat(fields, make([]string, len(to)))[i])
-		if err != nil {
-			return err
+// take reads the lines of a status file. An old kernel has no ambient capabilities.
+func (r *rights) take(status map[string][]string) error {
+	r.Others = make([]int, len(status["Groups"]))
+	for name, ids := range map[string][]int{"Groups": r.Others, "Uid": r.Users[:], "Gid": r.Groups[:]} {
+		for i := range ids {
+			if ids[i] = procfs.Number(status[name], i, -1); ids[i] < 0 {
+				return fmt.Errorf("the status of a process has a %s of %q", name, status[name])
+			}
 		}
-		to[i] = n
+	}
+	for name, set := range map[string]*uint64{"CapInh": &r.Inheritable, "CapPrm": &r.Permitted, "CapBnd": &r.Bounding, "CapAmb": &r.Ambient} {
+		_, err := fmt.Sscanf(strings.Join(status[name], ""), "%x", set)
+		if err != nil && name != "CapAmb" {
+			return fmt.Errorf("the status of a process has a %s of %q", name, status[name])
+		}
 	}
 	return nil
 }

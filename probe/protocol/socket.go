@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -68,6 +69,17 @@ type FolderError struct {
 // Error says what is wrong, and what to do.
 func (e *FolderError) Error() string {
 	return fmt.Sprintf("folder %s %s: remove it or set MEMTOP_DIR to a folder of your own with mode 0700", e.Path, e.Reason)
+}
+
+// MakeFolder makes a folder for sockets, or accepts one that is safe.
+func MakeFolder(path string, uid int) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return CheckFolder(path, uid)
 }
 
 // CheckFolder reports whether a folder belongs to uid and is closed to others.

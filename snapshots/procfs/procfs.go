@@ -63,6 +63,33 @@ func Of(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
+// Status returns the lines of a status file, as fields by their names. The error is
+// fs.ErrNotExist when there is no such process.
+func Status(path string) (map[string][]string, error) {
+	text, err := Read(path)
+	if err != nil {
+		return nil, Gone(err)
+	}
+	lines := make(map[string][]string)
+	for line := range strings.Lines(string(text)) {
+		name, values, _ := strings.Cut(line, ":")
+		lines[name] = strings.Fields(values)
+	}
+	return lines, nil
+}
+
+// Number returns one of the fields of a line, or the other number if there is none.
+func Number(fields []string, at, otherwise int) int {
+	if at < 0 || at >= len(fields) {
+		return otherwise
+	}
+	n, err := strconv.Atoi(fields[at])
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
 // Arguments returns a process's command line, its first 128 KiB. It has at least one
 // argument, which is empty if nothing is known.
 func Arguments(pid int) []string {

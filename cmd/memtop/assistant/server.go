@@ -19,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -81,13 +82,16 @@ func (s *server) answer(ctx context.Context, patience time.Duration, args ...str
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
-	command := exec.CommandContext(ctx, s.memtop, args...)
-	command.Dir = s.folder.Name()
+	asked := exec.CommandContext(ctx, s.memtop, args...)
+	asked.Dir = s.folder.Name()
 	printed, failure := &bounded{most: mostAnswer}, &bounded{most: mostAnswer / 16}
-	command.Stdout, command.Stderr = printed, failure
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = 5 * time.Second
-	err := command.Run()
+	asked.Stdout, asked.Stderr = printed, failure
+	asked.Cancel = func() error { return asked.Process.Signal(os.Interrupt) }
+	asked.WaitDelay = 5 * time.Second
+	ended, err := command.Start(asked)
+	if err == nil {
+		err = <-ended
+	}
 	text := printed.String() + failure.String()
 	switch {
 	case ctx.Err() != nil:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,14 +47,10 @@ func (r *Rehearsal) perform(ctx context.Context, s *stage, t *trial, args []stri
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = s.environment(agent, t, r)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.Stdin, shown.Stdout, shown.Stderr
-	endsWithThread(cmd)
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		done <- cmd.Run()
-	}()
-	err = follow(s, done, progress)
+	done, err := command.Start(cmd)
+	if err == nil {
+		err = follow(s, done, progress)
+	}
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

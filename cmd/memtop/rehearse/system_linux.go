@@ -14,12 +14,6 @@ import (
 // apart makes a command run in a session of its own.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// endsWithThread makes the system end a command when the thread that starts it
-// ends.
-func endsWithThread(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
 // signalOf returns the number of the signal that ended a process.
 func signalOf(state *os.ProcessState) int {
 	status, _ := state.Sys().(syscall.WaitStatus)

@@ -11,6 +11,4 @@ func signalOf(*os.ProcessState) int { return 0 }
 
 func apart(*exec.Cmd) {}
 
-func endsWithThread(*exec.Cmd) {}
-
 func tidy(string) {}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -39,6 +40,10 @@ func Trials() {
 	if !ok {
 		return
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // the pipe closes when the asking process ends
+		os.Exit(1)
+	}()
 	if err := tryNamed(what); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -95,14 +100,18 @@ func runTrial(p *exec.Cmd, what string, limit time.Duration) error {
 	p.Stdout, p.Stderr = &said, &said
 	p.Env = append(os.Environ(), trialVariable+"="+what)
 	p.WaitDelay = time.Second
-	if err := p.Start(); err != nil {
+	_, err := p.StdinPipe() // it is open until the trial or this process ends
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
 		return fmt.Errorf("starting the trial: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = p.Process.Kill() }) // it may have ended
 	defer stop()
-	err := p.Wait()
+	err = p.Wait()
 	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 	switch {
 	case err == nil:
