@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/procfs"
@@ -27,15 +26,14 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 	if !procIsOurs() {
 		return nil, nil
 	}
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.Processes()
 	if err != nil {
 		return nil, err
 	}
 	programs := make(map[int][]string) // arguments by pid
 	var found []Process
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || ctx.Err() != nil || !runsPython(pid) {
+	for _, pid := range pids {
+		if ctx.Err() != nil || !runsPython(pid) {
 			continue
 		}
 		p, err := own(pid)

@@ -28,16 +28,12 @@ func sightings(ctx context.Context) ([]sighting, error) {
 	if !procIsOurs() {
 		return append(listFolder(), foreignFolders()...), nil
 	}
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.Processes()
 	if err != nil {
 		return nil, err
 	}
 	var found []sighting
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	for _, pid := range pids {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,12 +34,11 @@ func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist 
 
 // occupied returns the error for another kind of file in a socket's place.
 func (e endpoint) occupied() error {
-	var kind fs.FileMode
-	if info, err := os.Lstat(e.path()); err == nil {
-		kind = info.Mode().Type()
+	instead := "another file"
+	if info, err := os.Lstat(e.path()); err == nil && info.IsDir() {
+		instead = "a folder"
 	}
-	instead := map[fs.FileMode]string{fs.ModeDir: "a folder", fs.ModeSymlink: "a symbolic link", fs.ModeNamedPipe: "a pipe"}[kind]
-	return &NotFoundError{"socket " + e.path(), cmp.Or(instead, "another file")}
+	return &NotFoundError{"socket " + e.path(), instead}
 }
 
 // PermissionError says that this user may not attach, or should not because

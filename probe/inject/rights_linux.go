@@ -74,17 +74,12 @@ func (r *rights) readLimits(folder string) error {
 		return cmp.Or(err, fmt.Errorf("the system states the limits of a process as %q", text))
 	}
 	for n := range r.Limits {
-		r.Limits[n] = unix.Rlimit{Cur: limit(lines[n+1][1]), Max: limit(lines[n+1][2])}
+		to := &r.Limits[n]
+		to.Cur, to.Max = unix.RLIM_INFINITY, unix.RLIM_INFINITY
+		_, _ = fmt.Sscan(lines[n+1][1], &to.Cur) // or "unlimited"
+		_, _ = fmt.Sscan(lines[n+1][2], &to.Max)
 	}
 	return nil
-}
-
-func limit(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return unix.RLIM_INFINITY // "unlimited"
-	}
-	return n
 }
 
 // take reads the lines of a status file. An old kernel has no ambient capabilities.

@@ -17,16 +17,9 @@ const (
 	mostText = 128 << 10 // bytes of a command line or an environment
 )
 
-// Read returns a whole file, or an error if it is longer than 16 MiB: a part could say
-// something else, such as another number at its end.
-func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // it was only read
-	return whole(f, path)
-}
+// Read returns a whole file, given by its absolute path, or an error if it is longer than
+// 16 MiB: a part could say something else, such as another number at its end.
+func Read(path string) ([]byte, error) { return ReadIn(os.DirFS("/"), path[1:]) }
 
 // ReadIn is Read in a file system.
 func ReadIn(files fs.FS, name string) ([]byte, error) {
@@ -35,13 +28,9 @@ func ReadIn(files fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() // it was only read
-	return whole(f, name)
-}
-
-func whole(f io.Reader, path string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if len(text) > most {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, most)
+		return nil, fmt.Errorf("/%s is longer than %d bytes", name, most)
 	}
 	return text, err
 }
@@ -56,6 +45,17 @@ func Beginning(pid int, name string, most int64) string {
 	defer f.Close()                                // it was only read
 	text, _ := io.ReadAll(io.LimitReader(f, most)) // a part is enough
 	return string(text)
+}
+
+// Processes returns the processes that run.
+func Processes() (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
 }
 
 // Of returns the path of a process's file.

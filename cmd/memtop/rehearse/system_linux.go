@@ -3,7 +3,6 @@ package rehearse
 import (
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -38,10 +37,9 @@ func tidy(folder string) {
 }
 
 func endProcesses(folder string) (found bool) {
-	processes, _ := os.ReadDir("/proc")
-	for _, process := range processes {
-		pid, err := strconv.Atoi(process.Name())
-		if err == nil && procfs.Environment(pid)(python.RehearsalVariable) == folder {
+	processes, _ := procfs.Processes()
+	for _, pid := range processes {
+		if procfs.Environment(pid)(python.RehearsalVariable) == folder {
 			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
 	}

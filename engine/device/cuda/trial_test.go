@@ -29,6 +29,7 @@ func TestATrialIsAProcessOfItsOwn(t *testing.T) {
 		"it does not":                   {shell("echo wgmma and mma.sync give different sums; exit 1"), "wgmma and mma.sync give different sums"},
 		"a fault ends it":               {shell("kill -SEGV $$"), "the trial: signal: segmentation fault"},
 		"it has no end":                 {shell("exec sleep 600"), "the trial did not end within 500ms"},
+		"its input is open":             {shell("read line; echo it could not see this process end; exit 1"), "the trial did not end within 500ms"},
 		"it cannot be started":          {exec.Command("/nonexistent"), "starting the trial: "},
 		"this program, which knows one": {exec.Command(self), "cuda:9"},
 	}
@@ -40,7 +41,7 @@ func TestATrialIsAProcessOfItsOwn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			limit := time.Minute
-			if name == "it has no end" {
+			if strings.Contains(test.want, "500ms") {
 				limit = time.Second / 2
 			}
 			err := runTrial(test.process, "9 bfloat16", limit)
