@@ -46,7 +46,8 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 			continue
 		}
 		programs[pid] = arguments
-		if parent := parentOf(pid); !onCard && slices.Equal(programs[parent], arguments) {
+		status, _ := procfs.Status(procfs.Of(pid, "status")) // nothing if it has ended
+		if parent := procfs.Number(status["PPid"], 0, 0); !onCard && slices.Equal(programs[parent], arguments) {
 			continue // the parent's pid is lower, unless pids have wrapped around
 		}
 		found = append(found, Process{PID: pid, User: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Problem: &NoProbeError{PID: pid}})
@@ -69,9 +70,4 @@ func isHelper(arguments []string) bool {
 		return a == "--multiprocessing-fork" || strings.HasPrefix(a, "from multiprocessing.") || strings.Contains(a, "compile_worker") ||
 			strings.HasPrefix(a, "joblib.externals.loky")
 	})
-}
-
-func parentOf(pid int) int {
-	status, _ := procfs.Status(procfs.Of(pid, "status")) // nothing if it has ended
-	return procfs.Number(status["PPid"], 0, 0)
 }

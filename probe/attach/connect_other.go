@@ -51,9 +51,6 @@ func began(int, uint64) bool { return false }
 // hasEnded cannot be implemented here: a process counts as running.
 func hasEnded(int) bool { return false }
 
-// isStopped cannot be implemented here.
-func isStopped(int) bool { return false }
-
 // check reports whether the socket exists, in a folder that can be trusted.
 func (e endpoint) check() error {
 	if !e.given {

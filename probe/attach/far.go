@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // Far reaches the programs of another machine. This same package runs on that
@@ -75,7 +77,7 @@ func (e endpoint) isStopped() bool {
 	if e.far != nil {
 		return e.condition().Stopped
 	}
-	return isStopped(e.pid)
+	return procfs.IsStopped(e.pid)
 }
 
 // watch returns a function that reports whether the process that listens still runs.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/procfs"
 )
 
 // Place is a socket on which a program listens, found and checked as [Dial] does
@@ -39,5 +40,5 @@ func (p Place) Process() Process { return p.endpoint.process() }
 // ConditionOf returns the condition of the process in a socket's name.
 func ConditionOf(pid int, socket string) Condition {
 	_, start, named := protocol.ParseSocketName(filepath.Base(socket))
-	return Condition{Runs: named && began(pid, start), Stopped: isStopped(pid)}
+	return Condition{Runs: named && began(pid, start), Stopped: procfs.IsStopped(pid)}
 }

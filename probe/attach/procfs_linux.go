@@ -49,12 +49,6 @@ func bootOffset(path string) time.Duration {
 // startOf returns when a process began, in clock ticks since boot.
 func startOf(pid int) (uint64, error) { return procfs.StartOf(procfs.Of(pid, "stat")) }
 
-// isStopped reports whether a signal has stopped a process.
-func isStopped(pid int) bool {
-	fields, err := procfs.StatFields(procfs.Of(pid, "stat"), 0)
-	return err == nil && fields[0][0] == 'T'
-}
-
 // endingTime is how long a process may take to end, in milliseconds, after the system
 // has closed its files.
 const endingTime = 100

@@ -154,10 +154,5 @@ func commandOf(pid int) string {
 
 // uses reports whether the driver lists the process on this card.
 func (c *card) uses(pid int) bool {
-	for _, u := range c.users {
-		if u.pid == pid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.users, func(u user) bool { return u.pid == pid })
 }

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,19 +74,13 @@ func become(o *order) error {
 	defer folder.Close()                               // it was only read
 	of := fmt.Sprintf("/proc/self/fd/%d", folder.Fd()) // stays this process, even if its pid is used again
 	f, err := take(of)
-	if err != nil {
-		return err
-	}
-	theirs, err := readRights(of)
-	if err != nil {
+	theirs, err2 := readRights(of) // after its files were opened
+	mine, err3 := readRights("/proc/self")
+	if err := cmp.Or(err, err2, err3); err != nil {
 		return err
 	}
 	if !theirs.equal(o.Rights) {
 		return &RefusedError{Cause: o.Task.Name + " changed while memtop checked it", Forbidden: true}
-	}
-	mine, err := readRights("/proc/self")
-	if err != nil {
-		return err
 	}
 	s := becoming(mine, theirs, f)
 	if err := s.actAs(&o.Task); err != nil {

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,18 +50,17 @@ type footing struct {
 func take(folder string) (footing, error) {
 	f := footing{namespaces: make(map[string]uintptr)}
 	open := func(name string, flags int) (uintptr, error) {
-		fd, err := unix.Open(folder+"/"+name, flags|unix.O_CLOEXEC, 0)
+		file, err := os.OpenFile(folder+"/"+name, flags, 0)
 		if err != nil {
-			return 0, &os.PathError{Op: "open", Path: name, Err: err}
+			return 0, err
 		}
-		defer func() { _ = unix.Close(fd) }() // its copy is used
-		return aside(uintptr(fd))             //nolint:gosec // files have small numbers
+		defer file.Close() // its copy is used
+		return aside(file.Fd())
 	}
-	var err error
-	if f.root, err = open("root", unix.O_PATH|unix.O_DIRECTORY); err != nil {
-		return f, err
-	}
-	if f.executable, err = open("exe", unix.O_PATH); err != nil {
+	var err, err2 error
+	f.root, err = open("root", unix.O_PATH|unix.O_DIRECTORY)
+	f.executable, err2 = open("exe", unix.O_PATH)
+	if err := cmp.Or(err, err2); err != nil {
 		return f, err
 	}
 	for _, kind := range namespaces {

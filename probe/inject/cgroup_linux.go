@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,18 +16,10 @@ import (
 // makes. If memory runs out, the system kills processes started here before the job.
 func join(folder string) error {
 	mine, err := controlGroups("/proc/self")
-	if err != nil {
-		return err
-	}
-	theirs, err := controlGroups(folder)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
-		return err
-	}
-	mounts, err := procfs.Read("/proc/self/mountinfo")
-	if err != nil {
+	theirs, err2 := controlGroups(folder)
+	mounts, err3 := procfs.Read("/proc/self/mountinfo")
+	err4 := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	if err := cmp.Or(err, err2, err3, err4); err != nil {
 		return err
 	}
 	for controllers, path := range theirs {

@@ -34,27 +34,13 @@ func (t *task) debug(ctx context.Context, script string) error {
 		return err
 	}
 	if !strings.Contains(printed, accepted) {
-		return t.debugError(printed)
+		return t.toolError(path.Base(t.Debugger)+" could not go into "+t.Name, printed)
 	}
 	return nil
 }
 
 // accepted is printed by the debugger once the line is in the interpreter's list.
 const accepted = "$pending = 0"
-
-// debugError returns the error for what a failed debugger printed.
-func (t *task) debugError(printed string) error {
-	name := path.Base(t.Debugger)
-	switch {
-	case strings.Contains(printed, "Operation not permitted"), strings.Contains(printed, "attach failed"):
-		return &RefusedError{
-			Cause:  fmt.Sprintf("%s may not go into %s: %v", name, t.Name, failure(printed)),
-			Remedy: launch, Forbidden: true,
-		}
-	default:
-		return &FailedError{Cause: fmt.Sprintf("%s could not go into %s: %v", name, t.Name, failure(printed))}
-	}
-}
 
 // gdbArguments makes gdb read only the interpreter's symbols: those of PyTorch would take it
 // many seconds, and the program is stopped meanwhile.
@@ -139,8 +125,7 @@ const maxPrinted = 64 << 10
 
 // letGo continues the program if a killed debugger left it stopped.
 func (t *task) letGo() {
-	fields, err := procfs.StatFields(fmt.Sprintf("/proc/%d/stat", t.PID), 0)
-	if err == nil && fields[0][0] == 'T' {
+	if procfs.IsStopped(t.PID) {
 		_ = syscall.Kill(t.PID, syscall.SIGCONT) // it may have ended
 	}
 }

@@ -2,11 +2,9 @@ package inject
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -30,17 +28,8 @@ func (t *task) remote(ctx context.Context, script string) error {
 	if err := runTool(cmd, syscall.SIGKILL); err == nil {
 		return nil
 	}
-	return t.remoteError(string(printed.text))
+	return t.toolError(t.Name+" could not be made to run the agent", string(printed.text))
 }
 
 // interpreter is the path of the first extra file, in the process that has it.
 const interpreter = "/proc/self/fd/3"
-
-// remoteError returns the error for what the failed interpreter printed.
-func (t *task) remoteError(printed string) error {
-	cause := fmt.Sprintf("%s could not be made to run the agent: %v", t.Name, failure(printed))
-	if strings.Contains(printed, "PermissionError") {
-		return &RefusedError{Cause: cause, Remedy: launch, Forbidden: true}
-	}
-	return &FailedError{Cause: cause}
-}

@@ -3,9 +3,12 @@ package inject
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -56,6 +59,18 @@ func runTool(cmd *exec.Cmd, end syscall.Signal) error {
 		return nil // only what it has started had its output open
 	}
 	return err
+}
+
+// refusals are words that a tool prints if the system does not let it in.
+var refusals = []string{"PermissionError", "Operation not permitted", "attach failed"}
+
+// toolError returns the error for what a failed tool printed.
+func (t *task) toolError(cause, printed string) error {
+	cause = fmt.Sprintf("%s: %v", cause, failure(printed))
+	if slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(printed, words) }) {
+		return &RefusedError{Cause: cause, Remedy: launch, Forbidden: true}
+	}
+	return &FailedError{Cause: cause}
 }
 
 // environment returns the variables for a tool: those of the process that does the task.

@@ -80,14 +80,12 @@ func Status(path string) (map[string][]string, error) {
 
 // Number returns one of the fields of a line, or the other number if there is none.
 func Number(fields []string, at, otherwise int) int {
-	if at < 0 || at >= len(fields) {
-		return otherwise
+	if at >= 0 && at < len(fields) {
+		if n, err := strconv.Atoi(fields[at]); err == nil {
+			return n
+		}
 	}
-	n, err := strconv.Atoi(fields[at])
-	if err != nil {
-		return otherwise
-	}
-	return n
+	return otherwise
 }
 
 // Arguments returns a process's command line, its first 128 KiB. It has at least one

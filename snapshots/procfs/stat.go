@@ -29,6 +29,12 @@ func StartOf(path string) (uint64, error) {
 	return strconv.ParseUint(string(fields[start]), 10, 64)
 }
 
+// IsStopped reports whether a signal has stopped a process.
+func IsStopped(pid int) bool {
+	fields, err := StatFields(Of(pid, "stat"), 0)
+	return err == nil && fields[0][0] == 'T'
+}
+
 // StatFields returns the fields of a stat file after the command, at least up to
 // the field numbered last.
 func StatFields(path string, last int) ([][]byte, error) {
