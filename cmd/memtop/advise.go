@@ -68,7 +68,7 @@ gradients and the parameters would free, computed from what the rank holds.`,
 	}
 	cmd.Flags().Var(&o.target, "target", "find settings that together bring the peak below this size, such as 16GiB")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "make the changes")
-	cmd.Flags().Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
+	a.settings.intervalFlag(cmd.Flags())
 	a.settings.readFlags(cmd.Flags())
 	a.settings.remoteFlags(cmd.Flags())
 	a.settings.deviceFlag(cmd.Flags())

@@ -77,8 +77,9 @@ and the differences between ranks; the JSON has the state of each.`,
 	a.settings.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state and exit"
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "with --once: all ranks of the job that the process belongs to")
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "disable the keys that change the process")
+	a.settings.readOnlyFlag(cmd.Flags())
 	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "add the agent to a PyTorch program that has none: "+strings.Join(injections, ", "))
+	settable(cmd.Flags(), "inject")
 	complete(cmd, "inject", injections)
 	return cmd
 }

@@ -20,7 +20,7 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Print the settings in force, or a configuration file with all settings",
 		Long: `Print what the configuration file sets, and where it is. --default prints a file to
 start from: every setting, its default and its meaning. A flag overrides the
-environment (MEMTOP_NAME), and the environment overrides the file.`,
+environment (MEMTOP_NAME, see memtop info), and the environment overrides the file.`,
 		Example: `  memtop config
   memtop config --default > ~/.config/memtop/config.toml`,
 		Args: files(0, 0),
@@ -35,23 +35,13 @@ environment (MEMTOP_NAME), and the environment overrides the file.`,
 	return cmd
 }
 
-// drawing reports whether a command draws a screen. The configuration file is
-// mainly for the flags of these commands, though it may set others too.
-func drawing(c *cobra.Command) bool {
-	f := c.LocalFlags()
-	return f.Lookup("theme") != nil && f.Lookup("model") == nil
-}
-
-// configurable returns the flags of some commands that a configuration file may
-// set, by name.
-func configurable(root *cobra.Command, of func(*cobra.Command) bool) map[string]*pflag.Flag {
+// settableFlags returns the flags of all commands that the environment and the
+// configuration file can set, by name.
+func settableFlags(root *cobra.Command) map[string]*pflag.Flag {
 	all := make(map[string]*pflag.Flag)
 	for _, c := range root.Commands() {
-		if !of(c) {
-			continue
-		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !slices.Contains(noEnvironment, f.Name) {
+			if variableOf(f) != "" {
 				all[f.Name] = f
 			}
 		})
@@ -62,7 +52,7 @@ func configurable(root *cobra.Command, of func(*cobra.Command) bool) map[string]
 // printDefaults prints a configuration file in which every line is a comment, so
 // that the file does not fix a default that changes later.
 func (a *app) printDefaults(root *cobra.Command) error {
-	all := configurable(root, drawing)
+	all := settableFlags(root)
 	fmt.Fprintf(a.stdout, "# Settings of memtop, at %s. A flag wins over the environment,\n# and that over this file.\n", configPath())
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
@@ -81,7 +71,7 @@ func (a *app) printConfig(root *cobra.Command) error {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "# %s\n", trace.Printable(present(configPath())))
-	all := configurable(root, func(*cobra.Command) bool { return true })
+	all := settableFlags(root)
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		line := "# " + name + ": no command has this setting"
 		if f := all[name]; f != nil {

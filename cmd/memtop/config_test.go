@@ -1,10 +1,34 @@
 package main
 
 import (
+	"io"
+	"os"
+	"regexp"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 )
+
+func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
+	text, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?s)\n## Settings\n.*?\n\n.*?\n#`).Find(append(text, "\n#"...))
+	var got, want []string
+	for _, name := range regexp.MustCompile("`MEMTOP_[A-Z_]+`").FindAll(listed, -1) {
+		got = append(got, string(name))
+	}
+	for _, f := range settableFlags(newApp(io.Discard, io.Discard).root()) {
+		want = append(want, "`"+variableOf(f)+"`")
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the variables in docs/commands.md (-want +got):\n%s", diff)
+	}
+}
 
 func TestAConfigurationFilesStringsAreRead(t *testing.T) {
 	const open, escape = "log: a string that does not end in a quote",

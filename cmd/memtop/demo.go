@@ -46,7 +46,7 @@ change; 8 shows what each change did. Flags after -- go to memtrain.`,
 	a.settings.jsonFlag(cmd.Flags())
 	a.settings.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state after a few steps, and exit"
-	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "disable the keys that change the process")
+	a.settings.readOnlyFlag(cmd.Flags())
 	return cmd
 }
 

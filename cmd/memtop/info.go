@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/charmbracelet/x/term"
@@ -24,11 +23,11 @@ func (a *app) infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "Print the paths and the environment in force",
 		Args:  files(0, 0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.info(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.info(cmd.Context(), cmd.Root()) },
 	}
 }
 
-func (c *console) info(ctx context.Context) error {
+func (c *console) info(ctx context.Context, root *cobra.Command) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, trace.Printable(fmt.Sprintf(format, values...)))
@@ -51,9 +50,10 @@ func (c *console) info(ctx context.Context) error {
 	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd; recordings")
 	row("writes", "%s", formats())
 	row("terminal", "%s", terminalText(c.stdout))
-	for _, variable := range environment() {
-		name, value, _ := strings.Cut(variable, "=")
-		row(name, "%s", value)
+	for _, name := range variables(root) {
+		if value, set := os.LookupEnv(name); set {
+			row(name, "%s", value)
+		}
 	}
 	return w.Flush()
 }
@@ -89,20 +89,17 @@ func terminalText(out *command.Output) string {
 	return fmt.Sprintf("%d×%d, TERM=%s", w, h, os.Getenv("TERM"))
 }
 
-// environment returns the environment variables that memtop reads.
-func environment() []string {
-	var heeded []string
-	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		switch {
-		case strings.HasPrefix(name, "MEMTOP_"), strings.HasPrefix(name, "XDG_"),
-			name == "NO_COLOR", name == "CLICOLOR_FORCE", name == "COLORTERM", name == "GOMEMLIMIT",
-			name == "LC_ALL", name == "LC_CTYPE", name == "LANG":
-			heeded = append(heeded, variable)
-		}
+// variables returns the environment variables that memtop reads: those of flags, and others.
+func variables(root *cobra.Command) []string {
+	names := []string{
+		"MEMTOP_DIR", "MEMTOP_SSH", protocol.BlackBoxVariable, "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+		"NO_COLOR", "CLICOLOR_FORCE", "COLORTERM", "GOMEMLIMIT", "LC_ALL", "LC_CTYPE", "LANG",
 	}
-	slices.Sort(heeded)
-	return heeded
+	for _, f := range settableFlags(root) {
+		names = append(names, variableOf(f))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (a *app) versionCommand() *cobra.Command {

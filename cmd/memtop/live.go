@@ -44,14 +44,15 @@ func (i *interval) Type() string { return "DURATION" }
 
 // liveFlags adds the flags of commands that follow a process.
 func (s *settings) liveFlags(f *pflag.FlagSet) {
-	f.Var(&s.interval, "interval", "how often to look, 50ms to 1m")
-	f.StringVar(&s.log, "log", "", "append a log of what memtop does to this `FILE`")
+	s.intervalFlag(f)
+	s.logFlag(f)
 	s.remoteFlags(f)
 }
 
 // remoteFlags adds the flag of commands that go to other machines.
 func (s *settings) remoteFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.remoteMemtop, "remote-memtop", "", "`PATH` of memtop on other machines (default: found in PATH there)")
+	settable(f, "remote-memtop")
 }
 
 // isLive reports whether an argument names a process: a number that is not also

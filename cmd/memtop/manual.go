@@ -45,7 +45,7 @@ func writeManual(root *cobra.Command, folder string) error {
 		return fmt.Errorf("making the folder: %w", err)
 	}
 	root.Long = about // the exit codes have a section of their own
-	if err := manual.Write(pages, command.Release(), root, manualSections()...); err != nil {
+	if err := manual.Write(pages, command.Release(), root, manualSections(root)...); err != nil {
 		return err
 	}
 	return writeCompletions(root, filepath.Join(folder, "completions"))
@@ -53,12 +53,13 @@ func writeManual(root *cobra.Command, folder string) error {
 
 // manualSections returns the sections of the manual that belong to no single
 // command.
-func manualSections() []manual.Section {
+func manualSections(root *cobra.Command) []manual.Section {
 	return []manual.Section{
 		{Title: "EXIT STATUS", Text: "  " + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  ")},
-		{Title: "ENVIRONMENT", Text: `Every flag that makes sense on more than one command line can be set by a variable:
-MEMTOP_THEME is what --theme says, and a flag wins over its variable. memtop info prints
-the variables that are set.
+		{Title: "ENVIRONMENT", Text: `Some flags can be set by a variable, over which the flag itself wins: MEMTOP_THEME is
+what --theme says. memtop reads these variables, and memtop info prints those that are set:
+
+  ` + strings.Join(variables(root), "\n  ") + `
 
 NO_COLOR and CLICOLOR_FORCE turn colours off and on where --color says nothing.
 

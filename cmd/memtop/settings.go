@@ -14,8 +14,8 @@ import (
 )
 
 // settings holds the flags that mean the same in every command that has them. The
-// environment and the configuration file can set them too. The order of
-// precedence is: flag, MEMTOP_NAME, config.toml, the terminal's needs, the
+// environment and the configuration file can set those that are settable. The order
+// of precedence is: flag, MEMTOP_NAME, config.toml, the terminal's needs, the
 // default.
 type settings struct {
 	json      bool
@@ -42,24 +42,49 @@ var colors = []string{"auto", "always", "never"}
 
 var themes, _ = tui.Themes()
 
-// noEnvironment lists the flags that make sense only on one command line.
-var noEnvironment = []string{
-	"help", "output", "to", "at", "all-frames", "max-growth", "max-host-growth", "max-peak",
-	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job", "now",
+// settable marks flags that the environment and the configuration file can set too.
+func settable(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		variable := "MEMTOP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		_ = f.SetAnnotation(name, settableMark, []string{variable}) // the flag is there
+	}
 }
+
+const settableMark = "variable"
+
+// variableOf returns the environment variable that sets a flag, "" for none.
+func variableOf(f *pflag.Flag) string { return strings.Join(f.Annotations[settableMark], "") }
 
 // readFlags adds the flags of commands that read a file.
 func (s *settings) readFlags(f *pflag.FlagSet) {
 	f.Var(&s.maxMemory, "max-memory", "most memory for a file, such as 4GiB (default: see memtop info)")
+	settable(f, "max-memory")
+	s.logFlag(f)
+}
+
+func (s *settings) logFlag(f *pflag.FlagSet) {
 	f.StringVar(&s.log, "log", "", "append a log of what memtop does to this `FILE`")
+	settable(f, "log")
+}
+
+func (s *settings) intervalFlag(f *pflag.FlagSet) {
+	f.Var(&s.interval, "interval", "how often to look, 50ms to 1m")
+	settable(f, "interval")
+}
+
+func (s *settings) readOnlyFlag(f *pflag.FlagSet) {
+	f.BoolVar(&s.readOnly, "read-only", false, "disable the keys that change the process")
+	settable(f, "read-only")
 }
 
 func (s *settings) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&s.json, "json", false, "print JSON, with sizes in bytes")
+	settable(f, "json")
 }
 
 func (s *settings) deviceFlag(f *pflag.FlagSet) {
 	f.IntVar(&s.device, "device", -1, "device `N` only (default: the one out of memory, else with most events)")
+	settable(f, "device")
 }
 
 // screenFlags adds the flags of commands that draw.
@@ -71,6 +96,7 @@ func (s *settings) screenFlags(cmd *cobra.Command) {
 	f.StringVar(&s.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
 	f.BoolVar(&s.ascii, "ascii", false, "draw with ASCII characters only (default: as TERM and the locale need it)")
 	f.BoolVar(&s.noMouse, "no-mouse", false, "do not use the mouse (default: as TERM needs it)")
+	settable(f, "page", "color", "theme", "ascii", "no-mouse")
 	complete(cmd, "page", pages)
 	complete(cmd, "color", colors)
 	complete(cmd, "theme", themes)
@@ -84,11 +110,12 @@ func fill(cmd *cobra.Command) error {
 		return err
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err != nil || f.Changed || slices.Contains(noEnvironment, f.Name) {
+		variable := variableOf(f)
+		if err != nil || f.Changed || variable == "" {
 			return
 		}
-		if value := os.Getenv(environmentName(f.Name)); value != "" {
-			err = set(cmd, f, value, environmentName(f.Name))
+		if value := os.Getenv(variable); value != "" {
+			err = set(cmd, f, value, variable)
 		} else if value, ok := config[f.Name]; ok {
 			err = set(cmd, f, value, configPath())
 		} else if value := plainDefault(f.Name); value != "" {
@@ -96,10 +123,6 @@ func fill(cmd *cobra.Command) error {
 		}
 	})
 	return err
-}
-
-func environmentName(flag string) string {
-	return "MEMTOP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 func set(cmd *cobra.Command, f *pflag.Flag, value, from string) error {
