@@ -46,7 +46,7 @@ func TestAdviceStatesTheErrorOfEarlierRuns(t *testing.T) {
 func TestATargetThatIsNoSizeIsRefused(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 20)
 	d.press("0", "f", "x", "enter")
-	d.wants(`"x" is not a size; write it like 512MiB or 4GiB`)
+	d.wants(`"x" is not a size; write it like 512MiB, 4GiB or 4GB`)
 }
 
 func TestAdviceIsAskedAgainWhenASettingHolds(t *testing.T) {

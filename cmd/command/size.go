@@ -2,6 +2,9 @@ package command
 
 import "github.com/memtop/memtop/snapshots/quantity"
 
+// SizeUnits says what units mean, for help.
+const SizeUnits = "In a SIZE, 4GiB and 4G are 4 × 2^30 bytes, and 4GB is 4 × 10^9."
+
 // Size is a flag's number of bytes, see [quantity.ParseBytes].
 type Size int64
 

@@ -52,7 +52,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "memtop",
 		Short: "What is holding my GPU memory, and what would make it less?",
-		Long:  about + "\n\nExit codes:\n  " + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  "),
+		Long:  about + "\n\n" + command.SizeUnits + "\n\nExit codes:\n  " + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  "),
 		Example: `  memtop demo
   memtop attach
   memtop open snapshot.pickle

@@ -31,7 +31,9 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.
 Growth on the host is that of a program with memtop's agent and of its workers: a
 recording, a black box or a running process says it.
 
-Several files are checked one by one; files of one job are named by rank.`,
+Several files are checked one by one; files of one job are named by rank.
+
+` + command.SizeUnits,
 		Example: `  memtop check snapshot.pickle --max-peak 30GiB
   memtop check rank*.pickle --max-peak 30GiB
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,

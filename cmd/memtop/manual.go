@@ -44,7 +44,7 @@ func writeManual(root *cobra.Command, folder string) error {
 	if err := os.Mkdir(pages, 0o755); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}
-	root.Long = about // the exit codes have a section of their own
+	root.Long = about + "\n\n" + command.SizeUnits // the exit codes have a section of their own
 	if err := manual.Write(pages, command.Release(), root, manualSections(root)...); err != nil {
 		return err
 	}

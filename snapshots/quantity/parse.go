@@ -23,15 +23,20 @@ func Exact(n int64) string {
 	return strconv.FormatInt(n, 10) + letters[unit:unit+1] + "iB"
 }
 
-// ParseBytes reads a number of bytes, with or without a unit: 2147483648, 2GiB,
-// 2G and 1.5g are all understood; units are powers of 1024.
+// ParseBytes reads a number of bytes, with or without a unit in any case: 2147483648,
+// 2GiB, 2Gi and 2G are the same, and 2GB is 2 × 10^9 bytes.
 func ParseBytes(text string) (int64, error) {
 	number := strings.TrimRight(text, "BKMGTibkmgt")
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text[len(number):]), "B"), "I")
-	n, err := strconv.ParseFloat(number, 64)
-	power := strings.Index(letters, unit) // the empty unit is at 0, bytes
-	if err != nil || !(n >= 0) || len(unit) > 1 || power < 0 || n*math.Pow(1024, float64(power)) >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is not a size; write it like 512MiB or 4GiB", text)
+	unit, base := strings.ToUpper(text[len(number):]), 1024.0
+	letter := strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")
+	if unit == letter+"B" {
+		base = 1000
 	}
-	return int64(n * math.Pow(1024, float64(power))), nil
+	n, err := strconv.ParseFloat(number, 64)
+	power := strings.Index(letters, letter) // the empty letter is at 0, bytes
+	bytes := math.Round(n * math.Pow(base, float64(power)))
+	if err != nil || !(bytes >= 0) || len(letter) > 1 || power < 0 || bytes >= math.MaxInt64 {
+		return 0, fmt.Errorf("%q is not a size; write it like 512MiB, 4GiB or 4GB", text)
+	}
+	return int64(bytes), nil
 }

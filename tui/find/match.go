@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -141,21 +142,11 @@ func parseBound(word string) (least, most int64, ok bool) {
 	if len(word) < 2 || word[0] != '<' && word[0] != '>' {
 		return 0, 0, false
 	}
-	n, ok := parseSize(word[1:])
+	n, err := quantity.ParseBytes(word[1:])
 	if word[0] == '>' {
-		return n + 1, 1<<63 - 1, ok
+		return n + 1, 1<<63 - 1, err == nil
 	}
-	return -1 << 63, n - 1, ok
-}
-
-func parseSize(s string) (int64, bool) {
-	number := strings.TrimRight(s, "kmgtib")
-	scale := map[string]float64{
-		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20,
-		"g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tb": 1 << 40, "tib": 1 << 40,
-	}[s[len(number):]]
-	value, err := strconv.ParseFloat(number, 64)
-	return int64(value * scale), err == nil && scale > 0
+	return -1 << 63, n - 1, err == nil
 }
 
 // Event reports whether the event matches.

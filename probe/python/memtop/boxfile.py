@@ -28,7 +28,7 @@ ALIVE_AT = 24  # where the file has the time at which its program last noted tha
 SPARE = 8  # how many times its own size a box of the usual size leaves free
 KEPT, LIFETIME, MAKING = 8, 24 * 3600.0, 60.0  # boxes of ended programs in a folder; seconds
 _NAME = re.compile(r"\.?[1-9][0-9]*-[0-9]+\.box")
-_SIZE = re.compile(r"([0-9.]+)([BKMGT]?)(?:I?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9.]+)([BKMGT]?)(I?B?)", re.IGNORECASE)
 # struct flock of Linux: type, whence, start, length, pid
 _LOCK = "@hhqqi4x"
 
@@ -135,7 +135,8 @@ def _size(wish: str) -> int:
         return 0
     found = _SIZE.fullmatch(wish)
     try:
-        size = int(float(found[1]) * 1024 ** "BKMGT".index(found[2].upper() or "B")) if found else 0
+        base = 1000 if found and found[3].upper() == "B" else 1024
+        size = round(float(found[1]) * base ** "BKMGT".index(found[2].upper() or "B")) if found else 0
     except ValueError:
         size = 0
     if not LEAST <= size <= MOST:

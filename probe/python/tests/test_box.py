@@ -255,7 +255,9 @@ def test_a_new_box_removes_old_ones_of_ended_programs(folder: Path) -> None:
     assert sorted(os.listdir(folder)) == sorted([*(f"{number}-5.box" for number in range(1, 9)), "notes.box"])
 
 
-@pytest.mark.parametrize("wish, size", [("64MiB", 64 << 20), ("1g", 1 << 30), ("262145", LEAST + PAGE)])
+@pytest.mark.parametrize(
+    "wish, size", [("64MiB", 64 << 20), ("4096kB", 4_096_000), ("1g", 1 << 30), ("262145", LEAST + PAGE)]
+)
 def test_the_variable_may_be_a_size(wish: str, size: int) -> None:
     assert boxfile._size(wish) == size
 
