@@ -26,7 +26,8 @@ it, and exit with code 10.
 
 The peak is the highest level of requested memory. Growth is measured over the
 last eight steps that the program marks: by torch.profiler (ProfilerStep#n), or
-by the calls of an optimizer's step that PyTorch 2.5 and later annotate.
+by the calls of an optimizer's step that PyTorch 2.5 and later annotate. A file
+that marks fewer than five does not pass: the exit code is 2.
 
 Growth on the host is that of a program with memtop's agent and of its workers: a
 recording, a black box or a running process says it.
@@ -107,7 +108,7 @@ func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, er
 	gate, err := report.NewGate(t, limits)
 	var steps *report.StepsError
 	if errors.As(err, &steps) {
-		return nil, command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")
+		return nil, command.Usage(path+": "+steps.Error(), "--max-peak, or mark more steps, as memtop check --help says")
 	}
 	if errors.As(err, new(report.HostError)) {
 		return nil, command.Usage(path+": "+err.Error(), "memtop record PID FILE, then check the file")

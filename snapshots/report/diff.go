@@ -135,6 +135,10 @@ func (d *DeviceDiff) Empty() bool {
 // NewDiff compares the ends of two traces, and their histories.
 func NewDiff(a, b *trace.Trace) *Diff {
 	d := newDiff(a, b)
+	for i := range d.Devices { // which only one of them has
+		id := d.Devices[i].Device
+		d.Devices[i].Numbers = compareNumbers(summaryOf(a, id), summaryOf(b, id))
+	}
 	d.Annotations, d.Settings = !sameAnnotations(a, b), !sameSettings(a.Settings, b.Settings)
 	merged := difference.Merge(a.Tables, b.Tables)
 	xs, ys := shared(a, b)
@@ -174,11 +178,29 @@ func newDiff(a, b *trace.Trace) *Diff {
 	for change, sides := range map[DiffKind][2]*trace.Trace{Vanished: {a, b}, Appeared: {b, a}} {
 		for i := range sides[0].Devices {
 			if id := sides[0].Devices[i].ID; sides[1].Device(id) == nil {
-				d.add(DeviceDiff{Device: id, Only: &change, FirstEvent: -1})
+				device := newDeviceDiff(id)
+				device.Only = &change
+				d.add(device)
 			}
 		}
 	}
 	return d
+}
+
+// newDeviceDiff returns the difference of a device on which nothing changed.
+func newDeviceDiff(id int) DeviceDiff {
+	return DeviceDiff{
+		Device: id, Numbers: []NumberDiff{}, Categories: []NumberDiff{}, Causes: []CauseDiff{}, Lines: []PlaceDiff{}, Modules: []PlaceDiff{},
+		Phases: []PlaceDiff{}, Stacks: []StackDiff{}, Segments: []RangeDiff{}, Blocks: []RangeDiff{}, FirstEvent: -1,
+	}
+}
+
+// summaryOf returns zeros for a device that the trace lacks.
+func summaryOf(t *trace.Trace, id int) (s analysis.Summary) {
+	if device := t.Device(id); device != nil {
+		s = analysis.NewIndex(t, device).Summary()
+	}
+	return s
 }
 
 // add adds a device in the order of their numbers.
@@ -205,16 +227,17 @@ func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceD
 
 func diffMoments(merged *difference.Merged, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	d := compare(merged, x, from, y, to)
-	d.Numbers = append(d.Numbers, changedNumbers([]NumberDiff{
+	d.Numbers = changedNumbers([]NumberDiff{
 		{"requested", x.RequestedAt(from), y.RequestedAt(to)},
 		{"reserved", x.ReservedAt(from), y.ReservedAt(to)},
-	})...)
+	})
 	return d
 }
 
 func compare(merged *difference.Merged, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	before, after := difference.Side{Index: x, At: from}, difference.Side{Index: y, At: to}
-	d := DeviceDiff{Device: x.Device().ID, FirstEvent: -1, Before: momentOf(before), After: momentOf(after)}
+	d := newDeviceDiff(x.Device().ID)
+	d.Before, d.After = momentOf(before), momentOf(after)
 	d.addDifference(difference.Of(merged, before, after))
 	d.Stacks = compareStacks(merged, before, after)
 	d.compareMaps(x.SegmentsAt(from), y.SegmentsAt(to))

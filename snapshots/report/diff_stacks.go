@@ -31,7 +31,7 @@ func compareStacks(merged *difference.Merged, before, after difference.Side) []S
 			p.sides[side] = holder
 		}
 	}
-	var changed []StackDiff
+	changed := []StackDiff{}
 	for _, p := range pairs {
 		before, after := &p.sides[0], &p.sides[1]
 		change, ok := changeOf(before.Bytes, after.Bytes)

@@ -35,6 +35,7 @@ func (d *DeviceDiff) text(p *page) {
 	switch {
 	case d.Only != nil:
 		p.line("Device %d: %s", d.Device, *d.Only)
+		d.numberLines(p, "", d.Numbers)
 		return
 	case d.Empty():
 		p.line("Device %d: no difference", d.Device)

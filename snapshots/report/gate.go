@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -48,12 +49,12 @@ type GatePeak struct {
 	Sites          []GateSite `json:"sites"` // what was live then, the largest first; none when within the limit
 }
 
-// GateGrowth checks the growth per step against its limit. The growth is the sum
+// GateGrowth checks the growth per marked step against its limit. The growth is the sum
 // over the growing sites, or the rise of the level in every step if that is more.
 type GateGrowth struct {
 	BytesPerStep      int64      `json:"bytes_per_step"`
 	Steps             int        `json:"steps"`         // over which it was measured
-	Inferred          string     `json:"inferred_from"` // "" for steps that the program marked
+	Inferred          string     `json:"inferred_from"` // always "": inferred steps do not count
 	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
 	Exceeded          bool       `json:"exceeded"`
 	Sites             []GateSite `json:"sites"` // the fastest first; none when within the limit
@@ -89,14 +90,15 @@ func (HostError) Error() string {
 // gateSites is how many sites a broken limit lists.
 const gateSites = 5
 
-// StepsError says that a trace marks too few steps to measure growth by.
+// StepsError says that a trace marks too few steps to measure growth by. Steps that
+// are inferred do not count: they may be the layers of one pass.
 type StepsError struct{ Steps int }
 
 // Error says how many steps there are and how many are needed.
 func (e *StepsError) Error() string {
 	switch {
 	case e.Steps == 0:
-		return "no steps are marked or can be inferred, so there is no growth per step"
+		return "the program marks no steps, so growth per step cannot be checked"
 	case e.Steps < analysis.GrowthSteps:
 		return fmt.Sprintf("only %s, and growth takes %d", quantity.Plural(e.Steps, "step"), analysis.GrowthSteps)
 	default:
@@ -118,7 +120,7 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 			d.Peak = gatePeak(x, limits.Peak)
 			g.OK = g.OK && !d.Peak.Exceeded
 		}
-		if limits.PerStep >= 0 {
+		if limits.PerStep >= 0 && x.StepsInferred() == iteration.None {
 			steps = max(steps, len(x.Steps()))
 			if d.Growth = gateGrowth(x, limits.PerStep); d.Growth != nil {
 				measured = true
@@ -171,7 +173,7 @@ func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
 	if moments == nil {
 		return nil
 	}
-	g := &GateGrowth{Steps: len(moments) - 1, Inferred: inferredFrom(x), LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
+	g := &GateGrowth{Steps: len(moments) - 1, LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
 	g.BytesPerStep = x.PerStep(moments, grown)
 	g.Exceeded = g.BytesPerStep > limit
 	if g.Exceeded {

@@ -97,7 +97,7 @@ func TestGateThatCannotMeasureDoesNotPass(t *testing.T) {
 		steps int
 		want  string
 	}{
-		"no steps":      {0, "no steps are marked or can be inferred, so there is no growth per step"},
+		"no steps":      {0, "the program marks no steps, so growth per step cannot be checked"},
 		"one step":      {1, "only 1 step, and growth takes 5"},
 		"too few steps": {4, "only 4 steps, and growth takes 5"},
 	}

@@ -99,12 +99,8 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 }
 
 func (l *GateGrowth) text(p *page, d *GateDevice) {
-	how := ""
-	if l.Inferred != "" {
-		how = " (inferred from " + l.Inferred + ")"
-	}
-	p.wrap(kept(l.Exceeded), fmt.Sprintf("device %d: memory grows by %s per step over %d steps%s, the limit %s", d.Device,
-		apart(l.BytesPerStep, l.LimitBytesPerStep), l.Steps, how, apart(l.LimitBytesPerStep, l.BytesPerStep)))
+	p.wrap(kept(l.Exceeded), fmt.Sprintf("device %d: memory grows by %s per step over %d steps, the limit %s", d.Device,
+		apart(l.BytesPerStep, l.LimitBytesPerStep), l.Steps, apart(l.LimitBytesPerStep, l.BytesPerStep)))
 	if l.Exceeded && len(l.Sites) == 0 {
 		p.line("  no single stack grows in every step")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -260,5 +261,19 @@ block 0x11e00000 2097152 inactive
 	r = New(tr)
 	if err := r.Replay(t.Context(), ask); err != nil || len(r.Devices[0].OOM[0].WouldFit) != 1 {
 		t.Errorf("%v, %v: want the optimizer alone", err, r.Devices[0].OOM[0].WouldFit)
+	}
+}
+
+func TestDiffWritesListsNeverNull(t *testing.T) {
+	a := tracetest.Parse(t, "device 0\nalloc 0x100 512\ndevice 1\nalloc 0x100 512\n")
+	b := tracetest.Parse(t, "device 0\nalloc 0x100 512\ndevice 2\nalloc 0x100 1024\n")
+	at, err := NewDiffAt(a, analysis.End, b, analysis.End)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []*Diff{NewDiff(a, b), at} {
+		if text, err := json.Marshal(d); err != nil || bytes.Contains(text, []byte("null")) {
+			t.Errorf("%s, %v", text, err)
+		}
 	}
 }
