@@ -24,6 +24,7 @@ type question struct {
 	whole     []trace.Pool // pools that hand out whole blocks
 	givesBack bool         // with the recorded settings the allocator gives memory back early
 	limited   bool         // the recorded settings have a memory fraction
+	suggested bool         // the settings are those of [whatif.Useful]
 }
 
 // memory returns the device's memory, from the question or else from the trace.
@@ -98,7 +99,7 @@ func (q *question) prepare() error {
 	case q.Settings == nil && len(q.Releases) > 0:
 		q.Settings = []string{q.settings}
 	case q.Settings == nil:
-		q.Settings = whatif.Useful(q.settings, q.Memory)
+		q.Settings, q.suggested = whatif.Useful(q.settings, q.Memory), true
 	}
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
 	q.start = startOf(q.Trace, q.Device)

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,21 @@ func TestGarbageIsCollectedUnderAFractionOnly(t *testing.T) {
 	}
 	if a.Runs[2].PeakReserved >= a.Runs[0].PeakReserved || a.Runs[2].Note != "" {
 		t.Errorf("with a fraction: %+v, under the defaults %+v", a.Runs[2], a.Runs[0])
+	}
+}
+
+// TestSuggestedSettingsAreTheReleases asks for the usual settings on recordings of
+// releases that do not have all of them.
+func TestSuggestedSettingsAreTheReleases(t *testing.T) {
+	const fraction = "per_process_memory_fraction"
+	for writer, want := range map[string]bool{"PyTorch 2.1": false, "PyTorch 2.3–2.4": false, "PyTorch 2.9": false, "PyTorch 2.10–2.11": true, "": true} {
+		tr := pinned(t, alloc.Options{History: 1000})
+		tr.Info.Writer = writer
+		a := ask(t, whatif.Question{Trace: tr, Memory: 24 << 30})
+		got := slices.ContainsFunc(a.Runs, func(r whatif.Run) bool { return strings.Contains(r.Settings, fraction) })
+		if len(a.Runs) < 5 || got != want {
+			t.Errorf("%s: a fraction is suggested: %v, want %v; of %d runs", writer, got, want, len(a.Runs))
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func rulesOf(writer, settings string) (list []alloc.Rules) {
 			if err != nil || len(list) > 0 && r.Same(list[len(list)-1]) {
 				continue
 			}
-			if _, err := alloc.New(newCounted(plenty), alloc.Options{Config: settings, Rules: r}); err == nil {
+			if takes(r, settings) {
 				list = append(list, r)
 			}
 		}
@@ -36,6 +36,12 @@ func rulesOf(writer, settings string) (list []alloc.Rules) {
 		list = []alloc.Rules{{}}
 	}
 	return list
+}
+
+// takes reports whether a release takes settings.
+func takes(r alloc.Rules, settings string) bool {
+	_, err := alloc.New(newCounted(plenty), alloc.Options{Config: settings, Rules: r})
+	return err == nil
 }
 
 // trial is what one run tries.
@@ -51,7 +57,9 @@ func (q *question) trials() ([]trial, error) {
 	var list []trial
 	if len(q.Releases) == 0 {
 		for _, settings := range q.Settings {
-			list = append(list, trial{settings: settings, rules: q.rules})
+			if !q.suggested || takes(q.rules, settings) {
+				list = append(list, trial{settings: settings, rules: q.rules})
+			}
 		}
 		return list, nil
 	}

@@ -17,10 +17,10 @@ type Replay struct {
 	Recorded ReplayRecorded `json:"recorded"`
 	// Reproduces is true when the replay under the recorded settings has the
 	// recorded reserved bytes at every event; else it is the reason.
-	Reproduces Reproduces      `json:"reproduces"`
-	Again      *ReplayRun      `json:"again"` // the recorded settings on a new allocator, like the runs; null without a history
-	Runs       []ReplayRun     `json:"runs"`
-	WouldFit   []whatif.Change `json:"would_fit"` // changes with which the failed request would have succeeded, the largest saving first
+	Reproduces Reproduces     `json:"reproduces"`
+	Again      *ReplayRun     `json:"again"` // the recorded settings on a new allocator, like the runs; null without a history
+	Runs       []ReplayRun    `json:"runs"`
+	WouldFit   []ReplayChange `json:"would_fit"` // changes with which the failed request would have succeeded, the largest saving first
 
 	answer *whatif.Answer
 }
@@ -42,8 +42,15 @@ type ReplayOOM struct {
 	ShortBytes int64 `json:"short_bytes"`
 }
 
+// ReplayChange is a change with its settings as people read them.
+type ReplayChange struct {
+	Name string `json:"name"`
+	whatif.Change
+}
+
 // ReplayRun is the program under some settings.
 type ReplayRun struct {
+	Name               string `json:"name"` // the settings as people read them: those of alloc_conf, or "the defaults"
 	AllocConf          string `json:"alloc_conf"`
 	Torch              string `json:"torch,omitempty"` // the release of PyTorch, left out for the recording's
 	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
@@ -73,7 +80,7 @@ func NewReplay(a *whatif.Answer) *Replay {
 		Recorded: ReplayRecorded{
 			AllocConf: a.Recorded.Settings, PeakReservedBytes: a.Recorded.PeakReserved, HeldBytes: a.Recorded.Held,
 		},
-		Runs: make([]ReplayRun, 0, len(a.Runs)), WouldFit: append(make([]whatif.Change, 0), a.Changes()...),
+		Runs: make([]ReplayRun, 0, len(a.Runs)), WouldFit: make([]ReplayChange, 0),
 	}
 	if a.Recorded.WhyNot == "" {
 		r.Recorded.PeakAllocatedBytes = &a.Recorded.PeakAllocated
@@ -91,6 +98,9 @@ func NewReplay(a *whatif.Answer) *Replay {
 		again := replayRun(a.Again)
 		r.Again = &again
 	}
+	for _, c := range a.Changes() {
+		r.WouldFit = append(r.WouldFit, ReplayChange{whatif.SettingsName(c.Settings), c})
+	}
 	for i := range a.Runs {
 		r.Runs = append(r.Runs, replayRun(&a.Runs[i]))
 	}
@@ -99,7 +109,7 @@ func NewReplay(a *whatif.Answer) *Replay {
 
 func replayRun(r *whatif.Run) ReplayRun {
 	run := ReplayRun{
-		AllocConf: r.Settings, Torch: r.Torch, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
+		Name: whatif.SettingsName(r.Settings), AllocConf: r.Settings, Torch: r.Torch, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
 		OOM: r.OOM, Fits: r.Fits, Note: r.Note,
 	}
 	if r.OOM {

@@ -143,7 +143,7 @@ func (r *Row) Change() string {
 // that differs, and for the other runs.
 func (a *Answer) Rows() []Row {
 	rec := &a.Recorded
-	rows := []Row{{Name: "recorded: " + settingsName(rec.Settings), PeakReserved: rec.PeakReserved, PeakAllocated: rec.PeakAllocated, settings: rec.Settings}}
+	rows := []Row{{Name: "recorded: " + SettingsName(rec.Settings), PeakReserved: rec.PeakReserved, PeakAllocated: rec.PeakAllocated, settings: rec.Settings}}
 	if rec.OOM != nil {
 		rows[0].Outcome = "ran out"
 	}
@@ -182,7 +182,7 @@ func (a *Answer) row(r *Run) Row {
 }
 
 func (a *Answer) runName(r *Run) string {
-	switch name := settingsName(r.Settings); {
+	switch name := SettingsName(r.Settings); {
 	case r.Torch != "" && r.Settings == a.Recorded.Settings:
 		return "PyTorch " + r.Torch
 	case r.Torch != "":
@@ -192,7 +192,8 @@ func (a *Answer) runName(r *Run) string {
 	}
 }
 
-func settingsName(settings string) string {
+// SettingsName returns settings as text for people.
+func SettingsName(settings string) string {
 	return cmp.Or(trace.Shorten(settings, longest), "the defaults")
 }
 

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -20,22 +21,25 @@ const collecting = "garbage_collection_threshold:0.8,per_process_memory_fraction
 
 // reserves finds the settings that make expandable segments smaller, of which a
 // large request asks too much.
-var reserves = regexp.MustCompile(`,?\s*expandable_segments_reserve(_by_class)?\s*:\s*(\[[^\]]*\]|[^,]*)`)
+var reserves = regexp.MustCompile(`,?expandable_segments_reserve(_by_class)?:(\[[^\]]*\]|[^,]*)`)
+
+// setting finds each setting of a text without spaces.
+var setting = regexp.MustCompile(`\w+:(\[[^\]]*\]|[^,]*)`)
 
 // Useful returns settings that are worth trying on a program, given its recorded
 // settings: those with one change each, and the defaults if they differ. memory
 // is the device's memory in bytes, 0 if not known.
 func Useful(recorded string, memory int64) []string {
 	var list []string
-	if recorded != "" {
+	if recorded = With(recorded, ""); recorded != "" {
 		list = append(list, "")
 	}
-	if without := strings.Trim(reserves.ReplaceAllString(recorded, ""), ", "); without != "" && reserves.MatchString(recorded) {
+	if without := strings.Trim(reserves.ReplaceAllString(recorded, ""), ","); without != "" && without != recorded {
 		list = append(list, without)
 	}
 	for _, change := range useful {
-		if !strings.Contains(recorded, change) {
-			list = append(list, With(recorded, change))
+		if changed := With(recorded, change); changed != recorded && !slices.Contains(list, changed) {
+			list = append(list, changed)
 		}
 	}
 	if memory > 0 {
@@ -44,7 +48,16 @@ func Useful(recorded string, memory int64) []string {
 	return list
 }
 
-// With returns recorded settings with a change.
+// With returns recorded settings with a change, each setting once and without spaces.
 func With(recorded, change string) string {
-	return strings.TrimLeft(strings.TrimRight(recorded, ", ")+","+change, ",")
+	var list []string
+	for _, s := range setting.FindAllString(strings.Join(strings.Fields(recorded+","+change), ""), -1) {
+		key, _, _ := strings.Cut(s, ":")
+		if at := slices.IndexFunc(list, func(other string) bool { return strings.HasPrefix(other, key+":") }); at >= 0 {
+			list[at] = s
+		} else {
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, ",")
 }

@@ -2,10 +2,30 @@ package whatif_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 )
+
+func TestSettingsStandOnce(t *testing.T) {
+	for recorded, never := range map[string]string{
+		"":                           "",
+		"expandable_segments:True":   "expandable_segments:True",
+		"expandable_segments : True": "expandable_segments:True",
+		"roundup_power2_divisions:8,expandable_segments:True":       "roundup_power2_divisions:8,expandable_segments:True",
+		"max_split_size_mb:64,roundup_power2_divisions:[256:1,>:2]": "max_split_size_mb:64,roundup_power2_divisions:[256:1,>:2]",
+	} {
+		list := whatif.Useful(recorded, 1<<30)
+		for i, settings := range list {
+			for _, key := range []string{"expandable_segments:", "roundup_power2_divisions:", "max_split_size_mb:"} {
+				if strings.Count(settings, key) > 1 || settings == never || slices.Contains(list[:i], settings) {
+					t.Errorf("%q: %q in %q", recorded, settings, list)
+				}
+			}
+		}
+	}
+}
 
 func TestAReserveIsWorthLeavingOut(t *testing.T) {
 	for recorded, want := range map[string]string{
