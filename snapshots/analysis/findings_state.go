@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -41,9 +42,9 @@ func (f *finder) lost() {
 	found.Severity, found.Confidence = Warning, o.Lost
 	switch o.Lost {
 	case Certain:
-		found.Evidence, found.Remedy = "The start of the history is lost: "+o.Reason, "Record with a larger max_entries"
+		found.Evidence, found.Remedy = "The start of the history is lost: "+o.Reason, "Record with a larger "+f.entriesArgument()
 	case Probable:
-		found.Evidence, found.Remedy = "The start of the history is probably lost: "+o.Reason, "A larger max_entries keeps more"
+		found.Evidence, found.Remedy = "The start of the history is probably lost: "+o.Reason, "A larger "+f.entriesArgument()+" keeps more"
 	default:
 		return
 	}
@@ -98,7 +99,7 @@ func (f *finder) unrecorded() {
 	if f.watched() || x.Uncached() {
 		return // not PyTorch's recorder: another program, or memory without an allocator
 	}
-	const how = "call torch.cuda.memory._record_memory_history(max_entries=1000000)"
+	how := f.recordCall()
 	add := func(severity Severity, evidence, remedy string) {
 		f.add(Finding{Kind: UnrecordedFinding, Severity: severity, Where: Where{Event: NoEvent}, Evidence: evidence, Remedy: remedy})
 	}
@@ -121,6 +122,34 @@ func (f *finder) unrecorded() {
 	case !stacks:
 		add(Warning, "No stacks were recorded, so the places of allocation are unknown", "to record them, "+how+" before allocating")
 	}
+}
+
+// Writers of files whose releases have no expandable segments, and those that may know
+// only the first arguments of _record_memory_history. Later releases take these too.
+var (
+	unexpandable   = regexp.MustCompile(`PyTorch (1\.|2\.0\b)`)
+	firstArguments = regexp.MustCompile(`PyTorch 2\.[01]\b`)
+)
+
+// entriesArgument returns the argument that says how many entries are kept.
+func (f *finder) entriesArgument() string {
+	if firstArguments.MatchString(f.index.trace.Info.Writer) {
+		return "trace_alloc_max_entries"
+	}
+	return "max_entries"
+}
+
+// recordCall says how the release that wrote the file records all.
+func (f *finder) recordCall() string {
+	const call = "call torch.cuda.memory._record_memory_history("
+	argument := f.entriesArgument() + "=1000000"
+	switch writer := f.index.trace.Info.Writer; {
+	case firstArguments.MatchString(writer):
+		return call + "True, " + argument + ", trace_alloc_record_context=True)"
+	case unexpandable.MatchString(writer): // 1.13, without histories
+		return "take PyTorch 2.1 or later, and " + call + argument + ")"
+	}
+	return call + argument + ")"
 }
 
 // noted reports whether memtop's agent wrote the file: PyTorch itself notes no
