@@ -39,7 +39,7 @@ type EstimateReport struct {
 	Settings   map[string]string `json:"settings"`
 	Half       string            `json:"half"` // "off", or the type of the whole model
 	Shard      string            `json:"shard"`
-	Ranks      []EstimatedRank   `json:"ranks"`
+	Ranks      []EstimatedRank   `json:"ranks"` // those that need the same are one
 	// Fits says for each device size whether the run fits, see [DeviceSizes].
 	Fits map[string]bool `json:"fits"`
 	// Techniques are the same run with changes that lower the peak, in the order in
@@ -51,12 +51,13 @@ type EstimateReport struct {
 	about string
 }
 
-// EstimatedRank is the memory that one process of the run would need. Sources
+// EstimatedRank is the memory that each of Count processes of the run would need. Sources
 // divide the memory at the peak by purpose, and add up to PeakAllocated. Highest
 // is the most of each source at its own moment, so its values have no meaningful
 // sum.
 type EstimatedRank struct {
-	Rank          int              `json:"rank"`
+	Rank          int              `json:"rank"`  // the first
+	Count         int              `json:"count"` // of ranks from it on
 	Sources       map[string]int64 `json:"sources"`
 	Highest       map[string]int64 `json:"highest"`
 	PeakAllocated int64            `json:"peak_allocated_bytes"`
@@ -93,9 +94,7 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 		Half: v.half.String(), Shard: v.sharding.Shard.String(), Formulas: v.formulas(&found),
 		about: v.about(),
 	}
-	for rank := range e.ranks {
-		r.Ranks = append(r.Ranks, estimatedRank(rank, &found.Memory))
-	}
+	r.Ranks = []EstimatedRank{estimatedRank(e.ranks, &found.Memory)}
 	if r.Fits, err = v.fits(ctx, &found.Memory); err != nil {
 		return nil, err
 	}
@@ -153,9 +152,9 @@ func (e *Estimate) sharding(s train.Settings) (train.Sharding, error) {
 	return train.Sharding{Shard: shard, Ranks: e.ranks}, nil
 }
 
-func estimatedRank(rank int, m *train.Memory) EstimatedRank {
+func estimatedRank(ranks int, m *train.Memory) EstimatedRank {
 	r := EstimatedRank{
-		Rank: rank, Sources: byName(m.AtPeak), Highest: byName(m.Highest),
+		Count: ranks, Sources: byName(m.AtPeak), Highest: byName(m.Highest),
 		PeakAllocated: m.PeakAllocated, PeakReserved: m.PeakReserved,
 	}
 	rounding := m.PeakAllocated

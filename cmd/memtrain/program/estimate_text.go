@@ -37,7 +37,7 @@ func (r *EstimateReport) Text(w io.Writer) error {
 // sources prints the memory of the largest rank by source, at the rank's peak and
 // at each source's own.
 func (r *EstimateReport) sources(w io.Writer) {
-	k := r.largest()
+	k := &r.Ranks[0] // all need the same
 	fmt.Fprintln(w, "\tat the peak\tat most\t")
 	for _, name := range sourceNames() {
 		if most, known := k.Highest[name]; most != 0 {
@@ -48,17 +48,6 @@ func (r *EstimateReport) sources(w io.Writer) {
 	}
 	fmt.Fprintf(w, "allocated\t%s\t\t\n", quantity.Bytes(k.PeakAllocated))
 	fmt.Fprintf(w, "reserved\t%s\t\t\n", quantity.Bytes(k.PeakReserved))
-}
-
-// largest returns the rank that needs most memory.
-func (r *EstimateReport) largest() *EstimatedRank {
-	k := &r.Ranks[0]
-	for i := range r.Ranks {
-		if r.Ranks[i].PeakReserved > k.PeakReserved {
-			k = &r.Ranks[i]
-		}
-	}
-	return k
 }
 
 // fits prints a row for the run as requested, and a row for each technique.
@@ -75,7 +64,7 @@ func (r *EstimateReport) fits(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("as asked", r.largest().PeakReserved, r.Fits)
+	row("as asked", r.Ranks[0].PeakReserved, r.Fits)
 	for i := range r.Techniques {
 		t := &r.Techniques[i]
 		row(t.name(), t.PeakReserved, t.Fits)
