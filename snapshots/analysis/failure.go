@@ -59,10 +59,7 @@ func FailureAt(x *Index, event int) *Failure {
 	f := &Failure{OOM: x.oomAt(event), refusedBy: x.refusedBy()}
 	m, held, stream := x.inferMap(event), newHeldFacts(x, event), x.events.At(event).Stream
 	x.judgeBy(&f.OOM, m, held.holders)
-	f.Need, f.Short = x.driverNeed(f.Requested), -1
-	if f.DeviceFree >= 0 {
-		f.Short = max(0, f.Need-f.DeviceFree)
-	}
+	f.Need, f.Short = x.driverNeed(f.Requested), x.Short(&f.OOM)
 	for i := range m.Fits {
 		if !m.Fits[i].serves(f.Requested, stream) {
 			f.Elsewhere += m.Fits[i].Free
@@ -73,6 +70,15 @@ func FailureAt(x *Index, event int) *Failure {
 	f.Lines = LinesOf(x, held.holders, lines.Line, false)
 	f.findChanges(x, held.scene)
 	return f
+}
+
+// Short returns how many bytes the driver lacked for a failed request, −1 if that is
+// not known.
+func (r *record) Short(o *OOM) int64 {
+	if o.DeviceFree < 0 {
+		return -1
+	}
+	return max(0, r.driverNeed(o.Requested)-o.DeviceFree)
 }
 
 // driverNeed returns how much the allocator asks the driver for if no cached

@@ -94,15 +94,13 @@ func siteEvidence(s *leak.Site) string {
 // [Shortage].
 func (f *finder) ooms() {
 	const shown = 3
-	all := f.index.OOMs()
+	all := f.index.OOMEvents()
 	if len(all) == 0 {
 		return
 	}
 	last, before := all[len(all)-1], all[:len(all)-1]
-	if last.Verdict == NotJudged {
-		f.index.judge(&last)
-	}
 	for _, o := range append([]OOM{last}, before[:min(len(before), shown-1)]...) {
+		f.index.judge(&o)
 		found := Finding{
 			Kind: ShortageFinding, Severity: Problem, Bytes: o.Requested, Where: Where{Event: o.Event},
 			Evidence: fmt.Sprintf("Out of memory at event %s: %s (%s)", quantity.Count(o.Event), o.Reason, o.Verdict),

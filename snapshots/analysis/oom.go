@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -77,6 +78,15 @@ func (x *Index) OOMEvents() []OOM {
 		found[k] = x.oomAt(int(i))
 	}
 	return found
+}
+
+// SomeOOMs returns at most so many of all out-of-memory events: the first ones, and the
+// last, which ended the job.
+func SomeOOMs(all []OOM, most int) []OOM {
+	if len(all) <= most {
+		return all
+	}
+	return append(slices.Clone(all[:most-1]), all[len(all)-1])
 }
 
 // oomAt reads an out-of-memory event.

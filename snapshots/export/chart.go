@@ -82,13 +82,11 @@ func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen [
 	c.Reserved = string(scale.steps(nil, floor, false))
 }
 
-// marks shows the page's moment, the peak, and each out-of-memory event.
+// marks shows the page's moment, the peak, and out-of-memory events.
 func (c *chart) marks(s snapshot, scale *chartScale) {
 	const mostOOMs = 50
-	for i, o := range s.index.OOMs() {
-		if i < mostOOMs {
-			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "", "out of memory at event " + quantity.Count(o.Event), "oom", o.Event})
-		}
+	for _, o := range analysis.SomeOOMs(s.index.OOMEvents(), mostOOMs) {
+		c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "", "out of memory at event " + quantity.Count(o.Event), "oom", o.Event})
 	}
 	peak := s.index.Summary().PeakEvent
 	c.Marks = append(c.Marks, chartLine{scale.x(peak), "", "peak at event " + quantity.Count(peak), "peak", peak})

@@ -101,8 +101,7 @@ func (p *perfetto) engineSteps() []analysis.Step {
 
 // ooms writes the requests that failed.
 func (p *perfetto) ooms() {
-	all := p.index.OOMs()
-	for _, o := range all[:min(len(all), max(instantLimit/p.devices, 1))] {
+	for _, o := range analysis.SomeOOMs(p.index.OOMs(), max(instantLimit/p.devices, 1)) {
 		p.instant("out of memory: "+quantity.Bytes(o.Requested), o.Event, map[string]any{
 			"event": o.Event, "requested_bytes": o.Requested, "device_free_bytes": o.DeviceFree,
 			"live_requested_bytes": o.Live, "reserved_bytes": o.Reserved, "verdict": o.Verdict.String(), "reason": o.Reason,

@@ -71,8 +71,8 @@ type OOM struct {
 	// bytes are unknown.
 	ShortBytes *int64 `json:"short_bytes"`
 	// WouldFit lists changes, each of which alone would have made the request fit,
-	// the smallest change first. It is empty for all but the first 64 events and the
-	// last.
+	// the smallest change first. It is empty for all events but the last, which ended
+	// the job.
 	WouldFit []Change `json:"would_fit"`
 }
 
@@ -196,29 +196,27 @@ func newDevice(x *analysis.Index) Device {
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
 		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
-	ooms := x.OOMEvents()
-	for k, o := range ooms {
+	for _, o := range x.OOMEvents() {
 		d.OOM = append(d.OOM, newOOM(x, o))
-		if k < accountedOOMs || k == len(ooms)-1 {
-			d.failure = analysis.FailureAt(x, o.Event)
-			d.OOM[k].account(d.failure)
-		}
+	}
+	if last := len(d.OOM) - 1; last >= 0 {
+		d.failure = analysis.FailureAt(x, d.OOM[last].Event)
+		d.OOM[last].account(d.failure)
 	}
 	d.addPeak(x, holders)
 	return d
 }
 
-// accountedOOMs is how many out-of-memory events get a full account.
-const accountedOOMs = 64
-
 func newOOM(x *analysis.Index, o analysis.OOM) OOM {
-	return OOM{o, x.Frames(o.Stack), nil, make([]Change, 0)}
+	failed := OOM{o, x.Frames(o.Stack), nil, make([]Change, 0)}
+	if short := x.Short(&o); short >= 0 {
+		failed.ShortBytes = &short
+	}
+	return failed
 }
 
+// account adds what would have made the request fit.
 func (o *OOM) account(f *analysis.Failure) {
-	if f.Short >= 0 {
-		o.ShortBytes = &f.Short
-	}
 	o.WouldFit = make([]Change, 0, len(f.WouldFit))
 	for _, c := range f.WouldFit {
 		o.WouldFit = append(o.WouldFit, Change{c.Text, c.Saving, c.Basis.String()})

@@ -277,3 +277,20 @@ func TestDiffWritesListsNeverNull(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheLastFailureIsAccounted has three requests fail, for each of which an 8-bit
+// optimizer would have made room.
+func TestOnlyTheLastFailureIsAccounted(t *testing.T) {
+	failures := New(tracetest.Parse(t, tracetest.Frames+`device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 31457280 stack=opt
+`+strings.Repeat("oom 12582912 33554432 stack=main\n", 3)+`segment 0x10000000 33554432 type="large"
+block 0x10000000 31457280 active_allocated requested=31457280 stack=opt
+block 0x11e00000 2097152 inactive
+`)).Devices[0].OOM
+	for k, o := range failures {
+		if last := k == 2; len(o.WouldFit) != map[bool]int{true: 1}[last] || o.ShortBytes == nil || *o.ShortBytes != 20<<20 {
+			t.Errorf("failure %d: short by %v, would fit with %v", k, o.ShortBytes, o.WouldFit)
+		}
+	}
+}
