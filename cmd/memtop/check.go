@@ -15,8 +15,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var peak command.Size
-	var growth, host rate
+	peak, growth, host := command.Size(report.NoLimit), rate(report.NoLimit), rate(report.NoLimit)
 	var allRanks bool
 	cmd := &cobra.Command{
 		Use:   "check FILE...|PID --max-peak SIZE --max-growth SIZE/step",
@@ -40,16 +39,7 @@ Several files are checked one by one; files of one job are named by rank.
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			limits := report.Limits{Peak: report.NoLimit, PerStep: report.NoLimit, Host: report.NoLimit}
-			if cmd.Flags().Changed("max-peak") {
-				limits.Peak = int64(peak)
-			}
-			if cmd.Flags().Changed("max-growth") {
-				limits.PerStep = int64(growth)
-			}
-			if cmd.Flags().Changed("max-host-growth") {
-				limits.Host = int64(host)
-			}
+			limits := report.Limits{Peak: int64(peak), PerStep: int64(growth), Host: int64(host)}
 			if limits.Peak < 0 && limits.PerStep < 0 && limits.Host < 0 {
 				return usage(cmd, "it needs a limit, --max-peak, --max-growth or --max-host-growth")
 			}
@@ -64,9 +54,10 @@ Several files are checked one by one; files of one job are named by rank.
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "check all ranks of a process's job")
 	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at one moment, such as 30GiB")
 	cmd.Flags().Var(&growth, "max-growth", "most growth from step to step, such as 1MiB/step")
-	cmd.Flags().Lookup("max-growth").DefValue = ""
 	cmd.Flags().Var(&host, "max-host-growth", "most growth of the program's memory on the host, such as 1MiB/step")
-	cmd.Flags().Lookup("max-host-growth").DefValue = ""
+	for _, name := range []string{"max-peak", "max-growth", "max-host-growth"} {
+		cmd.Flags().Lookup(name).DefValue = ""
+	}
 	return cmd
 }
 
