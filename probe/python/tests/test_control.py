@@ -558,3 +558,29 @@ def test_a_setting_begins_with_the_step_that_was_named(job: Any) -> None:
     j.train(6)
     shown = {s["step"]: next(v["value"] for v in s["settings"] if v["key"] == "checkpoint") for s in j.steps()}
     assert [shown[step] for step in (4, 5, 6, 7)] == ["off", "off", "all", "all"]
+
+
+@pytest.mark.parametrize(
+    ("value", "chosen", "why"),
+    [
+        pytest.param("layers=blocks.1", [False, True, False, False], "", id="one block"),
+        pytest.param("layers=blocks.0+blocks.2", [True, False, True, False], "", id="two blocks"),
+        pytest.param("layers=blocks", [True, True, True, True], "", id="what contains all of them"),
+        pytest.param(
+            "layers=blocks.1.mlp", [False] * 4, "blocks.1.mlp is a part of blocks.1: choose that", id="a part of one"
+        ),
+        pytest.param("layers=head", [False] * 4, "head is no repeated block", id="no block"),
+    ],
+)
+def test_blocks_are_recomputed_by_name(job: Any, value: str, chosen: list[bool], why: str) -> None:
+    j = job("gpt")
+    j.train(3)
+    activations, predicted = j.activations(), j.settings.predict("checkpoint", value)
+    j.change("checkpoint", value)
+    j.train(3)
+    assert [FORWARD in block.__dict__ for block in list(j.model.blocks)[:4]] == chosen
+    assert j.refused == ([why] if why else [])
+    assert (predicted is None) == bool(why)
+    if predicted is not None:
+        assert j.activations() - activations == pytest.approx(predicted["activation_bytes"], rel=0.05)
+        assert {"key": "checkpoint", "value": value} in j.steps()[-1]["settings"]

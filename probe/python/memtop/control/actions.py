@@ -18,6 +18,7 @@ class Actions:
 
     key = "action"
     once = True
+    names = ""
     about = "do something once, when the step has ended; it cannot be undone"
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class Actions:
         if value not in self.choices:
             raise Refused("the program uses no device with a caching allocator")
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
+    def foresee(self) -> Callable[[str], Json | None]:
         """Predict nothing: only a collection shows what is garbage."""
         return unknown
 

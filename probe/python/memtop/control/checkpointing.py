@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,15 +15,14 @@ from ..program import Json, Refused
 from ..threads import touches
 from . import hugging_face
 from .again import Again
-from .course import Record
+from .course import Needs, Record
 from .obstacles import why_fixed, why_once
 from .setting import unknown
 from .standing import took_part
 from .survey import Seen, Survey
 
-Played = tuple[set[int], set[int]]  # recomputed calls, and those of them that no longer fill a cache
-
 OFF, ALL, HALF = "off", "all", "half"
+LAYERS = "layers="  # followed by the names of blocks, or of layers that contain blocks, joined by +
 
 
 class Checkpointing:
@@ -32,6 +31,7 @@ class Checkpointing:
     key = "checkpoint"
     once = False
     choices = (OFF, ALL, HALF)
+    names = LAYERS
 
     def __init__(self, models: Models, survey: Survey, layers: Layers) -> None:
         self._models = models
@@ -45,7 +45,7 @@ class Checkpointing:
     @property
     def about(self) -> str:
         """One line. Once it is known, it says how many blocks can be recomputed."""
-        text = "recompute blocks in the backward pass instead of keeping what they save"
+        text = "recompute blocks in the backward pass instead of keeping what they save; also layers=NAME+…"
         able = [seen for seen in self._survey.blocks if not self._why_not(seen)]
         left = next((f"{self._name(s)}: {self._why_not(s)}" for s in self._survey.blocks if self._why_not(s)), "")
         if not left or not able:
@@ -62,14 +62,27 @@ class Checkpointing:
         if not self._able():
             first = self._survey.blocks[0]
             raise Refused(f"{self._name(first)}: {self._why_not(first)}")
+        if value.startswith(LAYERS):
+            self._check_names(value)
         chosen = self._chosen(value)
         if not chosen:
             raise Refused("the blocks save only their inputs, so recomputing them would free nothing")
         for model in {id(m): m for seen in chosen if (m := hugging_face.model_of(seen)) is not None}.values():
             if self.value == OFF and hugging_face.is_on(model):
                 raise Refused("the program has gradient checkpointing on already")
-            if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
+            if value != ALL and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
                 raise Refused("the model can checkpoint only all of its blocks, or none")
+
+    def _check_names(self, value: str) -> None:
+        """Raise `Refused` where a name stands for no block that may be recomputed."""
+        names = [self._name(seen) for seen in self._survey.blocks]
+        for name in value[len(LAYERS) :].split("+"):
+            inside = [seen for seen, own in zip(self._survey.blocks, names) if within(own, name)]
+            if not inside:
+                block = next((own for own in names if within(name, own)), "")
+                raise Refused(f"{name} is a part of {block}: choose that" if block else f"{name} is no repeated block")
+            if all(self._why_not(seen) for seen in inside):
+                raise Refused(f"{self._name(inside[0])}: {self._why_not(inside[0])}")
 
     @touches
     def ran(self) -> bool:
@@ -78,17 +91,15 @@ class Checkpointing:
             return True
         return any((m := reference()) is not None and hugging_face.is_on(m) for reference in self._switched)
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
+    def foresee(self) -> Callable[[str], Json | None]:
         """Predict how a value would change what the surveyed step needed. After another setting has changed, a new
         survey must come first."""
         record = self._survey.record
         if record is None or self._survey.outdated:
             return unknown
-        before, after = self._chosen(self.value), self._chosen(value)
-        now, then = ((_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
-        again = sum(seen.forward_ns for seen in after) - sum(seen.forward_ns for seen in before)
+        plans = {value: [self._plan(seen) for seen in self._chosen(value)] for value in (*self.choices, self.value)}
         timed = not torch.cuda.is_initialized()  # the processor's times are not those of a device
-        return partial(_predicted, record, now, then, again if timed else None)
+        return partial(_predicted, record, plans, self.value, timed)
 
     def switch(self, value: str) -> None:
         """Use the value from now on."""
@@ -130,6 +141,8 @@ class Checkpointing:
         able = [seen for seen in self._able() if frees[id(seen)] > 0]
         if value == ALL:
             return able
+        if value != HALF:
+            return [seen for seen in able if is_named(self._name(seen), value)]
         able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
         left, chosen = sum(frees.values()) / 2, []
         for seen in able:
@@ -150,19 +163,41 @@ class Checkpointing:
     def _name(self, seen: Seen) -> str:
         return self._models.name(seen.module())
 
-
-def _uncached(chosen: Sequence[Seen]) -> list[Seen]:
-    """Return the blocks that no longer fill a cache: those of models whose own switch is used."""
-    return [seen for seen in chosen if hugging_face.model_of(seen) is not None]
+    def _plan(self, seen: Seen) -> Plan:
+        return Plan(self._name(seen), set(seen.calls), hugging_face.model_of(seen) is not None, seen.forward_ns)
 
 
-def _predicted(record: Record, now: Played, then: Played, again: int | None) -> Json:
-    before, after = record.play(*now), record.play(*then)
+class Plan(NamedTuple):
+    """A block that is to be recomputed, in plain values."""
+
+    name: str
+    calls: set[int]
+    uncached: bool  # it no longer fills a cache: its model's own switch is used
+    forward_ns: int
+
+
+def within(name: str, around: str) -> bool:
+    """Report whether a layer is another one or a part of it."""
+    return f"{name}.".startswith(f"{around}.")
+
+
+def is_named(name: str, value: str) -> bool:
+    """Report whether a value that names layers means a block."""
+    return any(within(name, each) for each in value[len(LAYERS) :].split("+"))
+
+
+def _predicted(record: Record, plans: Mapping[str, Sequence[Plan]], now: str, timed: bool, value: str) -> Json | None:
+    old, new = plans[now], plans.get(value, [plan for plan in plans[ALL] if is_named(plan.name, value)])
+    if not new and value != OFF:
+        return None
+    before, after = _play(record, old), _play(record, new)
+    again = sum(plan.forward_ns for plan in new) - sum(plan.forward_ns for plan in old)
     return {
         "peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations,
-        "step_time_ns": again or 0, "step_time_known": again is not None,
+        "step_time_ns": again if timed else 0, "step_time_known": timed,
     }  # fmt: skip
 
 
-def _calls(chosen: Sequence[Seen]) -> set[int]:
-    return {call for seen in chosen for call in seen.calls}
+def _play(record: Record, plans: Sequence[Plan]) -> Needs:
+    again = set().union(*(plan.calls for plan in plans))
+    return record.play(again, set().union(*(plan.calls for plan in plans if plan.uncached)))

@@ -17,6 +17,7 @@ class Looking:
     key = "look"
     about = "which steps are looked at: some, so that it costs less than 1 %, or every one, whatever it costs"
     once = False
+    names = ""
     choices = (SAMPLED, EVERY)
 
     def __init__(self, budgets: Sequence[Sampling]) -> None:
@@ -34,7 +35,7 @@ class Looking:
     def check(self, value: str) -> None:
         """Refuse nothing: looking changes nothing of the program."""
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
+    def foresee(self) -> Callable[[str], Json | None]:
         """Predict nothing: memory stays as it is, and the cost is measured in each step."""
         return unknown
 

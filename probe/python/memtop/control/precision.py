@@ -24,6 +24,7 @@ class Precision:
     key = "amp"
     about = "autocast the model's forward in training: bf16 for matrix products; a loss outside the model is unchanged"
     once = False
+    names = ""
     choices = (OFF, BF16)
 
     def __init__(self, survey: Survey) -> None:
@@ -62,7 +63,7 @@ class Precision:
             return "its device has no bfloat16"
         return ""
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
+    def foresee(self) -> Callable[[str], Json | None]:
         """Predict nothing: only a run shows which results autocast keeps in which type."""
         return unknown
 

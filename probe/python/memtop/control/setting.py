@@ -9,14 +9,14 @@ from ..program import Json
 NONE = "none"  # the value of a one-time setting, before and after its step
 
 
-def unknown() -> Json | None:
+def unknown(value: str) -> Json | None:
     """Say that the effect of a value is not known."""
     return None
 
 
 class Setting(Protocol):
-    """A setting. It belongs to the training thread, between two steps. Any thread may read `key`, `once`, `choices` and
-    `value`."""
+    """A setting. It belongs to the training thread, between two steps. Any thread may read `key`, `once`, `choices`,
+    `names` and `value`."""
 
     @property
     def key(self) -> str: ...
@@ -35,6 +35,11 @@ class Setting(Protocol):
     def choices(self) -> tuple[str, ...]: ...
 
     @property
+    def names(self) -> str:
+        """How a value begins that names parts of the model instead of being a choice; "" if there are none."""
+        ...
+
+    @property
     def value(self) -> str:
         """The value in use."""
         ...
@@ -45,8 +50,8 @@ class Setting(Protocol):
     def check(self, value: str) -> None:
         """Raise `Refused` if the value cannot be used now."""
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
-        """Return a function that predicts the effect of the value, as `predicted` in the message change, or returns
+    def foresee(self) -> Callable[[str], Json | None]:
+        """Return a function that predicts the effect of a value, as `predicted` in the message change, or returns
         None if it is not known. Any thread may call it: it uses plain values only."""
 
     def switch(self, value: str) -> None:

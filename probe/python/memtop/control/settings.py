@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..program import Json, Refused
 from ..steps import Steps
 from ..threads import allowed
-from .setting import NONE, Setting, unknown
+from .setting import NONE, Setting
 
 READ_ONLY = "MEMTOP_READ_ONLY"  # an environment variable of the program, see C3 of docs/protocol.md
 
@@ -32,7 +32,7 @@ class Offer(NamedTuple):
 
     about: str
     why_not: dict[str, str]  # by value, the reason why it cannot be used, "" if it can
-    foresee: dict[str, Callable[[], Json | None]]  # by value
+    foresee: Callable[[str], Json | None]  # of any value
 
 
 class Settings:
@@ -64,7 +64,7 @@ class Settings:
         return [
             {
                 "key": s.key, "value": soon.get(s.key, s.value), "about": self._offers[s.key].about,
-                "choices": list(s.choices),
+                "choices": list(s.choices), "free": bool(s.names),
             }
             for s in self._table.values()
             if s.once or len(s.choices) > 1
@@ -85,7 +85,7 @@ class Settings:
 
     def predict(self, key: str, value: str) -> Json | None:
         """Predict the effect of a value, None if it is not known."""
-        return self._find(key, value).foresee.get(value, unknown)()
+        return self._find(key, value).foresee(value)
 
     def _find(self, key: str, value: str) -> Offer:
         setting = self._table.get(key)
@@ -93,7 +93,7 @@ class Settings:
             raise Refused(f"{READ_ONLY} is set in the program's environment: nothing may be changed")
         if setting is None:
             raise Refused(f"there is no setting {key}")
-        if value not in setting.choices:
+        if value not in setting.choices and not (setting.names and value.startswith(setting.names)):
             raise Refused(f"{key} takes {', '.join(setting.choices)}")
         return self._offers[key]
 
@@ -155,7 +155,7 @@ def _offer(setting: Setting) -> Offer:
     about = setting.about
     if others and all(others):
         about = f"not possible now: {others[0]}"
-    return Offer(about, why_not, {value: setting.foresee(value) for value in values})
+    return Offer(about, why_not, setting.foresee())
 
 
 def _why_not(setting: Setting, value: str) -> str:

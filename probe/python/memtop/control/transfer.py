@@ -20,6 +20,7 @@ class Transfer:
     key = "saved_tensors"
     about = "where tensors saved for the backward pass are kept: host copies them to pinned memory and back"
     once = False
+    names = ""
 
     def __init__(self, saved: SavedTensors, survey: Survey) -> None:
         self._saved = saved
@@ -46,7 +47,7 @@ class Transfer:
         if value == HOST and not self._saved.free():
             raise Refused("the program has its own saved-tensor hooks, or forbids such hooks")
 
-    def foresee(self, value: str) -> Callable[[], Json | None]:
+    def foresee(self) -> Callable[[str], Json | None]:
         """Predict nothing: the device decides when a tensor must be back."""
         return unknown
 
