@@ -32,7 +32,8 @@ type control struct {
 	foreseen foreseen
 	queue    []wish // to be sent; the first is on its way when sending is set
 	sending  bool
-	asked    map[*file][]trace.Change // changes that programs accepted
+	asked    map[*file][]accepted
+	touched  []touched
 	notice   *notice                  // the notice on the bottom line, nil for none
 	// outcomes measures the effect of the notice's change; lastAsked is its last
 	// question.
@@ -48,7 +49,7 @@ type controlKeys struct {
 }
 
 func newControl(own bool) control {
-	return control{agreed: own, asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
+	return control{agreed: own, asked: make(map[*file][]accepted), outcomes: newOutcomes(), look: look, keys: controlKeys{
 		Checkpoint: keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
@@ -100,7 +101,7 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case sentMsg:
-		return m.control.sent(msg), true
+		return tea.Batch(m.control.sent(msg), m.undone(msg)), true
 	case foreseenMsg:
 		m.control.foresee(msg)
 		return nil, true
@@ -130,9 +131,13 @@ func (m *Model) controlHelp() (keys.Group, bool) {
 func (m *Model) chooseLayer(by, setting string) tea.Cmd {
 	f := m.file()
 	if p, ok := m.visible().(page.LayerChooser); ok && m.immovable(f, by) == "" {
-		if o := option(f, setting); o != nil && o.Free {
-			if value, ok := p.Choose(setting, m.control.next(f, o)); ok {
+		if o := option(f, setting); o != nil && len(o.Choices) > 0 {
+			value, ok := p.Choose(o, m.control.next(f, o))
+			switch {
+			case ok && o.Free:
 				return m.want(by, trace.Value{Key: setting, Value: value})
+			case ok:
+				return page.Say("the program takes no layers by name: " + by + " on another page changes " + setting + " of all")
 			}
 		}
 	}
@@ -160,14 +165,12 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 		return page.Say(why)
 	}
 	var wishes []wish
-	ranks, _ := f.together()
 	for _, v := range values {
-		o := option(f, v.Key)
-		if o == nil {
+		if option(f, v.Key) == nil {
 			return page.Say("the program has no setting " + v.Key)
 		}
-		if from := m.control.next(f, o); from != v.Value {
-			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value, once: o.IsAction(from), ranks: ranks})
+		if w, ok := m.control.wish(f, by, v.Key, v.Value); ok {
+			wishes = append(wishes, w)
 		}
 	}
 	switch {
@@ -177,6 +180,18 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 		return m.control.ask(wishes)
 	}
 	return m.control.addAll(wishes)
+}
+
+// wish returns the change of a setting to a value, false if there is nothing to
+// change.
+func (c *control) wish(f *file, by, key, value string) (wish, bool) {
+	o := option(f, key)
+	if o == nil {
+		return wish{}, false
+	}
+	from := c.next(f, o)
+	ranks, _ := f.together()
+	return wish{file: f, by: by, key: key, from: from, value: value, once: o.IsAction(from), ranks: ranks}, from != value
 }
 
 // empty asks to empty the allocator's cache.

@@ -14,6 +14,13 @@ import (
 // two steps at the latest.
 const patience = 30 * time.Second
 
+// accepted is a change that the process with this number accepted. A program that was
+// started again is another process.
+type accepted struct {
+	trace.Change
+	pid int
+}
+
 // sentMsg brings the result of a sent wish.
 type sentMsg struct {
 	wish   wish
@@ -24,6 +31,7 @@ type sentMsg struct {
 // add puts a wish at the end of the queue, or replaces an unsent wish for the
 // same setting, and sends the first.
 func (c *control) add(w wish) tea.Cmd {
+	c.touch(w)
 	first := 0
 	if c.sending {
 		first = 1
@@ -72,7 +80,8 @@ func (c *control) send() tea.Cmd {
 func (c *control) sent(msg sentMsg) tea.Cmd {
 	c.sending, c.queue = false, slices.Delete(c.queue, 0, 1)
 	if msg.err == nil {
-		c.asked[msg.wish.file] = append(c.asked[msg.wish.file], msg.change)
+		f := msg.wish.file
+		c.asked[f] = append(c.asked[f], accepted{msg.change, f.source.Trace().Live.PID})
 	}
 	c.notice = &notice{wish: msg.wish, change: msg.change, err: msg.err, answered: true, before: c.notice.before}
 	return c.send()
@@ -100,10 +109,11 @@ func (c *control) concerns(f *file) bool {
 // changes returns the changes that the program has reported, then those that it
 // has accepted and not reported yet.
 func (c *control) changes(f *file) []trace.Change {
-	list := slices.Clone(f.source.Trace().Live.Changes)
+	live := f.source.Trace().Live
+	list := slices.Clone(live.Changes)
 	for _, a := range c.asked[f] {
-		if !slices.ContainsFunc(list, func(c trace.Change) bool { return c.ID == a.ID }) {
-			list = append(list, a)
+		if a.pid == live.PID && !slices.ContainsFunc(list, func(c trace.Change) bool { return c.ID == a.ID }) {
+			list = append(list, a.Change)
 		}
 	}
 	for i := range c.queue {

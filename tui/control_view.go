@@ -32,16 +32,23 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// The question's size, with its frame.
+// The size of a question, with its frame.
 const (
 	questionWidth = 58
 	questionRows  = 7
 )
 
-// question lays the question over what the body shows.
+// question lays the open question over what the body shows.
 func (m *Model) question(body string, w, h int) string {
 	c := screen.New(m.theme, min(questionWidth, w), min(questionRows, h))
-	m.drawQuestion(c)
+	switch frame(c); {
+	case m.leaving != nil:
+		m.drawLeaving(c)
+	case len(m.control.asking) > 0:
+		m.drawQuestion(c)
+	default:
+		return body
+	}
 	x, y := (w-c.Width())/2, (h-c.Height())/2
 	lines, box := strings.Split(body, "\n"), strings.Split(c.String(), "\n")
 	for i, line := range box {
@@ -60,7 +67,6 @@ func overlay(line, over string, x, n int) string {
 
 func (m *Model) drawQuestion(c screen.Canvas) {
 	wishes := m.control.asking
-	frame(c)
 	name := wishes[0].by
 	if name == "" {
 		name = "This"
@@ -80,10 +86,16 @@ func (m *Model) drawQuestion(c screen.Canvas) {
 	}
 	c.Fit(2, 2, c.Width()-4, strings.Join(all, ", "), screen.Strong)
 	c.Fit(2, 3, c.Width()-4, m.control.foreseen.text(), screen.Plain)
-	x := c.Text(2, 5, "y", screen.Strong)
-	x = c.Text(x+1, 5, "yes, and ask no more in this session", screen.Dim)
-	x = c.Text(x+3, 5, "n", screen.Strong)
-	c.Text(x+1, 5, "no", screen.Dim)
+	drawAnswers(c, "y", "yes, and ask no more in this session", "n", "no")
+}
+
+// drawAnswers draws keys, each with what it does, on the last line of a question.
+func drawAnswers(c screen.Canvas, answers ...string) {
+	x := -1
+	for i := 0; i < len(answers); i += 2 {
+		x = c.Text(x+3, 5, answers[i], screen.Strong)
+		x = c.Text(x+1, 5, answers[i+1], screen.Dim)
+	}
 }
 
 // text says what the change would do.

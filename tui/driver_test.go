@@ -95,7 +95,7 @@ func (d *driver) run(cmd tea.Cmd) {
 		for _, c := range msg {
 			d.run(c)
 		}
-	case tea.QuitMsg:
+	case tea.QuitMsg, tea.InterruptMsg:
 		d.quit = true
 	default:
 		d.take(msg)

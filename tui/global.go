@@ -125,8 +125,12 @@ func nextOOM(s *page.Scene) tea.Cmd {
 	return nil
 }
 
-// quit stops running loads before the program ends.
+// quit stops running loads before the program ends. If changes stay, it asks first.
 func (m *Model) quit(how tea.Cmd) tea.Cmd {
+	if stays := m.staying(); m.leaving == nil && len(stays) > 0 && !m.tooSmall() {
+		m.leaving = &leaving{how: how, stays: stays}
+		return nil
+	}
 	for _, f := range m.files {
 		if f.state == loading {
 			f.stop()

@@ -38,6 +38,7 @@ type Model struct {
 	help    *help        // nil when closed
 	asking  *page.Prompt // the model's own prompt, nil for none
 	control control
+	leaving *leaving // nil unless the question is open
 	job     job
 	whatIf  whatIf
 	still   still
@@ -193,6 +194,9 @@ func (m *Model) profile(p colorprofile.Profile) {
 
 // press gives a key to the open modal, the global keys or the page.
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
+	if m.leaving != nil {
+		return m.leavingKey(msg)
+	}
 	if m.help != nil {
 		if m.help.key(msg) {
 			m.help = nil

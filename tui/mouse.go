@@ -9,6 +9,9 @@ import (
 // coordinates.
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
+	if m.leaving != nil {
+		return nil
+	}
 	if m.help != nil {
 		m.helpMouse(msg)
 		return nil

@@ -37,9 +37,7 @@ func (m *Model) text() string {
 		return m.still.frame
 	}
 	body := m.body(m.w, m.h-frameRows)
-	if len(m.control.asking) > 0 {
-		body = m.question(body, m.w, m.h-frameRows)
-	}
+	body = m.question(body, m.w, m.h-frameRows)
 	parts := []string{m.header(), body, m.footer()}
 	return strings.Join(parts, "\n")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
 )
 
@@ -15,14 +16,13 @@ const (
 	byName     = "layers="
 	host       = "host"
 	auto       = "auto" // of host: the program chooses layers
-	noLayer    = "none"
 )
 
 var _ page.LayerChooser = (*Page)(nil)
 
 // Choose changes the selected layer and leaves the others as the last step had
 // them, or as the setting names them.
-func (p *Page) Choose(setting, now string) (value string, ok bool) {
+func (p *Page) Choose(o *trace.Option, now string) (value string, ok bool) {
 	at := p.current()
 	if at < 0 || p.data.Rows[at].Name == "" {
 		return "", false
@@ -32,7 +32,7 @@ func (p *Page) Choose(setting, now string) (value string, ok bool) {
 	if i < 0 {
 		return "", false
 	}
-	s := selection{setting, rows, make([]bool, len(rows))}
+	s := selection{o.Key, o.Choices[0], rows, make([]bool, len(rows))}
 	s.read(now)
 	s.toggle(i)
 	return s.value(), true
@@ -41,6 +41,7 @@ func (p *Page) Choose(setting, now string) (value string, ok bool) {
 // selection is the set of layers for which a setting holds, each by itself.
 type selection struct {
 	setting string
+	none    string // its value for no layer
 	rows    []analysis.LayerRow
 	chosen  []bool
 }
@@ -59,7 +60,7 @@ func (s *selection) read(now string) {
 		switch {
 		case named:
 			s.chosen[i] = slices.Contains(list, r.Name)
-		case now != noLayer:
+		case now != s.none:
 			s.chosen[i] = held(r) && (r.Parent < 0 || !held(&s.rows[r.Parent]))
 		}
 	}
@@ -104,7 +105,7 @@ func (s *selection) value() string {
 	list := strings.Join(names, "+")
 	switch {
 	case list == "":
-		return noLayer
+		return s.none
 	case s.setting == checkpoint:
 		return byName + list
 	}

@@ -47,7 +47,7 @@ func TestALayerIsToggledAndTheOthersStay(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			setting, now, _ := strings.Cut(test.now, "=")
-			s := selection{setting, test.rows, make([]bool, len(test.rows))}
+			s := selection{setting, "none", test.rows, make([]bool, len(test.rows))}
 			s.read(now)
 			for i := range s.rows {
 				if s.rows[i].Name == test.toggle {

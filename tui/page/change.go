@@ -23,11 +23,10 @@ func SetAll(values []trace.Value) tea.Cmd {
 }
 
 // LayerChooser is a page whose rows stand for layers. On such a row the keys of
-// settings that take layers change only that layer, if the program accepts layer
-// names.
+// settings that take layers change only that layer.
 type LayerChooser interface {
 	// Choose toggles a setting, checkpoint or host, for the selected layer: it
-	// returns the new value, given the value now. It is false when no layer is
-	// selected.
-	Choose(setting, now string) (value string, ok bool)
+	// returns the new value, given the value now. The first choice of the setting
+	// stands for no layer. It is false when no layer is selected.
+	Choose(o *trace.Option, now string) (value string, ok bool)
 }
