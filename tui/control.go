@@ -34,7 +34,7 @@ type control struct {
 	sending  bool
 	asked    map[*file][]accepted
 	touched  []touched
-	notice   *notice                  // the notice on the bottom line, nil for none
+	notice   *notice // the notice on the bottom line, nil for none
 	// outcomes measures the effect of the notice's change; lastAsked is its last
 	// question.
 	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]

@@ -20,7 +20,8 @@ import (
 
 // ranked is a program with a probe that says which rank it is, until it is ended: what
 // RANKED says, which is the job, the rank, the world, and how many mebibytes of
-// activations there are at the peak of its only step.
+// activations there are at the peak of its steps. After the first one, it makes one after
+// each change of its settings.
 func ranked() {
 	place := &trace.Rank{Launcher: "torchrun"}
 	var activations int64
@@ -29,19 +30,35 @@ func ranked() {
 	}
 	place.Local, activations = place.Rank, activations<<20
 	program := probetest.New()
-	p, err := probe.Listen(context.Background(), probe.Options{Rank: place, Program: "train.py"}, program)
+	changed := make(chan struct{}, 16) // never closed
+	p, err := probe.Listen(context.Background(), probe.Options{Rank: place, Program: "train.py", Control: stepper{program, changed}}, program)
 	if err != nil {
 		panic(err)
 	}
 	program.Run(10)
-	p.Step(trace.Step{
-		Number: 1, Duration: 1e6, Allocated: 5 * probetest.Block, Reserved: 1 << 20,
-		PeakAllocated: 8<<20 + activations, PeakReserved: 200 << 20,
-		AtPeak:   []trace.Amount{{Name: "parameter", Bytes: 8 << 20}, {Name: "activation", Bytes: activations}},
-		Settings: []trace.Value{{Key: "amp", Value: "off"}},
-	})
-	fmt.Println("ready")
-	select {}
+	for number := int64(1); ; number++ {
+		p.Step(trace.Step{
+			Number: number, Duration: 1e6, Allocated: 5 * probetest.Block, Reserved: 1 << 20,
+			PeakAllocated: 8<<20 + activations, PeakReserved: 200 << 20,
+			AtPeak:   []trace.Amount{{Name: "parameter", Bytes: 8 << 20}, {Name: "activation", Bytes: activations}},
+			Settings: []trace.Value{{Key: "amp", Value: program.Options()[1].Value}},
+		})
+		if number == 1 {
+			fmt.Println("ready")
+		}
+		<-changed
+	}
+}
+
+// stepper is a program that tells of each change.
+type stepper struct {
+	*probetest.Program
+	changed chan struct{}
+}
+
+func (s stepper) Set(key, value string) error {
+	defer func() { s.changed <- struct{}{} }()
+	return s.Program.Set(key, value)
 }
 
 // job starts a process for each rank of a job, with so many mebibytes of activations

@@ -210,7 +210,7 @@ func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error
 	o := v.screenOptions(w)
 	o.ReadOnly, o.Own = v.settings.readOnly, own
 	name := c.Process().Command // the pid, which a restart changes, is told beside the state
-	return v.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
+	return v.showProgram(ctx, c, []tui.File{{Name: name, Load: load, Live: true}}, o)
 }
 
 // errLeft says that the user chose none of the processes. That is not a failure.

@@ -74,7 +74,7 @@ func (v *viewer) showJob(ctx context.Context, c *attach.Client, all []jobs.Membe
 			return opened.Open(p, func() (*attach.Client, error) { return v.dial(ctx, locator(p)) })
 		}}
 	}
-	return v.show(ctx, tui.New(files, o))
+	return v.showProgram(ctx, c, files, o)
 }
 
 // locator names a process so that it can be found again: by its socket if it has

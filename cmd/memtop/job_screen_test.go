@@ -100,6 +100,37 @@ func TestRanksAreShownAndEntered(t *testing.T) {
 	s.leave(0)
 }
 
+// TestWhatASessionLeavesChangedIsSaidAndUndone leaves a change in all ranks of a job,
+// and undoes it in those of another.
+func TestWhatASessionLeavesChangedIsSaidAndUndone(t *testing.T) {
+	tests := map[string]struct {
+		quit, answer string
+		code         int
+		said         bool
+	}{"left as it is": {"q", "q", 0, true}, "undone": {"\x03", "u", 130, false}}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pid := startRanked(t, 3)
+			s := openScreen(t, 100, 30, "attach", pid)
+			s.see("Ranks of made", "3 ranks")
+			s.press("\r")
+			s.see("What it is", "rank 2 of 3 · pid ")
+			s.press("A")
+			s.see("A changes all 3 ranks from their next step on:", "amp off → bf16")
+			s.press("y")
+			s.see("in all 3 ranks · applied at step")
+			s.press(test.quit)
+			s.see("After quitting, this stays changed in all 3 ranks:", "amp=bf16 (was off)")
+			s.press(test.answer)
+			s.leave(test.code)
+			want := "memtop: process " + pid + " goes on with amp=bf16 (was off); memtop set " + pid + " --undo sets it back"
+			if strings.Contains(s.Text(), want) != test.said {
+				t.Errorf("it says %q: %v, want %v; the screen is\n%s", want, !test.said, test.said, s.Text())
+			}
+		})
+	}
+}
+
 func TestTheRanksOfAJobAreShownAndEntered(t *testing.T) {
 	if os.Getenv("MEMTOP_LONG") == "" {
 		t.Skip("it builds memtrain: set MEMTOP_LONG=1 to run it")
@@ -120,5 +151,7 @@ func TestTheRanksOfAJobAreShownAndEntered(t *testing.T) {
 	s.press("]")
 	s.see("checkpoint block")
 	s.press("q")
+	s.see("stays changed in all 2 ranks")
+	s.press("u")
 	s.leave(0)
 }

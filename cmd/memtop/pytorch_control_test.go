@@ -41,7 +41,7 @@ func lossesOf(t *testing.T, cmd *exec.Cmd) string {
 }
 
 // TestAKeyChangesAPyTorchJobThatGoesOnUnchanged starts a job with the agent in it,
-// presses C, sees the difference, and leaves: what the job prints is what it prints
+// presses C, sees the difference, and that of C on a layer, undoes it and leaves: what the job prints is what it prints
 // without memtop.
 func TestAKeyChangesAPyTorchJobThatGoesOnUnchanged(t *testing.T) {
 	python := torchPython(t)
@@ -78,7 +78,14 @@ func TestAKeyChangesAPyTorchJobThatGoesOnUnchanged(t *testing.T) {
 	s.see("8 steps measured", "peak allocated")
 	s.press("U")
 	s.see("ckpt off")
+	s.press("2")
+	s.see("▸ blocks.1")
+	s.press("/")
+	s.press("blocks.1\rC")
+	s.see("ckpt layers=blocks.1", "checkpoint off → layers=blocks.1 · at step")
 	s.press("q")
+	s.see("After quitting, this stays changed in process "+strconv.Itoa(job.Process.Pid), "checkpoint=layers=blocks.1 (was off)")
+	s.press("u")
 	s.leave(0)
 
 	printed := []string{first}

@@ -17,18 +17,25 @@ import (
 )
 
 func (a *app) setCommand() *cobra.Command {
-	var wait bool
+	var wait, undo bool
 	cmd := &cobra.Command{
-		Use:   "set PID KEY=VALUE...",
+		Use:   "set PID [KEY=VALUE...]",
 		Short: "Change settings of a process's next step, and print the effect",
 		Long: `Change settings of the next step of a process, such as checkpoint, amp and optimizer
 of memtrain, and print the predicted effect. With --wait memtop also measures the
-effect, over a few steps before and after.`,
+effect, over a few steps before and after.
+
+With --undo and no KEY=VALUE, every setting gets the value back that it had when the
+process began, whoever changed it; those of a job in all of its ranks.`,
 		Example: `  memtop set 4711 checkpoint=block
-  memtop set 4711 amp=bf16 checkpoint=none --wait --json`,
+  memtop set 4711 amp=bf16 checkpoint=none --wait --json
+  memtop set 4711 --undo`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usage(cmd, "it needs a process and at least one KEY=VALUE")
+			switch {
+			case len(args) == 0 || len(args) == 1 && !undo:
+				return usage(cmd, "it needs a process and at least one KEY=VALUE, or --undo")
+			case len(args) > 1 && undo:
+				return usage(cmd, "--undo takes no KEY=VALUE")
 			}
 			_, err := readChanges(cmd, args[1:])
 			return err
@@ -43,6 +50,7 @@ effect, over a few steps before and after.`,
 	}
 	a.settings.liveFlags(cmd.Flags())
 	a.settings.jsonFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&undo, "undo", false, "set back what was changed since the process began")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have passed, and print the measured effect")
 	return cmd
 }
@@ -64,18 +72,23 @@ func readChanges(cmd *cobra.Command, args []string) ([]trace.Value, error) {
 	return wanted, nil
 }
 
-// set changes settings and waits until they take effect, or until they are
-// measured.
+// set changes settings, or undoes all changes if none are wanted, and waits until
+// that takes effect, or until it is measured.
 func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
 	c, err := v.dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()            // what was to be changed is changed
-	if _, err := v.looked(ctx, c); err != nil { // before that, a program refuses what it cannot judge
+	if _, err = v.looked(ctx, c); err != nil { // before that, a program refuses what it cannot judge
 		return err
 	}
-	made, err := v.change(ctx, c, wanted, wait)
+	var made []analysis.Experiment
+	if len(wanted) > 0 {
+		made, err = v.change(ctx, c, wanted, wait)
+	} else {
+		made, err = v.undo(ctx, c, wait)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,7 +96,10 @@ func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, w
 		v.past(c.Trace(), deviceOf(c.Trace()))
 	}
 	r := report.NewChanges(made)
-	if v.settings.json || len(r.Change) > 0 {
+	switch {
+	case len(made) == 0 && !v.settings.json:
+		fmt.Fprintf(v.stdout, "nothing to undo: process %d has the settings with which it began\n", c.Process().PID)
+	case v.settings.json || len(r.Change) > 0:
 		err = v.print(r)
 	}
 	if err == nil {
@@ -98,15 +114,15 @@ func (d *dialer) change(ctx context.Context, c *attach.Client, wanted []trace.Va
 	if err != nil {
 		return nil, err
 	}
-	if wait && isTerminal(d.stderr) {
-		fmt.Fprintln(d.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
-	}
-	return settled(ctx, c, changes, wait)
+	return d.settled(ctx, c, changes, wait)
 }
 
 // settled waits until the changes are applied or refused. With all set, it waits
 // until their measurements are complete.
-func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
+func (d *dialer) settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
+	if all && isTerminal(d.stderr) {
+		fmt.Fprintln(d.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
+	}
 	var made []analysis.Experiment
 	t, err := attach.Until(ctx, c, func(t *trace.Trace) bool {
 		made = experiments(t, changes)
