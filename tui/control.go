@@ -25,7 +25,7 @@ import (
 // control holds the changes that the user wants in the running programs. The
 // goroutine that updates the screen owns it.
 type control struct {
-	keys   controlKeys
+	keys   []controlKey
 	agreed bool   // the user agreed to the first change of this session, or need not
 	asking []wish // changes that wait for y or n
 	// foreseen is the program's prediction for asking.
@@ -43,26 +43,26 @@ type control struct {
 	looking   bool           // a lookMsg is on its way
 }
 
-// controlKeys are the keys that change the running program.
-type controlKeys struct {
-	Checkpoint, Precision, Optimizer, Host, Shard, Empty, Undo key.Binding
+// controlKey is a key that changes the running program, and what it does to a file
+// whose program takes settings.
+type controlKey struct {
+	key.Binding
+	press func(m *Model, f *file, by string) tea.Cmd
 }
 
 func newControl(own bool) control {
-	return control{agreed: own, asked: make(map[*file][]accepted), outcomes: newOutcomes(), look: look, keys: controlKeys{
-		Checkpoint: keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"),
-		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
-		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
-		Host:       keys.New("P", "the processor computes: next choice; on a row of Layers, that layer only", "P"),
-		Shard:      keys.New("S", "sharding stage: the next choice", "S"),
-		Empty:      keys.New("F", "return unused cached memory to the driver, once", "F"),
-		Undo:       keys.New("U", "undo the last change", "U"),
+	of := func(setting string, press func(*Model, *file, string, string) tea.Cmd) func(*Model, *file, string) tea.Cmd {
+		return func(m *Model, f *file, by string) tea.Cmd { return press(m, f, by, setting) }
+	}
+	return control{agreed: own, asked: make(map[*file][]accepted), outcomes: newOutcomes(), look: look, keys: []controlKey{
+		{keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"), of("checkpoint", (*Model).chooseLayer)},
+		{keys.New("A", "mixed precision: the next choice", "A"), of("amp", (*Model).cycle)},
+		{keys.New("O", "optimizer: the next choice", "O"), of("optimizer", (*Model).cycle)},
+		{keys.New("P", "the processor computes: next choice; on a row of Layers, that layer only", "P"), of("host", (*Model).chooseLayer)},
+		{keys.New("S", "sharding stage: the next choice", "S"), of("shard", (*Model).cycle)},
+		{keys.New("F", "return unused cached memory to the driver, once", "F"), (*Model).empty},
+		{keys.New("U", "undo the last change", "U"), (*Model).undo},
 	}}
-}
-
-// Bindings returns all of them in the order of help.
-func (k controlKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Host, k.Shard, k.Empty, k.Undo}
 }
 
 // wish is a change that the user wants.
@@ -76,25 +76,23 @@ type wish struct {
 
 // controlKey handles the keys that change the running program.
 func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	k := &m.control.keys
-	switch {
-	case matches(msg, k.Checkpoint):
-		return m.chooseLayer("C", "checkpoint"), true
-	case matches(msg, k.Precision):
-		return m.cycle("A", "amp"), true
-	case matches(msg, k.Optimizer):
-		return m.cycle("O", "optimizer"), true
-	case matches(msg, k.Host):
-		return m.chooseLayer("P", "host"), true
-	case matches(msg, k.Shard):
-		return m.cycle("S", "shard"), true
-	case matches(msg, k.Empty):
-		return m.empty(), true
-	case matches(msg, k.Undo):
-		return m.undo(), true
+	for _, k := range m.control.keys {
+		if matches(msg, k.Binding) {
+			return m.ifMovable(k.Help().Key, k.press), true
+		}
 	}
 	m.control.notice.read(m.now())
 	return nil, false
+}
+
+// ifMovable does something to the shown file if its settings can be changed, else it
+// says why not.
+func (m *Model) ifMovable(by string, do func(*Model, *file, string) tea.Cmd) tea.Cmd {
+	f := m.file()
+	if why := m.immovable(f, by); why != "" {
+		return page.Say(why)
+	}
+	return do(m, f, by)
 }
 
 // controlData handles the messages about changes.
@@ -111,7 +109,7 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	case page.ChangeSettings:
 		return m.want("", msg.Values...), true
 	case page.Undo:
-		return m.undo(), true
+		return m.ifMovable("U", (*Model).undo), true
 	}
 	return nil, false
 }
@@ -123,14 +121,17 @@ func (m *Model) controlHelp() (keys.Group, bool) {
 	if m.options.ReadOnly || f.trace == nil || f.trace.Live == nil || f.trace.Info.Kind != "live" {
 		return keys.Group{}, false
 	}
-	return keys.Group{Title: "The running program, from its next step on", Bindings: m.control.keys.Bindings()}, true
+	g := keys.Group{Title: "The running program, from its next step on"}
+	for _, k := range m.control.keys {
+		g.Bindings = append(g.Bindings, k.Binding)
+	}
+	return g, true
 }
 
 // chooseLayer asks to change a setting for the layer of the selected row on a page
 // of layers, and elsewhere for its next choice.
-func (m *Model) chooseLayer(by, setting string) tea.Cmd {
-	f := m.file()
-	if p, ok := m.visible().(page.LayerChooser); ok && m.immovable(f, by) == "" {
+func (m *Model) chooseLayer(f *file, by, setting string) tea.Cmd {
+	if p, ok := m.visible().(page.LayerChooser); ok {
 		if o := option(f, setting); o != nil && len(o.Choices) > 0 {
 			value, ok := p.Choose(o, m.control.next(f, o))
 			switch {
@@ -141,15 +142,11 @@ func (m *Model) chooseLayer(by, setting string) tea.Cmd {
 			}
 		}
 	}
-	return m.cycle(by, setting)
+	return m.cycle(f, by, setting)
 }
 
 // cycle asks for the choice after the current one.
-func (m *Model) cycle(by, setting string) tea.Cmd {
-	f := m.file()
-	if why := m.immovable(f, by); why != "" {
-		return page.Say(why)
-	}
+func (m *Model) cycle(f *file, by, setting string) tea.Cmd {
 	o := option(f, setting)
 	if o == nil || len(o.Choices) < 2 {
 		return page.Say("the program offers no choice of " + setting)
@@ -195,12 +192,8 @@ func (c *control) wish(f *file, by, key, value string) (wish, bool) {
 }
 
 // empty asks to empty the allocator's cache.
-func (m *Model) empty() tea.Cmd {
-	const by, setting, action = "F", "action", "empty-cache"
-	f := m.file()
-	if why := m.immovable(f, by); why != "" {
-		return page.Say(why)
-	}
+func (m *Model) empty(f *file, by string) tea.Cmd {
+	const setting, action = "action", "empty-cache"
 	if o := option(f, setting); o == nil || !slices.Contains(o.Choices, action) {
 		return page.Say("the program has no cache that could be emptied")
 	}
@@ -208,11 +201,7 @@ func (m *Model) empty() tea.Cmd {
 }
 
 // undo asks for the value before the last change that holds or waits.
-func (m *Model) undo() tea.Cmd {
-	f := m.file()
-	if why := m.immovable(f, "U"); why != "" {
-		return page.Say(why)
-	}
+func (m *Model) undo(f *file, by string) tea.Cmd {
 	changes, done := m.control.changes(f), ""
 	changes = slices.DeleteFunc(changes, func(c trace.Change) bool {
 		o := option(f, c.Key)
@@ -225,7 +214,7 @@ func (m *Model) undo() tea.Cmd {
 	switch list := standing(changes); {
 	case len(list) > 0:
 		last := list[len(list)-1]
-		return m.want("U", trace.Value{Key: last.Key, Value: last.From})
+		return m.want(by, trace.Value{Key: last.Key, Value: last.From})
 	case done != "":
 		return page.Say(done + " is done once, and cannot be undone")
 	}

@@ -421,7 +421,7 @@ func TestARecordingIsNotChanged(t *testing.T) {
 func TestHelpHasTheKeysThatChangeTheProgram(t *testing.T) {
 	d, _ := startLive(t, 200, 60, 9)
 	d.press("?")
-	for _, b := range d.m.control.keys.Bindings() {
+	for _, b := range d.m.control.keys {
 		wantsInHelp(t, "control", b.Keys(), d.m.help.groups)
 	}
 	d.wants("The running program, from its next step on", "checkpointing", "undo the last change")
@@ -433,7 +433,7 @@ func TestHelpHasTheKeysThatChangeTheProgram(t *testing.T) {
 func TestNoKeyOfAPageChangesTheProgram(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 9)
 	mine := make(map[string]bool)
-	for _, b := range d.m.control.keys.Bindings() {
+	for _, b := range d.m.control.keys {
 		for _, k := range b.Keys() {
 			mine[k] = true
 		}

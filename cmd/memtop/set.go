@@ -79,7 +79,7 @@ func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, w
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()            // what was to be changed is changed
+	defer func() { _ = c.Close() }()           // what was to be changed is changed
 	if _, err = v.looked(ctx, c); err != nil { // before that, a program refuses what it cannot judge
 		return err
 	}
