@@ -8,6 +8,7 @@ import traceback
 from typing import Any, Callable
 
 from .threads import called_by_pytorch
+from .unseen import unseen
 
 
 class Guard:
@@ -19,7 +20,7 @@ class Guard:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
         """Return a function for PyTorch to call: it calls `function`, but raises nothing and returns nothing."""
-        function = called_by_pytorch(function)
+        function = unseen(called_by_pytorch(function))
 
         @functools.wraps(function)
         def guarded(*arguments: Any) -> None:

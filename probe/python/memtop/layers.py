@@ -7,7 +7,8 @@ hooks on the graph's nodes that its forward made. They change neither the graph 
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ import torch
 from .caches import cached
 from .guard import Guard
 from .models import Models
-from .registry import Holding, Registry, dtype_of, own_part, shape_of, tensors_in
+from .registry import WHOLE, Holding, Registry, dtype_of, own_part, shape_of, storage_of, tensors_in
 from .stacks import named_arguments
 from .threads import touches
 
@@ -241,8 +242,8 @@ class Layers:
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
-                with contextlib.suppress(RuntimeError):  # it has no value, such as one within torch.func
-                    self.losses.append(number(tensor))  # not the tensor: its memory would stay
+                value = number(tensor)  # not the tensor: its memory would stay
+                self.losses += [] if value is None else [value]
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:
             self._time_backward(call, node)
@@ -281,10 +282,31 @@ def _register_after() -> Any:
     return always
 
 
+_CODES = {torch.float64: "d", torch.float32: "f", torch.float16: "e", torch.bfloat16: "f"}  # of `struct`
+
+
 @touches
-def number(value: Any) -> float | str:
-    """Return a number for the protocol's JSON, which has no NaN or infinity."""
-    got = float(value.detach())
+def _read(value: Any) -> float | None:
+    """Return the value of a scalar on the processor, read from its memory: neither a mode nor a profile of the program
+    sees that. None if it has none there, such as within torch.func, or is of a kind of its own."""
+    if type(value) not in WHOLE or value.dtype not in _CODES or value.is_neg():
+        return None
+    storage, address = storage_of(value)
+    if address == 0:
+        return None
+    size, offset = value.element_size(), value.storage_offset() * value.element_size()
+    if storage.nbytes() < offset + size:  # it has been freed
+        return None
+    short = b"\0\0" if value.dtype is torch.bfloat16 else b""  # the upper half of a float32
+    return float(struct.unpack(_CODES[value.dtype], short + ctypes.string_at(address + offset, size))[0])
+
+
+@touches
+def number(value: Any) -> float | str | None:
+    """Return a scalar's value for the protocol's JSON, which has no NaN or infinity; None if it cannot be read."""
+    got = _read(value)
+    if got is None:
+        return None
     if got != got:
         return "NaN"
     return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

@@ -22,6 +22,7 @@ from .shortage import Request, account, asker, frames_of, write_lines, write_not
 from .shortening import MOST_ENTRIES, pickled, shorten
 from .snapshots import snapshot
 from .threads import called_by_pytorch
+from .unseen import unseen
 from .watch import Watch
 
 PAUSE = 60.0  # seconds, at least, from one report to the next
@@ -96,6 +97,7 @@ class OutOfMemory:
         return os.path.join(folder, f"{name}.pickle")
 
 
+@unseen
 @called_by_pytorch
 def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
     """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""

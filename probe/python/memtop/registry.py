@@ -248,13 +248,13 @@ class Registry:
         self._sink.died(holding)
 
 
-_WHOLE = (torch.Tensor, torch.nn.Parameter)
+WHOLE = (torch.Tensor, torch.nn.Parameter)
 
 
 @touches
 def own_part(tensor: Any) -> Any:
     """Return this rank's part of a tensor that is divided over ranks, such as a DTensor, or the tensor itself."""
-    return tensor if type(tensor) in _WHOLE else getattr(tensor, "_local_tensor", tensor)
+    return tensor if type(tensor) in WHOLE else getattr(tensor, "_local_tensor", tensor)
 
 
 @touches

@@ -7,6 +7,9 @@ adds none. `torch.func` refuses to run while there are hooks, so the agent remov
 
 With hooks, PyTorch no longer notices that a saved tensor was changed in place. So the hooks check this
 themselves, and raise PyTorch's error.
+
+PyTorch itself computes more where there are hooks: it detaches what they return. So there are none while a dispatch
+mode or a kind of tensors of the program would see it.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import functools
 from typing import Any, Callable
 
 import torch
-from torch.utils import checkpoint
+from torch.utils import _python_dispatch, checkpoint
 
 from .threads import called_by_pytorch, touches
+from .unseen import any_sees_itself, has_mode, is_mode_of_program, sees_itself, unseen
 
 _autograd = torch._C._autograd
 
@@ -31,8 +35,9 @@ class SavedTensors:
         self._watching = False
         self.to_host = False  # tensors saved on a device are kept in host memory
         self._away = False  # the hooks are removed while torch.func runs
+        self._seen = False  # tensors of the program's own kinds were saved: they would see the hooks
         self._pair = (self._pack, _unpack)
-        self._originals: tuple[Any, Any] | None = None
+        self._originals: tuple[Any, Any, Any] | None = None
         self._recomputations = _Recomputations(saw)
 
     def on(self) -> bool:
@@ -40,14 +45,14 @@ class SavedTensors:
         if not self._watching:
             self._recomputations.on()
         self._watching = True
+        self._seen = self._seen or any_sees_itself()
         return self._push()
 
     def off(self) -> None:
         """Stop. If hooks of the program are above these, these stay and do nothing until they can be removed."""
         self._recomputations.off()
         self._watching = False
-        if not self.to_host:
-            self._pop()
+        self._withdraw()
 
     def move(self, to_host: bool) -> None:
         """From now on, keep saved tensors in host memory, or where they are."""
@@ -58,8 +63,9 @@ class SavedTensors:
             self._pop()
 
     def free(self) -> bool:
-        """Report whether there are no hooks but these, and hooks are allowed."""
-        return self._pushed or bool(_autograd._saved_tensors_hooks_is_enabled() and _top() is None)
+        """Report whether there are no hooks but these, hooks are allowed, and no mode of the program sees them."""
+        allowed = _autograd._saved_tensors_hooks_is_enabled() and _top() is None
+        return self._pushed or bool(allowed and not self._seen and not has_mode())
 
     def _push(self) -> bool:
         if self._pushed:
@@ -68,7 +74,7 @@ class SavedTensors:
             return False
         _autograd._push_saved_tensors_default_hooks(*self._pair)
         self._pushed = True
-        self._step_aside_for_func()
+        self._step_aside()
         return True
 
     def _pop(self) -> None:
@@ -77,23 +83,33 @@ class SavedTensors:
             self._pushed = False
             self._come_back()
 
+    def _withdraw(self) -> None:
+        """Save no more tensors in this step, where the program would see it."""
+        if not self.to_host:
+            self._pop()
+
     def _is_top(self) -> bool:
         top = _top()
         return top is not None and top[0] == self._pair[0]
 
+    @unseen
     @called_by_pytorch
     def _pack(self, tensor: Any) -> Any:
         if self._watching:
             self._saw(tensor)
+        if sees_itself(type(tensor)):
+            self._seen = True
+            self._withdraw()
         if self.to_host and is_movable(tensor):
             return _Moved(tensor)
         # With its graph the tensor would be in a cycle: the graph holds what is returned here.
         return _Saved(tensor if tensor.grad_fn is None else tensor.detach())
 
-    def _step_aside_for_func(self) -> None:
-        """Let torch.func find no hooks. It forbids them while it runs."""
+    def _step_aside(self) -> None:
+        """Let torch.func, which forbids hooks while it runs, find none, and none the program's modes."""
         disable, enable = _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable
-        self._originals = (disable, enable)
+        push_mode = _python_dispatch._push_mode
+        self._originals = (disable, enable, push_mode)
 
         def disabled(*arguments: Any) -> Any:
             if self._pushed and not self._away and self._is_top():
@@ -108,11 +124,18 @@ class SavedTensors:
                 _autograd._push_saved_tensors_default_hooks(*self._pair)
             return result
 
+        def pushed(mode: Any) -> None:
+            if is_mode_of_program(mode):
+                self._withdraw()
+            push_mode(mode)
+
         _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = disabled, enabled
+        _python_dispatch._push_mode = pushed
 
     def _come_back(self) -> None:
         if self._originals is not None:
-            _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = self._originals
+            disable, enable, _python_dispatch._push_mode = self._originals
+            _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = disable, enable
             self._originals = None
 
 
@@ -190,6 +213,7 @@ def _version_of(tensor: Any) -> int:
     return -1 if tensor.is_inference() else int(tensor._version)
 
 
+@unseen
 @called_by_pytorch
 def _unpack(saved: _Saved | _Moved) -> Any:
     if isinstance(saved, _Moved):

@@ -54,6 +54,7 @@ from .stepping import ignore, listen
 from .steps import Steps
 from .telling import Telling
 from .threads import called_by_pytorch, touches
+from .unseen import unseen
 from .unwatched import Unwatched
 
 GAUGE_NS = 1_000_000_000  # from one gauge that is sent to the next
@@ -392,6 +393,7 @@ class Watch:
         if self._wanted and not self.look.gathering.optimizers:
             self._serving.follow(model)
 
+    @unseen
     @called_by_pytorch
     def _begin_call(self, model: Any, arguments: Any, named: Any) -> bool:
         """Begin a step with the call of a model. Report whether it is one. Its end lets other steps and calls in."""
@@ -424,6 +426,7 @@ class Watch:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self.steps.began = time.perf_counter_ns()
 
+    @unseen
     @called_by_pytorch
     def _end_call(self, model: Any, output: Any) -> None:
         """End the step of a call."""

@@ -19,6 +19,7 @@ from ..program import Refused
 from ..registry import Registry, tensors_in
 from ..stacks import named_arguments
 from ..threads import called_by_pytorch, touches
+from ..unseen import unseen
 from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
@@ -132,6 +133,7 @@ class Survey:
             handle.remove()
         self._handles.clear()
 
+    @unseen
     @called_by_pytorch
     def _before(self, module: Any, inputs: Any) -> None:
         start = time.perf_counter_ns()
@@ -164,6 +166,7 @@ class Survey:
             self._course.given(self._registry.find(tensor))
         self._running = _Call(seen, module, given, self._calls)
 
+    @unseen
     @called_by_pytorch
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         start = time.perf_counter_ns()
@@ -192,6 +195,7 @@ class Survey:
         if node is not None:
             node.register_prehook(lambda *_: self._begin_backward(call))
 
+    @unseen
     @called_by_pytorch
     def _begin_backward(self, call: _Call) -> None:
         self._registry.settle()  # count as freed what ended before the backward

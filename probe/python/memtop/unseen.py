@@ -1,0 +1,58 @@
+"""What the agent does in the program's threads, neither the program's modes nor its kinds of tensors see.
+
+PyTorch reports nearly every touch of a tensor, even of its shape, to the function modes that are on and to the
+tensor's own class. It reports what is computed to the dispatch modes, so the agent computes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import torch
+
+from .living import instances, is_alone
+
+_Unseen: Any = torch._C.DisableTorchFunction
+
+
+def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls this one, without a report of what it touches. It must run no code of the
+    program."""
+
+    @functools.wraps(function)
+    def below(*arguments: Any, **named: Any) -> Any:
+        with _Unseen():
+            return function(*arguments, **named)
+
+    return below
+
+
+def has_mode() -> bool:
+    """Report whether a dispatch mode of the program sees what is computed in this thread."""
+    count = torch._C._len_torch_dispatch_stack()
+    return any(is_mode_of_program(torch._C._get_dispatch_stack_at(place)) for place in range(count))
+
+
+def is_mode_of_program(mode: Any) -> bool:
+    """Report whether a dispatch mode is none of PyTorch's own, such as a checkpoint's."""
+    return not type(mode).__module__.startswith("torch.")
+
+
+def sees_itself(kind: type) -> bool:
+    """Report whether tensors of this kind run code of the program when something is computed from them."""
+    own: Any = getattr(kind, "__torch_dispatch__", None)
+    return own is not torch.Tensor.__torch_dispatch__ and not kind.__module__.startswith("torch.")
+
+
+def any_sees_itself() -> bool:
+    """Report whether the program has tensors of such a kind."""
+    kinds = [kind for kind in _kinds(torch.Tensor) if sees_itself(kind)]
+    return bool(kinds) and is_alone() and bool(instances(kinds))
+
+
+def _kinds(of: type) -> Iterator[type]:
+    for kind in type.__subclasses__(of):
+        yield kind
+        yield from _kinds(kind)
