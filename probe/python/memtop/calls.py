@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import torch
 
-from .compiled import has_compiled
+from .compiled import Compiling, will_compile
 from .guard import Guard
 
 _CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
@@ -22,18 +22,20 @@ _CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
 class Calls:
     """Waits for the next call of a model, and passes the model to `called` in the thread that calls it."""
 
-    def __init__(self, guard: Guard, called: Callable[[Any], None]) -> None:
+    def __init__(self, guard: Guard, called: Callable[[Any], None], compiling: Compiling) -> None:
         self._hook = guard(self._before)
         self._called = called
+        self._compiling = compiling
         self._lock = threading.Lock()
-        self._handle: Any = None
+        self._handles: list[Any] = []
 
     def await_one(self) -> None:
         """Wait for the next call of a model. Any thread may ask. In a program that uses `torch.compile` this does
         nothing: a hook would make it compile again."""
         with self._lock:
-            if self._handle is None and not has_compiled():
-                self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook)
+            if not self._handles and not will_compile():
+                hook = torch.nn.modules.module.register_module_forward_pre_hook(self._hook)
+                self._handles = [self._compiling.await_one(), hook]
 
     def leave(self) -> bool:
         """Stop waiting. Report whether this was waiting until now."""
@@ -42,10 +44,10 @@ class Calls:
 
     def abandon(self) -> bool:
         """Stop waiting, without the lock: in a forked child another thread may have held it at the fork."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
+        handles, self._handles = self._handles, []
+        for handle in handles:
             handle.remove()
-        return handle is not None
+        return bool(handles)
 
     def _before(self, module: Any, inputs: Any) -> None:
         """Report the call, if this is the first thread to arrive. Several threads may have begun a call while the hook

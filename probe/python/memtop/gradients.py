@@ -21,7 +21,7 @@ class Gradients:
         self._guard = guard
         self._models = models
         self._registry = registry
-        self._handles: list[Any] = []
+        self.handles: list[Any] = []
         self.spent_ns = 0
         self._pause = 0.0
 
@@ -33,21 +33,21 @@ class Gradients:
     @touches
     def on(self) -> None:
         """Register a hook on each trained parameter."""
-        if self._handles:
+        if self.handles:
             return
         for model in self._models:
             for path, parameter in model.named_parameters():
                 if parameter.requires_grad and parameter.is_leaf:
                     layer, _, role = (self._models.parameter(parameter) or path).rpartition(".")
                     hook = self._guard(self._hook(layer, role))
-                    self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
+                    self.handles.append(parameter.register_post_accumulate_grad_hook(hook))
 
     @touches
     def off(self) -> None:
         """Remove the hooks."""
-        for handle in self._handles:
+        for handle in self.handles:
             handle.remove()
-        self._handles.clear()
+        self.handles.clear()
 
     def _hook(self, layer: str, role: str) -> Callable[[Any], None]:
         @touches

@@ -7,6 +7,7 @@ import functools
 import traceback
 from typing import Any, Callable
 
+from .compiled import untraced
 from .threads import called_by_pytorch
 from .unseen import unseen
 
@@ -31,7 +32,7 @@ class Guard:
             except Exception as error:
                 self.fail(error)
 
-        return guarded
+        return untraced(guarded)
 
     def fail(self, error: Exception) -> None:
         """Note a failure, and report the first one."""

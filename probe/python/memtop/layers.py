@@ -18,6 +18,7 @@ from typing import Any, Callable
 import torch
 
 from .caches import cached
+from .compiled import Compiling
 from .guard import Guard
 from .models import Models
 from .registry import WHOLE, Holding, Registry, dtype_of, own_part, shape_of, storage_of, tensors_in
@@ -100,14 +101,17 @@ class Call:
 class Layers:
     """Keeps the table of a step. Everything but `spent_ns` belongs to the training thread."""
 
-    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard) -> None:
+    def __init__(
+        self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard, compiling: Compiling
+    ) -> None:
         self._guard = guard
+        self._compiling = compiling
         self._new_model = new_model
         self._models = models
         self._registry = registry
         self._calls: list[Call] = []
         self._table: dict[int, Layer] = {}
-        self._handles: list[Any] = []
+        self.handles: list[Any] = []
         self._thread = 0
         self.spent_ns = 0  # time spent in the hooks
         self.losses: list[float | str] = []  # models' results that are one number, in order
@@ -129,15 +133,16 @@ class Layers:
     def on(self) -> None:
         """Register the hooks."""
         self._thread = threading.get_ident()
-        if not self._handles:
+        if not self.handles:
             before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
-            self._handles = [before(self._guard(self._before)), after(self._guard(self._after))]
+            hooks = before(self._guard(self._before)), after(self._guard(self._after))
+            self.handles = [self._compiling.await_one(), *hooks]
 
     def off(self) -> None:
         """Remove the hooks. A running forward is no longer measured."""
-        for handle in self._handles:
+        for handle in self.handles:
             handle.remove()
-        self._handles.clear()
+        self.handles.clear()
         self._calls.clear()
         self._table.clear()
         self.losses.clear()
@@ -159,7 +164,7 @@ class Layers:
     @contextmanager
     def again(self, module: Any) -> Iterator[None]:
         """Measure a forward that is recomputed in the backward pass without the hooks of a call."""
-        if not self._handles:
+        if not self.handles:
             yield
             return
         self._enter(module, (), None)

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from .compiled import compiles
+from .compiled import Compiling, compiles
 from .control.course import Course
 from .control.survey import Survey
 from .gathering import Gathering
@@ -37,9 +37,16 @@ class Look:
     """Measures one step after another while it is told to, and shows the registry what it finds."""
 
     def __init__(
-        self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard, steppers: Steppers
+        self,
+        models: Models,
+        registry: Registry,
+        course: Course,
+        stacks: Stacks,
+        guard: Guard,
+        steppers: Steppers,
+        compiling: Compiling,
     ) -> None:
-        self.layers = Layers(models, registry, self._new_model, guard)
+        self.layers = Layers(models, registry, self._new_model, guard, compiling)
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
@@ -91,7 +98,7 @@ class Look:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
             self._optimizers(optimizer)
         if not self.compiled and compiles(self._models):
-            self.compiled = self.survey.compiled = self.news = True
+            self.stand_aside()
         self._trains = optimizer is not None
         if self._trains:
             self._hook()
@@ -112,6 +119,13 @@ class Look:
         self.saved.on()
         self.gradients.on()
         self.survey.begin()
+
+    def stand_aside(self) -> None:
+        """Have no more hooks: the program begins to compile, in any of its threads. The training thread tidies up."""
+        self.compiled = self.survey.compiled = self.news = True
+        for handle in (*self.layers.handles, *self.survey.handles, *self.gradients.handles):
+            handle.remove()
+        self.saved.withdraw()
 
     @touches
     def leave(self) -> None:

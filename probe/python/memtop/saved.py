@@ -52,7 +52,7 @@ class SavedTensors:
         """Stop. If hooks of the program are above these, these stay and do nothing until they can be removed."""
         self._recomputations.off()
         self._watching = False
-        self._withdraw()
+        self.withdraw()
 
     def move(self, to_host: bool) -> None:
         """From now on, keep saved tensors in host memory, or where they are."""
@@ -83,7 +83,7 @@ class SavedTensors:
             self._pushed = False
             self._come_back()
 
-    def _withdraw(self) -> None:
+    def withdraw(self) -> None:
         """Save no more tensors in this step, where the program would see it."""
         if not self.to_host:
             self._pop()
@@ -99,7 +99,7 @@ class SavedTensors:
             self._saw(tensor)
         if sees_itself(type(tensor)):
             self._seen = True
-            self._withdraw()
+            self.withdraw()
         if self.to_host and is_movable(tensor):
             return _Moved(tensor)
         # With its graph the tensor would be in a cycle: the graph holds what is returned here.
@@ -126,7 +126,7 @@ class SavedTensors:
 
         def pushed(mode: Any) -> None:
             if is_mode_of_program(mode):
-                self._withdraw()
+                self.withdraw()
             push_mode(mode)
 
         _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = disabled, enabled

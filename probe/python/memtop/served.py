@@ -9,12 +9,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-import torch
-
+from .compiled import is_compiling
 from .control.standing import FORWARD, Standing
 from .threads import touches
-
-_is_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
 Begin = Callable[[Any, Any, Any], bool]  # takes a model and a call's arguments; reports whether to tell its end
 End = Callable[[Any, Any], None]  # takes a model and a call's result, None if it raised an exception
@@ -42,7 +39,7 @@ class Served(Standing):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Compute the module's own forward."""
-        if _is_compiling() or not self._begin(self.module, arguments, named):
+        if is_compiling() or not self._begin(self.module, arguments, named):
             return self._compute(arguments, named)
         output = None
         try:

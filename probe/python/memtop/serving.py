@@ -51,8 +51,9 @@ class Serving:
     @touches
     def leave(self) -> None:
         """Follow none, and leave nothing in the program."""
-        while self._followed:
-            self._followed.popitem()[1].remove()
+        for known in list(self._followed):
+            if (served := self._followed.pop(known, None)) is not None:  # another thread may leave as well
+                served.remove()
 
 
 @touches

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from .threads import called_by_pytorch
+from .compiled import is_compiling, untraced
 
 Listener = Callable[[Any], None]  # is called with the optimizer, in the thread that stepped it
 
@@ -37,7 +37,9 @@ def ignore(listener: Listener) -> None:
     _listeners = tuple(one for one in _listeners if one != listener)
 
 
-@called_by_pytorch
+@untraced
 def _stepped(optimizer: Any, *_: Any) -> None:
+    if is_compiling():  # nothing but this is traced, if the program compiles its steps
+        return
     for listener in _listeners:
         listener(optimizer)

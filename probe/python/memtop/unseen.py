@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 import torch
 
+from .compiled import untraced
 from .living import instances, is_alone
 
 _Unseen: Any = torch._C.DisableTorchFunction
@@ -26,7 +27,7 @@ def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
         with _Unseen():
             return function(*arguments, **named)
 
-    return below
+    return untraced(below)
 
 
 def has_mode() -> bool:

@@ -22,7 +22,7 @@ from . import counters, cuda
 from .beside import Beside
 from .calls import Calls
 from .caution import Caution
-from .compiled import has_compiled
+from .compiled import Compiling, has_compiled
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -83,7 +83,10 @@ class Watch:
         self.beside = Beside(journal, self.stacks)
         self.registry.beside = self.beside.registry
         self.steppers = Steppers()
-        self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
+        self._compiling = Compiling(self.guard(self._stand_aside))
+        self.look = Look(
+            self.models, self.registry, self.course, self.stacks, self.guard, self.steppers, self._compiling
+        )
         self._telling = Telling(journal, self.steps, self.look)
         self.sampling = Sampling(LOOKING)
         survey = self.look.survey
@@ -101,7 +104,7 @@ class Watch:
         self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it
-        self._calls = Calls(self.guard, self._called)
+        self._calls = Calls(self.guard, self._called, self._compiling)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self.steps.began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
@@ -210,6 +213,7 @@ class Watch:
 
     def close(self) -> None:
         """Stop: at once in the training thread, otherwise when that thread ends its step."""
+        self._compiling.end()
         self.want(False)
         if self.steps.thread == threading.get_ident():
             self._leave()
@@ -228,6 +232,13 @@ class Watch:
         self._calls.abandon()
         self._serving.leave()
         ignore(self._after_step)
+
+    @touches
+    def _stand_aside(self) -> None:
+        """Leave no hook that `torch.compile` could find."""
+        self._calls.leave()
+        self._serving.leave()
+        self.look.stand_aside()
 
     @touches
     def _leave(self) -> None:

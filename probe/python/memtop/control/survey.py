@@ -50,7 +50,7 @@ class Survey:
         self._models = models
         self._registry = registry
         self._course = course
-        self._handles: list[Any] = []
+        self.handles: list[Any] = []
         self._seen: dict[int, Seen] = {}  # by id of the block
         self._roots: set[int] = set()  # ids of the models
         self._ran: dict[int, weakref.ref[Any]] = {}  # by id, the models that ran in training
@@ -98,7 +98,7 @@ class Survey:
     def begin(self) -> None:
         """Watch the step that begins, if a survey is due."""
         self._looks += 1
-        if self._handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
+        if self.handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
             return
         hooks = torch.nn.modules.module
         self._roots, self._ran = {id(model) for model in self._models}, {}
@@ -106,13 +106,13 @@ class Survey:
         self._running, self._calls, self._mixed, self._custom = None, 0, "", ""
         self._thread = threading.get_ident()
         before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook
-        self._handles = [before(self._before), after(self._after)]
+        self.handles = [before(self._before), after(self._after)]
         self._registry.settle()
         self._course.begin(self._registry.holdings())
 
     def end(self) -> bool:
         """End the step and keep what was found. Report whether the step was surveyed."""
-        if not self._handles:
+        if not self.handles:
             return False
         self.leave()
         self.record, self.outdated, self._ended = self._course.end(), False, True
@@ -129,9 +129,9 @@ class Survey:
 
     def leave(self) -> None:
         """Remove the hooks."""
-        for handle in self._handles:
+        for handle in self.handles:
             handle.remove()
-        self._handles.clear()
+        self.handles.clear()
 
     @unseen
     @called_by_pytorch
