@@ -19,7 +19,7 @@ from .layers import Layers
 from .models import Models
 from .names import Names
 from .registry import Registry
-from .sampling import SHARE, Sampling
+from .sampling import SHARE, Purse, Sampling
 from .saved import SavedTensors
 from .sharded import Sharded
 from .stacks import Stacks
@@ -45,6 +45,7 @@ class Look:
         guard: Guard,
         steppers: Steppers,
         compiling: Compiling,
+        purse: Purse,
     ) -> None:
         self.layers = Layers(models, registry, self._new_model, guard, compiling)
         self.saved = SavedTensors(guard(self._saved))
@@ -61,8 +62,9 @@ class Look:
         self._steppers = steppers
         self._registry = registry
         self._course = course
-        self.keeping = Sampling(KEEPING, KEEPING_NS)
-        self._scanning = Sampling(SCANNING, SCANNING_NS)
+        self.purse = purse
+        self.keeping = Sampling(KEEPING, KEEPING_NS, purse)
+        self._scanning = Sampling(SCANNING, SCANNING_NS, purse)
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one

@@ -54,6 +54,7 @@ def any_sees_itself() -> bool:
 
 
 def _kinds(of: type) -> Iterator[type]:
-    for kind in type.__subclasses__(of):
+    inner: list[type] = type.__subclasses__(of)
+    for kind in inner:
         yield kind
         yield from _kinds(kind)

@@ -51,13 +51,13 @@ class Unwatched:
         self._cost_of_note = 100_000  # what noting a step costs, in nanoseconds
         self._gauged = 0  # when the machine's memory was last measured
         self._held = 0  # bytes of the process then, or of the device now
-        self._purse = Sampling(share=LOOKING, credit_ns=1)
+        self._purse = Sampling(share=LOOKING, credit_ns=1, purse=look.purse)
         self._books = Sampling(BOOKING, BOOKING_NS)
         self._booking = 0  # nanoseconds that a ledger took within the note, which has a budget of its own
         self._pressure = Pressure()
 
     def renew(self) -> None:
-        """Look at the next noted step at any cost: the box has no state that goes on."""
+        """Look at a noted step as soon as the purse allows: the box has no state that goes on."""
         self._purse.begin(looks=1)
 
     @property
@@ -129,7 +129,7 @@ class Unwatched:
     @touches
     def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
         """Look at what holds the memory, and put it into the box together with the step."""
-        start = time.thread_time_ns()
+        start, began = time.thread_time_ns(), time.perf_counter_ns()
         with self._registry.lock:
             self._registry.clear(memory)
             memory.clear()
@@ -149,3 +149,4 @@ class Unwatched:
         cost = time.thread_time_ns() - start
         self._pressure.looked(time.perf_counter_ns(), self._held, cost)
         self._purse.pay(cost)
+        self._look.purse.pay(time.perf_counter_ns() - began)

@@ -44,7 +44,7 @@ from .models import Models
 from .names import Names
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .sampling import CREDIT_NS, SHARE, Sampling
+from .sampling import CREDIT_NS, SHARE, Purse, Sampling
 from .serving import Serving
 from .shortage import asker
 from .source import Source
@@ -83,12 +83,20 @@ class Watch:
         self.beside = Beside(journal, self.stacks)
         self.registry.beside = self.beside.registry
         self.steppers = Steppers()
+        self._purse = Purse()
         self._compiling = Compiling(self.guard(self._stand_aside))
         self.look = Look(
-            self.models, self.registry, self.course, self.stacks, self.guard, self.steppers, self._compiling
+            self.models,
+            self.registry,
+            self.course,
+            self.stacks,
+            self.guard,
+            self.steppers,
+            self._compiling,
+            self._purse,
         )
         self._telling = Telling(journal, self.steps, self.look)
-        self.sampling = Sampling(LOOKING)
+        self.sampling = Sampling(LOOKING, purse=self._purse)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
         transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
@@ -107,7 +115,7 @@ class Watch:
         self._calls = Calls(self.guard, self._called, self._compiling)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self.steps.began  # when it was last measured in a call
-        self._scanning = Sampling(share=SCANNING, credit_ns=1)
+        self._scanning = Sampling(share=SCANNING, credit_ns=1, purse=self._purse)
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
         self.course.requests = lambda: self.memory.requests()
@@ -287,7 +295,7 @@ class Watch:
         loss = None if self._computes_nothing() else loss_of(self.look.layers)
         if loss is not None:
             data["loss"] = loss
-        self.look.kept_ns = 0
+        self.look.kept_ns, hooks = 0, self.look.spent_ns
         data["probe_ns"] = self._finish(optimizer, data, used, now) if self.look.on else 0
         whole = self.look.on and self._looked_us > 0  # the step has been measured since its begin, for this viewer
         self._pay(data["probe_ns"])
@@ -304,6 +312,8 @@ class Watch:
         if self.look.on:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self.steps.began = time.perf_counter_ns()
+        if look or data["probe_ns"]:
+            self._purse.pay(self.steps.began - now + hooks)
 
     def _computes_nothing(self) -> bool:
         """Report whether the device is imitated, so that the program has no true loss."""
@@ -401,6 +411,7 @@ class Watch:
             if not self.step:  # otherwise a whole step is to be seen
                 self._whole = True
             self._scanning.pay(time.perf_counter_ns() - now)
+            self._purse.pay(time.perf_counter_ns() - now)
         if self._wanted and not self.look.gathering.optimizers:
             self._serving.follow(model)
 
@@ -463,6 +474,7 @@ class Watch:
             data["probe_ns"] = self._finish(None, data, used, now)
             self.look.leave()
             self.look.on = False
+            self._purse.pay(data["probe_ns"])
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
         self._telling.tell(data, used, changed, on_host=self.memory.host)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-import memtop  # noqa: E402
+import memtop
 
 # Runs each kind of program alone or looked at, and prints its counters of torch.compile, its losses and its warnings.
 PROGRAM = """

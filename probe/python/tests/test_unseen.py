@@ -69,25 +69,24 @@ class Program:
         self.held = self.make(torch.ones(4, 8))
 
     def step(self) -> None:
-        with self.inner():
+        with self.modes("modes within a step"):
             loss = (self.model(self.make(torch.randn(4, 8))) * self.held).pow(2).mean()
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
 
-    def inner(self) -> Any:
+    def modes(self, where: str) -> Any:
         both = contextlib.ExitStack()
-        if self.kind == "modes within a step":
+        if self.kind == where:
             both.enter_context(Functions())
             both.enter_context(Operations())
         return both
 
     def run(self, steps: int = 4) -> Counter[str]:
         seen.clear()
-        with Functions() if self.kind == "modes around all" else contextlib.nullcontext():
-            with Operations() if self.kind == "modes around all" else contextlib.nullcontext():
-                for _ in range(steps):
-                    self.step()
+        with self.modes("modes around all"):
+            for _ in range(steps):
+                self.step()
         return Counter(seen)
 
 
