@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import torch
 
-from .compiled import Compiling, will_compile
+from .compiled import await_compiling, will_compile
 from .guard import Guard
 
 _CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
@@ -22,10 +22,9 @@ _CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
 class Calls:
     """Waits for the next call of a model, and passes the model to `called` in the thread that calls it."""
 
-    def __init__(self, guard: Guard, called: Callable[[Any], None], compiling: Compiling) -> None:
+    def __init__(self, guard: Guard, called: Callable[[Any], None]) -> None:
         self._hook = guard(self._before)
         self._called = called
-        self._compiling = compiling
         self._lock = threading.Lock()
         self._handles: list[Any] = []
 
@@ -35,7 +34,7 @@ class Calls:
         with self._lock:
             if not self._handles and not will_compile():
                 hook = torch.nn.modules.module.register_module_forward_pre_hook(self._hook)
-                self._handles = [self._compiling.await_one(), hook]
+                self._handles = [await_compiling(), hook]
 
     def leave(self) -> bool:
         """Stop waiting. Report whether this was waiting until now."""

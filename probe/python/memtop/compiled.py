@@ -10,10 +10,13 @@ from typing import Any, Callable
 import torch
 
 from .importing import when_imported
+from .living import types
 from .threads import touches
 
 _COUNTED = ("frames", "stats")  # PyTorch counts no frames of what it compiles as a whole
 _CALLBACKS = "torch._dynamo.callback"
+_awaited: list[str] = []  # that module, once its import is awaited
+leaving: list[Callable[[], None]] = []  # functions that remove the hooks
 
 _frames: Any = getattr(torch._C, "_dynamo", None) and torch._C._dynamo.eval_frame
 is_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
@@ -31,50 +34,38 @@ def untraced(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-class Compiling:
-    """Calls `begins` before PyTorch traces anything, in the thread that compiles, so that it finds no hook."""
-
-    def __init__(self, begins: Callable[[], None]) -> None:
-        self._begins = begins
-        self._awaits = False  # it listens already, or will as soon as PyTorch's compiler is imported
-
-    def await_one(self) -> Any:
-        """Wait as long as there are hooks: until `remove` of the result is called."""
-        if not self._awaits:
-            self._awaits = True
-            when_imported(_CALLBACKS, self._listen)
-        self._listen()  # again: PyTorch may have dropped it when the program reset the compiler
-        return torch.nn.modules.module.register_module_module_registration_hook(self._registered)
-
-    def end(self) -> None:
-        """Wait no longer."""
-        if self._begin in (callbacks := _callbacks()):
-            callbacks.remove(self._begin)
-
-    def _listen(self) -> None:
-        if self._begin not in (callbacks := _callbacks()):
-            callbacks.append(self._begin)
-
-    def _begin(self, *_: Any) -> None:
-        self._begins()
-
-    def _registered(self, module: Any, name: str, part: Any) -> None:
-        """Note that a model is wrapped, which when called warns of any hook on all modules."""
-        if type(module).__name__ == "OptimizedModule":
-            self._begins()
+def await_compiling() -> Any:
+    """Call those in `leaving` before the program compiles in any thread, so that PyTorch finds no hook, and when it
+    wraps a model, which warns of hooks when it is called. Return the handle of the latter."""
+    if not _awaited:
+        _awaited.append(_CALLBACKS)
+        when_imported(_CALLBACKS, _listen)
+    _listen()  # again: PyTorch drops it when the program resets the compiler
+    return torch.nn.modules.module.register_module_module_registration_hook(_registered)
 
 
-def _callbacks() -> list[Any]:
-    """Return what PyTorch calls when it begins to compile. Versions before 2.3 call nothing."""
+def _listen() -> None:
     handler = getattr(sys.modules.get(_CALLBACKS), "callback_handler", None)
-    found: list[Any] = getattr(handler, "start_callbacks", [])
-    return found
+    callbacks = getattr(handler, "start_callbacks", [])  # versions before 2.3 call nothing
+    if _begins not in callbacks:
+        callbacks.append(_begins)
+
+
+def _begins(*_: Any) -> None:
+    for leave in leaving:
+        leave()
+
+
+def _registered(module: Any, name: str, part: Any) -> None:
+    if type(module).__name__ == "OptimizedModule":
+        _begins()
 
 
 def will_compile() -> bool:
-    """Report whether the program has called `torch.compile`. Any thread may ask."""
+    """Report whether `torch.compile` has compiled anything, or has wrapped a model. Any thread may ask."""
     patch: Any = getattr(getattr(sys.modules.get("torch._dynamo.eval_frame"), "TorchPatcher", None), "patch", None)
-    return has_compiled() or (patch is not None and patch.cache_info().currsize > 0)
+    called = patch is not None and patch.cache_info().currsize > 0
+    return has_compiled() or (called and any(kind.__name__ == "OptimizedModule" for kind in types()))
 
 
 def has_compiled() -> bool:

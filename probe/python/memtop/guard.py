@@ -8,7 +8,6 @@ import traceback
 from typing import Any, Callable
 
 from .compiled import untraced
-from .threads import called_by_pytorch
 from .unseen import unseen
 
 
@@ -21,7 +20,7 @@ class Guard:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
         """Return a function for PyTorch to call: it calls `function`, but raises nothing and returns nothing."""
-        function = unseen(called_by_pytorch(function))
+        function = unseen(function)
 
         @functools.wraps(function)
         def guarded(*arguments: Any) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Callable
 import torch
 
 from .caches import cached
-from .compiled import Compiling
+from .compiled import await_compiling
 from .guard import Guard
 from .models import Models
 from .registry import WHOLE, Holding, Registry, dtype_of, own_part, shape_of, storage_of, tensors_in
@@ -101,11 +101,8 @@ class Call:
 class Layers:
     """Keeps the table of a step. Everything but `spent_ns` belongs to the training thread."""
 
-    def __init__(
-        self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard, compiling: Compiling
-    ) -> None:
+    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard) -> None:
         self._guard = guard
-        self._compiling = compiling
         self._new_model = new_model
         self._models = models
         self._registry = registry
@@ -136,7 +133,7 @@ class Layers:
         if not self.handles:
             before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
             hooks = before(self._guard(self._before)), after(self._guard(self._after))
-            self.handles = [self._compiling.await_one(), *hooks]
+            self.handles = [await_compiling(), *hooks]
 
     def off(self) -> None:
         """Remove the hooks. A running forward is no longer measured."""

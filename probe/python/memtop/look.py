@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from .compiled import Compiling, compiles
+from .compiled import compiles
 from .control.course import Course
 from .control.survey import Survey
 from .gathering import Gathering
@@ -37,17 +37,9 @@ class Look:
     """Measures one step after another while it is told to, and shows the registry what it finds."""
 
     def __init__(
-        self,
-        models: Models,
-        registry: Registry,
-        course: Course,
-        stacks: Stacks,
-        guard: Guard,
-        steppers: Steppers,
-        compiling: Compiling,
-        purse: Purse,
+        self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard, steppers: Steppers
     ) -> None:
-        self.layers = Layers(models, registry, self._new_model, guard, compiling)
+        self.layers = Layers(models, registry, self._new_model, guard)
         self.saved = SavedTensors(guard(self._saved))
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
@@ -62,7 +54,7 @@ class Look:
         self._steppers = steppers
         self._registry = registry
         self._course = course
-        self.purse = purse
+        self.purse = purse = Purse()
         self.keeping = Sampling(KEEPING, KEEPING_NS, purse)
         self._scanning = Sampling(SCANNING, SCANNING_NS, purse)
         self._step = 0  # the step that is measured

@@ -21,7 +21,6 @@ from .mention import Mention
 from .shortage import Request, account, asker, frames_of, write_lines, write_notes, write_request
 from .shortening import MOST_ENTRIES, pickled, shorten
 from .snapshots import snapshot
-from .threads import called_by_pytorch
 from .unseen import unseen
 from .watch import Watch
 
@@ -98,7 +97,6 @@ class OutOfMemory:
 
 
 @unseen
-@called_by_pytorch
 def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
     """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""
     try:

@@ -93,7 +93,6 @@ class SavedTensors:
         return top is not None and top[0] == self._pair[0]
 
     @unseen
-    @called_by_pytorch
     def _pack(self, tensor: Any) -> Any:
         if self._watching:
             self._saw(tensor)
@@ -214,7 +213,6 @@ def _version_of(tensor: Any) -> int:
 
 
 @unseen
-@called_by_pytorch
 def _unpack(saved: _Saved | _Moved) -> Any:
     if isinstance(saved, _Moved):
         return saved.tensor.to(saved.device, non_blocking=True)

@@ -14,13 +14,14 @@ import torch
 
 from .compiled import untraced
 from .living import instances, is_alone
+from .threads import called_by_pytorch
 
 _Unseen: Any = torch._C.DisableTorchFunction
 
 
 def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls this one, without a report of what it touches. It must run no code of the
-    program."""
+    """Mark a function that PyTorch calls, and that runs no code of the program: no touch in it is reported."""
+    function = called_by_pytorch(function)
 
     @functools.wraps(function)
     def below(*arguments: Any, **named: Any) -> Any:
@@ -54,7 +55,7 @@ def any_sees_itself() -> bool:
 
 
 def _kinds(of: type) -> Iterator[type]:
+    yield of
     inner: list[type] = type.__subclasses__(of)
     for kind in inner:
-        yield kind
         yield from _kinds(kind)

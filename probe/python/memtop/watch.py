@@ -22,7 +22,7 @@ from . import counters, cuda
 from .beside import Beside
 from .calls import Calls
 from .caution import Caution
-from .compiled import Compiling, has_compiled
+from .compiled import has_compiled, leaving
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -44,7 +44,7 @@ from .models import Models
 from .names import Names
 from .program import Json, Memory
 from .registry import Holding, Registry
-from .sampling import CREDIT_NS, SHARE, Purse, Sampling
+from .sampling import CREDIT_NS, SHARE, Sampling
 from .serving import Serving
 from .shortage import asker
 from .source import Source
@@ -83,18 +83,10 @@ class Watch:
         self.beside = Beside(journal, self.stacks)
         self.registry.beside = self.beside.registry
         self.steppers = Steppers()
-        self._purse = Purse()
-        self._compiling = Compiling(self.guard(self._stand_aside))
-        self.look = Look(
-            self.models,
-            self.registry,
-            self.course,
-            self.stacks,
-            self.guard,
-            self.steppers,
-            self._compiling,
-            self._purse,
-        )
+        self._aside = self.guard(self._stand_aside)
+        leaving.append(self._aside)
+        self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
+        self._purse = self.look.purse
         self._telling = Telling(journal, self.steps, self.look)
         self.sampling = Sampling(LOOKING, purse=self._purse)
         survey = self.look.survey
@@ -112,7 +104,7 @@ class Watch:
         self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
         self._whole = False  # a whole step or call has been measured since then, and the journal has it
-        self._calls = Calls(self.guard, self._called, self._compiling)
+        self._calls = Calls(self.guard, self._called)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self.steps.began  # when it was last measured in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1, purse=self._purse)
@@ -221,7 +213,8 @@ class Watch:
 
     def close(self) -> None:
         """Stop: at once in the training thread, otherwise when that thread ends its step."""
-        self._compiling.end()
+        if self._aside in leaving:
+            leaving.remove(self._aside)
         self.want(False)
         if self.steps.thread == threading.get_ident():
             self._leave()
@@ -416,7 +409,6 @@ class Watch:
             self._serving.follow(model)
 
     @unseen
-    @called_by_pytorch
     def _begin_call(self, model: Any, arguments: Any, named: Any) -> bool:
         """Begin a step with the call of a model. Report whether it is one. Its end lets other steps and calls in."""
         if self.guard.error or not self._taking.acquire(blocking=False):
@@ -449,7 +441,6 @@ class Watch:
         self.steps.began = time.perf_counter_ns()
 
     @unseen
-    @called_by_pytorch
     def _end_call(self, model: Any, output: Any) -> None:
         """End the step of a call."""
         try:

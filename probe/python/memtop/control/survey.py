@@ -18,7 +18,7 @@ from ..models import Models
 from ..program import Refused
 from ..registry import Registry, tensors_in
 from ..stacks import named_arguments
-from ..threads import called_by_pytorch, touches
+from ..threads import touches
 from ..unseen import unseen
 from .autocast import autocast_type
 from .blocks import Block, blocks_of
@@ -134,7 +134,6 @@ class Survey:
         self.handles.clear()
 
     @unseen
-    @called_by_pytorch
     def _before(self, module: Any, inputs: Any) -> None:
         start = time.perf_counter_ns()
         try:
@@ -167,7 +166,6 @@ class Survey:
         self._running = _Call(seen, module, given, self._calls)
 
     @unseen
-    @called_by_pytorch
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         start = time.perf_counter_ns()
         try:
@@ -196,7 +194,6 @@ class Survey:
             node.register_prehook(lambda *_: self._begin_backward(call))
 
     @unseen
-    @called_by_pytorch
     def _begin_backward(self, call: _Call) -> None:
         self._registry.settle()  # count as freed what ended before the backward
         self._course.backward(call.number)
