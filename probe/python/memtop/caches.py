@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from .graphs import is_leaf
+from .inspection import container_of, fields_of, is_a, items_of
 from .registry import tensors_in
 from .threads import touches
 
@@ -22,40 +24,38 @@ def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield the tensors of caches in a call's arguments or results, each with its category and a name."""
     for name, tensors in _caches(value):
         # In training the cache is part of the autograd graph: it counts as an activation.
-        category = "kv-cache" if all(tensor.is_leaf for tensor in tensors) else "activation"
+        category = "kv-cache" if all(map(is_leaf, tensors)) else "activation"
         yield from ((category, name, tensor) for tensor in tensors)
 
 
 @touches
 def cached_by(module: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield the tensors of a cache that a module has as an attribute, as those of vLLM have."""
-    yield from (("kv-cache", ATTRIBUTE, tensor) for tensor in tensors_in(vars(module).get(ATTRIBUTE)))
+    yield from (("kv-cache", ATTRIBUTE, tensor) for tensor in tensors_in(fields_of(module).get(ATTRIBUTE)))
 
 
 @touches
 def _caches(value: Any) -> Iterator[tuple[str, list[Any]]]:
     if is_cache(type(value)):
         yield type(value).__name__, list(_inside(value))
-    elif isinstance(value, dict):
-        for name, item in list(value.items()):
+    elif container_of(value) is dict:
+        for name, item in list(dict.items(value)):
             if is_cache(type(item)):
                 yield from _caches(item)
             elif name in NAMES:
                 yield name, list(tensors_in(item))
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            if is_cache(type(item)) or isinstance(item, dict):
+    elif container_of(value) in (list, tuple):
+        for item in items_of(value):
+            if is_cache(type(item)) or is_a(item, dict):
                 yield from _caches(item)
 
 
 @touches
 def _inside(cache: Any) -> Iterator[Any]:
-    fields = getattr(cache, "__dict__", None)
-    for value in list(fields.values()) if isinstance(fields, dict) else []:
+    for value in list(fields_of(cache).values()):
         yield from tensors_in(value)
-        if isinstance(value, (list, tuple)):
-            for item in value:
-                yield from tensors_in(getattr(item, "__dict__", None))
+        for item in items_of(value):
+            yield from tensors_in(fields_of(item))
 
 
 _known: dict[type, bool] = {}

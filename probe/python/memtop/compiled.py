@@ -10,7 +10,9 @@ from typing import Any, Callable
 import torch
 
 from .importing import when_imported
+from .inspection import fields_of
 from .living import types
+from .models import parts_of
 from .threads import touches
 
 _COUNTED = ("frames", "stats")  # PyTorch counts no frames of what it compiles as a whole
@@ -80,6 +82,6 @@ def compiles(models: Iterable[Any]) -> bool:
     """Report whether `torch.compile` has compiled anything so far, or will compile one of these models."""
     return has_compiled() or any(
         type(model).__name__ == "OptimizedModule"
-        or any(vars(part).get("_compiled_call_impl") is not None for part in model.modules())
+        or any(fields_of(part).get("_compiled_call_impl") is not None for _, part in parts_of(model))
         for model in models
     )

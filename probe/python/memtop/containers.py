@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple
 
 import torch
 
+from .inspection import CONTAINERS, container_of
 from .registry import storage_of
 from .threads import touches
 from .ways import ITEM, Way
@@ -23,7 +24,6 @@ LEAST = 32  # entries of a container that is told
 MOST = 4  # containers that are told
 WEIGHED, DEPTH = 8, 3  # entries of a container that are weighed, and how deep
 _KNOWN = 4096  # containers whose lengths are remembered
-_CONTAINERS: tuple[Any, ...] = (list, dict, set, deque, tuple, frozenset)
 _TENSORS = (torch.Tensor, torch.nn.Parameter)
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), bool)
 
@@ -47,7 +47,7 @@ class Containers:
     @touches
     def note(self, way: Way, frame: FrameType) -> None:
         """Note a value that a look has found, if it is a container."""
-        if isinstance(way.value, (list, dict, set, deque)):
+        if container_of(way.value) in (list, dict, set, deque):
             self._found.append((way, frame))
 
     @touches
@@ -78,9 +78,9 @@ def weight(value: Any, depth: int = DEPTH) -> int:
         return sys.getsizeof(value)
     if kind is mmap:
         return mmap.__len__(value) if not value.closed else 0
-    if not isinstance(value, _CONTAINERS):
+    if container_of(value) is None:
         return 0
-    size = sys.getsizeof(value) if kind in _CONTAINERS else 0
+    size = sys.getsizeof(value) if kind in CONTAINERS else 0
     length = _length(value)
     if not depth or not length:
         return size
@@ -88,19 +88,14 @@ def weight(value: Any, depth: int = DEPTH) -> int:
     return size + length * sum(newest) // max(1, len(newest))
 
 
-def _kind_of(value: Any) -> Any:
-    """Return the one of Python's own types that a container is or extends, whose methods run no code of the program."""
-    return next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
-
-
 def _length(value: Any) -> int:
     """Return the number of entries."""
-    return int(_kind_of(value).__len__(value))
+    return int(container_of(value).__len__(value))
 
 
 def _newest(value: Any) -> Any:
     """Return the entries, the newest first if they have an order."""
-    kind = _kind_of(value)
+    kind = container_of(value)
     if kind is dict:
         return reversed(dict.values(value))
     return (kind.__reversed__ if kind in (list, deque) else kind.__iter__)(value)

@@ -4,15 +4,17 @@ program."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
 import torch
 
 from .caches import cached, cached_by, is_cache
+from .graphs import is_leaf
+from .inspection import fields_of, is_a
 from .living import instances, is_alone, types
-from .models import Models
+from .models import Models, parts_of, trained_by
 from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
 from .sharded import gathered_in
 from .steppers import Steppers
@@ -20,7 +22,7 @@ from .threads import touches
 from .ways import setting_lines
 
 # What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
-UNFINISHED = (AttributeError, RuntimeError)
+UNFINISHED = (AttributeError, KeyError, RuntimeError)
 
 
 class Gathering:
@@ -42,11 +44,11 @@ class Gathering:
 
     @touches
     def _show(self, model: Any) -> None:
-        for module in model.modules():
+        for _, module in parts_of(model):
             name = self._models.name(module)
             for role, parameter in gathered_in(module):
                 self._registry.see(parameter, GATHERED, name, role, 0)
-            for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
+            for role, parameter in [*fields_of(module)["_parameters"].items(), *fields_of(module)["_buffers"].items()]:
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
             for category, role, tensor in cached_by(module):
@@ -56,17 +58,15 @@ class Gathering:
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
         """Show an optimizer's parameters, their gradients and its state, unless nothing was added. `out_of_memory` is
         the device of a request that has just failed in this thread."""
-        states = sum(len(kept) for kept in list(optimizer.state.values()) if isinstance(kept, dict))
+        states = sum(len(kept) for _, kept in _states(optimizer))
         if not anew and self._shown.get(id(optimizer)) == states:
             return
         self._shown[id(optimizer)] = states
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                self._parameter(optimizer, parameter, out_of_memory)
-        for parameter, kept in list(optimizer.state.items()):
-            path = self._models.parameter(parameter) if isinstance(parameter, torch.Tensor) else ""
-            layer, _, role = path.rpartition(".")
-            for key, value in list(kept.items()) if isinstance(kept, dict) else []:
+        for parameter in trained_by(optimizer):
+            self._parameter(optimizer, parameter, out_of_memory)
+        for parameter, kept in _states(optimizer):
+            layer, _, role = self._models.parameter(parameter).rpartition(".")
+            for key, value in kept:
                 for tensor in tensors_in(value):
                     self._registry.see(tensor, "optimizer", layer, f"{role} {key}".strip(), 0)
 
@@ -114,9 +114,8 @@ class Gathering:
     def _show_context(self, context: Any) -> None:
         """Show what the context of a custom Function keeps in its attributes. One that keeps its own result is in a
         cycle that no collector sees."""
-        fields = getattr(context, "__dict__", None)
-        for name, value in list(fields.items()) if type(fields) is dict else []:
-            if isinstance(value, torch.Tensor):
+        for name, value in list(fields_of(context).items()):
+            if is_a(value, torch.Tensor):
                 keeper = f"the context of {type(context).__name__}{_setting_place(type(context), name)}"
                 self._registry.see(value, "activation", role=name, stack=0, keeper=keeper)
 
@@ -125,7 +124,7 @@ class Gathering:
         parts: set[int] = set()
         for module in modules:
             with contextlib.suppress(*UNFINISHED):
-                parts.update(id(part) for part in list(module._modules.values()))
+                parts.update(map(id, list(fields_of(module)["_modules"].values())))
         for module in modules:
             if id(module) not in parts:
                 with contextlib.suppress(*UNFINISHED):
@@ -136,8 +135,8 @@ class Gathering:
 def held_by(optimizer: Any) -> int:
     """Return the bytes of an optimizer's parameters, their gradients and its state. Only the thread that steps it may
     call this, after a step."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    state = [t for kept in list(optimizer.state.values()) for t in tensors_in(kept)]
+    parameters = trained_by(optimizer)
+    state = [t for _, kept in _states(optimizer) for _, value in kept for t in tensors_in(value)]
     gradients = [p.grad for p in parameters if p.grad is not None]
     return bytes_of((*parameters, *gradients, *state))
 
@@ -145,7 +144,17 @@ def held_by(optimizer: Any) -> int:
 @touches
 def held_in(models: Models) -> int:
     """Return the bytes of the parameters and buffers of all models."""
-    return bytes_of(t for model in models for t in (*model.parameters(), *model.buffers()))
+    parts = [fields_of(part) for model in models for _, part in parts_of(model)]
+    return bytes_of(t for part in parts for kind in ("_parameters", "_buffers") for t in tensors_in(part.get(kind)))
+
+
+@touches
+def _states(optimizer: Any) -> Iterator[tuple[Any, list[tuple[Any, Any]]]]:
+    """Yield what an optimizer keeps for each parameter: names and values."""
+    state: Any = fields_of(optimizer).get("state")
+    for parameter, kept in list(dict.items(state)) if is_a(state, dict) else []:
+        if is_a(kept, dict):
+            yield parameter, list(dict.items(kept))
 
 
 @touches
@@ -159,8 +168,8 @@ def bytes_of(tensors: Iterable[Any]) -> int:
 def _setting_place(kind: type, name: str) -> str:
     """Return the file and line where a custom Function's forward sets an attribute of its context, "" if unknown."""
     forward = vars(vars(kind).get("_forward_cls", kind)).get("forward")
-    function = forward.__func__ if isinstance(forward, staticmethod) else None
-    if not isinstance(function, FunctionType):
+    function = forward.__func__ if type(forward) is staticmethod else None
+    if type(function) is not FunctionType:
         return ""
     lines = setting_lines(function.__code__, name)
     return f", {function.__code__.co_filename.rpartition('/')[2]}:{lines[0]}" if lines else ""
@@ -169,10 +178,9 @@ def _setting_place(kind: type, name: str) -> str:
 @touches
 def _category_of(tensor: Any) -> str:
     """Return the category of a tensor about which nothing else is known."""
-    if isinstance(tensor, torch.nn.Parameter):
+    if is_a(tensor, torch.nn.Parameter) or fields_of(tensor).get("_is_param"):
         return "parameter"
-    # Not by its grad_fn, which another thread may replace meanwhile.
-    return OTHER if tensor.is_leaf else "activation"
+    return OTHER if is_leaf(tensor) else "activation"
 
 
 @touches

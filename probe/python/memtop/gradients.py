@@ -6,8 +6,9 @@ import time
 from typing import Any, Callable
 
 from .gathering import place_of_gradient
+from .graphs import is_leaf
 from .guard import Guard
-from .models import Models
+from .models import Models, parameters_of
 from .registry import Registry
 from .threads import touches
 
@@ -36,8 +37,8 @@ class Gradients:
         if self.handles:
             return
         for model in self._models:
-            for path, parameter in model.named_parameters():
-                if parameter.requires_grad and parameter.is_leaf:
+            for path, parameter in parameters_of(model):
+                if parameter.requires_grad and is_leaf(parameter):
                     layer, _, role = (self._models.parameter(parameter) or path).rpartition(".")
                     hook = self._guard(self._hook(layer, role))
                     self.handles.append(parameter.register_post_accumulate_grad_hook(hook))

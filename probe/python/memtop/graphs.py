@@ -1,147 +1,108 @@
-"""What a graph keeps: the tensors that its nodes saved for a backward pass that has not run.
+"""What of autograd is read, and which of the program's variables keep graphs of earlier steps.
 
-A graph is followed from a tensor's node over `next_functions`. The nodes' `_raw_saved_…` attributes give what
-was saved as it lies there: nothing is unpacked, no hook of the program runs, no device is waited for. Versions
-of PyTorch whose saved tensors have no `data` cannot be read so, and are not: `READABLE` says it.
+PyTorch takes the lock of a view to read its node, and another thread may hold that lock while it waits for the
+interpreter. A backward pass frees what nodes saved without asking anybody. So between the steps no node and
+no saved tensor is read, and whether a tensor has a graph is read where no lock is taken. Only in the hook of a
+module's forward, in the thread that has just built that part of the graph, `nodes_in` gives its nodes.
 
-PyTorch takes no lock against a backward pass in another thread, so a graph is only followed between two steps,
-while no other thread of the program is in one.
+What a graph keeps shows in lifetimes: tensors that a step saved for its backward pass, and that are still alive two
+steps later, are kept by something that was made in the same steps and has a graph.
 """
 
 from __future__ import annotations
 
-import inspect
-import sys
-import threading
-import time
-import types
-import weakref
-from collections import deque
 from collections.abc import Iterator
-from types import CodeType, FrameType
-from typing import Any, Callable, NamedTuple
+from types import GetSetDescriptorType
+from typing import Any, Callable
 
-import torch
-
-from .saved import tensor_of
+from .inspection import static
+from .registry import KEEPABLE, Registry, tensors_in
 from .threads import touches
 
-READABLE = hasattr(torch._C._autograd.SavedTensor, "data")
-RAW = "_raw_saved_"
-AUTOGRAD = "/torch/autograd/"  # files of functions that run while a backward pass does
-MOST_ROOTS = 100_000  # numbers of nodes that are remembered
-_grad_fn: Any = inspect.getattr_static(torch._C.TensorBase, "grad_fn")
+LATER = 2  # steps after which a backward pass has released what it is going to release
+ENOUGH = 2  # steps of which something is kept, before its keeper is named
+# Words of a keeper: a device's allocator tells of all steps, but on a processor only hooks see what is saved.
+GRAPHS, SEEN_GRAPHS = " with its graph", " with its graph, seen in some steps"
 
 
-class Kind(NamedTuple):
-    """A type of nodes: how its nodes are read."""
+@touches
+def is_leaf(tensor: Any) -> bool:
+    """Report whether a tensor has no graph. A view that needs a gradient has one."""
+    return not tensor.requires_grad or (not tensor._is_view() and tensor.is_leaf)
 
-    type: weakref.ref[type]
-    next: Any  # None for a type that is none of nodes
-    saved: tuple[tuple[str, Any], ...]
+
+@touches
+def nodes_in(value: Any) -> Iterator[Any]:
+    """Yield the nodes that made the tensors in a value; of a view, the one that made what it is a view of. Only hooks
+    of a module's forward may call this, for its inputs and outputs."""
+    for tensor in tensors_in(value):
+        node = (tensor._base if tensor._is_view() else tensor).grad_fn
+        if node is not None:
+            yield node
+
+
+def is_node(value: Any) -> bool:
+    """Report whether a value is a node of a graph, such as the context of a custom Function."""
+    return type(static(type(value), "next_functions")) is GetSetDescriptorType
+
+
+class Keeper:
+    """A container, or a variable whose value is made from its last one, that has something with a graph."""
+
+    def __init__(self, words: Callable[[str], str], contained: bool) -> None:
+        self.words = words  # returns its words for a role, with the line that keeps, after what it keeps
+        self.contained = contained
+        self.made: set[int] = set()  # the steps that made what it has
+        self.nodes = False  # it has nodes themselves, whose steps are not known
+
+    def may_keep(self, steps: set[int]) -> bool:
+        """Report whether it has something of each of these steps."""
+        return not self.contained or self.nodes or steps <= self.made
 
 
 class Graphs:
-    """Follows graphs, each once. It belongs to the training thread, and keeps no node."""
+    """Finds what keeps graphs. It belongs to the training thread, and keeps nothing of the program."""
 
-    def __init__(self) -> None:
-        self._kinds: dict[int, Kind] = {}
-        self._known: set[int] = set()  # numbers of nodes whose whole graph has been shown
-        self._shared = False  # another thread has been seen in a backward pass: no graph is followed any more
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._seen: dict[Any, Keeper] = {}  # by where they are, those of this look
+        self._known: dict[Any, str] = {}  # the words of those that keep graphs, by where they are
 
-    def may_follow(self) -> bool:
-        """Report whether no other thread can be in a backward pass now."""
-        self._shared = self._shared or _others_go_back()
-        return READABLE and not self._shared
+    def begin(self) -> None:
+        """Begin a look."""
+        self._seen.clear()
 
-    @touches
-    def root(self, value: Any) -> Any:
-        """Return the node that made a tensor, or the node itself; None for anything else."""
-        if isinstance(value, torch.Tensor):
-            return _grad_fn.__get__(value)
-        return value if self._kind(type(value)).next is not None else None
+    def note(self, place: Any, contained: bool, words: Callable[[str], str], made: int | None) -> None:
+        """Note that a variable or container has something with a graph, made in the step `made`; None for a node."""
+        keeper = self._seen.setdefault(place, Keeper(words, contained))
+        if made is None:
+            keeper.nodes = True
+        else:
+            keeper.made.add(made)
 
-    @touches
-    def follow(self, root: Any, show: Callable[[Any, str], None], until: int) -> bool:
-        """Call `show` with each saved tensor and what it is in its node. Return False if the time `until`, of
-        `time.perf_counter_ns`, came before the end."""
-        todo, seen, held = deque([root]), {id(root)}, []
-        while todo:
-            node = todo.popleft()
-            held.append(node)  # so that no other gets its id
-            kind = self._kind(type(node))
-            if kind.next is None or self.knows(node):
-                continue
-            if time.perf_counter_ns() > until:
-                return False
-            try:
-                for what, tensor in _saved(node, kind):
-                    show(tensor, f"{what} of {type(node).__name__}")
-            except RuntimeError:  # a backward pass has released it, and what is below it
-                continue
-            for following, _ in kind.next.__get__(node):
-                if following is not None and id(following) not in seen:
-                    seen.add(id(following))
-                    todo.append(following)
-        self._remember(root)
-        return True
+    def words(self, place: Any) -> str:
+        """Return the words of what is known to keep graphs, "" for anything else."""
+        return self._known.get(place, "")
 
-    @touches
-    def knows(self, node: Any) -> bool:
-        """Report whether a node's whole graph has been shown."""
-        return _number(node) in self._known
+    def settle(self, named: set[int]) -> None:
+        """End a look: name what keeps the tensors that earlier steps saved. `named` are addresses of those that the
+        program has otherwise."""
+        latest = self._registry.step - LATER
+        left = [h for h in self._registry.holdings() if 0 < h.saved_in <= latest and h.saved_in == h.born]
+        left = [h for h in left if h.category in KEEPABLE and h.address not in named]
+        steps = {h.saved_in for h in left}
+        if len(steps) < ENOUGH:
+            return
+        what = SEEN_GRAPHS if left[0].device.type == "cpu" else GRAPHS
+        if keeper := self._keeper_of(steps, what):
+            for holding in left:
+                self._registry.keep(holding, keeper)
 
-    def _remember(self, node: Any) -> None:
-        if len(self._known) >= MOST_ROOTS:
-            self._known.clear()
-        self._known.add(_number(node))
-
-    def _kind(self, type_: type) -> Kind:
-        known = self._kinds.get(id(type_))
-        if known is None or known.type() is not type_:
-            known = self._kinds[id(type_)] = _kind_of(type_)
-        return known
-
-
-def _kind_of(type_: type) -> Kind:
-    following = inspect.getattr_static(type_, "next_functions", None)
-    if not isinstance(following, types.GetSetDescriptorType):
-        return Kind(weakref.ref(type_), None, ())
-    names = sorted({name for base in type_.__mro__ for name in vars(base) if name.startswith(RAW)})
-    saved = [(name[len(RAW) :], inspect.getattr_static(type_, name)) for name in names]
-    return Kind(weakref.ref(type_), following, tuple(saved))
-
-
-@touches
-def _saved(node: Any, kind: Kind) -> Iterator[tuple[str, Any]]:
-    """Yield what a node saved. Raise RuntimeError if a backward pass has released it."""
-    for name, getter in kind.saved:
-        raw = getter.__get__(node)
-        for each in raw if isinstance(raw, tuple) else (raw,):
-            tensor = tensor_of(each.data) if each is not None else None
-            if tensor is not None:
-                yield name, tensor
-    fields = getattr(node, "__dict__", None) if kind.saved and kind.saved[0][0] == "tensors" else None
-    for name, value in list(fields.items()) if type(fields) is dict else []:
-        if isinstance(value, torch.Tensor):
-            yield name, value
-
-
-@touches
-def _number(node: Any) -> int:
-    return int(node._sequence_nr())
-
-
-def _others_go_back() -> bool:
-    """Report whether another thread is inside a function of PyTorch's autograd."""
-    me = threading.get_ident()
-    return any(_goes_back(frame) for thread, frame in sys._current_frames().items() if thread != me)
-
-
-def _goes_back(frame: FrameType | None) -> bool:
-    while frame is not None:
-        code: CodeType = frame.f_code
-        if AUTOGRAD in code.co_filename:
-            return True
-        frame = frame.f_back
-    return False
+    def _keeper_of(self, steps: set[int], what: str) -> str:
+        """Return the words of the only one that may keep what these steps saved, "" if there are several or none."""
+        able = [(place, keeper) for place, keeper in self._seen.items() if keeper.may_keep(steps)]
+        able = [each for each in able if each[1].contained] or able
+        if len(able) != 1:
+            return ""
+        [(place, keeper)] = able
+        return self._known.setdefault(place, keeper.words(what))

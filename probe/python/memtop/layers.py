@@ -19,7 +19,9 @@ import torch
 
 from .caches import cached
 from .compiled import await_compiling
+from .graphs import is_leaf, nodes_in
 from .guard import Guard
+from .inspection import fields_of, items_of
 from .models import Models
 from .registry import WHOLE, Holding, Registry, dtype_of, own_part, shape_of, storage_of, tensors_in
 from .stacks import named_arguments
@@ -33,7 +35,7 @@ class Layer:
     def __init__(self, module: Any, name: str) -> None:
         self.name = name
         self.class_name = type(module).__name__
-        self.parameter_bytes = sum(_size_of(p) for p in module.parameters(recurse=False))
+        self.parameter_bytes = sum(_size_of(p) for p in items_of(fields_of(module)["_parameters"]) if p is not None)
         self.output_shape = ""
         self.dtype = ""
         self.output_bytes = 0
@@ -201,14 +203,14 @@ class Layers:
             given = (*inputs, named_arguments() if named is None else named)
             self._see_caches("", given)
             for tensor in tensors_in(given):
-                if tensor.grad_fn is None:
+                if is_leaf(tensor):
                     self._registry.see(tensor, "input", role="argument")
         row = self._table.get(id(module))
         if row is None:
             row = self._table[id(module)] = Layer(module, self._models.name(module))
         parent = self._calls[-1] if self._calls else None
         call = Call(module, row, parent, torch._C._current_graph_task_id() != -1)
-        call.entry = next((t.grad_fn for t in tensors_in(inputs) if t.grad_fn is not None), None)
+        call.entry = next(nodes_in(inputs), None)
         self._calls.append(call)
         self.spent_ns += call.began - start
 
@@ -246,7 +248,7 @@ class Layers:
             if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
                 value = number(tensor)  # not the tensor: its memory would stay
                 self.losses += [] if value is None else [value]
-        node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
+        node = next(nodes_in(tensors), None)
         if node is not None:
             self._time_backward(call, node)
 

@@ -166,8 +166,9 @@ class Look:
         category = "input" if data else "activation"
         holding = self._registry.see(tensor, category, layer or "", "target" if data else "saved", None)
         self._course.saved(holding)
-        if holding is not None and holding.saved_in != self._step and holding.category == "activation":
+        if holding is not None and holding.saved_in != self._step:
             holding.saved_in = self._step
-            self.layers.saved(holding)
+            if holding.category == "activation":
+                self.layers.saved(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import torch
 
+from .inspection import is_a
 from .layers import Layers, number
 from .stacks import place_of, variables_of
 from .threads import touches
@@ -22,8 +24,8 @@ def loss_of(layers: Layers) -> float | str | None:
         return layers.losses[-1]
     frame = place_of(sys._getframe(1))
     while frame is not None:
-        value = variables_of(frame).get("loss")
-        if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu":
+        value: Any = variables_of(frame).get("loss")
+        if is_a(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu":
             return number(value)
         frame = place_of(frame.f_back)
     return None

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from .inspection import fields_of
 from .threads import touches
 
 WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule")
@@ -32,7 +33,7 @@ class Models:
     def lead(self, optimizer: Any) -> None:
         """Make the model that this optimizer trains the first one, which is named without its class."""
         with self._lock:
-            self._trained = frozenset(id(p) for group in optimizer.param_groups for p in group["params"])
+            self._trained = frozenset(map(id, trained_by(optimizer)))
             self._name_all()
 
     @touches
@@ -42,7 +43,7 @@ class Models:
             known = self._models.get(id(module))
             if (known is not None and known() is module) or self._part_of.get(id(module), _no_module)() is module:
                 return False
-            for part in module.modules():
+            for _, part in parts_of(module):
                 self._models.pop(id(part), None)
             self._models[id(module)] = weakref.ref(module)
             self._name_all()
@@ -50,7 +51,7 @@ class Models:
 
     @touches
     def _rank(self, model: Any) -> tuple[bool, int]:
-        return any(id(p) in self._trained for p in model.parameters()), size_of(model)
+        return any(id(p) in self._trained for _, p in parameters_of(model)), size_of(model)
 
     @touches
     def _name_all(self) -> None:
@@ -59,10 +60,10 @@ class Models:
         self._part_of.clear()
         for place, model in enumerate(sorted(self, key=self._rank, reverse=True)):
             front = "" if place == 0 else type(model).__name__
-            for path, module in model.named_modules():
+            for path, module in parts_of(model):
                 self._names.setdefault(id(module), join(front, bare(model, path)))
                 self._part_of[id(module)] = weakref.ref(module)
-            for path, parameter in model.named_parameters():
+            for path, parameter in parameters_of(model):
                 self._parameters.setdefault(id(parameter), join(front, bare(model, path)))
 
     def name(self, module: Any) -> str:
@@ -79,6 +80,38 @@ class Models:
             model = reference()
             if model is not None:
                 yield model
+
+
+@touches
+def parts_of(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a module and all modules in it, with their paths, each once. Classes may have methods of their own for
+    this, which are the program's code."""
+    seen: set[int] = set()
+    todo = [("", model)]
+    while todo:
+        path, module = todo.pop()
+        if module is not None and id(module) not in seen:
+            seen.add(id(module))
+            yield path, module
+            inner = list(fields_of(module).get("_modules", {}).items())
+            todo += [(f"{path}.{name}" if path else name, part) for name, part in reversed(inner)]
+
+
+@touches
+def parameters_of(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of a module and of all modules in it, with their paths, each once."""
+    seen: set[int] = set()
+    for path, module in parts_of(model):
+        for name, parameter in list(fields_of(module).get("_parameters", {}).items()):
+            if parameter is not None and id(parameter) not in seen:
+                seen.add(id(parameter))
+                yield (f"{path}.{name}" if path else name), parameter
+
+
+@touches
+def trained_by(optimizer: Any) -> list[Any]:
+    """Return the parameters of an optimizer."""
+    return [p for group in fields_of(optimizer).get("param_groups", ()) for p in group["params"]]
 
 
 def bare(model: Any, path: str) -> str:
@@ -102,4 +135,4 @@ def _no_module() -> None:
 @touches
 def size_of(model: Any) -> int:
     """Return the bytes of a model's parameters."""
-    return sum(p.numel() * p.element_size() for p in model.parameters())
+    return sum(p.numel() * p.element_size() for _, p in parameters_of(model))

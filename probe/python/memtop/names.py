@@ -1,19 +1,18 @@
 """Tensors in the program's own variables: names for tensors that no layer made, and what keeps them.
 
 From the running frames of the program, this follows local and global variables, containers, attributes and the
-tracebacks of exceptions to tensors, and from tensors with a graph to what the graph keeps. A tensor's name is the
-first path that leads to it. What lies in a container or hangs on a graph has a keeper: the path of the container or
-of the graph's tensor, with the line of code that adds to it, such as `history.append(x)`. All that one keeper keeps
-has one name, whatever step made it.
+tracebacks of exceptions to tensors. A tensor's name is the first path that leads to it. What lies in a container
+has a keeper: the path of the container, with the line of code that adds to it, such as `history.append(x)`. All that
+one keeper keeps has one name, whatever step made it. What keeps graphs shows in lifetimes, see graphs.py.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-import time
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
@@ -21,17 +20,16 @@ from typing import Any
 import torch
 
 from .containers import Containers
-from .graphs import Graphs
-from .models import Models
+from .graphs import Graphs, is_leaf, is_node
+from .inspection import is_a
+from .models import Models, parts_of
 from .registry import OTHER, Holding, Registry
 from .stacks import Stacks, place_of, variables_of
 from .threads import touches
-from .ways import DEEPEST, Way, adding_lines, codes_of, inside, setting_lines
+from .ways import DEEPEST, Way, adding_lines, codes_of, inside, renewing_lines, setting_lines
 
 MOST = 20_000  # the most values that are visited each time
-GRAPHS_NS = 50_000_000  # the longest time for following graphs, each time
 LINES = 3  # the most lines that are named
-WITH_GRAPH = " with its graph"
 
 
 class Names:
@@ -41,22 +39,18 @@ class Names:
         self._registry = registry
         self._stacks = stacks
         self._models = models
-        self._graphs = Graphs()
+        self._graphs = Graphs(registry)
         self.containers = Containers()
-        self._found: dict[
-            tuple[Any, ...], list[tuple[CodeType, int]]
-        ] = {}  # lines that keep, by where they are looked for
+        # Lines that keep, by where they are looked for.
+        self._found: dict[tuple[Any, ...], list[tuple[CodeType, int]]] = {}
+        self._renewed: dict[tuple[Any, ...], bool] = {}  # whether code makes a variable's value from its last one
         self._named: set[int] = set()  # addresses that have got their name this time
-        self._until = 0  # when following graphs ends
-        self._follows = False
 
     @touches
-    def show(self, frame: FrameType | None, still: bool = False) -> None:
-        """Show the registry what the program's frames hold, from `frame` outwards. `still` says that no backward pass
-        goes on meanwhile, though one may run."""
+    def show(self, frame: FrameType | None) -> None:
+        """Show the registry what the program's frames hold, from `frame` outwards."""
         self._named.clear()
-        self._follows = still or self._graphs.may_follow()
-        self._until = time.perf_counter_ns() + GRAPHS_NS
+        self._graphs.begin()
         left = MOST
         frame = place_of(frame)
         with torch._C.DisableTorchFunctionSubclass():  # so that no code of a tensor's class runs
@@ -69,13 +63,14 @@ class Names:
                 if outer is None:
                     left = self._walk(frame, self._elsewhere(), left, frame.f_globals)
                 frame = outer
-        self.containers.settle(lambda way, frame: self._keeper(way, frame, graph=False))
+        self._graphs.settle(self._named)
+        self.containers.settle(self._keeper)
 
     @touches
     def _elsewhere(self) -> list[tuple[str, Any]]:
         """Return what neither a variable nor an attribute of one leads to: the models' own attributes, and the last
         exception that nobody caught."""
-        modules = [(self._models.name(m) or "model", m) for model in self._models for m in model.modules()]
+        modules = [(self._models.name(m) or "model", m) for model in self._models for _, m in parts_of(model)]
         return [*modules, ("sys.last_value", getattr(sys, "last_value", None))]
 
     @touches
@@ -87,11 +82,10 @@ class Names:
         while todo and left > 0:
             way = todo.popleft()
             left -= 1
-            node = self._graphs.root(way.value)
-            if isinstance(way.value, torch.Tensor):
-                self._name(way, frame, node)
-            elif node is not None:
-                self._follow(way, frame, node)
+            if is_a(way.value, torch.Tensor):
+                self._name(way, frame)
+            elif is_node(way.value):
+                self._note_graph(way, frame, None)
             elif way.left and id(way.value) not in seen:
                 seen.add(id(way.value))
                 self.containers.note(way, frame)
@@ -99,44 +93,41 @@ class Names:
         return left
 
     @touches
-    def _name(self, way: Way, frame: FrameType, node: Any) -> None:
+    def _name(self, way: Way, frame: FrameType) -> None:
         holding = self._registry.find(way.value)
         if holding is not None and holding.address in self._named:
             return
-        graph = node is not None and self._follow(way, frame, node, holding)
-        keeper = self._keeper(way, frame, graph)
+        leaf = is_leaf(way.value)
+        keeper = self._graphs.words(self._place(way, frame)) or self._keeper(way, frame)
         if holding is None or keeper not in ("", holding.keeper):
-            category = OTHER if node is None and way.value.is_leaf else "activation"
+            category = OTHER if leaf else "activation"
             role = "" if keeper else way.path
             stack = self._stacks.of_line(*self._line(way, frame))
             holding = self._registry.see(way.value, category, role=role, stack=stack, keeper=keeper)
         if holding is not None:
             self._named.add(holding.address)
+            if not leaf:
+                self._note_graph(way, frame, holding)
 
-    @touches
-    def _follow(self, way: Way, frame: FrameType, node: Any, tensor: Holding | None = None) -> bool:
-        """Show what a graph keeps. Report whether it keeps anything."""
-        keeps = tensor is not None and WITH_GRAPH in tensor.keeper
-        if not self._follows or self._graphs.knows(node):
-            return keeps
-        keeper, stack = "", 0
+    def _note_graph(self, way: Way, frame: FrameType, holding: Holding | None) -> None:
+        """Note what has a tensor with a graph, or a node, if it may keep the graph beyond the step."""
+        if way.keeper or self._renews(way, frame):
+            words = partial(self._keeper, way._replace(value=None), frame)
+            self._graphs.note(self._place(way, frame), bool(way.keeper), words, holding.born if holding else None)
 
-        def show(saved: Any, what: str) -> None:
-            nonlocal keeps, keeper, stack
-            if not keeper:
-                keeper, stack = self._keeper(way, frame, True), self._stacks.of_line(*self._line(way, frame))
-            category = "parameter" if saved.requires_grad and saved.is_leaf else "activation"
-            known = self._registry.see(saved, category, role=what, stack=stack, keeper=keeper)
-            if known is not None and known.keeper:
-                self._named.add(known.address)
-                keeps = True
+    def _renews(self, way: Way, frame: FrameType) -> bool:
+        """Report whether the program makes a variable's value from its last one."""
+        key = frame.f_code, way.owner if is_a(way.owner, type) else None, way.name
+        if key not in self._renewed:
+            self._renewed[key] = any(renewing_lines(code, way.name) for code in _codes(way, frame))
+        return self._renewed[key]
 
-        self._graphs.follow(node, show, self._until)
-        return keeps
+    def _place(self, way: Way, frame: FrameType) -> tuple[str, CodeType]:
+        return way.keeper or way.path, frame.f_code
 
-    def _keeper(self, way: Way, frame: FrameType, graph: bool) -> str:
-        """Return what keeps a value, and where, in words; "" for a plain variable."""
-        what = (way.keeper or way.path) + WITH_GRAPH if graph else way.keeper
+    def _keeper(self, way: Way, frame: FrameType, graph: str = "") -> str:
+        """Return what keeps a value, and where, in words; "" for a plain variable without a graph."""
+        what = (way.keeper or way.path) + graph if graph else way.keeper
         lines = self._lines(way, frame)[:LINES] if what else []
         if not lines:
             return what
@@ -151,14 +142,18 @@ class Names:
     def _lines(self, way: Way, frame: FrameType) -> list[tuple[CodeType, int]]:
         """Return the lines of one file that add to a way's container or, if it has none, give its variable a value."""
         owner: Any = way.owner
-        if isinstance(owner, dict):
+        if type(owner) is dict:
             owner = owner.get("__name__")
-        elif isinstance(owner, type):
+        elif is_a(owner, type):
             owner = owner.__module__, owner.__qualname__
         key = (frame.f_code, owner, way.name, bool(way.keeper))
         if key not in self._found:
             find = adding_lines if way.keeper else setting_lines
-            codes = dict.fromkeys([*codes_of(frame.f_code), *codes_of(way.owner)])
-            lines = [(code, line) for code in codes for line in find(code, way.name)]
+            lines = [(code, line) for code in _codes(way, frame) for line in find(code, way.name)]
             self._found[key] = [each for each in lines if each[0].co_filename == lines[0][0].co_filename]
         return self._found[key]
+
+
+def _codes(way: Way, frame: FrameType) -> list[CodeType]:
+    """Return the code that may give a way's variable a value, or add to its container."""
+    return list(dict.fromkeys([*codes_of(frame.f_code), *codes_of(way.owner)]))

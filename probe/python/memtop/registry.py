@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import torch
 
+from .inspection import attribute_of, fields_of, is_a, items_of, static
 from .stacks import Stacks
 from .threads import touches
 
@@ -156,6 +157,13 @@ class Registry:
             self._update(holding, tensor, category, layer, role, keeper)
             return holding
 
+    def keep(self, holding: Holding, keeper: str) -> None:
+        """Note what keeps a storage. Any thread may call this."""
+        with self.lock:
+            if holding.reference is not None and holding.keeper != keeper:
+                holding.keeper = keeper
+                self._sink.changed(holding)
+
     @touches
     def settle(self, pause: float = 0.0) -> None:
         """Remove the storages that have ended. Where each one must be checked, check at most every `pause` seconds."""
@@ -254,7 +262,7 @@ WHOLE = (torch.Tensor, torch.nn.Parameter)
 @touches
 def own_part(tensor: Any) -> Any:
     """Return this rank's part of a tensor that is divided over ranks, such as a DTensor, or the tensor itself."""
-    return tensor if type(tensor) in WHOLE else getattr(tensor, "_local_tensor", tensor)
+    return tensor if type(tensor) in WHOLE else attribute_of(tensor, "_local_tensor", tensor)
 
 
 @touches
@@ -295,18 +303,14 @@ def _callbacks_work() -> bool:
 @touches
 def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
     """Yield the tensors in a value: the value itself, or those in its containers and dataclass fields."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
-    elif depth == 0:
-        return
-    elif isinstance(value, dict):
-        for item in list(value.values()):
+    elif depth:
+        items = items_of(value)
+        if not items and static(type(value), "__dataclass_fields__") is not None:
+            items = list(fields_of(value).values())
+        for item in items:
             yield from tensors_in(item, depth - 1)
-    elif isinstance(value, (list, tuple, set)):
-        for item in list(value):
-            yield from tensors_in(item, depth - 1)
-    elif hasattr(value, "__dataclass_fields__"):
-        yield from tensors_in(vars(value) if hasattr(value, "__dict__") else {}, depth - 1)
 
 
 _dtypes: dict[Any, str] = {}

@@ -20,6 +20,7 @@ from typing import Any, Callable
 import torch
 from torch.utils import _python_dispatch, checkpoint
 
+from .graphs import is_leaf
 from .threads import called_by_pytorch, touches
 from .unseen import any_sees_itself, has_mode, is_mode_of_program, sees_itself, unseen
 
@@ -102,7 +103,7 @@ class SavedTensors:
         if self.to_host and is_movable(tensor):
             return _Moved(tensor)
         # With its graph the tensor would be in a cycle: the graph holds what is returned here.
-        return _Saved(tensor if tensor.grad_fn is None else tensor.detach())
+        return _Saved(tensor if is_leaf(tensor) else tensor.detach())
 
     def _step_aside(self) -> None:
         """Let torch.func, which forbids hooks while it runs, find none, and none the program's modes."""
@@ -160,20 +161,10 @@ class _Moved:
 
 
 @touches
-def tensor_of(packed: Any) -> Any:
-    """Return the tensor in what a saved tensor has, without unpacking it; None if only the program's hooks can say."""
-    if isinstance(packed, (_Saved, _Moved)):
-        return packed.tensor
-    if isinstance(packed, torch.Tensor):
-        return packed
-    return next((each for each in packed if isinstance(each, torch.Tensor)), None) if type(packed) is tuple else None
-
-
-@touches
 def is_movable(tensor: Any) -> bool:
     """Report whether copying a saved tensor to host memory would free it: it is on a device, and is no parameter."""
     base = tensor._base if tensor._is_view() else tensor
-    is_parameter = base.grad_fn is None and base.requires_grad
+    is_parameter = base.requires_grad and is_leaf(base)
     return tensor.layout is torch.strided and tensor.device.type != "cpu" and not is_parameter
 
 

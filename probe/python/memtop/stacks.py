@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import os
 import sys
@@ -79,18 +80,52 @@ def place_of(frame: FrameType | None) -> FrameType | None:
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:
-    """Return the variables of a running frame.
+    """Return the variables of a running frame, and leave the frame as it was.
 
-    Before Python 3.13, asking a frame for its variables makes it keep them, and the memory that the program has
-    released, until it is asked again. So this undoes it, unless the program has the same dictionary, from `locals()`.
+    Before Python 3.13, asking a frame for its variables makes it keep them in a dictionary, and with them memory that
+    the program has released. After a debugger's or a profiler's function, Python sets the variables from it. So the
+    frame gets its former dictionary back, with its former contents, or none.
     """
-    held = frame.f_locals
     if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        return dict(held)
+        return dict(frame.f_locals)
+    if not _READABLE:
+        return {}
+    place = _place_in(frame)
+    before = dict(ctypes.cast(place, ctypes.py_object).value) if place.value else None
+    held = frame.f_locals
     variables = dict(held)
-    if sys.getrefcount(held) <= 3:  # those of the frame, of `held` and of the argument
+    if before is not None:
         held.clear()
+        held.update(before)
+    else:
+        place.value = None
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(held))  # the frame's reference
     return variables
+
+
+# Where a frame of CPython points to the dictionary of its variables: an offset in bytes for each pointer on the way, of
+# the fields f_frame and f_locals of PyFrameObject and _PyInterpreterFrame in CPython's sources.
+_OFFSETS = {(3, 9): (56,), (3, 10): (56,), (3, 11): (24, 24), (3, 12): (24, 40)}.get(sys.version_info[:2], ())
+
+
+def _place_in(frame: FrameType) -> ctypes.c_void_p:
+    """Return the frame's own pointer to the dictionary of its variables."""
+    *outer, last = _OFFSETS
+    address = id(frame)
+    for offset in outer:
+        address = ctypes.c_void_p.from_address(address + offset).value or 0
+    return ctypes.c_void_p.from_address(address + last)
+
+
+def _is_readable() -> bool:
+    """Report whether frames of this interpreter are as expected. Where they are not, variables are not read."""
+    if not _OFFSETS or sys.implementation.name != "cpython" or hasattr(sys, "gettotalrefcount"):
+        return False
+    place = _place_in(sys._getframe())
+    return place.value is None and id(sys._getframe().f_locals) == place.value
+
+
+_READABLE = _is_readable()
 
 
 def named_arguments() -> Any:

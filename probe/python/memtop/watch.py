@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from . import counters, cuda
+from . import cuda
 from .beside import Beside
 from .calls import Calls
 from .caution import Caution
@@ -173,9 +173,8 @@ class Watch:
                 self._choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
-            by = asker()  # a backward pass on one device runs in this thread only, so it does not go on meanwhile
             names = Names(self.registry, self.stacks, self.models)
-            names.show(by.frame, still=by.backward and len(counters.used()) == 1)
+            names.show(asker().frame)
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()

@@ -9,23 +9,23 @@ from __future__ import annotations
 import dis
 import sys
 import types
-from collections import deque
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import torch
 
+from .inspection import fields_of, is_a, items_of
 from .stacks import variables_of
 
 DEEPEST = 4  # steps from a variable to a tensor
 MOST = 20_000  # the most values of one container
 ITEM = "[…]"
-PLAIN: Any = object.__getattribute__  # classes with this attribute run no code of their own when an attribute is read
 LOADING = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 STORING = ("STORE_FAST", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault", "appendleft"))
 OPAQUE = (type, types.ModuleType, torch.optim.Optimizer)
+_RAISED = [vars(BaseException)[name].__get__ for name in ("__traceback__", "__cause__", "__context__")]
 SHOWN = frozenset(("_parameters", "_buffers", "_modules"))  # what other parts of the agent show of a module
 
 
@@ -46,26 +46,18 @@ class Way(NamedTuple):
 
 def inside(way: Way) -> Iterator[Way]:
     """Yield the ways to the values that a value holds."""
-    value, kind = way.value, type(way.value)
-    if kind in (list, tuple, set, deque, frozenset):
-        yield from _items(way, list(value)[-MOST:])
-    elif isinstance(value, dict):
-        yield from _items(way, list(dict.values(value))[-MOST:])
-    elif isinstance(value, types.FunctionType):
-        yield from _closed_over(way, value)
-    elif isinstance(value, BaseException):
-        yield from _raised(way, value)
-    elif not isinstance(value, OPAQUE) and getattr(kind, "__getattribute__", None) is PLAIN:
-        fields = getattr(value, "__dict__", None)
-        passed = SHOWN if isinstance(value, torch.nn.Module) else ()
-        for name, item in list(fields.items()) if isinstance(fields, dict) else []:
-            if name not in passed:
-                yield Way(item, f"{way.path}.{name}", name, kind, way.left - 1)
-
-
-def _items(way: Way, items: list[Any]) -> Iterator[Way]:
-    for item in items:
+    value = way.value
+    for item in items_of(value)[-MOST:]:
         yield Way(item, way.path + ITEM, way.name, way.owner, way.left - 1)
+    if type(value) is types.FunctionType:
+        yield from _closed_over(way, value)
+    elif is_a(value, BaseException):
+        yield from _raised(way, value)
+    elif not is_a(value, OPAQUE):
+        passed = SHOWN if is_a(value, torch.nn.Module) else ()
+        for name, item in list(fields_of(value).items()):
+            if name not in passed:
+                yield Way(item, f"{way.path}.{name}", name, type(value), way.left - 1)
 
 
 def _closed_over(way: Way, function: types.FunctionType) -> Iterator[Way]:
@@ -78,9 +70,10 @@ def _closed_over(way: Way, function: types.FunctionType) -> Iterator[Way]:
 
 def _raised(way: Way, error: BaseException) -> Iterator[Way]:
     """Yield the variables of the frames that an exception's traceback keeps."""
-    for name, value in traced(error.__traceback__):
+    trace, *causes = (get(error) for get in _RAISED)
+    for name, value in traced(trace):
         yield Way(value, f"{way.path} traceback {name}", way.name, way.owner, way.left - 1)
-    for cause in (error.__cause__, error.__context__):
+    for cause in causes:
         if cause is not None:
             yield Way(cause, way.path, way.name, way.owner, way.left - 1)
 
@@ -108,12 +101,12 @@ def _runs(frame: FrameType) -> bool:
 def codes_of(owner: Any) -> list[CodeType]:
     """Return the code that may add to a name's value: a function, or the functions of a class or a module, each with
     the functions in it."""
-    if isinstance(owner, CodeType):
+    if type(owner) is CodeType:
         return _with_inner(owner)
-    names = list((owner if isinstance(owner, dict) else vars(owner)).values())
-    codes = [code for f in names if isinstance(f, types.FunctionType) for code in _with_inner(f.__code__)]
-    if isinstance(owner, dict):
-        own = [kind for kind in names if isinstance(kind, type) and kind.__module__ == owner.get("__name__")]
+    names = list((owner if type(owner) is dict else vars(owner)).values())
+    codes = [code for f in names if type(f) is types.FunctionType for code in _with_inner(f.__code__)]
+    if type(owner) is dict:
+        own = [kind for kind in names if is_a(kind, type) and kind.__module__ == owner.get("__name__")]
         codes += [code for kind in own for code in codes_of(kind)]
     return codes
 
@@ -144,6 +137,16 @@ def adding_lines(code: CodeType, name: str) -> list[int]:
 def setting_lines(code: CodeType, name: str) -> list[int]:
     """Return the lines of a function that make the value of a variable or attribute of this name from its last one,
     such as `total += loss`; without such lines those that give it a value."""
+    renewing, giving = _storing_lines(code, name)
+    return renewing or giving
+
+
+def renewing_lines(code: CodeType, name: str) -> list[int]:
+    """Return the lines of a function that make the value of a variable or attribute of this name from its last one."""
+    return _storing_lines(code, name)[0]
+
+
+def _storing_lines(code: CodeType, name: str) -> tuple[list[int], list[int]]:
     made: dict[int, None] = {}
     given: dict[int, None] = {}
     loaded_at = -1
@@ -154,7 +157,7 @@ def setting_lines(code: CodeType, name: str) -> list[int]:
             (made if line == loaded_at else given)[line] = None
         else:
             loaded_at = line
-    return list(made or given)
+    return list(made), list(given)
 
 
 def _steps(code: CodeType) -> Iterator[tuple[dis.Instruction, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..registry import tensors_in
+from ..graphs import nodes_in
 from ..threads import touches
 from .reach import Reach
 
@@ -140,7 +140,7 @@ def strange(given: Any) -> str:
 @touches
 def custom_function(output: Any, entries: set[Any]) -> str:
     """Return the name of an autograd function that the program defines, between a block's input and output, or ""."""
-    stack = [t.grad_fn for t in tensors_in(output) if t.grad_fn is not None]
+    stack = list(nodes_in(output))
     known = set(stack) | entries
     while stack:
         node = stack.pop()

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.weak import TensorWeakRef
 
+from ..graphs import nodes_in
 from ..models import Models
 from ..program import Refused
 from ..registry import Registry, tensors_in
@@ -189,7 +190,7 @@ class Survey:
             return
         self._running, self._course.call = None, 0
         call.end(output, now)
-        node = next((t.grad_fn for t in tensors_in(output) if t.grad_fn is not None), None)
+        node = next(nodes_in(output), None)
         if node is not None:
             node.register_prehook(lambda *_: self._begin_backward(call))
 
@@ -226,7 +227,7 @@ class _Call:
         self.number = number
         self._seen = seen
         self._inputs = [(TensorWeakRef(t), t._version) for t in tensors_in(given) if not t.is_inference()]
-        self._entries = {t.grad_fn for t in tensors_in(given) if t.grad_fn is not None}
+        self._entries = set(nodes_in(given))
         self._before = State(module, seen.reach)
         self._strange = strange(given)
         self._began = time.perf_counter_ns()
