@@ -79,12 +79,12 @@ func confidence(t leak.Trend) Certainty {
 func siteEvidence(s *leak.Site) string {
 	text := s.Name + ": " + s.Trend.String()
 	if s.GrowthPerStep > 0 {
-		text += ", +" + quantity.Bytes(s.GrowthPerStep) + " per step"
+		text += ", " + s.LeastWord() + "+" + quantity.Bytes(s.GrowthPerStep) + " per step"
 	}
 	if s.StepsToOOM >= 0 {
 		text += ", out of memory in " + quantity.Plural(int(s.StepsToOOM), "step")
 	}
-	if text += "; " + quantity.Bytes(s.Bytes) + " in " + quantity.Plural(s.Count, "tensor"); s.Reason != "" {
+	if text += "; " + s.LeastWord() + quantity.Bytes(s.Bytes) + " in " + quantity.Plural(s.Count, "tensor"); s.Reason != "" {
 		text += ". " + strings.TrimSuffix(s.Reason, ".")
 	}
 	return text

@@ -129,6 +129,10 @@ func (g *siteGatherer) sites() []leak.Site {
 		if s.Trend.Alarming() && leak.HasGraph(s.Name) {
 			s.Reason += " It keeps what backward would need: keep .detach() or .item() of it."
 		}
+		if s.InPart = leak.SeenInPart(s.Name); s.InPart {
+			s.StepsToOOM = -1
+			s.Reason += " Only what was saved in the steps looked at is counted; look=every sees all."
+		}
 		all = append(all, s.Site)
 	}
 	slices.SortFunc(all, func(a, b leak.Site) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID)) })

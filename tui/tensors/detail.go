@@ -56,7 +56,7 @@ func (p *Page) trendLines(s *leak.Site) []page.Line {
 		lines = append(lines, page.Pair("lost", screen.Bytes(s.LostBytes)+" in "+screen.Plural(s.LostCount, "tensor")+" that nothing in the program refers to"))
 	}
 	if s.GrowthPerStep != 0 {
-		grows := growthText(s) + " per step"
+		grows := s.LeastWord() + growthText(s) + " per step"
 		if s.StepsToOOM >= 0 {
 			grows += ", " + p.fullText(s.StepsToOOM)
 		}

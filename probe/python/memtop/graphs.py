@@ -65,12 +65,8 @@ class Graphs:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._seen: dict[Any, Keeper] = {}  # by where they are, those of this look
+        self._seen: dict[Any, Keeper] = {}  # by where they are, those of this look: they have frames of the program
         self._known: dict[Any, str] = {}  # the words of those that keep graphs, by where they are
-
-    def begin(self) -> None:
-        """Begin a look."""
-        self._seen.clear()
 
     def note(self, place: Any, contained: bool, words: Callable[[str], str], made: int | None) -> None:
         """Note that a variable or container has something with a graph, made in the step `made`; None for a node."""
@@ -87,22 +83,21 @@ class Graphs:
     def settle(self, named: set[int]) -> None:
         """End a look: name what keeps the tensors that earlier steps saved. `named` are addresses of those that the
         program has otherwise."""
+        seen, self._seen = self._seen, {}
         latest = self._registry.step - LATER
         left = [h for h in self._registry.holdings() if 0 < h.saved_in <= latest and h.saved_in == h.born]
         left = [h for h in left if h.category in KEEPABLE and h.address not in named]
         steps = {h.saved_in for h in left}
-        if len(steps) < ENOUGH:
+        if len(steps) < ENOUGH or (place := _only_one(seen, steps)) is None:
             return
         what = SEEN_GRAPHS if left[0].device.type == "cpu" else GRAPHS
-        if keeper := self._keeper_of(steps, what):
-            for holding in left:
-                self._registry.keep(holding, keeper)
+        words = self._known.setdefault(place, seen[place].words(what))
+        for holding in left:
+            self._registry.keep(holding, words)
 
-    def _keeper_of(self, steps: set[int], what: str) -> str:
-        """Return the words of the only one that may keep what these steps saved, "" if there are several or none."""
-        able = [(place, keeper) for place, keeper in self._seen.items() if keeper.may_keep(steps)]
-        able = [each for each in able if each[1].contained] or able
-        if len(able) != 1:
-            return ""
-        [(place, keeper)] = able
-        return self._known.setdefault(place, keeper.words(what))
+
+def _only_one(seen: dict[Any, Keeper], steps: set[int]) -> Any:
+    """Return the place of the only one that may keep what these steps saved, None if there are several or none."""
+    able = [place for place, keeper in seen.items() if keeper.may_keep(steps)]
+    able = [place for place in able if seen[place].contained] or able
+    return able[0] if len(able) == 1 else None

@@ -50,7 +50,6 @@ class Names:
     def show(self, frame: FrameType | None) -> None:
         """Show the registry what the program's frames hold, from `frame` outwards."""
         self._named.clear()
-        self._graphs.begin()
         left = MOST
         frame = place_of(frame)
         with torch._C.DisableTorchFunctionSubclass():  # so that no code of a tensor's class runs

@@ -101,7 +101,7 @@ def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
     """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""
     try:
         if _answer is not None:
-            _answer(Request(device, asked, free, total, frames_of(asker().frame)))
+            _answer(Request(device, asked, free, total, frames_of(asker())))
     except KeyboardInterrupt:
         _thread.interrupt_main()  # raises it in the main thread soon after
     except BaseException:

@@ -51,23 +51,17 @@ def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
     return frames
 
 
-class Asker(NamedTuple):
-    """The code that asks for memory in this thread."""
-
-    frame: FrameType | None  # the innermost, None if it is not known
-    backward: bool  # it is a backward pass that the frame waits for
-
-
-def asker() -> Asker:
-    """Return who asks. PyTorch runs backward passes in threads of its own, which have no Python frames: for those, it
-    is the frame that called `backward`, where the exception will be raised, if just one thread waits for one."""
+def asker() -> FrameType | None:
+    """Return the innermost frame that asks for memory in this thread, None if it is not known. PyTorch runs backward
+    passes in threads of its own, which have no Python frames: for those, it is the frame that called `backward`, where
+    the exception will be raised, if just one thread waits for one."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back
     if frame is not None:
-        return Asker(frame, backward=False)
+        return frame
     waiting = [frame for frame in sys._current_frames().values() if frame.f_code is _BACKWARD]
-    return Asker(waiting[0], backward=True) if len(waiting) == 1 else Asker(None, backward=False)
+    return waiting[0] if len(waiting) == 1 else None
 
 
 def write_request(contents: Mapping[str, Any], request: Request) -> None:

@@ -174,7 +174,7 @@ class Watch:
                 self.registry.clear(self.memory)
                 self.memory.clear()
             names = Names(self.registry, self.stacks, self.models)
-            names.show(asker().frame)
+            names.show(asker())
             self.look.gathering.scan(device)
             self.registry.settle()
             found = self.registry.holdings()

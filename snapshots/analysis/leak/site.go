@@ -51,6 +51,7 @@ type Site struct {
 	History  []Level // right after the last steps, the oldest first, HistorySteps at most
 	Oldest   int64   // age in steps of its oldest allocation, −1 where no steps are known
 	AtLeast  bool    // it was made before the events
+	InPart   bool    // only some of its memory was seen: bytes and growth are the least
 
 	Verdict
 	// StepsToOOM is the number of steps after which this growth alone fills the
@@ -61,6 +62,15 @@ type Site struct {
 	// program lost.
 	LostBytes int64
 	LostCount int
+}
+
+// LeastWord is what a sentence says before the site's numbers: nothing, or that they are
+// the least.
+func (s *Site) LeastWord() string {
+	if s.InPart {
+		return "at least "
+	}
+	return ""
 }
 
 // Verdict is a trend and the reason for it.

@@ -62,6 +62,12 @@ func Keeper(role string) string {
 // them: the agent for PyTorch says so.
 func HasGraph(keeper string) bool { return strings.Contains(keeper, " with its graph") }
 
+// SeenInPart reports whether only some of what a keeper keeps was seen: on a processor
+// the agent sees what a graph keeps only in the steps that it looks at.
+func SeenInPart(keeper string) bool {
+	return strings.Contains(keeper, " with its graph, seen in some steps")
+}
+
 // Read adds the sites of the tables' new stacks and notes.
 func (s *Sites) Read(t *trace.Tables) {
 	for id := len(s.stacks); id < t.StackCount(); id++ {

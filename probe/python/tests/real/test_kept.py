@@ -20,8 +20,6 @@ from programs import RANKS  # noqa: E402
 from recording import MEMTOP, PATIENCE, Recording  # noqa: E402
 from test_counted import why_not  # noqa: E402
 
-from memtop.graphs import READABLE  # noqa: E402
-
 KINDS = ("losses", "total", "exception", "cache", "hook", "closure", "seventh", "context")
 CLEAN = (
     "lengths", "validated", "average", "replay", "loader", "accumulated", "gan", "ddp", "fsdp2", "gpt", "resnet",
@@ -104,8 +102,6 @@ def known_since(recording: Recording, place: str) -> int:
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_leak_is_named_by_its_line_with_true_bytes(kind: str, device: str, start: Any) -> None:
-    if kind in ("losses", "total", "context") and not READABLE:
-        pytest.skip(f"PyTorch {torch.__version__} does not show what graphs keep")
     job = start(device, 1, "kept_job.py", kind)
     job.steps(BEFORE)
     [socket] = job.until_there("[0-9]*.sock", job.sockets)
@@ -122,10 +118,14 @@ def test_a_leak_is_named_by_its_line_with_true_bytes(kind: str, device: str, sta
     last = recording.measured(largest["event"] + 1)[-1]
     print(f"\n{kind} {device}: said {largest['bytes']} kept {kept[last]} after {last}", end=", ")
     print(f"known after {known_since(recording, place) - BEFORE} steps")
-    assert largest["bytes"] == pytest.approx(kept[last], rel=0.05), largest
-    # A leak in some steps only is measured by fewer of them.
     rate = kept[-1] / (len(kept) - 1)
-    assert growth_of(largest) == pytest.approx(rate, rel=0.2 if kind == "seventh" else 0.05), largest
+    if kind in ("losses", "total", "context") and device == "cpu":  # only some of the steps show what graphs keep
+        assert 0 < largest["bytes"] <= 1.05 * kept[last] and growth_of(largest) <= 1.05 * rate, largest
+        assert "at least" in largest["text"], largest
+    else:
+        assert largest["bytes"] == pytest.approx(kept[last], rel=0.05), largest
+        # A leak in some steps only is measured by fewer of them.
+        assert growth_of(largest) == pytest.approx(rate, rel=0.2 if kind == "seventh" else 0.05), largest
     assert all(place in text for text in texts), texts
 
 
