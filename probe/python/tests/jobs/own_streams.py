@@ -1,0 +1,20 @@
+"""It closes the standard streams, and its own files take their numbers."""
+
+import os
+import sys
+import tempfile
+
+from training import Training, turns
+
+training = Training()
+out = os.dup(1)
+for stream in (sys.stdin, sys.stdout, sys.stderr):
+    stream.close()
+files = [tempfile.TemporaryFile(buffering=0) for _ in range(3)]
+numbers = [file.fileno() for file in files]
+for turn in turns():
+    loss = training.step()
+    for number in numbers:
+        os.write(number, b"x")
+sizes = [os.fstat(number).st_size for number in numbers]
+os.write(out, f"{numbers} {sizes} {turn} {loss.item().hex()}\n".encode())
