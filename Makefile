@@ -16,6 +16,10 @@ KILLS    ?= 100
 LISTS    ?= 5000
 ATTACHES ?= 1000
 MINUTES  ?= 0
+# Jobs that must not notice memtop: a folder, names of programs in it or none for all, and the seconds of each.
+JOBS     ?= probe/python/tests/jobs
+NAMES    ?=
+SECONDS  ?= 12
 # A Python that has PyTorch, for the agent's tests.
 TORCH_PYTHON ?= $(or $(MEMTOP_TORCH_PYTHON),python3)
 # 1 has memtop read gauges from the driver's library, and needs a C compiler.
@@ -38,7 +42,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -211,6 +215,10 @@ looks: ## programs that train while they are looked at, $(LISTS) ls and $(ATTACH
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
 	OMP_NUM_THREADS=1 MEMTOP_IMITATE=$(CURDIR)/bin/imitate $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
+
+jobs: ## jobs of unusual habits, of $(JOBS): alone, watched by nobody and looked at all the time they print the same
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	OMP_NUM_THREADS=1 SECONDS=$(SECONDS) $(TORCH_PYTHON) probe/python/tests/looked/notice.py bin/memtop $(JOBS) $(NAMES)
 
 agent-real: ## the agent beside models that people train, compared with the tests' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

@@ -1,4 +1,4 @@
-"""It copies, pickles and saves its model and optimizer whole in mid-training; what it wrote must name nothing else's."""
+"""It copies, pickles and saves its model and optimizer whole; what it wrote must name nothing of others."""
 
 import copy
 import hashlib
@@ -9,7 +9,7 @@ import torch
 from training import Training, turns
 
 training, digest, strangers = Training(), hashlib.sha256(), 0
-for turn in turns(30):
+for _ in turns(30):
     loss = training.step()
     twin = copy.deepcopy((training.model, training.optimizer))
     whole = io.BytesIO()

@@ -9,7 +9,18 @@ import threading
 
 from training import Training, turns
 
-WAYS = ["returns", "raises", "exits", "_exit", "a thread exits", "a thread raises", "SIGTERM", "SIGKILL", "abort", "interrupt"]
+WAYS = [
+    "returns",
+    "raises",
+    "exits",
+    "_exit",
+    "a thread exits",
+    "a thread raises",
+    "SIGTERM",
+    "SIGKILL",
+    "abort",
+    "interrupt",
+]
 
 
 def end(way):

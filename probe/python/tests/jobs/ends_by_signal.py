@@ -6,7 +6,7 @@ import signal
 from training import Training, turns
 
 training = Training()
-for turn in turns():
+for _ in turns():
     loss = training.step()
 print(loss.item().hex(), flush=True)
 os.kill(os.getpid(), signal.SIGTERM)

@@ -19,6 +19,6 @@ import json  # noqa: E402
 
 sys.meta_path[:] = [Frozen]
 sys.path.clear()
-for turn in turns():
+for _ in turns():
     loss = training.step()
-print(sorted(asked), len(sys.meta_path), sys.path, json.dumps(turn), loss.item().hex())
+print(sorted(asked), len(sys.meta_path), sys.path, json.dumps(1), loss.item().hex())

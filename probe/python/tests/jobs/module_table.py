@@ -1,4 +1,4 @@
-"""It empties the table of modules between turns, but for its own and the built-in ones, and puts another torch there."""
+"""It empties the table of modules between turns, but for a few, and puts another torch there."""
 
 import sys
 import types

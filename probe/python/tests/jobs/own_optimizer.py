@@ -1,4 +1,4 @@
-"""Optimizers of its own: one counts what it is called with, one calls a closure, one is in a scheduler that counts steps."""
+"""One optimizer counts its own calls, also those of a scheduler, and one calls a closure."""
 
 import collections
 import warnings

@@ -10,11 +10,11 @@ training = Training()
 out = os.dup(1)
 for stream in (sys.stdin, sys.stdout, sys.stderr):
     stream.close()
-files = [tempfile.TemporaryFile(buffering=0) for _ in range(3)]
+files = [tempfile.TemporaryFile(buffering=0) for _ in range(3)]  # noqa: SIM115  # open to the end
 numbers = [file.fileno() for file in files]
-for turn in turns():
+for _ in turns():
     loss = training.step()
     for number in numbers:
         os.write(number, b"x")
 sizes = [os.fstat(number).st_size for number in numbers]
-os.write(out, f"{numbers} {sizes} {turn} {loss.item().hex()}\n".encode())
+os.write(out, f"{numbers} {sizes} {loss.item().hex()}\n".encode())

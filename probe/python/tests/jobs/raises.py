@@ -16,7 +16,7 @@ sys.excepthook = told
 
 
 def work():
-    for turn in turns():
+    for _ in turns():
         loss = training.step()
     try:
         raise KeyError(loss.item().hex())

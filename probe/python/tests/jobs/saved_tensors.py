@@ -1,4 +1,4 @@
-"""Its own hooks pack and unpack what backward needs, it keeps some on the host, and checkpoints a layer; all is counted."""
+"""Its hooks pack and unpack what backward needs, and it checkpoints a layer; all calls are counted."""
 
 import collections
 import warnings

@@ -27,7 +27,7 @@ training.model.append(Deep())
 training.step()
 depths.clear()
 sys.setrecursionlimit(60)
-for turn in turns():
+for _ in turns():
     depths["outside", depth()] += 1
     loss = training.step()
 print(sorted(depths.items(), key=str), loss.item().hex())

@@ -1,4 +1,4 @@
-"""It changes its folder, its umask, priority and environment, and looks at what its files have become."""
+"""It changes its folder, its umask, priority and environment, and looks at its files."""
 
 import os
 import tempfile
@@ -12,9 +12,11 @@ with tempfile.TemporaryDirectory() as folder:
     os.umask(0o137)
     os.nice(1)
     os.environ.clear()
-    for turn in turns():
+    for _ in turns():
         loss = training.step()
         Path("checkpoint").write_text("x")
-        seen.add((oct(Path("checkpoint").stat().st_mode), tuple(os.listdir(".")), os.getcwd() == os.path.realpath(folder)))
+        seen.add(
+            (oct(Path("checkpoint").stat().st_mode), tuple(os.listdir(".")), os.getcwd() == os.path.realpath(folder))
+        )
         Path("checkpoint").unlink()
 print(seen, oct(os.umask(0)), os.nice(0), dict(os.environ), loss.item().hex())

@@ -1,4 +1,4 @@
-"""Two threads train a model each, with a default type and gradient mode of their own, and are joined with all others."""
+"""Two threads train a model each in modes of their own, and it joins every thread that there is."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""All its threads block SIGUSR1, and one waits for it by sigwait; SIGPROF and a wakeup descriptor count processor time."""
+"""All its threads block SIGUSR1, and one waits for it; a timer's signal comes through a wakeup descriptor."""
 
 import os
 import signal

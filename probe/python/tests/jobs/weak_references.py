@@ -1,4 +1,4 @@
-"""With the collector off it counts activations that live, by weak references with callbacks, and expects none after a step."""
+"""With the collector off it counts what lives after a step by weak references with callbacks."""
 
 import collections
 import gc

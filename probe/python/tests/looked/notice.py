@@ -37,7 +37,14 @@ class Looks:
         self.tried = self.answered = 0
 
     def run(self) -> None:
-        ways: list[Callable[[str], None]] = [self.attach, self.attach_json, self.list, self.many, self.silent, self.killed]
+        ways: list[Callable[[str], None]] = [
+            self.attach,
+            self.attach_json,
+            self.list,
+            self.many,
+            self.silent,
+            self.killed,
+        ]
         for look in itertools.cycle(ways):
             while not (pids := [file.name.split("-")[0] for file in self.folder.glob("*-*.sock")]):
                 if self.stop.wait(0.1):
