@@ -53,27 +53,40 @@ class Looks:
             if self.stop.wait(0.1):
                 return
 
-    def _ask(self, *arguments: str) -> None:
+    def _ask(self, pid: str, *arguments: str) -> None:
         with self._start(*arguments) as command:
             try:
                 code = command.wait(60)
             except subprocess.TimeoutExpired:
                 command.kill()
                 code = -1
-        self.tried, self.answered = self.tried + 1, self.answered + (code == 0)
+        if code == 0 or self._connected(pid):  # a job that has ended or replaced itself meanwhile need not answer
+            self.tried, self.answered = self.tried + 1, self.answered + (code == 0)
+
+    def _connected(self, pid: str, connections: int = 1, seconds: float = 0) -> bool:
+        """Open connections that say nothing for some seconds. Report whether the job's agent takes them."""
+        with contextlib.ExitStack() as opened:
+            try:
+                for _ in range(connections):
+                    one = opened.enter_context(socket.socket(socket.AF_UNIX))
+                    one.settimeout(1)
+                    one.connect(str(next(self.folder.glob(f"{pid}-*.sock"))))
+            except (OSError, StopIteration):
+                return False
+            return not self.stop.wait(seconds)
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         null = subprocess.DEVNULL
         return subprocess.Popen([self.memtop, *arguments], env=self.environment, stdin=null, stdout=null, stderr=null)
 
-    def list(self, _: str) -> None:
-        self._ask("ls")
+    def list(self, pid: str) -> None:
+        self._ask(pid, "ls")
 
     def attach(self, pid: str) -> None:
-        self._ask("attach", pid, "--once")
+        self._ask(pid, "attach", pid, "--once")
 
     def attach_json(self, pid: str) -> None:
-        self._ask("attach", pid, "--once", "--json")
+        self._ask(pid, "attach", pid, "--once", "--json")
 
     def many(self, pid: str) -> None:
         """Sixteen viewers at once."""
@@ -85,13 +98,7 @@ class Looks:
 
     def silent(self, pid: str) -> None:
         """A hundred connections that say nothing."""
-        with contextlib.ExitStack() as open_ones, contextlib.suppress(OSError, StopIteration):
-            address = str(next(self.folder.glob(f"{pid}-*.sock")))
-            for _ in range(100):
-                one = open_ones.enter_context(socket.socket(socket.AF_UNIX))
-                one.settimeout(1)
-                one.connect(address)
-            self.stop.wait(2)
+        self._connected(pid, 100, 2)
 
     def killed(self, pid: str) -> None:
         """A recording whose viewer is killed."""
