@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 
 from . import __version__
@@ -13,6 +12,7 @@ from .journal import Journal
 from .oom import OutOfMemory
 from .program import Info, Json
 from .server import Server
+from .threads import start as start_thread
 from .watch import Watch
 
 _agent: Agent | None = None
@@ -80,7 +80,7 @@ class Agent:
 
     def _give_up(self, error: str) -> None:
         reason = f"the agent failed and stopped, the program goes on: {error}"
-        threading.Thread(target=self.close, args=(reason,), name="memtop-leaves", daemon=True).start()
+        start_thread(lambda: self.close(reason))
 
     def info(self) -> Info:
         """Describe the current state of the program."""

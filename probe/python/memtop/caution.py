@@ -24,7 +24,7 @@ import torch
 from .counters import amount, used
 from .cuda import present
 from .history import History
-from .threads import touches
+from .threads import start, touches
 
 VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
 CHECK_NS = 250_000_000  # at least, from one look at the counters to the next
@@ -55,7 +55,7 @@ class Caution:
         if self._mode != "0":
             self._turn(True)
         if not self._mode:
-            threading.Thread(target=self._run, name="memtop caution", daemon=True).start()
+            start(self._run)
 
     def end(self) -> None:
         """Stop recording."""

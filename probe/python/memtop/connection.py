@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import selectors
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -18,6 +17,7 @@ from .output import AHEAD, Output
 from .place import Peer, peer_of
 from .request import BODY_MAX, HEADER_MAX, Reader, Refusal, Request
 from .routes import Routes
+from .threads import start
 
 _PATIENCE = 5.0  # seconds: the longest pause in a request, and in reading an answer
 _TURN_AWAY_WITHIN = 1.0  # the same, for a connection that is one too many
@@ -174,7 +174,7 @@ class Connection:
             self._call(lambda: self._made(later, answer))
 
         try:
-            threading.Thread(target=work, name="memtop-request", daemon=True).start()
+            start(work)
         except RuntimeError:  # no thread can be started, or the interpreter is ending
             self._made(later, refusal_answer(Refusal(503, "the program is ending")))
 

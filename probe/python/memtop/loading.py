@@ -6,9 +6,9 @@ program that did not ask for an agent.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
-import threading
 import time
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -37,7 +37,7 @@ def start_beside(root: str, answer: str) -> None:
     If that file does not exist, do nothing: the asking process has given up.
     """
     if os.path.exists(answer):
-        threading.Thread(target=_start, args=(root, answer), name="memtop", daemon=True).start()
+        _thread.start_new_thread(_start, (root, answer))
 
 
 def _wait_for_torch() -> None:

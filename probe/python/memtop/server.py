@@ -4,8 +4,6 @@ One thread serves all viewers. It takes turns with the program under Python's gl
 thread would take turns too. A thread that waits for a peer in a system call costs the program nothing,
 and without viewers it waits without a time limit. Only requests that may take long, which are changes,
 predictions and snapshots, get a thread each. The program never waits for any of these threads.
-
-Signals are blocked in all of them, so that the program's own threads get them.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import atexit
 import contextlib
 import os
 import selectors
-import signal
 import socket
 import threading
 import time
@@ -32,11 +29,10 @@ from .program import Program
 from .routes import Routes
 from .session import Meter
 from .shared import Shared
+from .threads import start
 from .viewers import Viewers
 
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
-# Signals that report a fault of the thread itself: they cannot be blocked.
-_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 
 
 class Task(Protocol):
@@ -73,7 +69,8 @@ class Server:
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
         self._connections: dict[int, Connection] = {}  # by file descriptor
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
-        self._thread = threading.Thread(target=self._run, name="memtop", daemon=True)
+        self._thread = 0  # the server's, 0 before it runs
+        self._ended = threading.Event()  # that thread has ended
 
     def start(self) -> None:
         """Begin to listen. It raises `place.Unsafe` or an OSError if no socket can be made."""
@@ -86,7 +83,7 @@ class Server:
         self._door = Door(listener, self._selector)
         _servers.add(self)
         try:
-            self._thread.start()
+            start(self._run)
         except RuntimeError:  # no thread can be started
             self._leave()
             raise
@@ -101,9 +98,8 @@ class Server:
         self._meter.reason = reason
         self._meter.ending = True
         self.wake()
-        # An interrupt may have come before the thread began: then joining it would fail.
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join(2 * _CLOSE_WITHIN)
+        if threading.get_ident() != self._thread:
+            self._ended.wait(2 * _CLOSE_WITHIN)
 
     def keep_box(self) -> None:
         """Make the program's black box. If there can be none, `box.problem` says why."""
@@ -125,12 +121,13 @@ class Server:
         self.wake()
 
     def _run(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
+        self._thread = threading.get_ident()
         # viewers notice a fault by the missing socket; the program's output stays clean
         with contextlib.suppress(Exception):
             while not self._over():
                 self._turn()
         self._leave()
+        self._ended.set()
 
     def _over(self) -> bool:
         if not self._meter.ending:

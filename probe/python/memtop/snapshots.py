@@ -20,6 +20,7 @@ from .journal import Journal, Pickled, Tags, now_us
 from .program import Json
 from .sampling import Sampling
 from .shortening import pickled
+from .threads import start
 
 PAUSE = 0.1  # seconds, at least, from one snapshot to the next
 
@@ -56,7 +57,7 @@ class Snapshots:
             self._seen, self._stop = None, stop
             self._purse.begin()
             self._take()
-        threading.Thread(target=self._run, args=(stop,), name="memtop snapshots", daemon=True).start()
+        start(lambda: self._run(stop))
 
     def end(self) -> None:
         """Stop taking snapshots. Wait for one that is being taken."""

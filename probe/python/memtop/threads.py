@@ -14,8 +14,10 @@ Without it the marks cost nothing.
 
 from __future__ import annotations
 
+import _thread
 import functools
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Iterator
@@ -24,7 +26,8 @@ from typing import Any, Callable, TypeVar
 
 CHECKED = os.environ.get("MEMTOP_DEBUG_THREADS", "") not in ("", "0")
 
-OWN = "memtop"  # the names of the agent's threads begin so
+# Signals that report a fault of the thread itself: they cannot be blocked.
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,8 +66,21 @@ def called_by_pytorch(function: Function) -> Function:
 
 def is_only_one() -> bool:
     """Report whether the program has no other Python thread than this one. The agent's own threads do not count."""
-    this = threading.current_thread()
-    return all(thread is this or thread.name.startswith(OWN) for thread in threading.enumerate())
+    return all(thread.ident == threading.get_ident() for thread in threading.enumerate())
+
+
+def start(function: Callable[[], None]) -> None:
+    """Call a function in a thread of the agent's own, or raise RuntimeError if none can be started.
+
+    `threading` does not know this thread, so the program does not wait for it when it joins all threads, and puts no
+    functions of its profiler or debugger there. Signals are blocked in it, so that the program's own threads get them.
+    """
+    _thread.start_new_thread(_run, (function,))
+
+
+def _run(function: Callable[[], None]) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
+    function()
 
 
 def touches(function: Function) -> Function:

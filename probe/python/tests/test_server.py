@@ -144,13 +144,13 @@ def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: p
 
 
 def test_a_start_that_was_interrupted_is_closed_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(thread: threading.Thread) -> None:
+    def interrupted(function: Any) -> None:
         raise KeyboardInterrupt
 
     journal = Journal()
     server = Server(journal, Pretended(journal), str(tmp_path / "memtop"))
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(threading.Thread, "start", interrupted)
+        patch.setattr("memtop.server.start", interrupted)
         server.start()
     server.close()
     assert not list((tmp_path / "memtop").glob("*.sock"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -184,3 +185,24 @@ def test_a_gradient_is_read_by_the_thread_alone_that_makes_its_steps() -> None:
         assert both.gradients(watch.registry, both.other) == []
     finally:
         watch.close()
+
+
+def test_a_program_that_joins_and_profiles_all_threads_finds_none_of_the_agents() -> None:
+    """They do not count as Python's threads, and leave every signal to the program's."""
+    began, leave, seen, listed = threading.Event(), threading.Event(), [], threading.enumerate()
+
+    def work() -> None:
+        seen.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        began.set()
+        leave.wait(60)
+
+    threading.setprofile(lambda *_: seen.append("profiled"))
+    try:
+        threads.start(work)
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert began.wait(60)
+    assert {signal.SIGUSR1, signal.SIGTERM, signal.SIGCHLD} <= seen.pop()
+    assert not seen
+    assert threading.enumerate() == listed
+    leave.set()

@@ -9,7 +9,8 @@ training = Training()
 
 
 def told(kind, error, trace):
-    print([frame.name for frame in traceback.extract_tb(trace)], kind.__name__, error, type(error.__context__).__name__)
+    frames = [frame.name for frame in traceback.extract_tb(trace) if frame.filename == __file__]
+    print(frames, kind.__name__, error, type(error.__context__).__name__)
 
 
 sys.excepthook = told

@@ -6,7 +6,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,10 @@ def report(subject: Subject, seed: int) -> str:
     loss.backward()
     if multiprocessing.get_start_method() == "fork":
         subject.optimizer().step()
-    threads = [thread.name for thread in threading.enumerate() if "memtop" in thread.name]
+    agents = [agent for agent in [getattr(sys.modules.get("memtop.agent"), "_agent", None)] if agent]
     sockets = list(Path(os.environ["MEMTOP_DIR"]).glob(f"{os.getpid()}-*"))
     hooks = torch.nn.modules.module
-    return f"{loss.item()!r} {threads} {sockets} {len(hooks._global_forward_hooks)}"
+    return f"{loss.item()!r} {agents} {sockets} {len(hooks._global_forward_hooks)}"
 
 
 def work(queue: Any, seed: int, subject: Subject | None = None) -> None:
