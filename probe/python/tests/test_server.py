@@ -144,7 +144,7 @@ def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: p
 
 
 def test_a_start_that_was_interrupted_is_closed_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(function: Any) -> None:
+    def interrupted(function: object) -> None:
         raise KeyboardInterrupt
 
     journal = Journal()
