@@ -35,6 +35,7 @@ class Looks:
         self.folder = Path(environment["MEMTOP_DIR"])
         self.stop = threading.Event()
         self.tried = self.answered = 0
+        self.why = ""  # the last look that was not answered said this
 
     def run(self) -> None:
         ways: list[Callable[[str], None]] = [
@@ -56,12 +57,13 @@ class Looks:
     def _ask(self, pid: str, *arguments: str) -> None:
         with self._start(*arguments) as command:
             try:
-                code = command.wait(60)
+                code, said = command.wait(60), command.stderr.read() if command.stderr else b""
             except subprocess.TimeoutExpired:
                 command.kill()
-                code = -1
+                code, said = -1, b"after a minute it had not ended"
         if code == 0 or self._connected(pid):  # a job that has ended or replaced itself meanwhile need not answer
             self.tried, self.answered = self.tried + 1, self.answered + (code == 0)
+            self.why = self.why if code == 0 else f"{' '.join(arguments)}: {said.decode().strip()}"
 
     def _connected(self, pid: str, connections: int = 1, seconds: float = 0) -> bool:
         """Open connections that say nothing for some seconds. Report whether the job's agent takes them."""
@@ -77,7 +79,9 @@ class Looks:
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         null = subprocess.DEVNULL
-        return subprocess.Popen([self.memtop, *arguments], env=self.environment, stdin=null, stdout=null, stderr=null)
+        return subprocess.Popen(
+            [self.memtop, *arguments], env=self.environment, stdin=null, stdout=null, stderr=subprocess.PIPE
+        )
 
     def list(self, pid: str) -> None:
         self._ask(pid, "ls")
@@ -142,7 +146,7 @@ def noticed(memtop: str, job: Path) -> list[str]:
             if said != alone:
                 faults.append(f"{how}: {said!r} in place of {alone!r}; {error}")
         if looks.answered < (1 - UNANSWERED) * looks.tried - 3:
-            faults.append(f"{looks.answered} of {looks.tried} looks were answered")
+            faults.append(f"{looks.answered} of {looks.tried} looks were answered; {looks.why}")
     return faults
 
 
