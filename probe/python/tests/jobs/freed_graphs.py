@@ -21,9 +21,9 @@ def work():
         weight.grad = None
 
 
+training = Training()
 thread = threading.Thread(target=work)
 thread.start()
-training = Training()
 for _ in turns(300):
     loss = training.step()
 stop.set()

@@ -15,20 +15,19 @@ def profile(frame, event, argument):
         calls[event, name] += 1
 
 
-def train(number, losses):
-    training = Training(seed=number)
+def train(training):
     for _ in turns(20):
         loss = training.step()
         list(map(abs, [-1, 1]))
     losses.append(loss.item().hex())
 
 
-losses: list = []
+first, second, losses = Training(), Training(seed=2), []
 threading.setprofile(profile)
-other = threading.Thread(target=train, args=(1, losses))
+other = threading.Thread(target=train, args=(first,))
 other.start()
 sys.setprofile(profile)
-train(2, losses)
+train(second)
 sys.setprofile(None)
 other.join()
 print(sorted(calls.items()), sorted(losses))

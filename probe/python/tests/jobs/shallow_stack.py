@@ -18,7 +18,7 @@ def depth():
 
 class Deep(torch.nn.Module):
     def forward(self, x):
-        depths[depth()] += 1
+        depths["within", depth() > 40] += 1  # a level less where a module has a hook
         return x
 
 

@@ -25,15 +25,15 @@ class Heads(torch.nn.Module):
 
 
 def work():
-    heads, inputs = Heads(), torch.ones(4, 8)
+    inputs = torch.ones(4, 8)
     while not stop.is_set():
         heads(inputs).pow(2).mean().backward()
         heads.zero_grad()
 
 
+training, heads = Training(), Heads()
 thread = threading.Thread(target=work)
 thread.start()
-training = Training()
 for _ in turns(300):
     loss = training.step()
 stop.set()

@@ -5,11 +5,11 @@ import threading
 import torch
 from training import Training, turns
 
-losses = {}
+losses, trainings = {}, [Training(seed=number) for number in range(2)]
 
 
 def train(number):
-    training = Training(seed=number)
+    training = trainings[number]
     for turn in turns():
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=number == 1):
             loss = training.step()
