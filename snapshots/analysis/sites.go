@@ -126,12 +126,9 @@ func (g *siteGatherer) sites() []leak.Site {
 			}
 		}
 		survey.Judge(&s.Site, s.sizes)
-		if s.Trend.Alarming() && leak.HasGraph(s.Name) {
-			s.Reason += " It keeps what backward would need: keep .detach() or .item() of it."
-		}
-		if s.InPart = leak.SeenInPart(s.Name); s.InPart {
+		if s.InPart = leak.HasGraph(s.Name); s.InPart && s.Trend.Alarming() {
 			s.StepsToOOM = -1
-			s.Reason += " Only what was saved in the steps looked at is counted; look=every sees all."
+			s.Reason += " It keeps what backward would need: keep .detach() or .item() of it. Counted is what the steps looked at saved."
 		}
 		all = append(all, s.Site)
 	}

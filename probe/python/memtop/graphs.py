@@ -21,8 +21,7 @@ from .threads import touches
 
 LATER = 2  # steps after which a backward pass has released what it is going to release
 ENOUGH = 2  # steps of which something is kept, before its keeper is named
-# Words of a keeper: a device's allocator tells of all steps, but on a processor only hooks see what is saved.
-GRAPHS, SEEN_GRAPHS = " with its graph", " with its graph, seen in some steps"
+WITH_GRAPH = " with its graph"
 
 
 @touches
@@ -90,8 +89,7 @@ class Graphs:
         steps = {h.saved_in for h in left}
         if len(steps) < ENOUGH or (place := _only_one(seen, steps)) is None:
             return
-        what = SEEN_GRAPHS if left[0].device.type == "cpu" else GRAPHS
-        words = self._known.setdefault(place, seen[place].words(what))
+        words = self._known.setdefault(place, seen[place].words(WITH_GRAPH))
         for holding in left:
             self._registry.keep(holding, words)
 

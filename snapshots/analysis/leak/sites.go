@@ -59,14 +59,9 @@ func Keeper(role string) string {
 }
 
 // HasGraph reports whether what a keeper keeps are results with the graph that made
-// them: the agent for PyTorch says so.
+// them. The agent for PyTorch says so, and sees what a graph keeps only in the steps
+// that it looks at.
 func HasGraph(keeper string) bool { return strings.Contains(keeper, " with its graph") }
-
-// SeenInPart reports whether only some of what a keeper keeps was seen: on a processor
-// the agent sees what a graph keeps only in the steps that it looks at.
-func SeenInPart(keeper string) bool {
-	return strings.Contains(keeper, " with its graph, seen in some steps")
-}
 
 // Read adds the sites of the tables' new stacks and notes.
 func (s *Sites) Read(t *trace.Tables) {
