@@ -170,7 +170,7 @@ class Survey:
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         start = time.perf_counter_ns()
         try:
-            self._end_call(module, output, start)
+            self._end_call(module, inputs, output, start)
         except Exception:
             self._give_up()
         self.spent_ns += time.perf_counter_ns() - start
@@ -181,9 +181,9 @@ class Survey:
         self._course.end()
 
     @touches
-    def _end_call(self, module: Any, output: Any, now: int) -> None:
+    def _end_call(self, module: Any, inputs: Any, output: Any, now: int) -> None:
         if id(module) in self._roots and threading.get_ident() == self._thread:
-            self._custom = self._custom or custom_function(output, set())
+            self._custom = self._custom or custom_function(output, set(nodes_in(inputs)))
             self._course.ended()
         call = self._running
         if call is None or call.module is not module or threading.get_ident() != self._thread:
