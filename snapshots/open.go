@@ -50,7 +50,7 @@ func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
 		return nil, err
 	}
 	defer stored.file.Close() // only read from, so there is nothing to lose
-	opening := &opening{path: path, options: o, stored: stored}
+	opening := &opening{path: nameOf(path), options: o, stored: stored}
 	t, err := opening.decode(ctx, "", stored)
 	if changed := opening.changed(); changed != nil && ctx.Err() == nil {
 		return nil, changed

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"io"
 	"os"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -10,7 +11,8 @@ import (
 // RankOf returns the rank at the begin of a recording, nil for any other file. It
 // reports no errors: the reader of the whole file reports them.
 func RankOf(path string) *trace.Rank {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
 		return nil // a pipe can be read once only
 	}
 	f, err := os.Open(path)
@@ -18,7 +20,8 @@ func RankOf(path string) *trace.Rank {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // it was only read from
-	s := wire.NewStream(f, wire.StreamOptions{})
+	// Elsewhere than on Linux, all who open a descriptor share its place in the file.
+	s := wire.NewStream(io.NewSectionReader(f, 0, info.Size()), wire.StreamOptions{})
 	if _, err := s.Advance(); err != nil || s.Hello() == nil || s.Hello().Rank == nil || !s.Hello().Rank.Valid() {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -50,6 +51,15 @@ func openStored(ctx context.Context, path string, progress trace.Progress) (*sto
 		s.total = max(0, info.Size()-at)
 	}
 	return s, nil
+}
+
+// nameOf returns the name of the file that a path to a descriptor means, where the
+// system knows it.
+func nameOf(path string) string {
+	if target, err := os.Readlink(path); err == nil && filepath.Dir(path) == "/dev/fd" && filepath.IsAbs(target) {
+		return target
+	}
+	return path
 }
 
 // Read fails if the file ends before the end that it had when it was opened.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -103,6 +104,43 @@ func TestOnlyFilesOfTheFolderAreRead(t *testing.T) {
 	if text, ok := said(t.Context(), s, "rehearse", map[string]any{"command": []string{"true"}, "gpu": "t4"}); ok {
 		t.Errorf("a command was run: %q", text)
 	}
+}
+
+// TestAFileThatBecomesALinkIsNotFollowed exchanges a file between the check of its
+// name and the command that reads it.
+func TestAFileThatBecomesALinkIsNotFollowed(t *testing.T) {
+	folder := scene(t)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	memtop, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, link := filepath.Join(folder, "good.pickle"), filepath.Join(folder, "out.pickle")
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{folder: root, memtop: memtop, turns: make(chan struct{}, 1)}
+		s.turns <- struct{}{} // so that the question waits when its file is checked
+		var text string
+		done := make(chan error)
+		go func() {
+			result, _, err := s.about(t.Context(), []string{"good.pickle"}, "report")
+			if err == nil {
+				text = result.Content[0].(*mcp.TextContent).Text
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		if err := os.Rename(link, good); err != nil {
+			t.Error(err)
+		}
+		<-s.turns
+		if err := <-done; err != nil || !strings.HasPrefix(text, "good") {
+			t.Errorf("error %v, and it read %q", err, text)
+		}
+	})
 }
 
 // TestHostileRequests sends what no assistant should, made of pieces that lead out of

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,7 +86,7 @@ func (s *server) addRehearsal(m *mcp.Server) {
 			if in.Steps > 0 {
 				args = append(args, flag("steps", strconv.Itoa(in.Steps)))
 			}
-			return s.answer(ctx, morePatience, append(append(args, "--"), in.Command...)...)
+			return s.answer(ctx, morePatience, nil, append(append(args, "--"), in.Command...)...)
 		})
 }
 
@@ -108,35 +110,39 @@ func flag(name, value string) string {
 
 // about answers a question about files, which come after the other arguments.
 func (s *server) about(ctx context.Context, names []string, args ...string) (*mcp.CallToolResult, any, error) {
+	var open []*os.File
+	defer func() {
+		for _, f := range open {
+			_ = f.Close() // it was only read from
+		}
+	}()
 	for _, name := range names {
-		path, err := s.within(name)
+		f, err := s.open(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		args = append(args, path)
+		open = append(open, f)
 	}
-	return s.answer(ctx, patience, args...)
+	return s.answer(ctx, patience, open, args...)
 }
 
-// within returns the path of a regular file of the folder. No link leads out of it.
-func (s *server) within(name string) (string, error) {
-	root, err := filepath.Abs(s.folder.Name())
-	if err != nil {
-		return "", err
-	}
+// open opens a regular file of the folder. No link leads out of it, also if the name
+// becomes one: the command reads what was opened here, and no name.
+func (s *server) open(name string) (*os.File, error) {
 	if filepath.IsAbs(name) {
-		if name, err = filepath.Rel(root, name); err != nil {
-			return "", err
+		var err error
+		if name, err = filepath.Rel(s.folder.Name(), name); err != nil {
+			return nil, err
 		}
 	}
-	info, err := s.folder.Stat(filepath.Clean(name))
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%q is no regular file", name)
+	f, err := s.folder.OpenFile(filepath.Clean(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
+	if err != nil {
+		return nil, err
 	}
-	return filepath.EvalSymlinks(filepath.Join(root, name))
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%q is no regular file", name), f.Close())
+	}
+	return f, nil
 }
 
 // Bounds of the list of files, and of the search for them.

@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -41,7 +43,11 @@ type Options struct {
 
 // Serve answers until the input ends or ctx is done.
 func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, o Options) error {
-	folder, err := os.OpenRoot(o.Folder)
+	path, err := filepath.Abs(o.Folder)
+	if err != nil {
+		return err
+	}
+	folder, err := os.OpenRoot(path)
 	if err != nil {
 		return err
 	}
@@ -70,9 +76,9 @@ type server struct {
 	turns  chan struct{}
 }
 
-// answer runs memtop and returns what it prints, as text for the assistant. A command
-// that printed nothing but a failure is an error.
-func (s *server) answer(ctx context.Context, patience time.Duration, args ...string) (*mcp.CallToolResult, any, error) {
+// answer runs memtop on open files and returns what it prints, as text for the
+// assistant. A command that printed nothing but a failure is an error.
+func (s *server) answer(ctx context.Context, patience time.Duration, files []*os.File, args ...string) (*mcp.CallToolResult, any, error) {
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
@@ -83,6 +89,7 @@ func (s *server) answer(ctx context.Context, patience time.Duration, args ...str
 	defer cancel()
 	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
 	asked := exec.CommandContext(ctx, s.memtop, args...)
+	hand(asked, files)
 	asked.Dir = s.folder.Name()
 	printed, failure := &bounded{most: mostAnswer}, &bounded{most: mostAnswer / 16}
 	asked.Stdout, asked.Stderr = printed, failure
@@ -100,6 +107,20 @@ func (s *server) answer(ctx context.Context, patience time.Duration, args ...str
 		return nil, nil, errors.New(trace.PrintableLines(text))
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: trace.PrintableLines(text)}}}, nil, nil
+}
+
+// hand gives a command open files, as its last arguments.
+func hand(asked *exec.Cmd, files []*os.File) {
+	for i, f := range files {
+		path := fmt.Sprintf("/dev/fd/%d", 3+i)
+		if runtime.GOOS == "windows" {
+			path = f.Name() // Windows hands no open files on, and lets few users make links
+		}
+		asked.Args = append(asked.Args, path)
+	}
+	if runtime.GOOS != "windows" {
+		asked.ExtraFiles = files
+	}
 }
 
 // bounded keeps the beginning of what is written to it.
