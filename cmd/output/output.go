@@ -16,9 +16,10 @@ import (
 
 // # How a file is written
 //
-// A path that is a link means its target, which need not exist yet. The package
-// writes directly to everything that is no ordinary file, such as /dev/null or a
-// named pipe.
+// A path that is a link means its target, which need not exist yet. The path is
+// resolved once: another process may exchange it for a link at any time, and no
+// later step follows one. The package writes directly to everything that is no
+// ordinary file, such as /dev/null or a named pipe, if that is what it opened.
 //
 // The package writes an ordinary file in its folder without a name, flushes it
 // and the folder to the disk, and then gives it its name in one step: until the
@@ -101,20 +102,44 @@ func (f File) Write(write func(io.Writer) error) error {
 }
 
 // Create opens the file itself, for output that is useful before it is complete.
+// Until it is closed, this package lets no other process replace it.
 func (f File) Create() (*os.File, error) {
 	p, err := f.find()
 	if err != nil {
 		return nil, err
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if p.special || p.Overwrite {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	file, err := p.create()
+	return file, refused(f.Path, err)
+}
+
+func (p place) create() (*os.File, error) {
+	switch {
+	case p.special:
+		return p.open()
+	case p.exists:
+		return p.renew()
 	}
-	file, err := os.OpenFile(p.path, flags, p.mode)
+	file, err := os.OpenFile(p.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, p.mode)
 	if err != nil {
-		return nil, refused(f.Path, err)
+		return nil, err
+	}
+	if err := own(file, p.path); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// renew replaces the file by an empty one.
+func (p place) renew() (*os.File, error) {
+	sweep(p.path)
+	t, err := named(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(t.settle(p), t.move(p)); err != nil {
+		return nil, errors.Join(err, t.end())
+	}
+	return t.file, nil
 }
 
 // place is a file as it was found.
@@ -132,8 +157,7 @@ func (f File) find() (place, error) {
 	info, err := os.Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.path = follow(f.Path)
-		return p, nil
+		return p, refused(f.Path, p.follow(nil))
 	case err != nil:
 		return p, refused(f.Path, err)
 	case info.IsDir():
@@ -146,24 +170,37 @@ func (f File) find() (place, error) {
 	case !f.Overwrite:
 		return p, refused(f.Path, fs.ErrExist)
 	}
-	p.path, p.mode, p.exists = follow(f.Path), info.Mode().Perm(), true
-	return p, nil
+	p.mode, p.exists = info.Mode().Perm(), true
+	return p, refused(f.Path, p.follow(info))
 }
 
-// follow returns the target of a link. The caller has called Stat, so the system
-// has already refused links of other users, and endless ones.
-func follow(path string) string {
+// errChanged means that the path got another meaning after it was checked.
+var errChanged = errors.New("the name was given to another file meanwhile")
+
+// follow resolves the links of the path, which must lead to the file that was
+// found, or to none. The system refuses to follow links of other users in a
+// shared folder, but only to a caller who opens them; so there, this package
+// follows none that leads to no file.
+func (p *place) follow(found fs.FileInfo) error {
 	for range 40 {
-		target, err := os.Readlink(path)
+		target, err := os.Readlink(p.path)
 		if err != nil {
 			break // it is no link, or does not exist
 		}
-		if !filepath.IsAbs(target) {
-			target = folderOf(path) + target
+		folder := folderOf(p.path)
+		if info, err := os.Stat(folder); found == nil && err == nil && info.Mode()&fs.ModeSticky != 0 {
+			return fs.ErrPermission
 		}
-		path = target
+		if !filepath.IsAbs(target) {
+			target = folder + target
+		}
+		p.path = target
 	}
-	return path
+	now, err := os.Lstat(p.path)
+	if os.SameFile(found, now) || found == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errChanged
 }
 
 // folderOf returns all of a path before its last element. Unlike [filepath.Dir]
@@ -176,9 +213,21 @@ func folderOf(path string) string {
 	return folder
 }
 
-// writeTo writes to an existing file.
-func (p place) writeTo(write func(io.Writer) error) error {
+// open opens what is no ordinary file.
+func (p place) open() (*os.File, error) {
 	file, err := os.OpenFile(p.path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || info.Mode().IsRegular() {
+		return nil, errors.Join(errChanged, file.Close())
+	}
+	return file, nil
+}
+
+// writeTo writes to what is no ordinary file.
+func (p place) writeTo(write func(io.Writer) error) error {
+	file, err := p.open()
 	if err != nil {
 		return refused(p.Path, err)
 	}

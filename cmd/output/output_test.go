@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -273,4 +274,110 @@ func TestAFileIsMadeForWhatIsOfUseBeforeItsEnd(t *testing.T) {
 		t.Errorf("making it again: %v", err)
 	}
 	holds(t, folder, map[string]string{"out": "begun"})
+}
+
+func TestANameThatBecomesALinkIsNotFollowed(t *testing.T) {
+	folder := t.TempDir()
+	precious, name := filepath.Join(folder, "precious"), filepath.Join(folder, "out")
+	put(t, precious, "precious", 0o644)
+	tests := map[string]func(path string) error{
+		"a file that is written": func(path string) error {
+			return File{Path: path, Overwrite: true, Inputs: Inputs(precious)}.Write(saying("x"))
+		},
+		"a file that grows": func(path string) error {
+			f, err := File{Path: path, Overwrite: true, Inputs: Inputs(precious)}.Create()
+			if err != nil {
+				return err
+			}
+			return errors.Join(saying("x")(f), f.Close())
+		},
+	}
+	for test, write := range tests {
+		t.Run(test, func(t *testing.T) {
+			done := make(chan struct{})
+			var exchanger sync.WaitGroup
+			exchanger.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					put(t, name+"1", "mine", 0o644)
+					if err := errors.Join(os.Symlink(precious, name+"2"), os.Rename(name+"1", name), os.Rename(name+"2", name)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			for range 400 {
+				_ = write(name) // it may have been refused
+			}
+			close(done)
+			exchanger.Wait()
+			if got, err := os.ReadFile(precious); string(got) != "precious" {
+				t.Errorf("the file that was never to be written holds %q (%v)", got, err)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoFileMayNotBecomeOne(t *testing.T) {
+	folder := t.TempDir()
+	pipe, precious := filepath.Join(folder, "pipe"), filepath.Join(folder, "precious")
+	put(t, precious, "precious", 0o644)
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipe to be had: ", err)
+	}
+	p, err := File{Path: pipe}.find()
+	if err := errors.Join(err, os.Remove(pipe), os.Symlink(precious, pipe)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.writeTo(saying("x")); !errors.Is(err, errChanged) {
+		t.Errorf("got error %v, want %v", err, errChanged)
+	}
+	holds(t, folder, map[string]string{"pipe": "precious", "precious": "precious"})
+}
+
+func TestALinkToNothingIsNotFollowedInASharedFolder(t *testing.T) {
+	folder := t.TempDir()
+	link := filepath.Join(folder, "out")
+	if err := errors.Join(os.Chmod(folder, 0o777|fs.ModeSticky), os.Symlink(filepath.Join(t.TempDir(), "new"), link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (File{Path: link, Overwrite: true}).Write(saying("x")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got error %v, want %v", err, fs.ErrPermission)
+	}
+}
+
+func TestAFileThatGrowsIsItsWritersAlone(t *testing.T) {
+	folder := t.TempDir()
+	to := File{Path: filepath.Join(folder, "out"), Overwrite: true}
+	put(t, to.Path, "old", 0o644)
+	old, err := os.Open(to.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	first, err := to.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() error{
+		"another that grows": func() error { _, err := to.Create(); return err },
+		"a whole file":       func() error { return to.Write(saying("x")) },
+	} {
+		if err := write(); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s: got error %v, want %v", name, err, ErrBusy)
+		}
+	}
+	if err := errors.Join(saying("first")(first), first.Close()); err != nil {
+		t.Error(err)
+	}
+	holds(t, folder, map[string]string{"out": "first"})
+	if content, err := io.ReadAll(old); string(content) != "old" {
+		t.Errorf("who reads the file from before reads %q (%v)", content, err)
+	}
+	if err := to.Write(saying("x")); err != nil {
+		t.Error(err)
+	}
 }

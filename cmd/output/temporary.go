@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 )
 
 // # Names of unfinished files
@@ -106,6 +107,12 @@ func (t *temporary) move(p place) error {
 			return fs.ErrExist
 		}
 	}
+	if old, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+		defer old.Close() // and with it the lock
+		if err := own(old, p.path); err != nil {
+			return err
+		}
+	}
 	if err := os.Rename(t.name, p.path); err != nil {
 		return err
 	}
@@ -173,7 +180,7 @@ func removeUnlocked(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return
 	}
