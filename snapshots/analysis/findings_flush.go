@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -27,12 +28,13 @@ func (f *finder) flushed() {
 	flushes := f.index.flushes()
 	level, times := flushes.Refused(f.summary.PeakReserved)
 	var refused trace.Flush
+	calls := f.index.calling("empty_cache")
 	emptied, loop := make(map[trace.StackID]emptyings), trace.EmptyStack
 	for i := range flushes.All {
 		one := &flushes.All[i]
 		if one.Refused > 0 {
 			refused.Bytes, refused.Time, refused.Event, refused.Stack = refused.Bytes+one.Bytes, refused.Time+one.Time, one.Event, one.Stack
-		} else if f.index.calls(one.Stack, "empty_cache") {
+		} else if calls(one.Stack) {
 			e := emptied[one.Stack]
 			emptied[one.Stack] = emptyings{e.times + 1, e.segments + one.Segments, e.bytes + one.Bytes, one.Event}
 			if e.times >= emptied[loop].times {
@@ -89,12 +91,16 @@ const (
 	rareEmptyings   = 10
 )
 
-// calls reports whether a function of that name is on a stack.
-func (x *Index) calls(stack trace.StackID, name string) bool {
-	for _, frame := range x.tables.Stack(stack) {
-		if x.tables.FrameName(frame) == name {
-			return true
+// calling returns a function that reports whether a function of that name is on a
+// stack. It looks at each stack once.
+func (x *Index) calling(name string) func(trace.StackID) bool {
+	known := make(map[trace.StackID]bool)
+	return func(stack trace.StackID) bool {
+		calls, ok := known[stack]
+		if !ok {
+			calls = slices.ContainsFunc(x.tables.Stack(stack), func(frame trace.FrameID) bool { return x.tables.FrameName(frame) == name })
+			known[stack] = calls
 		}
+		return calls
 	}
-	return false
 }

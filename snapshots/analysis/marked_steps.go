@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
@@ -28,12 +29,8 @@ func (x *Index) markedSteps() []Step {
 // shortWithin reports whether memory ran out within a mark: what it marks did not
 // come to its end.
 func (x *Index) shortWithin(m Mark) bool {
-	for _, i := range x.oomEvents {
-		if m.From <= int(i) && int(i) < m.To {
-			return true
-		}
-	}
-	return false
+	at, _ := slices.BinarySearch(x.oomEvents, int32(m.From))
+	return at < len(x.oomEvents) && int(x.oomEvents[at]) < m.To
 }
 
 // mostFrequent returns the marks of the name that most have.
@@ -55,11 +52,13 @@ func (x *Index) fromOneLine(marks []Mark) []Mark {
 	by := make(map[trace.FrameID][]Mark)
 	var best trace.FrameID
 	told := 0
+	events, calls := x.stepLines()
 	for _, m := range marks {
-		line := x.stepLine(m)
-		if line == 0 {
+		at, _ := slices.BinarySearch(events, m.From)
+		if at == len(events) || events[at] >= m.To {
 			continue
 		}
+		line := calls[at]
 		told++
 		if by[line] = append(by[line], m); len(by[line]) >= len(by[best]) {
 			best = line
@@ -71,21 +70,23 @@ func (x *Index) fromOneLine(marks []Mark) []Mark {
 	return by[best]
 }
 
-// stepLine returns the line that called for the optimizer's step within a mark, 0
-// where no event tells.
-func (x *Index) stepLine(m Mark) trace.FrameID {
-	seen := trace.StackID(0)
-	for i := m.From; i < m.To; i++ {
+// stepLines returns the events of which a line is known that called for an
+// optimizer's step, and these lines. Marks may overlap, and events share stacks, so
+// each event and each stack is looked at once.
+func (x *Index) stepLines() (events []int, calls []trace.FrameID) {
+	known := make(map[trace.StackID]trace.FrameID)
+	for i := range x.events.Len() {
 		stack := x.events.At(i).Stack
-		if stack <= trace.EmptyStack || stack == seen {
-			continue
+		line, ok := known[stack]
+		if !ok {
+			line = iteration.StepLine(x.tables, x.Code(), stack)
+			known[stack] = line
 		}
-		seen = stack
-		if line := iteration.StepLine(x.tables, x.Code(), stack); line != 0 {
-			return line
+		if line != 0 {
+			events, calls = append(events, i), append(calls, line)
 		}
 	}
-	return 0
+	return events, calls
 }
 
 // between makes steps from the stretches that end with a mark. The steps do not take

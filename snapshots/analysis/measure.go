@@ -100,14 +100,13 @@ func (f *Fit) add(s *MapSegment) {
 }
 
 func (m *Map) groupPools() {
-	k := -1
+	at := make(map[trace.PoolID]int)
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		if k < 0 || m.Pools[k].Pool != s.Pool {
-			k = slices.IndexFunc(m.Pools, func(p PoolUse) bool { return p.Pool == s.Pool })
-		}
-		if k < 0 {
+		k, ok := at[s.Pool]
+		if !ok {
 			k = len(m.Pools)
+			at[s.Pool] = k
 			m.Pools = append(m.Pools, PoolUse{Pool: s.Pool})
 		}
 		m.Pools[k].Segments++

@@ -17,13 +17,14 @@ import (
 // those of the allocation that the event begins, ends or tags anew. Stack has its
 // frames from the program's entry inwards, as folded stacks have them, and site
 // is the one that tells the most. A cell is empty if the trace lacks the value.
-// If a text is too long for spreadsheets, only its end is written. For a device
-// without a history the rows list the live memory, as held and without an index.
+// If a text is too long for spreadsheets, only its end is written, and less of it
+// once the file is very long. For a device without a history the rows list the live
+// memory, as held and without an index.
 
 const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack,site,layer,role,shape,dtype\n"
 
 func writeCSV(w io.Writer, t *trace.Trace, o Options) error {
-	out := &csvWriter{w: bufio.NewWriterSize(w, 1<<16)}
+	out := &csvWriter{w: bufio.NewWriterSize(w, 1<<16), most: mostCell}
 	out.buf = append(out.buf, csvHeader...)
 	for _, x := range o.indexes(t) {
 		out.device(x, o.AllFrames)
@@ -40,6 +41,8 @@ type csvWriter struct {
 	w      *bufio.Writer
 	buf    []byte
 	err    error
+	length int // bytes that are written
+	most   int // bytes in a cell, about
 	index  *analysis.Index
 	tables *trace.Tables
 	cells  map[trace.StackID]string // of a stack and its site
@@ -49,8 +52,10 @@ type csvWriter struct {
 
 // A trace may have a text once while many rows repeat it, so both are bounded.
 const (
-	mostCell  = 32760    // bytes in a cell, about: spreadsheets take 32,767 characters
-	mostCells = 16 << 20 // bytes that are remembered
+	mostCell  = 32760     // bytes in a cell, about: spreadsheets take 32,767 characters
+	mostCells = 16 << 20  // bytes that are remembered
+	longFile  = 256 << 20 // bytes, after which a cell has
+	shortCell = 1 << 10   // bytes at most, about
 )
 
 func (c *csvWriter) device(x *analysis.Index, allFrames bool) {
@@ -73,6 +78,10 @@ func (c *csvWriter) device(x *analysis.Index, allFrames bool) {
 func (c *csvWriter) flush() {
 	if c.err == nil {
 		_, c.err = c.w.Write(c.buf)
+	}
+	if c.length += len(c.buf); c.length > longFile && c.most > shortCell {
+		c.most = shortCell
+		clear(c.cells)
 	}
 	c.buf = c.buf[:0]
 }
@@ -128,7 +137,7 @@ func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
 	c.buf = append(c.buf, c.place(stack)...)
 	for _, id := range [...]trace.StringID{note.Layer, note.Role, note.Shape, note.DType} {
 		c.comma()
-		c.buf = append(c.buf, csvCell(label(c.tables.String(id)))...)
+		c.buf = append(c.buf, c.cell(label(c.tables.String(id)))...)
 	}
 	c.buf = append(c.buf, '\n')
 	c.flush()
@@ -150,9 +159,9 @@ func (c *csvWriter) place(id trace.StackID) string {
 	if ok {
 		return cells
 	}
-	cells = csvCell(c.stacks.line(id)) + ","
+	cells = c.cell(c.stacks.line(id)) + ","
 	if frames := c.index.Telling(id, 1); len(frames) > 0 {
-		cells += csvCell(label(c.index.FrameLabel(frames[0])))
+		cells += c.cell(label(c.index.FrameLabel(frames[0])))
 	}
 	if c.bytes += len(cells); c.bytes > mostCells {
 		clear(c.cells)
@@ -174,14 +183,14 @@ func (c *csvWriter) given(n int64, ok bool) {
 }
 
 func (c *csvWriter) text(s string) {
-	c.buf = append(c.buf, csvCell(s)...)
+	c.buf = append(c.buf, c.cell(s)...)
 	c.comma()
 }
 
-// csvCell quotes text where CSV needs it. A cell that begins like a formula gets
+// cell quotes text where CSV needs it. A cell that begins like a formula gets
 // an apostrophe, because a spreadsheet would run it.
-func csvCell(s string) string {
-	s = trace.ShortenPath(s, mostCell)
+func (c *csvWriter) cell(s string) string {
+	s = trace.ShortenPath(s, c.most)
 	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {
 		s = "'" + s
 	}

@@ -28,7 +28,7 @@ func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 		names := newFoldedNames(s.index, o.AllFrames)
 		var order []string
 		sums := make(map[string]int64)
-		for _, sample := range s.samples() {
+		for _, sample := range s.samples(false) {
 			line := names.line(sample.stack)
 			if line == "" {
 				line = sample.named()

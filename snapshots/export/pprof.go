@@ -24,7 +24,7 @@ func writePprof(w io.Writer, t *trace.Trace, o Options) error {
 	b := newProfileBuilder(t)
 	for _, s := range snapshots {
 		b.comment(s)
-		for _, sample := range s.samples() {
+		for _, sample := range s.noted() {
 			b.add(s, &sample, o.AllFrames)
 		}
 	}

@@ -25,8 +25,25 @@ type kind struct {
 	unknown     bool           // from before recording; its stack is not known
 }
 
+// mostFrames bounds the frames of samples that only notes tell apart: a deep stack
+// may have as many notes as it has allocations.
+const mostFrames = 1 << 24
+
+// noted returns the samples told apart by layer and role too, if these are few
+// enough.
+func (s snapshot) noted() []sample {
+	all, frames := s.samples(true), 0
+	for i := range all {
+		frames += len(s.index.Trace().Tables.Stack(all[i].stack))
+	}
+	if frames > mostFrames {
+		return s.samples(false)
+	}
+	return all
+}
+
 // samples groups the live memory at a moment, the largest sample first.
-func (s snapshot) samples() []sample {
+func (s snapshot) samples(noted bool) []sample {
 	at := make(map[kind]int)
 	notes := s.index.Trace().Tables.Notes
 	var all []sample
@@ -34,7 +51,10 @@ func (s snapshot) samples() []sample {
 	life.Alive(s.event, func(id trace.AllocationID) bool {
 		a := life.AllocationAt(id, s.event)
 		note := &notes[a.Note]
-		k := kind{stack: max(a.Stack, trace.EmptyStack), layer: note.Layer, role: note.Role}
+		k := kind{stack: max(a.Stack, trace.EmptyStack)}
+		if noted {
+			k.layer, k.role = note.Layer, note.Role
+		}
 		k.category, _ = s.index.Category(a)
 		if a.FreeStack || a.Open < 0 && k.stack == trace.EmptyStack {
 			k.unknown, k.stack = true, 0

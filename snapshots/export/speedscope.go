@@ -76,7 +76,7 @@ func (f *speedscopeFrames) profile(s snapshot, all bool) speedscopeProfile {
 		Type: "sampled", Unit: "bytes", Name: deviceName(s.index) + ": " + s.title(),
 		Samples: make([][]int, 0), Weights: make([]int64, 0),
 	}
-	for _, sample := range s.samples() {
+	for _, sample := range s.samples(false) {
 		var stack []int
 		frames := framesOf(s.index, sample.stack, all)
 		for i := len(frames) - 1; i >= 0; i-- {

@@ -37,13 +37,15 @@ type PoolPart struct {
 // poolReports sums the final state up by pool, in ascending order of id.
 func poolReports(x *analysis.Index) []Pool {
 	reports := make([]Pool, 0)
+	places := make(map[[2]int64]int) // in reports
 	tables := x.Trace().Tables
 	for i := range x.Device().Final.Segments {
 		s := &x.Device().Final.Segments[i]
 		id := tables.Pools[s.Pool]
-		at := slices.IndexFunc(reports, func(r Pool) bool { return r.ID == id })
-		if at < 0 {
+		at, ok := places[id]
+		if !ok {
 			at = len(reports)
+			places[id] = at
 			reports = append(reports, Pool{ID: id})
 		}
 		reports[at].add(s, tables.String(s.Type) == "small")

@@ -71,7 +71,7 @@ func (c *causes) divide() {
 	for side, blocks := range c.d.blocks {
 		for i := range blocks {
 			b := &blocks[i]
-			p := c.pile(c.d.placeOf(b.stack, b.note))
+			p := c.pile(c.d.Merged.placeOf(b.stack, b.note))
 			p.left[side][b.size] = append(p.left[side][b.size], b)
 			p.held[side]++
 		}

@@ -53,26 +53,18 @@ func (d *Difference) elsewhere(side int) map[spot]int {
 		from, to = p.steps[p.now].From, p.steps[p.now].To
 	}
 	count := make(map[spot]int)
-	type origin struct {
-		stack trace.StackID
-		note  trace.NoteID
-	}
-	spots := make(map[origin]spot)
-	checkpoints := d.means[side].checkpoint && !d.means[1-side].checkpoint
+	checkpoints := d.means[side]&^d.means[1-side]&checkpoint != 0
 	events, life := s.Index.Device().Events, s.Index.Lifetimes()
 	for i := from; i < to; i++ {
 		e := events.At(i)
 		if e.Kind != trace.Alloc || i <= s.At && life.Closed(i) > s.At {
 			continue
 		}
-		from := origin{max(d.Merged.stacks[side][e.Stack], trace.EmptyStack), d.Merged.notes[side][e.Note]}
-		at, ok := spots[from]
-		if !ok {
-			at = spot{place: d.placeOf(from.stack, from.note), recomputed: checkpoints && d.Merged.has(from.stack, isCheckpoint)}
-			spots[from] = at
-		}
-		at.size = e.Size
-		count[at]++
+		stack := max(d.Merged.stacks[side][e.Stack], trace.EmptyStack)
+		count[spot{
+			place: d.Merged.placeOf(stack, d.Merged.notes[side][e.Note]), size: e.Size,
+			recomputed: checkpoints && d.Merged.means[stack]&checkpoint != 0,
+		}]++
 	}
 	return count
 }

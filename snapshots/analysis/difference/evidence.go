@@ -8,13 +8,12 @@ import (
 )
 
 // placeOf returns where the allocations of a common stack and note are compared.
-func (d *Difference) placeOf(stack trace.StackID, note trace.NoteID) place {
-	m := d.Merged
-	cast := isCastRole(m.common.String(m.common.Notes[note].Role))
+func (m *Merged) placeOf(stack trace.StackID, note trace.NoteID) place {
+	cast := m.means[stack]&casting != 0 || isCastRole(m.common.String(m.common.Notes[note].Role))
 	if stack <= trace.EmptyStack {
 		return place{held: stack == 0, cast: cast}
 	}
-	return place{line: m.code.Line(stack), cast: cast || m.has(stack, isCast)}
+	return place{line: m.lines[stack], cast: cast}
 }
 
 // isCastRole knows the copies of our own engine's mixed precision by what it notes.
@@ -23,43 +22,53 @@ func isCastRole(role string) bool { return role == "autocast weight" || role == 
 // typeOf returns the element type of a block, 0 or empty where no writer noted it.
 func (d *Difference) typeOf(b *block) trace.StringID { return d.Merged.common.Notes[b.note].DType }
 
-// has reports whether a frame of a common stack is of some kind.
-func (m *Merged) has(stack trace.StackID, is func(file, name string) bool) bool {
-	for _, id := range m.common.Stack(stack) {
-		f := m.common.Frames[id]
-		if is(m.common.String(f.File), m.common.String(f.Name)) {
-			return true
-		}
-	}
-	return false
-}
-
 // means are the techniques of a program that change its memory, as far as its
 // stacks show them.
-type means struct{ autocast, checkpoint, backward bool }
+type means uint8
 
-// meansOf looks at the stacks of all allocations of a side.
-func (d *Difference) meansOf(side int) means {
-	var found means
-	events := d.Sides[side].Index.Device().Events
-	seen := make([]bool, d.Merged.common.StackCount())
-	look := func(stack trace.StackID) {
-		if !seen[stack] {
-			seen[stack] = true
-			found.autocast = found.autocast || d.Merged.has(stack, isAutocast)
-			found.backward = found.backward || d.Merged.has(stack, isBackward)
-			found.checkpoint = found.checkpoint || d.Merged.has(stack, isCheckpoint)
+const (
+	casting means = 1 << iota // the stack's own memory is such a copy
+	autocast
+	backward
+	checkpoint
+)
+
+func meansOf(file, name string) (found means) {
+	for bit, is := range [...]func(file, name string) bool{isCast, isAutocast, isBackward, isCheckpoint} {
+		if is(file, name) {
+			found |= 1 << bit
 		}
 	}
+	return found
+}
+
+// judge looks at each common stack once: many allocations may share a deep one.
+func (m *Merged) judge() {
+	frames := make([]means, len(m.common.Frames))
+	for id, f := range m.common.Frames {
+		frames[id] = meansOf(m.common.String(f.File), m.common.String(f.Name))
+	}
+	m.lines, m.means = make([]trace.FrameID, m.common.StackCount()), make([]means, m.common.StackCount())
+	for id := trace.EmptyStack + 1; int(id) < len(m.lines); id++ {
+		m.lines[id] = m.code.Line(id)
+		for _, frame := range m.common.Stack(id) {
+			m.means[id] |= frames[frame]
+		}
+	}
+}
+
+// meansOf looks at the stacks of all allocations of a side.
+func (d *Difference) meansOf(side int) (found means) {
+	events := d.Sides[side].Index.Device().Events
 	for i := 0; i < events.Len(); {
 		span := events.Span(i)
 		for j := range span {
-			look(d.Merged.stacks[side][span[j].Stack])
+			found |= d.Merged.means[d.Merged.stacks[side][span[j].Stack]]
 		}
 		i += len(span)
 	}
 	for i := range d.blocks[side] {
-		look(d.blocks[side][i].stack)
+		found |= d.Merged.means[d.blocks[side][i].stack]
 	}
 	return found
 }

@@ -24,7 +24,7 @@ func (d *Difference) Explained() Explained {
 	for side, blocks := range d.blocks {
 		for i := range blocks {
 			b := &blocks[i]
-			cells[cell{d.placeOf(b.stack, b.note).line, b.category}] += b.size * int64(2*side-1)
+			cells[cell{d.Merged.placeOf(b.stack, b.note).line, b.category}] += b.size * int64(2*side-1)
 		}
 	}
 	var e Explained

@@ -92,7 +92,7 @@ func (d *Difference) otherTypes() bool {
 			has[side][d.typeOf(&blocks[i])] = true
 		}
 	}
-	return d.means[0].autocast != d.means[1].autocast || !maps.Equal(has[0], has[1])
+	return (d.means[0]^d.means[1])&autocast != 0 || !maps.Equal(has[0], has[1])
 }
 
 func (c *causes) takeScaled(p *pile, f Factor) {

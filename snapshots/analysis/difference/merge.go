@@ -14,6 +14,8 @@ type Merged struct {
 	notes  [2][]trace.NoteID
 	tables [2]*trace.Tables
 	common *trace.Tables
+	lines  []trace.FrameID // that memory is from, by common stack
+	means  []means         // by common stack
 }
 
 // Merge translates two tables, which may be the same.
@@ -30,6 +32,7 @@ func Merge(a, b *trace.Tables) *Merged {
 	common := m.in.View()
 	m.common = &common
 	m.code.Read(m.common)
+	m.judge()
 	return m
 }
 

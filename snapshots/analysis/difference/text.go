@@ -93,19 +93,15 @@ func (d *Difference) typesText(c *Cause) string {
 }
 
 // onlyIn says that something runs on one side and not on the other, "" otherwise.
-func (d *Difference) onlyIn(is func(means) bool, runs string) string {
-	switch before, after := is(d.means[0]), is(d.means[1]); {
-	case after && !before:
+func (d *Difference) onlyIn(what means, runs string) string {
+	switch before, after := d.means[0]&what, d.means[1]&what; {
+	case after > before:
 		return runs + " after and not before"
-	case before && !after:
+	case before > after:
 		return runs + " before and not after"
 	}
 	return ""
 }
-
-func autocast(m means) bool   { return m.autocast }
-func backward(m means) bool   { return m.backward }
-func checkpoint(m means) bool { return m.checkpoint }
 
 // change says how much a cause is before and after.
 func change(c *Cause) string {

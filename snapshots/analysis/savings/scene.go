@@ -67,13 +67,7 @@ func (s *Scene) Find() []Saving {
 }
 
 // of returns the traits of all frames on a part's stack.
-func (s *Scene) of(p *Part) trait {
-	all := s.Words.notes[p.Note]
-	for _, frame := range s.Tables.Stack(p.Stack) {
-		all |= s.Words.frames[frame]
-	}
-	return all
-}
+func (s *Scene) of(p *Part) trait { return s.Words.notes[p.Note] | s.Words.stacks[p.Stack] }
 
 // trains reports whether the program has a backward pass.
 func (s *Scene) trains() bool {

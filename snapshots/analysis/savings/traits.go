@@ -29,16 +29,23 @@ const (
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
 // by one goroutine while it reads; in between, any number of scenes may ask it.
 type Words struct {
-	frames, notes []trait // by frame, by note
-	all           trait   // of all frames
+	frames, stacks, notes []trait // by frame, stack and note
+	all                   trait   // of all frames
 }
 
-// Read judges the frames and notes that are new in longer tables of the same trace.
+// Read judges the frames, stacks and notes that are new in longer tables of the same trace.
 func (w *Words) Read(t *trace.Tables) {
 	for id := len(w.frames); id < len(t.Frames); id++ {
 		f := &t.Frames[id]
 		is := traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
 		w.frames, w.all = append(w.frames, is), w.all|is
+	}
+	for id := len(w.stacks); id < t.StackCount(); id++ {
+		var all trait
+		for _, frame := range t.Stack(trace.StackID(id)) {
+			all |= w.frames[frame]
+		}
+		w.stacks = append(w.stacks, all)
 	}
 	for id := len(w.notes); id < len(t.Notes); id++ {
 		w.notes = append(w.notes, traitsOf("", t.String(t.Notes[id].Role)))
