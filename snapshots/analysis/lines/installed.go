@@ -44,6 +44,9 @@ func within(file string, parts []string) bool {
 	})
 }
 
+// mostLibraries bounds how many standard libraries a trace may have. A program has one.
+const mostLibraries = 16
+
 // learn notes where the standard library is: its folder holds that of packages,
 // also on Windows, where nothing else about its path tells.
 func (c *Code) learn(file string) {
@@ -53,7 +56,8 @@ func (c *Code) learn(file string) {
 	}
 	root := file[:at-len(packageFolders[0])]
 	folder := strings.ToLower(root[strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1:])
-	if (folder == "lib/" || strings.HasPrefix(folder, "python3")) && !slices.Contains(c.library, root) {
+	known := len(c.library) == mostLibraries || slices.Contains(c.library, root)
+	if (folder == "lib/" || strings.HasPrefix(folder, "python3")) && !known {
 		c.library = append(c.library, root)
 	}
 }
