@@ -58,7 +58,7 @@ func TestTimeFollowsTheSizeOfAFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	const n = 36_000
+	const n = 24_000
 	for name, make := range slowFiles {
 		t.Run(name, func(t *testing.T) {
 			large, small := slowPath(t, make(n)), slowPath(t, make(n/larger))

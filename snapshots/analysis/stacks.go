@@ -36,7 +36,7 @@ type Node struct {
 // sorted, the largest first.
 func (x *Index) Stacks(at int, o StackOptions) *Tree {
 	b := treeBuilder{index: x, options: o, root: &Node{Label: "all"}}
-	b.labels = make(map[trace.FrameID]string)
+	b.labels, b.children = make(map[trace.FrameID]string), make(map[below]*Node)
 	if o.HideRuntime {
 		b.hidden = x.Code().Hidden
 	}
@@ -50,12 +50,19 @@ func (x *Index) Stacks(at int, o StackOptions) *Tree {
 }
 
 type treeBuilder struct {
-	index   *Index
-	options StackOptions
-	root    *Node
-	hidden  func(trace.FrameID) bool
-	labels  map[trace.FrameID]string
-	path    []trace.FrameID
+	index    *Index
+	options  StackOptions
+	root     *Node
+	hidden   func(trace.FrameID) bool
+	labels   map[trace.FrameID]string
+	children map[below]*Node
+	path     []trace.FrameID
+}
+
+// below is a frame's place in the tree.
+type below struct {
+	above *Node
+	frame trace.FrameID
 }
 
 // add adds one stack. Memory that the stack freed, but that was allocated at an
@@ -122,13 +129,13 @@ func (b *treeBuilder) pathOf(stack trace.StackID) []trace.FrameID {
 }
 
 func (b *treeBuilder) child(node *Node, frame trace.FrameID) *Node {
-	for _, child := range node.Children {
-		if child.Frame == frame {
-			return child
-		}
+	at := below{node, frame}
+	child := b.children[at]
+	if child == nil {
+		child = &Node{Frame: frame, Label: b.label(frame)}
+		b.children[at] = child
+		node.Children = append(node.Children, child)
 	}
-	child := &Node{Frame: frame, Label: b.label(frame)}
-	node.Children = append(node.Children, child)
 	return child
 }
 

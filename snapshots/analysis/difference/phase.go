@@ -50,7 +50,7 @@ type phases struct {
 	steps []analysis.Step
 	now   int // the step that the moment is in, −1 for none
 	marks []analysis.Mark
-	open  []analysis.Mark // those that began before the last event asked for
+	open  []analysis.Mark // those that began before the last event asked for; only the last is known to be open
 }
 
 func newPhases(s Side) *phases {
@@ -93,11 +93,14 @@ func (p *phases) within(event int) string {
 		p.open = append(p.open, p.marks[0])
 		p.marks = p.marks[1:]
 	}
-	p.open = slices.DeleteFunc(p.open, func(m analysis.Mark) bool { return m.To <= event })
-	if n := len(p.open); n > 0 {
-		return p.open[n-1].Name
+	n := len(p.open)
+	for n > 0 && p.open[n-1].To <= event {
+		n--
 	}
-	return ""
+	if p.open = p.open[:n]; n == 0 {
+		return ""
+	}
+	return p.open[n-1].Name
 }
 
 // When describes a side's moment: its event, its step, and the innermost named
