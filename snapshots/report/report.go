@@ -65,7 +65,8 @@ type Device struct {
 // OOM is one out-of-memory event.
 type OOM struct {
 	analysis.OOM
-	// Requester has the frames of the request, innermost first.
+	// Requester has the frames of the request, innermost first. It is empty for all but
+	// the first 64 events and the last, because all may share a deep stack.
 	Requester []string `json:"requester"`
 	// ShortBytes is how many more free bytes the driver needed, null if its free
 	// bytes are unknown.
@@ -196,10 +197,11 @@ func newDevice(x *analysis.Index) Device {
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
 		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
-	for _, o := range x.OOMEvents() {
-		d.OOM = append(d.OOM, newOOM(x, o))
+	ooms := x.OOMEvents()
+	for k := range ooms {
+		d.OOM = append(d.OOM, newOOM(x, &ooms[k], k < requestedOOMs || k == len(ooms)-1))
 	}
-	if last := len(d.OOM) - 1; last >= 0 {
+	if last := len(ooms) - 1; last >= 0 {
 		d.failure = analysis.FailureAt(x, d.OOM[last].Event)
 		d.OOM[last].account(d.failure)
 	}
@@ -207,9 +209,15 @@ func newDevice(x *analysis.Index) Device {
 	return d
 }
 
-func newOOM(x *analysis.Index, o analysis.OOM) OOM {
-	failed := OOM{o, x.Frames(o.Stack), nil, make([]Change, 0)}
-	if short := x.Short(&o); short >= 0 {
+// requestedOOMs is how many out-of-memory events have the frames of their request.
+const requestedOOMs = 64
+
+func newOOM(x *analysis.Index, o *analysis.OOM, frames bool) OOM {
+	failed := OOM{*o, make([]string, 0), nil, make([]Change, 0)}
+	if frames {
+		failed.Requester = x.Frames(o.Stack)
+	}
+	if short := x.Short(o); short >= 0 {
 		failed.ShortBytes = &short
 	}
 	return failed
