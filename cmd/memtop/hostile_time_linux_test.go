@@ -39,9 +39,16 @@ var slowFiles = map[string]func(n int) any{
 
 // slowUses are the commands that look at most of a file.
 var slowUses = [][]string{
-	{"report", aFile}, {"diff", aFile, aFile}, {"advise", aFile}, {"check", aFile, "--max-peak", "1GiB"}, {"replay", aFile},
-	{"export", aFile, "--to", "html", "-o", "-"}, {"export", aFile, "--to", "folded", "-o", "-"}, {"export", aFile, "--to", "pprof", "-o", "-"},
-	{"export", aFile, "--to", "speedscope", "-o", "-"}, {"export", aFile, "--to", "perfetto", "-o", "-"},
+	{"report", aFile},
+	{"diff", aFile, aFile},
+	{"advise", aFile},
+	{"check", aFile, "--max-peak", "1GiB"},
+	{"replay", aFile},
+	{"export", aFile, "--to", "html", "-o", "-"},
+	{"export", aFile, "--to", "folded", "-o", "-"},
+	{"export", aFile, "--to", "pprof", "-o", "-"},
+	{"export", aFile, "--to", "speedscope", "-o", "-"},
+	{"export", aFile, "--to", "perfetto", "-o", "-"},
 }
 
 // Bounds of processor time, which other programs hardly change.

@@ -35,12 +35,11 @@ func Exclusive(path string, f func() error) error {
 // own takes the lock of the file that has a name. It fails with [ErrBusy] if
 // another process has the lock, or has just given the name to another file.
 func own(file *os.File, name string) error {
-	found, err := file.Stat()
-	if !lock(file) || err != nil {
-		return ErrBusy
+	if lock(file) {
+		found, _ := file.Stat()
+		if now, _ := os.Lstat(name); os.SameFile(found, now) {
+			return nil
+		}
 	}
-	if now, err := os.Lstat(name); err != nil || !os.SameFile(found, now) {
-		return ErrBusy
-	}
-	return nil
+	return ErrBusy
 }
