@@ -12,7 +12,6 @@ decides, which ends with the first step.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -24,6 +23,7 @@ import torch
 from .counters import amount, used
 from .cuda import present
 from .history import History
+from .interrupts import ignored
 from .threads import start, touches
 
 VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
@@ -66,7 +66,7 @@ class Caution:
 
     def _run(self) -> None:
         """Decide while there are no steps."""
-        with contextlib.suppress(Exception):  # the program may be ending
+        with ignored(Exception):  # the program may be ending
             while not self._steps.wait(REST):
                 self.rest()
 

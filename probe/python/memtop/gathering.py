@@ -3,7 +3,6 @@ program."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from .caches import cached, cached_by, is_cache
 from .graphs import is_leaf
 from .inspection import fields_of, is_a
+from .interrupts import ignored
 from .living import instances, is_alone, types
 from .models import Models, parts_of, trained_by
 from .registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
@@ -39,7 +39,7 @@ class Gathering:
     def model(self) -> None:
         """Show the parameters and buffers of all models."""
         for model in self._models:
-            with contextlib.suppress(*UNFINISHED):
+            with ignored(*UNFINISHED):
                 self._show(model)
 
     @touches
@@ -100,7 +100,7 @@ class Gathering:
         self.model()
         self.optimizers = len(found[_OPTIMIZER])
         for optimizer in found[_OPTIMIZER]:
-            with contextlib.suppress(*UNFINISHED):
+            with ignored(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)
         for cache in found[_CACHE]:
             for category, name, tensor in cached(cache):
@@ -123,11 +123,11 @@ class Gathering:
     def _add_models(self, modules: list[Any]) -> None:
         parts: set[int] = set()
         for module in modules:
-            with contextlib.suppress(*UNFINISHED):
+            with ignored(*UNFINISHED):
                 parts.update(map(id, list(fields_of(module)["_modules"].values())))
         for module in modules:
             if id(module) not in parts:
-                with contextlib.suppress(*UNFINISHED):
+                with ignored(*UNFINISHED):
                     self._models.add(module)
 
 

@@ -8,6 +8,7 @@ import traceback
 from typing import Any, Callable
 
 from .compiled import untraced
+from .interrupts import let_through
 from .unseen import unseen
 
 
@@ -19,7 +20,8 @@ class Guard:
         self.failed: Callable[[str], None] = _ignore
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
-        """Return a function for PyTorch to call: it calls `function`, but raises nothing and returns nothing."""
+        """Return a function for PyTorch to call: it calls `function`, but raises nothing of the agent's and returns
+        nothing."""
         function = unseen(function)
 
         @functools.wraps(function)
@@ -34,7 +36,8 @@ class Guard:
         return untraced(guarded)
 
     def fail(self, error: Exception) -> None:
-        """Note a failure, and report the first one."""
+        """Note a failure, and report the first one. Raise what is the program's."""
+        let_through(error)
         if not self.error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             file = place.filename.replace("\\", "/").rsplit("/", 1)[-1]

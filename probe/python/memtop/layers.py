@@ -134,8 +134,9 @@ class Layers:
         self._thread = threading.get_ident()
         if not self.handles:
             before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
-            hooks = before(self._guard(self._before)), after(self._guard(self._after))
-            self.handles = [await_compiling(), *hooks]
+            self.handles.append(await_compiling())
+            self.handles.append(before(self._guard(self._before)))
+            self.handles.append(after(self._guard(self._after)))
 
     def off(self) -> None:
         """Remove the hooks. A running forward is no longer measured."""

@@ -7,7 +7,6 @@ the program has initialised the device: some versions of PyTorch crash otherwise
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import time
@@ -17,6 +16,7 @@ import torch
 
 from . import cuda, dead, process
 from .imitated import rehearsed
+from .interrupts import ignored, let_through
 from .mention import Mention
 from .shortage import Request, account, asker, frames_of, write_lines, write_notes, write_request
 from .shortening import MOST_ENTRIES, pickled, shorten
@@ -76,6 +76,7 @@ class OutOfMemory:
             if not rehearsed():  # a rehearsal reads the files at once and removes them
                 self._mention.next(f"memtop: what held the memory: memtop open {path}")
         except Exception as error:
+            let_through(error)
             self._mention.next(f"memtop: what held the memory could not be written: {error}")
 
     def _write(self, request: Request) -> str:
@@ -98,11 +99,7 @@ class OutOfMemory:
 
 @unseen
 def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
-    """Handle PyTorch's call. Raise nothing: PyTorch would raise that instead of its own exception."""
-    try:
+    """Handle PyTorch's call. Raise nothing of the agent's: PyTorch would raise that instead of its own exception."""
+    with ignored(Exception):  # the program is out of memory: do not add to its trouble
         if _answer is not None:
             _answer(Request(device, asked, free, total, frames_of(asker())))
-    except KeyboardInterrupt:
-        _thread.interrupt_main()  # raises it in the main thread soon after
-    except BaseException:
-        pass  # the program is out of memory: do not add to its trouble

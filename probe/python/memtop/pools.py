@@ -9,11 +9,12 @@ thread may do it.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import weakref
 from typing import Any, Callable, NamedTuple
+
+from .interrupts import ignored
 
 
 class Use(NamedTuple):
@@ -54,7 +55,7 @@ class Pools:
         def called(itself: Any, *arguments: Any, **named: Any) -> Any:
             if vars(scheduler).get(server.method) is called:  # else somebody has replaced it after us
                 setattr(scheduler, server.method, method)
-            with contextlib.suppress(TypeError):  # no weak reference can be had
+            with ignored(TypeError):  # no weak reference can be had
                 self._read, self._known = server.read, weakref.ref(_at(itself, *server.path))
             return method(itself, *arguments, **named)
 

@@ -20,6 +20,7 @@ import torch
 
 from . import given
 from .elements import put
+from .interrupts import ignored
 
 MOST = 1000  # the most lines that are counted separately
 WAITING = 5_000  # after so many reads of one line in a step, the program is assumed to wait for a value
@@ -70,7 +71,7 @@ class Reads:
 
     def begin(self) -> None:
         """Begin, if the library that imitates the GPU is loaded in this process."""
-        with contextlib.suppress(AttributeError):
+        with ignored(AttributeError):
             ctypes.CDLL(None).memtop_imitation_on_read(self._callback)
 
     @contextlib.contextmanager

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import torch
 
 from .inspection import attribute_of, fields_of, is_a, items_of, static
+from .interrupts import let_through
 from .stacks import Stacks
 from .threads import touches
 
@@ -271,7 +272,8 @@ def storage_of(tensor: Any) -> tuple[Any, int]:
     try:
         storage = own_part(tensor).untyped_storage()
         return storage, storage.data_ptr()
-    except Exception:  # sparse tensors, wrappers, tensors being traced: each kind raises another exception
+    except Exception as error:  # sparse tensors, wrappers, tensors being traced: each kind raises another exception
+        let_through(error)
         return None, 0
 
 

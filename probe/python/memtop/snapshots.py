@@ -8,7 +8,6 @@ nothing has changed since the last one.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Callable
 
 import torch
 
+from .interrupts import ignored
 from .journal import Journal, Pickled, Tags, now_us
 from .program import Json
 from .sampling import Sampling
@@ -90,7 +90,7 @@ class Snapshots:
 
     def _run(self, stop: threading.Event) -> None:
         before = time.monotonic_ns()
-        with contextlib.suppress(Exception):  # the program may be ending; the last snapshot stays
+        with ignored(Exception):  # the program may be ending; the last snapshot stays
             while not stop.wait(PAUSE):
                 now = time.monotonic_ns()
                 if self._purse.next(now - before) and self._rest():

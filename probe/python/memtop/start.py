@@ -7,12 +7,12 @@ prints.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 from typing import Any
 
 from .imitated import rehearsed
 from .importing import when_imported
+from .interrupts import ignored, let_through
 from .role import Role, role
 
 _asked = False
@@ -41,8 +41,8 @@ def begin() -> None:
             start_agent()
         elif part is Role.CHILD:
             _at_first_step()
-    except Exception:
-        pass  # the program must run even if its agent cannot start
+    except Exception as error:  # the program must run even if its agent cannot start
+        let_through(error)
 
 
 def start_agent() -> None:
@@ -56,7 +56,7 @@ def _at_first_step() -> None:
 
     def stepped(_: Any) -> None:
         stepping.ignore(stepped)
-        with contextlib.suppress(Exception):
+        with ignored(Exception):
             start_agent()
 
     stepping.listen(stepped)

@@ -19,8 +19,8 @@ class Telling:
     def tell(
         self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], on_host: bool
     ) -> None:
-        """Send a message about the ended step, and the changes made at its end. `on_host` says that the memory watched
-        is the processor's."""
+        """Send a message about the ended step, and the changes made at its end, which leave the list. `on_host`: the
+        memory watched is the processor's."""
         if not on_host:
             used.append(("layer_times", "processor"))  # measured without waiting for the device
         if mixed := self._look.survey.mixed:  # "off" would be true only of the agent's own
@@ -30,7 +30,9 @@ class Telling:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
         self._journal.message(STEP, data, key=0)
-        for key, value in changed:
+        while changed:
+            key, value = changed[0]
             with self._journal.lock:
                 note = self._journal.tables.note(metadata=f"{key}={value}")
             self._journal.event(SETTING_CHANGED, 0, self._steps.ended + 1, note=note)
+            del changed[0]

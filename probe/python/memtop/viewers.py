@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 from .changes import Changes
+from .interrupts import ignored
 from .program import Program
 from .request import Refusal
 
@@ -74,5 +74,5 @@ class Viewers:
     def _tell(self, count: int) -> None:
         if count != self._told:
             self._told = count
-            with contextlib.suppress(Exception):  # a failure of watching must not stop the server
+            with ignored(Exception):  # a failure of watching must not stop the server
                 self._program.on_viewers(count)

@@ -11,7 +11,6 @@ finished.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
@@ -36,6 +35,7 @@ from .guard import Guard
 from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
+from .interrupts import ignored
 from .journal import GAUGES, STEP_BEGIN, STEP_END, Journal, now_us
 from .ledger import Ledger
 from .look import FEW, SOON, Look
@@ -93,6 +93,7 @@ class Watch:
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
         transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
         self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()), self.steps)
+        self._changed: list[tuple[str, str]] = []  # changes made that no viewer has been told of yet
         self._wanted = False
         self._closing = False
         self._gauged = 0  # when the system's gauges were last sent
@@ -253,7 +254,7 @@ class Watch:
             return
         self._guarded(optimizer)
         if self.guard.error:
-            with contextlib.suppress(Exception):  # remove as much as possible
+            with ignored(Exception):  # remove as much as possible
                 self._leave()
 
     def _step(self, optimizer: Any) -> None:
@@ -274,8 +275,9 @@ class Watch:
         if self._closing:
             self._leave()
             return
-        used, changed = self.settings.end(), self.settings.apply(self.step + 1)
-        if changed:
+        used = self.settings.end()
+        self._changed += self.settings.apply(self.step + 1)
+        if self._changed:
             self.sampling.begin(MEASURED)  # so that the effect is known soon
         if not self._wanted and not self.look.on:
             self._pass(optimizer, now, duration)
@@ -298,7 +300,7 @@ class Watch:
         if self.look.news:
             self.look.news = False
             self.settings.renew()
-        self._telling.tell(data, used, changed, on_host=self.memory.host)
+        self._telling.tell(data, used, self._changed, on_host=self.memory.host)
         self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
@@ -412,14 +414,17 @@ class Watch:
         """Begin a step with the call of a model. Report whether it is one. Its end lets other steps and calls in."""
         if self.guard.error or not self._taking.acquire(blocking=False):
             return False
+        begun = False
         try:
             if self._is_step(model):
                 self._open_call(model, arguments, named)
-                return True
+                begun = True
         except Exception as error:
             self._fail(error)
-        self._taking.release()
-        return False
+        finally:
+            if not begun:
+                self._taking.release()
+        return begun
 
     def _is_step(self, model: Any) -> bool:
         serves = not self._serving.trains and not self.look.gathering.optimizers
@@ -456,7 +461,8 @@ class Watch:
         data = {
             "step": self.step, "time_us": now_us(), "device": 0, "duration_ns": now - self.steps.began, "probe_ns": 0,
         }  # fmt: skip
-        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
+        used = self.settings.values()
+        self._changed += self.settings.apply(self.step + 1)
         whole = self.look.on
         if whole:
             self.look.layers.end_call(model, output)
@@ -467,14 +473,14 @@ class Watch:
             self._purse.pay(data["probe_ns"])
         self._pay(data["probe_ns"])
         used.append(("steps", f"calls of {type(model).__name__}"))
-        self._telling.tell(data, used, changed, on_host=self.memory.host)
+        self._telling.tell(data, used, self._changed, on_host=self.memory.host)
         self._whole = self._whole or whole
         self._gauge(now)
         self.steps.began = time.perf_counter_ns()
 
     def _fail(self, error: Exception) -> None:
         self.guard.fail(error)
-        with contextlib.suppress(Exception):  # remove as much as possible
+        with ignored(Exception):  # remove as much as possible
             self._serving.leave()
             self._leave()
 

@@ -6,11 +6,11 @@ every rank is assumed to have the same lists as this one.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from typing import Any
 
 from .importing import when_imported
+from .interrupts import ignored
 
 UTILITIES = "deepspeed.runtime.zero.utils"
 
@@ -29,7 +29,7 @@ def _agree() -> None:
 
     def same_length(own: list[int]) -> None:
         # it raises because the lists differ, but only after it has taken memory on the device
-        with contextlib.suppress(RuntimeError):
+        with ignored(RuntimeError):
             lengths(own)
 
     def agreed(own: list[int]) -> list[int]:

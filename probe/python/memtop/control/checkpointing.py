@@ -110,9 +110,9 @@ class Checkpointing:
         for module in modules:
             if within[id(module)] is None:
                 again = Again(module, self._layers)
-                again.put()
+                self._undo.append(again.remove)  # first: a signal handler may raise after any line
                 self._standing.append(again)
-                self._undo.append(again.remove)
+                again.put()
             else:
                 self._switched.append(weakref.ref(module))
         for model in {id(m): m for m in within.values() if m is not None}.values():

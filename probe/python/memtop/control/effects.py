@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..graphs import nodes_in
+from ..interrupts import ignored
 from ..threads import touches
 from .reach import Reach
 
@@ -100,10 +101,9 @@ def _items(value: Any) -> Iterator[Any]:
     elif base is not None:
         held = list(base.__iter__(value))
     else:
-        try:
+        held = []
+        with ignored(AttributeError, TypeError):
             held = list(object.__getattribute__(value, "__dict__").values())
-        except (AttributeError, TypeError):
-            held = []
     return islice([len(held), *held], _WIDTH)
 
 

@@ -74,8 +74,8 @@ class Precision:
         if value == BF16:
             for model in self._survey.trained:
                 mixed = Mixed(model)
+                self._standing.append(mixed)  # first: a signal handler may raise after any line
                 mixed.put()
-                self._standing.append(mixed)
         self.value = value
         self._survey.mixes = value == BF16
         self._survey.outdate()

@@ -3,7 +3,6 @@ variables. Nothing of the program is executed: only dictionaries, cells and code
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..interrupts import ignored
 from ..threads import touches
 
 _MOST = 512  # functions of one module
@@ -103,7 +103,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the names and contents of a closure's filled cells."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        with contextlib.suppress(ValueError):
+        with ignored(ValueError):
             yield name, cell.cell_contents
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..interrupts import let_through
 from ..program import Json, Refused
 from ..steps import Steps
 from ..threads import allowed
@@ -138,9 +139,13 @@ class Settings:
         try:
             self._table[key].switch(value)
             return True
-        except Exception as error:
-            self.refused(str(error) if isinstance(error, Refused) else f"the change failed: {error!r}", key)
-            return False
+        except Refused as refused:
+            self.refused(str(refused), key)
+        except BaseException as error:
+            self._table[key].restore()  # what it has half done
+            self.refused(f"the change failed: {error!r}", key)
+            let_through(error)
+        return False
 
     def restore(self) -> None:
         """Put everything back as the program made it."""

@@ -15,6 +15,7 @@ import torch
 from torch.utils.weak import TensorWeakRef
 
 from ..graphs import nodes_in
+from ..interrupts import let_through
 from ..models import Models
 from ..program import Refused
 from ..registry import Registry, tensors_in
@@ -107,7 +108,8 @@ class Survey:
         self._running, self._calls, self._mixed, self._custom = None, 0, "", ""
         self._thread = threading.get_ident()
         before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook
-        self.handles = [before(self._before), after(self._after)]
+        self.handles.append(before(self._before))
+        self.handles.append(after(self._after))
         self._registry.settle()
         self._course.begin(self._registry.holdings())
 
@@ -139,7 +141,8 @@ class Survey:
         start = time.perf_counter_ns()
         try:
             self._begin_call(module, inputs)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             self._give_up()
         self.spent_ns += time.perf_counter_ns() - start
 
@@ -171,7 +174,8 @@ class Survey:
         start = time.perf_counter_ns()
         try:
             self._end_call(module, inputs, output, start)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             self._give_up()
         self.spent_ns += time.perf_counter_ns() - start
 
