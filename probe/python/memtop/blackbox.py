@@ -8,7 +8,6 @@ a viewer would have got, once a second. The training thread never waits for the 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import multiprocessing.util
 import os
 import threading
@@ -22,6 +21,7 @@ from .answer import Piece
 from .box import Box, Full
 from .gauges import HOST, host_gauge
 from .imitated import rehearsed
+from .interrupts import ignored, let_through
 from .journal import GAUGES, STEP, Journal
 from .process import Process
 from .program import Json
@@ -92,6 +92,7 @@ class BlackBox:
         try:
             file = boxfile.make(process)
         except (place.Unsafe, ValueError, OSError) as error:
+            let_through(error)
             self.problem = _reason(error)
             return
         if file is not None:
@@ -100,6 +101,13 @@ class BlackBox:
             multiprocessing.util.Finalize(None, self.close, exitpriority=0)
             os.register_at_fork(after_in_child=self.abandon)
             self._begin_file(file)
+
+    def begin_again(self, process: Process) -> None:
+        """Make another box if the program has closed the file of this one."""
+        had = self.on
+        self._write(lambda box: box.file.harm())
+        if had and not self.on:
+            self.start(process)
 
     def _begin_file(self, file: boxfile.File) -> None:
         self._in_memory = boxfile.in_memory(os.path.dirname(file.path))
@@ -170,6 +178,7 @@ class BlackBox:
             if self._box is not None:
                 work(self._box)
         except (OSError, Full) as error:
+            let_through(error)
             self._lose(_reason(error))
         finally:
             self._lock.release()
@@ -193,7 +202,7 @@ class BlackBox:
     def _follow(self, box: Box) -> None:
         """Write the news as a viewer would get them."""
         if self._session is not None and not self._session.torn:
-            with contextlib.suppress(Full):
+            with ignored(Full):
                 _add(box, self._session.catch_up())
                 box.publish()
                 return

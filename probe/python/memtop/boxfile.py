@@ -8,7 +8,6 @@ the kernel releases it when the process ends, so memtop knows which boxes are of
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import re
@@ -19,6 +18,8 @@ import time
 from collections.abc import Iterator
 
 from . import place
+from .descriptors import Descriptor, held, read
+from .interrupts import ignored
 from .process import Process
 
 VARIABLE = "MEMTOP_BLACK_BOX"  # off, a size or a folder
@@ -39,13 +40,13 @@ class File:
     def __init__(self, folder: str, name: str, size: int, handle: int) -> None:
         self.path, self.size = os.path.join(folder, name), size
         self._made = os.path.join(folder, "." + name)
-        with contextlib.suppress(FileNotFoundError):  # left by a process of the same name that died right here
+        with ignored(FileNotFoundError):  # left by a process of the same name that died right here
             os.unlink("." + name, dir_fd=handle)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open("." + name, flags, 0o600, dir_fd=handle)
+        self._file = Descriptor(os.open("." + name, flags, 0o600, dir_fd=handle))
         try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.posix_fallocate(self._file, 0, size)
+            fcntl.lockf(self._file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.posix_fallocate(self._file.number, 0, size)
         except BaseException:
             self.remove()
             raise
@@ -59,31 +60,29 @@ class File:
     def write(self, at: int, data: bytes) -> None:
         """Write bytes at a place. What is written stays when the process is killed. It raises an OSError."""
         while data:
-            written = os.pwrite(self._file, data, at)
+            written = os.pwrite(self._file.number, data, at)
             at, data = at + written, data[written:]
 
     def read(self, at: int, length: int) -> bytes:
         """Return the bytes at a place."""
-        return os.pread(self._file, length, at)
+        return os.pread(self._file.number, length, at)
 
     def harm(self) -> str:
         """Return what another program has done to the file, "" for nothing."""
-        found = os.fstat(self._file)
+        found = os.fstat(self._file.number)
         if found.st_size < self.size:
             return f"{self.path} was cut short by another program"
         return "" if found.st_nlink else f"{self.path} was removed by another program"
 
     def remove(self) -> None:
         """Remove the file, and give up the lock."""
-        with contextlib.suppress(OSError):  # it or its folder is gone already
+        with ignored(OSError):  # it or its folder is gone already
             os.unlink(self._made)
         self.leave()
 
     def leave(self) -> None:
         """Close the file. In a forked child this leaves the parent's lock alone."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        self._file.close()
 
 
 def make(process: Process) -> File | None:
@@ -95,15 +94,12 @@ def make(process: Process) -> File | None:
     size = _size(wish)
     path = wish if os.path.isabs(wish) else usual_folder()
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with contextlib.suppress(FileExistsError):  # `open_folder` checks whether it is safe
+    with ignored(FileExistsError):  # `open_folder` checks whether it is safe
         os.mkdir(path, 0o700)
-    handle = place.open_folder(path)
-    try:
+    with held(place.open_folder(path)) as handle:
         name = f"{process.pid}-{process.start}.box"
         tidy(handle, name)
         return File(path, name, size or _fitting(handle), handle)
-    finally:
-        os.close(handle)
 
 
 def usual_folder() -> str:
@@ -118,15 +114,13 @@ def usual_folder() -> str:
 
 def in_memory(path: str) -> bool:
     """Report whether a folder's files are kept only in memory."""
-    try:
+    with ignored(OSError):
         device = os.stat(path).st_dev
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            mounts = [line.partition(" - ") for line in file]
-    except OSError:
-        return False
-    number = f"{os.major(device)}:{os.minor(device)}"
-    kinds = [kind.split()[0] for where, _, kind in mounts if where.split()[2:3] == [number] and kind.split()]
-    return any(kind in ("tmpfs", "ramfs") for kind in kinds)
+        mounts = [line.partition(" - ") for line in read("/proc/self/mountinfo").decode(errors="replace").splitlines()]
+        number = f"{os.major(device)}:{os.minor(device)}"
+        kinds = [kind.split()[0] for where, _, kind in mounts if where.split()[2:3] == [number] and kind.split()]
+        return any(kind in ("tmpfs", "ramfs") for kind in kinds)
+    return False
 
 
 def _size(wish: str) -> int:
@@ -134,11 +128,9 @@ def _size(wish: str) -> int:
     if not wish or os.path.isabs(wish):
         return 0
     found = _SIZE.fullmatch(wish)
-    try:
-        base = 1000 if found and found[3].upper() == "B" else 1024
+    size, base = 0, 1000 if found and found[3].upper() == "B" else 1024
+    with ignored(ValueError):
         size = round(float(found[1]) * base ** "BKMGT".index(found[2].upper() or "B")) if found else 0
-    except ValueError:
-        size = 0
     if not LEAST <= size <= MOST:
         raise ValueError(f"{VARIABLE}={wish!r}: want off, a size from 256KiB to 1GiB, or a folder")
     return -(-size // PAGE) * PAGE
@@ -161,7 +153,7 @@ def tidy(handle: int, own: str) -> None:
     for alive, name in ended:
         lifetime = MAKING if name.startswith(".") else LIFETIME
         if name in named[KEPT:] or time.time() - alive > lifetime:
-            with contextlib.suppress(FileNotFoundError):  # another program removed it first
+            with ignored(FileNotFoundError):  # another program removed it first
                 os.unlink(name, dir_fd=handle)
 
 
@@ -170,25 +162,19 @@ def _ended(handle: int, own: str) -> Iterator[tuple[float, str]]:
     for name in os.listdir(handle):
         if not _NAME.fullmatch(name) or name == own:
             continue
-        try:
-            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle)
-        except OSError:  # it is gone, or no file that could be read
-            continue
-        try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with ignored(OSError), held(os.open(name, flags, dir_fd=handle)) as file:  # if it is there, and can be read
             found = os.fstat(file)
             if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not _held(file):
                 yield max(found.st_mtime, _alive(file)), name
-        finally:
-            os.close(file)
 
 
 def _held(file: int) -> bool:
     """Report whether a program still has the file. If the system cannot say, it does."""
-    try:
+    with ignored(OSError):
         answer = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack(_LOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-    except OSError:
-        return True
-    return bool(struct.unpack(_LOCK, answer)[0] != fcntl.F_UNLCK)
+        return bool(struct.unpack(_LOCK, answer)[0] != fcntl.F_UNLCK)
+    return True
 
 
 def _alive(file: int) -> float:

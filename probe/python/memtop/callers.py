@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .descriptors import read
 from .program import Json
 
 KINDS = ("device", "pool", "created", "managed", "imported", "pinned")
@@ -97,8 +98,7 @@ class Callers:
         return self._names[caller]
 
     def _read(self) -> None:
-        with open("/proc/self/maps", "rb") as file:
-            found = _MAPPING.findall(file.read())
+        found = _MAPPING.findall(read("/proc/self/maps"))
         self._files = (
             [int(begin, 16) for begin, _, _ in found],
             [int(end, 16) for _, end, _ in found],

@@ -7,16 +7,17 @@ driver has noted, if the program has one. No context is asked, no device is wait
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import time
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from . import counters, cuda, processes
+from . import counters, cuda
 from .callers import PYTORCH, Callers, Taken
+from .descriptors import read
 from .gauges import host_gauge
+from .interrupts import ignored
 from .journal import GAUGES, Journal, now_us
 from .nccl import communicators
 from .nvml import Nvml, User
@@ -66,7 +67,7 @@ class Cards:
         if not cuda.allocator() or not self._has_driver() or not self._purse.next(round(since * 1e9)):
             return
         start = time.thread_time_ns()
-        with contextlib.suppress(OSError):
+        with ignored(OSError):
             if found := self._look():
                 self.latest = tuple(found)
                 self._journal.message(GAUGES, found)
@@ -78,9 +79,9 @@ class Cards:
         """Report whether there is a driver to ask, and begin to if nobody has: that may take a tenth of a second."""
         if not self._opened:
             self._opened = True
-            with contextlib.suppress(OSError, AttributeError):
+            with ignored(OSError, AttributeError):
                 self._nvml = Nvml()
-            with contextlib.suppress(AttributeError, ValueError):
+            with ignored(AttributeError, ValueError):
                 self._callers = Callers()
         return self._nvml is not None
 
@@ -168,9 +169,8 @@ def _driver(memory: tuple[int, int] | None, users: list[User] | None) -> Json | 
 
 def _command(pid: int) -> str:
     """Return the command of a process, "" if it is not known here."""
-    with contextlib.suppress(OSError):
-        line = processes.read(f"/proc/{pid}/cmdline", LONGEST)
-        return line.replace(b"\0", b" ").decode(errors="replace").strip()
+    with ignored(OSError):
+        return read(f"/proc/{pid}/cmdline", LONGEST).replace(b"\0", b" ").decode(errors="replace").strip()
     return ""
 
 
@@ -178,7 +178,7 @@ def _uuid(device: int) -> bytes:
     """Return the identifier of a device as the program counts them, b"" if the driver does not say. It asks about the
     device, not about a context."""
     number, found = ctypes.c_int(), ctypes.create_string_buffer(16)
-    with contextlib.suppress(OSError, AttributeError):
+    with ignored(OSError, AttributeError):
         driver = ctypes.CDLL("libcuda.so.1")
         if not driver.cuDeviceGet(ctypes.byref(number), device):
             ask = getattr(driver, "cuDeviceGetUuid_v2", None) or driver.cuDeviceGetUuid

@@ -7,12 +7,13 @@ the agent keep only a bounded part of it.
 
 from __future__ import annotations
 
-import selectors
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator
 
 from .answer import Answer, Later, Piece, chunk_of, refusal_answer
+from .descriptors import Socket
 from .output import AHEAD, Output
 from .place import Peer, peer_of
 from .request import BODY_MAX, HEADER_MAX, Reader, Refusal, Request
@@ -30,13 +31,12 @@ class Connection:
     """Owned by the server's thread."""
 
     def __init__(
-        self, accepted: socket.socket, routes: Routes, call: Callable[[Callable[[], None]], None], refusal: str
+        self, accepted: Socket, routes: Routes, call: Callable[[Callable[[], None]], None], refusal: str
     ) -> None:
         """Take a connection. With a `refusal`, every request on it is refused with that text."""
         self.socket = accepted
         self.refusal = refusal
         self.closed = False
-        self.watched = selectors.EVENT_READ  # the events that the selector waits for
         self._routes = routes
         self._call = call
         self._peer: Peer | None = None
@@ -58,8 +58,8 @@ class Connection:
 
     @property
     def wants(self) -> int:
-        """The events that the selector should wait for."""
-        return (selectors.EVENT_READ if self._heard else 0) | (selectors.EVENT_WRITE if self._out.blocked else 0)
+        """The events of poll(2) that it waits for."""
+        return (select.POLLIN if self._heard else 0) | (select.POLLOUT if self._out.blocked else 0)
 
     def due(self) -> float | None:
         """Return when the connection has to act, even if the peer sends nothing."""
@@ -69,7 +69,7 @@ class Connection:
     def read(self) -> None:
         """Read what the peer has sent."""
         try:
-            data = self.socket.recv(1 << 16)
+            data = self.socket.own.recv(1 << 16)
         except BlockingIOError:
             return
         except OSError:
@@ -155,7 +155,7 @@ class Connection:
             raise Refusal(503, self.refusal)
         if self._peer is None:
             try:
-                self._peer = peer_of(self.socket)
+                self._peer = peer_of(self.socket.own)
             except OSError as error:
                 raise Refusal(403, f"the system does not say which process is asking: {error}") from None
         self._routes.admit(self._peer)
@@ -245,7 +245,7 @@ class Connection:
             self._deadline = now + (_PATIENCE if self._reader.begun else _IDLE)
         elif self._heard:
             # Closing a socket with unread data would show the peer an error instead of the answer.
-            self.socket.shutdown(socket.SHUT_WR)
+            self.socket.own.shutdown(socket.SHUT_WR)
             self._lingers, self._deadline = True, now + _LINGER
         else:
             self.close()

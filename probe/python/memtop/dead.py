@@ -7,12 +7,13 @@ are too large together, the oldest are removed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 
 from . import place
+from .descriptors import held
 from .imitated import VARIABLE
+from .interrupts import ignored
 
 MOST_FILES = 64  # two for each time a program runs out
 MOST_BYTES = 1 << 30
@@ -34,28 +35,21 @@ def write(files: dict[str, bytes]) -> str:
     """Write files, given by name, in this order. Return their folder. It raises `place.Unsafe` or an OSError."""
     path = folder()
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with contextlib.suppress(FileExistsError):  # `open_folder` checks whether it is safe
+    with ignored(FileExistsError):  # `open_folder` checks whether it is safe
         os.mkdir(path, 0o700)
-    handle = place.open_folder(path)
-    try:
+    with held(place.open_folder(path)) as handle:
         for name, data in files.items():
             _write(handle, name, data)
         _make_room(handle, keep=set(files))
-    finally:
-        os.close(handle)
     return path
 
 
 def _write(handle: int, name: str, data: bytes) -> None:
     hidden = "." + name
-    file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
+    opened = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
     try:
-        try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(file, left) :]
-        finally:
-            os.close(file)
+        with held(opened) as number, open(number, "wb", closefd=False) as file:
+            file.write(data)
         os.rename(hidden, name, src_dir_fd=handle, dst_dir_fd=handle)
     except BaseException:
         os.unlink(hidden, dir_fd=handle)
@@ -66,7 +60,7 @@ def _make_room(handle: int, keep: set[str]) -> None:
     """Remove the oldest files beyond the limits, but not those in `keep`."""
     found = []
     for name in os.listdir(handle):
-        with contextlib.suppress(FileNotFoundError):  # another program removed it first
+        with ignored(FileNotFoundError):  # another program removed it first
             if _NAME.fullmatch(name):
                 stat = os.stat(name, dir_fd=handle, follow_symlinks=False)
                 found.append((stat.st_mtime_ns, name, stat.st_size))
@@ -75,6 +69,6 @@ def _make_room(handle: int, keep: set[str]) -> None:
         if files <= MOST_FILES and size <= MOST_BYTES:
             return
         if name not in keep:
-            with contextlib.suppress(FileNotFoundError):
+            with ignored(FileNotFoundError):
                 os.unlink(name, dir_fd=handle)
             files, size = files - 1, size - its

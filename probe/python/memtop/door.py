@@ -8,25 +8,24 @@ wait in the system's queue.
 
 from __future__ import annotations
 
-import selectors
-import socket
 import time
 from collections import deque
 
-_MAX = 128
-_TURNED_AWAY_MAX = 16  # connections beyond the limit, at a time
+from .descriptors import Lost, Socket, share
+
+_MAX = 144  # connections in all, if a quarter of what the process may open are so many
+_AWAY = 9  # one in so many is kept for those beyond the limit
 _TURN_AWAY_EVERY = 0.1  # seconds before the place of such a connection is free again
 _NO_ROOM = 1.0  # seconds without accepting, when the program has no file descriptor left
-TOO_MANY = f"{_MAX} connections are open, all that the agent takes: close some of its viewers"
+TOO_MANY = "as many connections are open as the agent takes of this program: close some of its viewers"
 
 
 class Door:
     """Accepts connections while there is room. Owned by the server's thread."""
 
-    def __init__(self, listener: socket.socket, selector: selectors.BaseSelector) -> None:
+    def __init__(self, listener: Socket) -> None:
         self.listener = listener
-        self._selector = selector
-        self._open = False  # whether the selector watches the listener
+        self.open = False  # whether to wait for connections
         self._inside = 0
         self._away = 0  # open connections beyond the limit
         self._places: deque[float] = deque()  # when the places of closed connections beyond the limit are free again
@@ -35,33 +34,28 @@ class Door:
     def due(self) -> float | None:
         """Return when the door may open again without another event."""
         times = [t for t in (self._no_room_until, *list(self._places)[:1]) if t]
-        return None if self._open else min(times, default=None)
+        return None if self.open else min(times, default=None)
 
     def tend(self, ending: bool) -> None:
         """Open or close the door, as there is room."""
         now = time.monotonic()
         while self._places and self._places[0] <= now:
             self._places.popleft()
-        room = self._inside < _MAX or self._away + len(self._places) < _TURNED_AWAY_MAX
-        opened = room and now >= self._no_room_until and not ending
-        if opened and not self._open:
-            self._no_room_until = 0.0
-            self._selector.register(self.listener, selectors.EVENT_READ)
-        elif self._open and not opened:
-            self._selector.unregister(self.listener)
-        self._open = opened
+        most, away = _limits()
+        room = self._inside < most or self._away + len(self._places) < away
+        self.open = room and now >= self._no_room_until and not ending
 
-    def accept(self) -> tuple[socket.socket, str] | None:
+    def accept(self) -> tuple[Socket, str] | None:
         """Return a waiting connection, and the text with which all its requests are refused, "" if they are not."""
         try:
-            accepted, _ = self.listener.accept()
-        except (BlockingIOError, ConnectionAbortedError):
+            accepted = self.listener.accept()
+        except (Lost, BlockingIOError, ConnectionAbortedError):
+            self.listener.check()
             return None
         except OSError:  # no file descriptor or no memory is left
             self._no_room_until = time.monotonic() + _NO_ROOM
             return None
-        accepted.setblocking(False)
-        refusal = TOO_MANY if self._inside >= _MAX else ""
+        refusal = TOO_MANY if self._inside >= _limits()[0] else ""
         if refusal:
             self._away += 1
         else:
@@ -75,3 +69,10 @@ class Door:
             self._places.append(time.monotonic() + _TURN_AWAY_EVERY)
         else:
             self._inside -= 1
+
+
+def _limits() -> tuple[int, int]:
+    """Return how many connections are taken, and how many beyond them."""
+    most = max(2, min(_MAX, share(4)))
+    away = max(1, most // _AWAY)
+    return most - away, away

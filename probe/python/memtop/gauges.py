@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
@@ -10,12 +9,15 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from .descriptors import read
+from .interrupts import ignored
 from .journal import now_us
 from .program import Json
 
 PROC = Path("/proc")
 HOST = -1  # the device of a gauge that is about the machine while the program computes on another device
 _LIMITS_NS = 60_000_000_000  # how long limits are taken to hold
+_OWN = "mountinfo", "cgroup"  # of the process
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TOTAL, _AVAILABLE = re.compile(rb"^MemTotal: +(\d+)", re.M), re.compile(rb"^MemAvailable: +(\d+)", re.M)
 _KILLS = re.compile(rb"^oom_kill (\d+)", re.M)
@@ -34,26 +36,24 @@ class Group(NamedTuple):
 
 def host_gauge(device: int = 0) -> Json | None:
     """Return one measurement as the message gauges has it, in bytes, or None if the system has no /proc."""
-    try:
-        with open(PROC / "meminfo", "rb", buffering=0) as file:
-            machine = file.read(256)
+    with ignored(OSError, TypeError, ValueError, IndexError):
+        machine = read(PROC / "meminfo")
         total, available = (int(line.search(machine)[1]) * 1024 for line in (_TOTAL, _AVAILABLE))  # type: ignore[index]
-        process = int(_read(str(PROC / "self/statm")).split()[1]) * _PAGE
-    except (OSError, TypeError, ValueError, IndexError):
-        return None
-    used = total - available
-    return {
-        "device": device,
-        "time_us": now_us(),
-        "device_total_bytes": total,
-        "device_used_bytes": used,
-        "process_bytes": process,
-        "other_bytes": max(0, used - process),
-        "utilisation_percent": -1,
-        "temperature_celsius": -1,
-        "power_milliwatts": -1,
-        **_limited(total),
-    }
+        process = int(read(PROC / "self/statm").split()[1]) * _PAGE
+        used = total - available
+        return {
+            "device": device,
+            "time_us": now_us(),
+            "device_total_bytes": total,
+            "device_used_bytes": used,
+            "process_bytes": process,
+            "other_bytes": max(0, used - process),
+            "utilisation_percent": -1,
+            "temperature_celsius": -1,
+            "power_milliwatts": -1,
+            **_limited(total),
+        }
+    return None
 
 
 def left_of(gauge: Json) -> tuple[int, int]:
@@ -71,14 +71,14 @@ def _limited(total: int) -> Json:
     memory, and how many processes of the innermost group the kernel has killed for lack of memory."""
     found: Json = {}
     if own := groups()[:1]:
-        with contextlib.suppress(OSError):
-            if killed := _KILLS.search(_read(own[0].kills)):
+        with ignored(OSError):
+            if killed := _KILLS.search(read(own[0].kills)):
                 found["oom_kills"] = int(killed[1])
     least = total
     for limit, group in _limits(time.monotonic_ns() // _LIMITS_NS, total):
-        with contextlib.suppress(OSError, ValueError):
-            cached = sum(int(size) for size in _CACHED.findall(_read(group.content)))
-            used = max(0, int(_read(group.used)) - cached)
+        with ignored(OSError, ValueError):
+            cached = sum(int(size) for size in _CACHED.findall(read(group.content)))
+            used = max(0, int(read(group.used)) - cached)
             if limit - used < least:
                 least = limit - used
                 found.update(limit_bytes=limit, limit_used_bytes=used)
@@ -91,8 +91,8 @@ def _limits(now: int, total: int) -> list[tuple[int, Group]]:
     period; `now` is its number."""
     found = []
     for group in groups():
-        with contextlib.suppress(OSError, ValueError):
-            if (limit := int(_read(group.limit))) < total:
+        with ignored(OSError, ValueError):
+            if (limit := int(read(group.limit))) < total:
                 found.append((limit, group))
     return found
 
@@ -100,11 +100,10 @@ def _limits(now: int, total: int) -> list[tuple[int, Group]]:
 @functools.lru_cache(maxsize=1)
 def groups() -> tuple[Group, ...]:
     """Return the groups of memory of this process: its own, and its parents up to the outermost that is mounted."""
-    try:
-        mounts = (PROC / "self/mountinfo").read_text(errors="replace").splitlines()
-        lines = (PROC / "self/cgroup").read_text(errors="replace").splitlines()
-    except OSError:
-        return ()
+    mounts: list[str] = []
+    lines: list[str] = []
+    with ignored(OSError):
+        mounts, lines = (read(PROC / "self" / name).decode(errors="replace").splitlines() for name in _OWN)
     parts = [line.split(":", 2) for line in lines if line.count(":") >= 2]
     own = {"memory" if "memory" in kind.split(",") else number: name for number, kind, name in parts}
     found = []
@@ -138,8 +137,3 @@ def _second(folder: str) -> Group:
     return Group(
         *(os.path.join(folder, name) for name in ("memory.max", "memory.current", "memory.stat", "memory.events"))
     )
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.read()

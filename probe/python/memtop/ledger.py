@@ -8,7 +8,6 @@ read seldom, and by the server's thread. No tensor is touched.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import resource
@@ -19,7 +18,9 @@ from typing import Callable, NamedTuple
 from . import heaps, processes
 from .beside import Place
 from .containers import Kept
+from .descriptors import read
 from .gauges import Group, groups, host_gauge
+from .interrupts import ignored
 from .left import Left
 from .processes import Resident
 from .program import Json
@@ -71,7 +72,7 @@ class Ledger:
         found = host_gauge(device)
         if found is not None:
             start, now = time.thread_time_ns(), time.monotonic()
-            with contextlib.suppress(OSError, KeyError, ValueError):
+            with ignored(OSError, KeyError, ValueError):
                 since, self._asked_at = now - self._asked_at, now
                 if self._purse.next(round(since * 1e9)):
                     self._asked = {**self._ask(), "asked": step}
@@ -188,22 +189,22 @@ def _beside_own(workers: list[int]) -> Shares:
 def _group(workers: list[int]) -> Json:
     """Return what the kernel charges the innermost control group of memory, by kind; nothing if there is none."""
     found: Json = {}
-    with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
+    with ignored(OSError, ValueError, IndexError, KeyError):
         group = groups()[0]
-        used = int(processes.read(group.used))
-        text = processes.read(group.content)
+        used = int(read(group.used))
+        text = read(group.content)
         first = _V1.search(text) is not None
         kinds = {name.decode(): int(size) for name, size in _STAT.findall(text)}  # the sums over its groups are last
         kernel = kinds.get("kernel", sum(kinds.get(kind, 0) for kind in _KERNEL)) + kinds.get("sock", 0)
         if first:
-            with contextlib.suppress(OSError):
-                kernel = int(processes.read(_beside(group, "memory.kmem.usage_in_bytes")))
+            with ignored(OSError):
+                kernel = int(read(_beside(group, "memory.kmem.usage_in_bytes")))
         cache = kinds["cache"] if first else kinds["file"]
         found = {
             "group": used, "group_anonymous": kinds["rss"] if first else kinds["anon"],
             "group_files": cache - kinds["shmem"], "group_shared": kinds["shmem"], "group_kernel": kernel,
         }  # fmt: skip
-        members = set(map(int, processes.read(_beside(group, "cgroup.procs")).split()))
+        members = set(map(int, read(_beside(group, "cgroup.procs")).split()))
         found["group_others"] = len(members - {os.getpid(), *workers})
     return found
 

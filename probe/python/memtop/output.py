@@ -6,6 +6,8 @@ import socket
 from collections import deque
 from itertools import islice
 
+from .descriptors import Socket
+
 AHEAD = 64 << 10  # bytes that are made before any is sent
 _AT_ONCE = 64  # pieces for one system call
 # In a program that SIGPIPE ends, a viewer that leaves must not cause that signal.
@@ -15,7 +17,7 @@ _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 class Output:
     """Sends without blocking. Owned by the server's thread."""
 
-    def __init__(self, peer: socket.socket) -> None:
+    def __init__(self, peer: Socket) -> None:
         self._peer = peer
         self._data: deque[memoryview] = deque()
         self.blocked = False  # the peer must read before more can be sent
@@ -35,7 +37,7 @@ class Output:
         sent = self.blocked = False
         while self._data:
             try:
-                count = self._peer.sendmsg(islice(self._data, _AT_ONCE), (), _NO_SIGNAL)
+                count = self._peer.own.sendmsg(islice(self._data, _AT_ONCE), (), _NO_SIGNAL)
             except BlockingIOError:
                 self.blocked = True
                 break

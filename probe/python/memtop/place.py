@@ -13,6 +13,7 @@ a dead process and is removed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -21,6 +22,8 @@ import struct
 import sys
 from typing import NamedTuple
 
+from .descriptors import Socket, held, new_socket
+from .interrupts import ignored, let_through
 from .process import Process
 
 _NAME = re.compile(r"[1-9][0-9]*-[0-9]+\.sock")
@@ -48,20 +51,17 @@ def folder() -> str:
     return os.path.abspath(os.path.join(environment.get("TMPDIR") or "/tmp", f"memtop-{os.geteuid()}"))
 
 
-def listen(path: str, process: Process) -> tuple[socket.socket, str]:
-    """Make the socket of a process in the folder. Return it, non-blocking, with its path."""
+def listen(path: str, process: Process) -> tuple[Socket, str]:
+    """Make the socket of a process in the folder. Return it with its path."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with contextlib.suppress(FileExistsError):  # `open_folder` checks whether it is safe
+    with ignored(FileExistsError):  # `open_folder` checks whether it is safe
         os.mkdir(path, 0o700)
-    handle = open_folder(path)
-    try:
+    with held(open_folder(path)) as handle:
         _remove_stale(path, handle)
         name = f"{process.pid}-{process.start}.sock"
         if _exists(handle, name):
             raise Unsafe(f"{os.path.join(path, name)} is in use: one probe is enough for a program")
         return _listen(path, handle, name), os.path.join(path, name)
-    finally:
-        os.close(handle)
 
 
 def peer_of(connection: socket.socket) -> Peer:
@@ -81,6 +81,7 @@ def open_folder(path: str) -> int:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
+        let_through(error)
         if os.path.islink(path):
             raise _unsafe(path, "is a symbolic link") from None
         if isinstance(error, NotADirectoryError):
@@ -117,15 +118,14 @@ def _exists(handle: int, name: str) -> bool:
     return True
 
 
-def _listen(path: str, handle: int, name: str) -> socket.socket:
+def _listen(path: str, handle: int, name: str) -> Socket:
     hidden = "." + name
     if _exists(handle, hidden):  # left by a process of the same name that died at this point
         os.unlink(hidden, dir_fd=handle)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = new_socket()
     try:
-        listener.setblocking(False)
-        listener.bind(_reach(path, handle, hidden))
-        listener.listen(_BACKLOG)
+        listener.own.bind(_reach(path, handle, hidden))
+        listener.own.listen(_BACKLOG)
         os.chmod(hidden, 0o600, dir_fd=handle)
         os.rename(hidden, name, src_dir_fd=handle, dst_dir_fd=handle)
     except BaseException:
@@ -137,7 +137,7 @@ def _listen(path: str, handle: int, name: str) -> socket.socket:
 def _remove_stale(path: str, handle: int) -> None:
     """Remove the sockets of programs that ended without removing them."""
     for name in os.listdir(handle):
-        with contextlib.suppress(FileNotFoundError):  # another program removed it first
+        with ignored(FileNotFoundError):  # another program removed it first
             if _NAME.fullmatch(name) and _is_socket(handle, name) and _stale(path, handle, name):
                 os.unlink(name, dir_fd=handle)
 
@@ -151,12 +151,5 @@ def _stale(path: str, handle: int, name: str) -> bool:
 
     This connects to the socket instead of looking up the pid: the owner may be in another PID namespace.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.setblocking(False)
-        try:
-            asking.connect(_reach(path, handle, name))
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
-    return False
+    with contextlib.closing(new_socket()) as asking:
+        return asking.own.connect_ex(_reach(path, handle, name)) == errno.ECONNREFUSED

@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 
 from . import launcher
+from .descriptors import read
+from .interrupts import ignored
 
 _TICKS = 100  # clock ticks a second in /proc
 _COMMAND_MAX = 4096  # the most bytes of a command line that viewers see
@@ -40,13 +42,11 @@ def this() -> Process:
 
 def _start() -> tuple[int, int]:
     """Return when this process began: in clock ticks since boot, 0 without /proc, and in microseconds since 1970."""
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            # The second field is the command in parentheses; the command may contain any character.
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-    except OSError:
-        return 0, _loaded_us
-    return ticks, (_boot_ns() + ticks * (1_000_000_000 // _TICKS)) // 1000
+    with ignored(OSError):
+        # The second field is the command in parentheses; the command may contain any character.
+        ticks = int(read("/proc/self/stat").rpartition(b")")[2].split()[19])
+        return ticks, (_boot_ns() + ticks * (1_000_000_000 // _TICKS)) // 1000
+    return 0, _loaded_us
 
 
 def _boot_ns() -> int:
@@ -67,16 +67,13 @@ def _command() -> str:
     if os.environ.get(_COMMAND_LINE, "") not in ("", "full"):
         names = [os.path.basename(path) for path in (sys.executable, *sys.argv[:1])]
         return " ".join(names)[:_COMMAND_MAX]
-    try:
-        with open("/proc/self/cmdline", "rb") as file:
-            line = file.read().rstrip(b"\0").replace(b"\0", b" ")
-    except OSError:
-        line = " ".join([sys.executable, *sys.argv]).encode("utf-8", "replace")
+    line = " ".join([sys.executable, *sys.argv]).encode("utf-8", "replace")
+    with ignored(OSError):
+        line = read("/proc/self/cmdline").rstrip(b"\0").replace(b"\0", b" ")
     return line[:_COMMAND_MAX].decode("utf-8", "replace")
 
 
 def _user() -> str:
-    try:
+    with ignored(KeyError):
         return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
+    return str(os.geteuid())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+from .descriptors import names, read
+from .interrupts import ignored
 
 PROC = Path("/proc")
 SHARED = Path("/dev/shm")
@@ -49,9 +51,9 @@ def workers() -> list[int]:
     todo = [os.getpid()]
     while todo and len(found) < MOST_WORKERS:
         pid = todo.pop()
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(PROC / str(pid) / "task"):
-                with contextlib.suppress(OSError):
+        with ignored(OSError):
+            for thread in names(PROC / str(pid) / "task"):
+                with ignored(OSError):
                     todo += map(int, read(PROC / str(pid) / "task" / thread / "children").split())
         found.append(pid)
     return found[1:]
@@ -59,7 +61,7 @@ def workers() -> list[int]:
 
 def resident(pid: int) -> Resident | None:
     """Return what is resident of a process, also where it shares it; None if the process has ended."""
-    with contextlib.suppress(OSError, KeyError):
+    with ignored(OSError, KeyError):
         return _resident(read(PROC / str(pid) / "status"), _RESIDENT)
     return None
 
@@ -67,7 +69,7 @@ def resident(pid: int) -> Resident | None:
 def proportional(pid: int) -> Resident | None:
     """Return what is resident of a process, with its part of what it shares; None if the system does not say. The
     kernel walks the page tables for that: about 70 ms for each GiB."""
-    with contextlib.suppress(OSError, KeyError):
+    with ignored(OSError, KeyError):
         return _resident(read(PROC / str(pid) / "smaps_rollup"), _PROPORTIONAL)
     return None
 
@@ -81,12 +83,12 @@ def shared_files(since: float) -> dict[int, tuple[int, str]]:
     """Return the files of this user in shared memory that were made after `since`, seconds since 1970: by inode their
     bytes and names."""
     files: dict[int, tuple[int, str]] = {}
-    with contextlib.suppress(OSError), os.scandir(SHARED) as entries:
-        for entry in islice(entries, MOST_FILES):
-            with contextlib.suppress(OSError):
-                stat = entry.stat(follow_symlinks=False)
-                if entry.is_file(follow_symlinks=False) and stat.st_uid == os.getuid() and stat.st_mtime >= since:
-                    files[stat.st_ino] = stat.st_blocks * 512, entry.name
+    with ignored(OSError):
+        for name in names(SHARED)[:MOST_FILES]:
+            with ignored(OSError):
+                found = os.lstat(SHARED / name)
+                if stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_mtime >= since:
+                    files[found.st_ino] = found.st_blocks * 512, name
     return files
 
 
@@ -101,35 +103,28 @@ def opened(pid: int) -> Opened:
     """Return what a process has open. No file is opened, and none elsewhere is asked for anything."""
     found = Opened({}, set())
     folder = f"{PROC}/{pid}/fd/"
-    with contextlib.suppress(OSError):
-        for number in islice(os.listdir(folder), MOST_FILES):
-            with contextlib.suppress(OSError):
+    with ignored(OSError):
+        for number in names(folder)[:MOST_FILES]:
+            with ignored(OSError):
                 name = os.readlink(folder + number)
                 if name.startswith(f"{SHARED}/"):
-                    stat = os.stat(folder + number)
-                    if not stat.st_nlink:  # a file whose first name was deleted may have another
-                        found.unnamed[stat.st_ino] = stat.st_blocks * 512
+                    file = os.stat(folder + number)
+                    if not file.st_nlink:  # a file whose first name was deleted may have another
+                        found.unnamed[file.st_ino] = file.st_blocks * 512
                     else:
-                        found.named.add(stat.st_ino)
+                        found.named.add(file.st_ino)
     return found
 
 
 def every() -> list[int]:
     """Return all processes."""
-    return [int(name) for name in os.listdir(PROC) if name.isdecimal()]
+    return [int(name) for name in names(PROC) if name.isdecimal()]
 
 
 def mapped_files(pids: Iterable[int]) -> set[int]:
     """Return the inodes of shared memory that processes have mapped, as far as they may be asked."""
     found: set[int] = set()
     for pid in pids:
-        with contextlib.suppress(OSError):
+        with ignored(OSError):
             found.update(map(int, _INODE.findall(read(PROC / str(pid) / "maps"))))
     return found
-
-
-def read(path: Path | str, most: int = 16 << 20) -> bytes:
-    """Return the content of a file of /proc or of a control group, up to some bytes: another process decides how long
-    its files are. It raises an OSError."""
-    with open(path, "rb") as file:
-        return file.read(most)

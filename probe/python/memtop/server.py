@@ -9,21 +9,22 @@ predictions and snapshots, get a thread each. The program never waits for any of
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-import selectors
-import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from select import POLLIN
+from socket import SHUT_RDWR, socket
 from typing import Protocol
 
 from . import place, process
 from .blackbox import BlackBox
 from .changes import Changes
 from .connection import Connection
+from .descriptors import Lost, Socket, new_pair, wait
 from .door import Door
+from .interrupts import ignored
 from .journal import Journal
 from .program import Program
 from .routes import Routes
@@ -32,6 +33,7 @@ from .shared import Shared
 from .threads import start
 from .viewers import Viewers
 
+_AGAIN_AFTER = 1.0  # seconds
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
 
 
@@ -67,26 +69,25 @@ class Server:
         self.box = BlackBox(journal, self._routes.session, self._shared)
         self.tasks: list[Task] = [self.box]
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
-        self._connections: dict[int, Connection] = {}  # by file descriptor
+        self._connections: dict[Socket, Connection] = {}
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
         self._thread = 0  # the server's, 0 before it runs
         self._ended = threading.Event()  # that thread has ended
 
     def start(self) -> None:
         """Begin to listen. It raises `place.Unsafe` or an OSError if no socket can be made."""
-        listener, self.path = place.listen(self._folder, self._process)
-        self._woken, self._waker = socket.socketpair()
-        for end in (self._woken, self._waker):
-            end.setblocking(False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._woken, selectors.EVENT_READ)
-        self._door = Door(listener, self._selector)
+        self._open()
         _servers.add(self)
         try:
             start(self._run)
         except RuntimeError:  # no thread can be started
             self._leave()
             raise
+
+    def _open(self) -> None:
+        listener, self.path = place.listen(self._folder, self._process)
+        self._woken, self._waker = new_pair()
+        self._door = Door(listener)
 
     def close(self, reason: str = "the program ended") -> None:
         """Tell the viewers the reason, and remove the socket. This takes two seconds at most."""
@@ -112,8 +113,8 @@ class Server:
 
     def wake(self) -> None:
         """Let the server's thread look for what is due. Any thread may call it."""
-        with contextlib.suppress(OSError):  # it has been woken already, or has ended
-            self._waker.send(b"\0")
+        with ignored(OSError):  # it has been woken already, or has ended
+            self._waker.own.send(b"\0")
 
     def _call(self, function: Callable[[], None]) -> None:
         """Make the server's thread call a function."""
@@ -123,11 +124,26 @@ class Server:
     def _run(self) -> None:
         self._thread = threading.get_ident()
         # viewers notice a fault by the missing socket; the program's output stays clean
-        with contextlib.suppress(Exception):
-            while not self._over():
-                self._turn()
+        with ignored(Exception):
+            try:
+                self._serve()
+            except Lost:
+                self._begin_again()
+                self._serve()
         self._leave()
         self._ended.set()
+
+    def _serve(self) -> None:
+        while not self._over():
+            self._turn()
+
+    def _begin_again(self) -> None:
+        """Make new files after the program has closed all. This waits: right then the program opens its own, which may
+        need certain numbers. A program that closes them once more is left alone."""
+        self._drop()
+        time.sleep(_AGAIN_AFTER)
+        self._open()
+        self.box.begin_again(self._process)
 
     def _over(self) -> bool:
         if not self._meter.ending:
@@ -143,23 +159,28 @@ class Server:
         """Wait for an event, and handle it."""
         self._door.tend(self._meter.ending)
         due = self._due()
-        timeout = None if due is None else max(0.0, due - time.monotonic())
-        for key, events in self._selector.select(timeout):
-            if key.fileobj is self._door.listener:
+        for ready in wait(self._awaited(), None if due is None else max(0.0, due - time.monotonic())):
+            if ready is self._door.listener:
                 self._accept()
-            elif key.fileobj is self._woken:
-                _drain(self._woken)
-            elif events & selectors.EVENT_READ and key.fd in self._connections:
-                self._connections[key.fd].read()
+            elif ready is self._woken:
+                _drain(ready.own)
+            elif connection := self._connections.get(ready):
+                connection.read()
         while self._done:
             self._done.popleft()()
         now = time.monotonic()
         for connection in list(self._connections.values()):
             connection.go_on(now)
-            self._look_for(connection)
+            if connection.closed:
+                self._forget(connection)
         self._viewers.count()
         for task in self.tasks:
             task.tend()
+
+    def _awaited(self) -> dict[Socket, int]:
+        """Return the events to wait for, by socket."""
+        connections = {each.socket: each.wants for each in self._connections.values() if each.wants}
+        return {self._woken: POLLIN, **({self._door.listener: POLLIN} if self._door.open else {}), **connections}
 
     def _due(self) -> float | None:
         """Return when the server must act even without an event."""
@@ -171,48 +192,35 @@ class Server:
     def _accept(self) -> None:
         if taken := self._door.accept():
             accepted, refusal = taken
-            self._connections[accepted.fileno()] = Connection(accepted, self._routes, self._call, refusal)
-            self._selector.register(accepted, selectors.EVENT_READ)
-
-    def _look_for(self, connection: Connection) -> None:
-        """Make the selector watch for the events that the connection waits for."""
-        if connection.closed:
-            self._forget(connection)
-        elif connection.wants != connection.watched:
-            if connection.watched:
-                self._selector.unregister(connection.socket)
-            if connection.wants:
-                self._selector.register(connection.socket, connection.wants)
-            connection.watched = connection.wants
+            self._connections[accepted] = Connection(accepted, self._routes, self._call, refusal)
 
     def _forget(self, connection: Connection) -> None:
-        if connection.watched:
-            self._selector.unregister(connection.socket)
-        del self._connections[connection.socket.fileno()]
+        del self._connections[connection.socket]
         connection.close()
-        with contextlib.suppress(OSError):  # the peer has gone
-            connection.socket.shutdown(socket.SHUT_RDWR)  # a forked child may have the socket too
+        with ignored(OSError):  # the peer has gone
+            connection.socket.own.shutdown(SHUT_RDWR)  # a forked child may have the socket too
         connection.socket.close()
         self._door.left(connection.refusal)
 
     def _leave(self) -> None:
         self.box.close()
         _servers.discard(self)
+        self._drop()
+        self._viewers.end()
+
+    def _drop(self) -> None:
+        """End all connections, and remove the socket."""
         _remove(self.path)
         for connection in list(self._connections.values()):
             self._forget(connection)
-        self._viewers.end()
         self._close_files()
 
     def _close_files(self) -> None:
-        for file in (self._selector, self._door.listener, self._woken, self._waker):
-            file.close()
+        for each in (self._door.listener, self._woken, self._waker):
+            each.close()
 
     def abandon(self) -> None:
-        """Close a forked child's files of the server, which goes on in the parent.
-
-        The files are only closed, not unregistered: the selector's state is shared with the parent.
-        """
+        """Close a forked child's files of the server, which goes on in the parent."""
         for connection in self._connections.values():
             connection.socket.close()
         self._connections.clear()
@@ -220,14 +228,15 @@ class Server:
         self._journal.lock = threading.RLock()  # the server's thread may have held it, and the child has no such thread
 
 
-def _drain(woken: socket.socket) -> None:
-    with contextlib.suppress(BlockingIOError):
+def _drain(woken: socket) -> None:
+    with ignored(BlockingIOError):
         while woken.recv(4096):
             pass
+        raise Lost  # the other end
 
 
 def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):  # it or its folder is gone already
+    with ignored(OSError):  # it or its folder is gone already
         os.unlink(path)
 
 

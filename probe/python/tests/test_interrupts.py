@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from jobs import Job, dropping  # noqa: E402
 
-from memtop.guard import Guard  # noqa: E402
+from memtop.guard import Guard  # noqa: E402  # noqa: E402
 from memtop.interrupts import ignored, is_of_program  # noqa: E402
 
 

@@ -32,7 +32,8 @@ TOUCHING = {
     "modules", "named_modules", "_parameters", "_buffers", "_modules", "_forward_hooks", "_backward_hooks",
     "next_functions", "register_hook", "register_prehook", "register_post_accumulate_grad_hook", "expired",
 }  # fmt: skip
-NO_OBJECTS = {"self", "sys", "torch", "nn", "signature"}  # names whose attributes with these names are something else
+# Names whose attributes with these names are something else.
+NO_OBJECTS = {"self", "sys", "torch", "nn", "signature", "_socket", "end"}
 
 
 def unmarked(source: str, file: str) -> list[str]:
