@@ -22,7 +22,7 @@ type Optimizer struct {
 }
 
 // Place chooses the device of a parameter's state, which also computes its steps. It
-// is the device that the parameter is on, or that device's host, or the host's file.
+// is the device that the parameter is on, or that device's host.
 type Place func(*autograd.Variable) *tensor.Device
 
 // New returns an optimizer for the parameters, with its state allocated. It fails,
@@ -37,7 +37,7 @@ func New(place Place, parameters []*autograd.Variable, s Settings) *Optimizer {
 		}
 	}()
 	for _, v := range parameters {
-		p := &slot{variable: v, home: place(v), device: place(v).Computes()}
+		p := &slot{variable: v, device: place(v)}
 		o.slots = append(o.slots, p)
 		p.settleMaster(&o.settings)
 		p.allocate(&o.settings)
@@ -104,7 +104,7 @@ func (o *Optimizer) renew() {
 func (o *Optimizer) Move(place Place) {
 	var slots []*slot
 	for _, p := range o.slots {
-		if place(p.variable) != p.home {
+		if place(p.variable) != p.device {
 			slots = append(slots, p)
 		}
 	}
@@ -120,8 +120,7 @@ func (o *Optimizer) Move(place Place) {
 	}
 	for i, p := range slots {
 		p.kept, moved[i] = moved[i], p.kept
-		p.home = place(p.variable)
-		p.device = p.home.Computes()
+		p.device = place(p.variable)
 	}
 }
 

@@ -16,14 +16,13 @@ const min8bit = 4096
 // the others are nil.
 type slot struct {
 	variable *autograd.Variable
-	home     *tensor.Device // of the state
-	device   *tensor.Device // of the step, which computes with the state where it lies
+	device   *tensor.Device // of the state and of the step
 	kept
 	used    bool // m holds something
 	changed bool // by the last step, unless it was skipped
 }
 
-// kept are the tensors of a slot, all on its home.
+// kept are the tensors of a slot, all on one device.
 type kept struct {
 	master         *tensor.Tensor // float32 copy of a half precision parameter
 	m, v           *tensor.Tensor
@@ -88,7 +87,7 @@ func (p *slot) tag(role string) tensor.Tag {
 
 // allocate makes the state as it is before the first step.
 func (p *slot) allocate(s *Settings) {
-	d, data := p.home, p.variable.Data()
+	d, data := p.device, p.variable.Data()
 	l := s.layout(data.Size())
 	dtype := s.stateType(data)
 	switch {
@@ -114,7 +113,7 @@ func (p *slot) settleMaster(s *Settings) {
 	data := p.variable.Data()
 	switch wanted := !s.NoMainCopies && isLow(data); {
 	case wanted && p.master == nil:
-		low := data.To(p.home)
+		low := data.To(p.device)
 		defer low.Release()
 		p.master = tensor.Convert(low, device.Float32, p.tag(roleMaster))
 	case !wanted:

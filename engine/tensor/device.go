@@ -31,8 +31,6 @@ type Device struct {
 	onLeak  func(Leak)       // may be nil
 	young   *Storage         // the first of those made since Settle, while onLeak is given
 	host    *Device          // nil until it is used; a host's is itself
-	file    *Device          // of a host, in a file; nil while there is none
-	base    *Device          // of a file: the host
 	shared  *Device          // nil until it is used
 	whole   *Device          // of a shared device, where its parts come together
 	group   collective.Group // of a shared device
@@ -90,17 +88,14 @@ func (d *Device) tag(label alloc.Label) alloc.Tag {
 
 // Through passes the operations of the device and of its host through others, until
 // the returned function is called. Both belong to the goroutine of the device, and are
-// called while no operation is under way. A host or a file that is opened meanwhile is
-// not passed through them.
+// called while no operation is under way. A host that is opened meanwhile is not passed
+// through them.
 func (d *Device) Through(others func(device.Backend) device.Backend) (restore func()) {
 	devices := []*Device{d}
 	for _, x := range []*Device{d.host, d.shared} {
 		if x != nil && x != d {
 			devices = append(devices, x)
 		}
-	}
-	if d.host != nil && d.host.file != nil {
-		devices = append(devices, d.host.file)
 	}
 	for _, x := range devices {
 		x.backend = others(x.machine)

@@ -51,7 +51,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"fp16, eight bits":       func(s *Settings) { s.AMP, s.Optimizer = amp.FP16, optim.Defaults(optim.AdamW8bit) },
 		"state on the host":      func(s *Settings) { s.Offload.Optimizer = true },
 		"all on the host, in parts": func(s *Settings) {
-			s.Offload, s.Accumulate, s.AMP = Offload{true, "", true, AllLayers, AllLayers}, 2, amp.BF16
+			s.Offload, s.Accumulate, s.AMP = Offload{true, true, AllLayers, AllLayers}, 2, amp.BF16
 		},
 		"embedding, head and loss compute on the host": func(s *Settings) { s.Host.layers = "wte+wpe+lm_head+loss" },
 		"the head and a block compute on the host, bf16, in parts": func(s *Settings) {

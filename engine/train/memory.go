@@ -23,8 +23,6 @@ type Memory struct {
 	// for it.
 	Host         [trace.CategoryCount]int64
 	HostReserved int64
-	// File is the most requested bytes in the file of offload=optimizer:PATH.
-	File int64
 }
 
 // memoryOf is ReadMemory, with the host's memory for the device added.
@@ -33,9 +31,6 @@ func memoryOf(d *tensor.Device) Memory {
 	if h := d.HostMemory(); h != nil {
 		s := h.Stats()
 		m.Host, m.HostReserved = s.CategoryAtPeak, s.ReservedBytes.All.Peak
-	}
-	if f := d.FileMemory(); f != nil {
-		m.File = f.Stats().RequestedBytes.All.Peak
 	}
 	return m
 }

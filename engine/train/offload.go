@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/engine/autograd"
@@ -14,7 +13,6 @@ import (
 // while they are not used. The zero value offloads nothing.
 type Offload struct {
 	Optimizer   bool   // state, and the step itself, which the processor computes
-	File        string // in which the state lies, "" for memory
 	Gradients   bool   // of parameters, from the moment they are complete
 	Parameters  Layers // whose are on the device only while a module uses them
 	Activations Layers // of which what the forward pass saves waits for the backward pass
@@ -42,9 +40,6 @@ func (l Layers) has(path string) bool {
 	})
 }
 
-// inFile is the part that may lie in a file: optimizer:PATH.
-const inFile = "optimizer"
-
 // offloads are the parts of Offload by name, in the order in which they are
 // shown. A part is one of its two kinds.
 var offloads = []struct {
@@ -52,7 +47,7 @@ var offloads = []struct {
 	whole  func(*Offload) *bool
 	layers func(*Offload) *Layers
 }{
-	{name: inFile, whole: func(o *Offload) *bool { return &o.Optimizer }},
+	{name: "optimizer", whole: func(o *Offload) *bool { return &o.Optimizer }},
 	{name: "gradients", whole: func(o *Offload) *bool { return &o.Gradients }},
 	{name: "parameters", layers: func(o *Offload) *Layers { return &o.Parameters }},
 	{name: "activations", layers: func(o *Offload) *Layers { return &o.Activations }},
@@ -73,8 +68,6 @@ func (o Offload) String() string {
 	var list []string
 	for _, part := range offloads {
 		switch {
-		case part.name == inFile && o.File != "":
-			list = append(list, inFile+":"+o.File)
 		case part.whole != nil && *part.whole(&o), part.layers != nil && *part.layers(&o) == AllLayers:
 			list = append(list, part.name)
 		case part.layers != nil && *part.layers(&o) != "":
@@ -104,18 +97,13 @@ func ParseOffload(text string) (Offload, error) {
 		}
 	}
 	if o == (Offload{}) {
-		return o, fmt.Errorf("offload %q: want none, or some of %s joined by +; the last two may be of some layers only, as in activations=h.0+h.1, "+
-			"and the first may lie in a file, optimizer:PATH", text, strings.Join(Offloads(), ", "))
+		return o, fmt.Errorf("offload %q: want none, or some of %s joined by +; the last two may be of some layers only, as in activations=h.0+h.1", text, strings.Join(Offloads(), ", "))
 	}
 	return o, nil
 }
 
 // add adds a part, or a layer to the part that is open.
 func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
-	if path, ok := strings.CutPrefix(word, inFile+":"); ok && path != "" {
-		o.Optimizer, o.File = true, path
-		return nil, true
-	}
 	name, layer, given := strings.Cut(word, "=")
 	i := slices.Index(Offloads(), name)
 	switch {
@@ -146,13 +134,8 @@ func (t *Trainer) offload(s *Settings) {
 			d.HostMemory().EmptyCache()
 		}()
 	}
-	if before := t.file.Load(); before != nil && *before != h.file { // another file comes into its place by way of memory
-		t.optimizer.Move(func(*autograd.Variable) *tensor.Device { return t.config.Device.Host() })
-		t.closeFile()
-	}
 	h.moveRunning(t.running)
 	t.optimizer.Move(h.ofState)
-	t.noteFile(h.file)
 	gradient := func(p *autograd.Variable) *tensor.Device { return h.of(o.Gradients || h.computes[p], ShardGradients) }
 	for _, p := range t.parameters {
 		p.Move(h.of(o.Parameters.has(p.Name()) || h.computes[p], ShardParameters))
@@ -169,41 +152,4 @@ func (t *Trainer) offload(s *Settings) {
 	if o.Activations != "" {
 		t.ctx.OffloadSaved(o.Activations.has)
 	}
-}
-
-// fileOf returns the path of this process's file, "" for none. The processes of a
-// group have one each.
-func (t *Trainer) fileOf(s *Settings) string {
-	if g := t.config.Group; g != nil && s.Offload.File != "" {
-		return s.Offload.File + "." + strconv.Itoa(g.Rank())
-	}
-	return s.Offload.File
-}
-
-// checkFile fails if a step could not use the file of the settings. A rehearsal uses
-// none. Safe for concurrent use.
-func (t *Trainer) checkFile(s *Settings) error {
-	path := t.fileOf(s)
-	if used := t.file.Load(); path == "" || t.config.rehearses != nil || used != nil && *used == path {
-		return nil
-	}
-	if err := t.config.Device.CheckFile(path); err != nil {
-		return fmt.Errorf("offload=%v: %w", s.Offload, err)
-	}
-	return nil
-}
-
-// noteFile says which file is open.
-func (t *Trainer) noteFile(path string) {
-	if path != "" {
-		t.file.Store(&path)
-	}
-}
-
-// closeFile removes the file when no state is in it.
-func (t *Trainer) closeFile() {
-	if d := t.config.Device; d.FileMemory() != nil {
-		d.Host().CloseFile()
-	}
-	t.file.Store(nil)
 }

@@ -2,9 +2,6 @@ package train
 
 import (
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -126,111 +123,13 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 	}
 }
 
-// TestStateInAFileIsCountedThere keeps the state in a file from the first step on,
-// and from step 3 to step 4. Losses stay, and so does the memory of the rest.
-func TestStateInAFileIsCountedThere(t *testing.T) {
-	for name, test := range offloadable {
-		t.Run(name, func(t *testing.T) {
-			folder, err := os.MkdirTemp("", "state") // a test's own has its name, and some have commas
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := os.Remove(folder); err != nil {
-					t.Error("a file was left: ", err)
-				}
-			})
-			path := filepath.Join(folder, "state")
-			s := DefaultSettings()
-			test.change(&s)
-			inMemory := s
-			inMemory.Offload.Optimizer = true
-			plain := offloadingTrainer(t, inMemory, test.half)
-			events := steps(t, plain, 6)
-			in := s
-			in.Offload = Offload{Optimizer: true, File: path}
-			trainer := offloadingTrainer(t, in, test.half)
-			got := steps(t, trainer, 6)
-			if diff := cmp.Diff(losses(events), losses(got)); diff != "" {
-				t.Errorf("losses (-in memory +in a file):\n%s", diff)
-			}
-			state := events[5].Memory.Host[trace.Optimizer]
-			if m := got[5].Memory; m.File+m.Host[trace.Optimizer] != state || m.Host[trace.Optimizer] > scalerBytes || m.PeakAllocated != events[5].Memory.PeakAllocated {
-				t.Errorf("%d bytes in the file and %v on the host, want %d; a peak of %d, want %d",
-					m.File, m.Host, state, m.PeakAllocated, events[5].Memory.PeakAllocated)
-			}
-			if err := offloadingTrainer(t, s, test.half).Change("offload", "optimizer:"+path); err == nil || !strings.Contains(err.Error(), "another process uses it") {
-				t.Errorf("a file that is in use: error %v", err)
-			}
-			set(t, trainer, "offload=optimizer:"+path+"+gradients") // the file stays
-			steps(t, trainer, 1)
-			in.Offload.File, path = path+".other", path+".other"
-			some := offloadingTrainer(t, s, test.half)
-			var between []float64
-			for _, now := range []Settings{s, in, s} {
-				if err := some.Set(now); err != nil {
-					t.Fatal(err)
-				}
-				between = append(between, losses(steps(t, some, 2))...)
-				if _, err := os.Stat(path); (err == nil) != (now.Offload.File != "") {
-					t.Errorf("offload=%v: the file is there: error %v", now.Offload, err)
-				}
-			}
-			if diff := cmp.Diff(losses(events), between); diff != "" {
-				t.Errorf("losses (-in memory +in a file for two steps):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestAFileThatIsCutShortEndsTheRunInOneLine cuts the file of a run between steps, and
-// before its state is read to be saved.
-func TestAFileThatIsCutShortEndsTheRunInOneLine(t *testing.T) {
-	for name, use := range map[string]func(*Trainer) error{
-		"in a step": func(trainer *Trainer) error { _, err := trainer.Step(t.Context()); return err },
-		"in a save": func(trainer *Trainer) error { return trainer.Save(io.Discard, nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "state")
-			s := DefaultSettings()
-			s.Offload = Offload{Optimizer: true, File: path}
-			trainer := offloadingTrainer(t, s, false)
-			steps(t, trainer, 2)
-			if err := os.Truncate(path, 0); err != nil {
-				t.Fatal(err)
-			}
-			err := use(trainer)
-			if want := path + ": it was cut short while it was in use"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want a line with %q", err, want)
-			}
-		})
-	}
-}
-
-// TestAFileThatIsNotOursIsLeftAlone asks for state in a file of someone else's.
-func TestAFileThatIsNotOursIsLeftAlone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "thesis.txt")
-	if err := os.WriteFile(path, []byte("chapter one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	trainer := offloadingTrainer(t, DefaultSettings(), false)
-	for _, at := range []string{path, filepath.Dir(path), "/dev/null", path + "/x"} {
-		if err := trainer.Change("offload", "optimizer:"+at); err == nil {
-			t.Errorf("%s is taken", at)
-		}
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "chapter one" {
-		t.Errorf("the file has %q, %v", text, err)
-	}
-}
-
 // TestWhatDoesNotFitOnTheDeviceComesBackLater trains a model that is larger than
 // the device, requests all of it on the device, and goes on without.
 func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	g := tiny()
 	g.Dim, g.Layers = 256, 8 // 25 MiB of parameters
 	all := DefaultSettings()
-	all.Offload = Offload{true, "", true, AllLayers, AllLayers}
+	all.Offload = Offload{true, true, AllLayers, AllLayers}
 	train := func(between func(*Trainer)) []float64 {
 		trainer := newBenchWith(t, 8<<20, g, all.Offload).trainer(t, all, nil)
 		list := losses(steps(t, trainer, 2))
@@ -282,11 +181,7 @@ func TestOffloadIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%q is read as %q, %v; want %q", text, got, err, want)
 		}
 	}
-	if got, err := ParseOffload("activations=h.0+optimizer:/x/y.state"); err != nil || got != (Offload{Optimizer: true, File: "/x/y.state", Activations: "h.0"}) ||
-		got.String() != "optimizer:/x/y.state+activations=h.0" {
-		t.Errorf("a file is read as %+v, %v, written %q", got, err, got)
-	}
-	for _, text := range []string{"", "optimizer:", "gradients:/x", "all", "optimizer=h.0", "h.0", "optimizer+h.0", "activations=", "activations=*", "none+optimizer", "+"} {
+	for _, text := range []string{"", "optimizer:/x", "all", "optimizer=h.0", "h.0", "optimizer+h.0", "activations=", "activations=*", "none+optimizer", "+"} {
 		if got, err := ParseOffload(text); err == nil {
 			t.Errorf("%q is taken for %q", text, got)
 		}

@@ -25,7 +25,7 @@ func TestResumeContinuesBitForBit(t *testing.T) {
 		"sgd, checkpointed":      func(s *Settings) { s.Optimizer, s.Checkpoint = optim.Defaults(optim.SGD), nn.PerBlock() },
 		"lion in four parts":     func(s *Settings) { s.Optimizer, s.Accumulate = optim.Defaults(optim.Lion), 4 },
 		"eight bits, three by 3": func(s *Settings) { s.Optimizer, s.MicroBatch = optim.Defaults(optim.AdamW8bit), 3 },
-		"everything on the host": func(s *Settings) { s.Offload = Offload{true, "", true, AllLayers, AllLayers} },
+		"everything on the host": func(s *Settings) { s.Offload = Offload{true, true, AllLayers, AllLayers} },
 		"fp16 with a loss scale": func(s *Settings) { s.AMP = amp.FP16 },
 		"a warmed up schedule":   func(s *Settings) { s.Schedule = optim.Schedule{Warmup: 5, Shape: optim.Cosine, Total: 20, Floor: 0.1} },
 	}

@@ -26,9 +26,6 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if s.Host != (Host{}) && s.Shard >= ShardGradients {
 		return s, fmt.Errorf("host=%v with shard=%v: gradients of layers on the host are not divided; shard=optimizer goes with them", s.Host, s.Shard)
 	}
-	if err := t.checkFile(&s); err != nil {
-		return s, err
-	}
 	if s.Budget == 0 {
 		return t.complete(s)
 	}

@@ -61,22 +61,18 @@ type homes struct {
 	device *tensor.Device
 	group  collective.Group // nil for one process
 	shard  Shard
-	state  bool   // of the optimizer is offloaded
-	file   string // in which it lies, "" for memory
+	state  bool // of the optimizer is offloaded
 	// computes has the parameters that only layers on the host read.
 	computes map[*autograd.Variable]bool
 }
 
 // homes are those of the settings.
 func (t *Trainer) homes(s *Settings) homes {
-	return homes{t.config.Device, t.config.Group, s.Shard, s.Offload.Optimizer, t.fileOf(s), s.Host.owns(t.config.Model)}
+	return homes{t.config.Device, t.config.Group, s.Shard, s.Offload.Optimizer, s.Host.owns(t.config.Model)}
 }
 
 // ofState returns the device of the optimizer's state of a parameter.
 func (h homes) ofState(p *autograd.Variable) *tensor.Device {
-	if h.file != "" {
-		return h.device.Host().File(h.file)
-	}
 	return h.of(h.state || h.computes[p], ShardOptimizer)
 }
 

@@ -14,7 +14,7 @@ func TestStagedBatchesAreOnTheHostAndChangeNoLoss(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"with nothing else there": func(*Settings) {},
 		"beside what is offloaded, in parts": func(s *Settings) {
-			s.Offload, s.Accumulate = Offload{true, "", true, AllLayers, AllLayers}, 2
+			s.Offload, s.Accumulate = Offload{true, true, AllLayers, AllLayers}, 2
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -162,9 +162,6 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 	t.Measure("optimizer", func() {
 		q.norm, q.applied = t.update(e.LR)
 		t.dropGradients()
-		if t.file.Load() != nil { // which another process may have cut short
-			t.config.Device.Host().Synchronize()
-		}
 	})
 	t.updating = false
 }

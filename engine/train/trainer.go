@@ -106,9 +106,8 @@ type Trainer struct {
 	clock      func() time.Duration // that measures operations
 	layers     map[string]bool      // the paths in the model
 	times      times
-	planned    chosen                 // checkpoints
-	hosts      chosen                 // layers on the host
-	file       atomic.Pointer[string] // that is open, of the optimizer's state
+	planned    chosen // checkpoints
+	hosts      chosen // layers on the host
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
 	waits      bool        // the device was not done when the last step was queued
@@ -172,7 +171,6 @@ func (t *Trainer) open() error {
 		h := t.homes(&t.current)
 		h.moveRunning(t.running)
 		t.optimizer = optim.New(h.ofState, t.parameters, t.current.Optimizer)
-		t.noteFile(h.file)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")
@@ -195,7 +193,6 @@ func (t *Trainer) Close() {
 	if t.optimizer != nil {
 		t.optimizer.Close()
 	}
-	t.closeFile()
 	if t.scaler != nil {
 		t.scaler.Close()
 	}

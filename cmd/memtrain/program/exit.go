@@ -8,8 +8,6 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/engine/device/cpu"
-	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/engine/weights"
 )
@@ -53,10 +51,6 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitUsage, input.Error(), "name another file"
 	case errors.As(err, &machine):
 		return command.ExitError, machine.cause, machine.remedy
-	case errors.Is(err, cpu.ErrCut):
-		return command.ExitError, err.Error(), "go on from the last save with --resume"
-	case errors.As(err, &oom) && oom.Err.Device == tensor.FileName:
-		return command.ExitError, oom.Error(), "make room on its disk, or name a file on another one with --offload optimizer:PATH"
 	case errors.As(err, &oom):
 		return command.ExitError, oom.Error(), "give more with --device-memory, or need less with --micro-batch or --checkpoint block"
 	case errors.As(err, &lost):

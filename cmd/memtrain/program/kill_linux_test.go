@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -21,20 +20,10 @@ import (
 // every step, at random moments. What was saved last is whole, the next run goes
 // on with it to the losses of a run that nobody killed, and nothing else is left.
 func TestKillingARunWhileItSavesLosesNothing(t *testing.T) {
-	t.Run("state in memory", func(t *testing.T) { killRuns(t, "none") })
-	state := filepath.Join(t.TempDir(), "state")
-	t.Run("state in a file", func(t *testing.T) { killRuns(t, "optimizer:"+state) })
-	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the last run has left its state: %v", err)
-	}
-}
-
-func killRuns(t *testing.T, offload string) {
-	t.Helper()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "run.mem")
 	t.Setenv("MEMTOP_DIR", filepath.Join(t.TempDir(), "probes"))
-	arguments := []string{"--json", "--steps", "0", "--save", path, "--save-every", "1", "--offload", offload}
+	arguments := []string{"--json", "--steps", "0", "--save", path, "--save-every", "1"}
 	sizes := []string{"--layers", "2", "--dim", "192", "--heads", "2", "--seq", "8", "--batch", "1"}
 	model := sizes
 	var moments killtest.Moments
@@ -57,7 +46,7 @@ func killRuns(t *testing.T, offload string) {
 	t.Log(moments)
 	steps := strconv.FormatInt(last+1, 10)
 	want := lastLoss(t, append([]string{"--json", "--steps", steps}, sizes...)...)
-	if got := lastLoss(t, "--json", "--steps", steps, "--resume", path, "--offload", offload); got != want {
+	if got := lastLoss(t, "--json", "--steps", steps, "--resume", path); got != want {
 		t.Errorf("step %s after all that has the loss %v, want %v", steps, got, want)
 	}
 }

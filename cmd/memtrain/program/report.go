@@ -119,8 +119,7 @@ type object struct {
 	PeakReservedBytes int64             `json:"peak_reserved_bytes"`
 	Categories        map[string]int64  `json:"categories"`
 	CategoriesAtPeak  map[string]int64  `json:"categories_at_peak"`
-	HostBytes         map[string]int64  `json:"host_bytes"`           // when that was most
-	FileBytes         int64             `json:"file_bytes,omitempty"` // of optimizer state
+	HostBytes         map[string]int64  `json:"host_bytes"` // when that was most
 	Settings          map[string]string `json:"settings"`
 	World             int               `json:"world"` // how many processes train together
 	Ranks             []rankObject      `json:"ranks,omitempty"`
@@ -136,7 +135,7 @@ func objectOf(e *train.Event) object {
 		Step: e.Step, Loss: &e.Loss, Tokens: e.Tokens, StepTimeNS: e.Duration.Nanoseconds(), Skipped: e.Skipped,
 		AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
-		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), FileBytes: m.File, Settings: e.Values(),
+		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Values(),
 		World: max(len(e.Ranks), 1), Ranks: rankObjects(e.Ranks),
 		CommunicationNS: e.Communication.Communicated.Nanoseconds(), CommunicationWaitedNS: e.Communication.Waited.Nanoseconds(),
 	}

@@ -136,7 +136,7 @@ part_losses() {
 	for host in wte+wpe+lm_head+loss h.1; do
 		tried "the GPU with its host as alone, --host $host" greatest with_host --host $host || failed=1
 	done
-	tried "the GPU with its host as alone, --offload optimizer:FILE" greatest with_host --offload "optimizer:$results/state" || failed=1
+	tried "the GPU with its host as alone, --offload optimizer" greatest with_host --offload optimizer || failed=1
 	return $failed
 }
 

@@ -1,9 +1,7 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"unsafe"
 
@@ -72,38 +70,6 @@ func (b *Backend) fail(format string, arguments ...any) {
 	}
 }
 
-// ErrCut says that another process has cut the file of OpenFile short.
-var ErrCut = errors.New("it was cut short while it was in use")
-
-// cut reports whether a panic is that of an access to a file which another process has
-// cut short, and keeps that failure.
-func (b *Backend) cut(r any) bool {
-	place, ok := r.(interface{ Addr() uintptr })
-	b.memory.mu.RLock()
-	file := b.memory.file
-	b.memory.mu.RUnlock()
-	if !ok || file == nil || !file.has(uint64(place.Addr())) {
-		return false
-	}
-	b.fail("%s: %w", file.region.name(), ErrCut)
-	return true
-}
-
-// moving calls f, which copies memory that may be in a file.
-func (b *Backend) moving(f func()) {
-	if b.memory.file == nil {
-		f()
-		return
-	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil && !b.cut(r) {
-			panic(explain(r))
-		}
-	}()
-	f()
-}
-
 // Synchronize returns the first failure, and again at every later call.
 func (b *Backend) Synchronize() error {
 	b.failure.Lock()
@@ -113,12 +79,12 @@ func (b *Backend) Synchronize() error {
 
 // Upload implements device.Transfers.
 func (b *Backend) Upload(dst device.Buffer, src []byte) {
-	b.moving(func() { copy(b.bytes("upload", dst, int64(len(src))), src) })
+	copy(b.bytes("upload", dst, int64(len(src))), src)
 }
 
 // Download implements device.Transfers.
 func (b *Backend) Download(dst []byte, src device.Buffer) error {
-	b.moving(func() { copy(dst, b.bytes("download", src, int64(len(dst)))) })
+	copy(dst, b.bytes("download", src, int64(len(dst))))
 	return b.Synchronize()
 }
 
@@ -141,7 +107,7 @@ func (f *fetched) Wait(dst []byte) error {
 
 // Copy implements device.Transfers.
 func (b *Backend) Copy(dst, src device.Buffer) {
-	b.moving(func() { copy(b.bytes("copy", dst, src.Bytes), b.bytes("copy", src, src.Bytes)) })
+	copy(b.bytes("copy", dst, src.Bytes), b.bytes("copy", src, src.Bytes))
 }
 
 func (b *Backend) bytes(operation string, at device.Buffer, n int64) []byte {

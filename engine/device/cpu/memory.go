@@ -17,7 +17,6 @@ const Granularity = 2 << 20
 type Memory struct {
 	region   region
 	capacity int64
-	file     *Memory // that operations reach as well; nil until OpenFile
 	// mu guards the fields below.
 	mu       sync.RWMutex
 	used     int64
@@ -74,19 +73,12 @@ func (m *Memory) Free(addr uint64) {
 	m.drop(i)
 }
 
-// MemInfo returns the free and the total bytes of the device. Of a file the disk says
-// what is free.
+// MemInfo returns the free and the total bytes of the device.
 func (m *Memory) MemInfo() (free, total int64) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if free, inFile := m.region.disk(); inFile {
-		return free, m.used + free
-	}
 	return m.capacity - m.used, m.capacity
 }
-
-// has reports whether an address is in the region.
-func (m *Memory) has(addr uint64) bool { return uint64(m.offset(addr)) < uint64(m.region.size) }
 
 // Reserve returns a range of addresses without mapped memory. It takes no memory.
 func (m *Memory) Reserve(size int64) (uint64, error) {
@@ -185,11 +177,7 @@ func (m *Memory) pointer(addr uint64, n int64) (unsafe.Pointer, bool) {
 	at := m.offset(addr)
 	m.mu.RLock()
 	ok := m.segments.cover(at, n)
-	file := m.file
 	m.mu.RUnlock()
-	if !ok && file != nil {
-		return file.pointer(addr, n)
-	}
 	if !ok {
 		return nil, false
 	}
@@ -199,9 +187,6 @@ func (m *Memory) pointer(addr uint64, n int64) (unsafe.Pointer, bool) {
 func (m *Memory) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.file != nil {
-		_ = m.file.close() // it is only mapped memory
-	}
 	m.segments, m.reserved, m.used = nil, nil, 0
 	return m.region.close()
 }

@@ -36,8 +36,7 @@ type pool struct {
 	open  bool       // the job still has parts
 	job   job
 	parts int
-	fault any                     // the first panic of any worker
-	cut   func(panicked any) bool // takes a panic that is no bug; nil takes none
+	fault any // the first panic of any worker
 }
 
 // How long a worker spins before it sleeps, and after how many checks it lets
@@ -171,9 +170,6 @@ func (p *pool) work(w *worker, j job, parts int) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.next.Store(int64(parts))
-			if p.cut != nil && p.cut(r) {
-				return
-			}
 			p.mu.Lock()
 			if p.fault == nil {
 				p.fault = explain(r)

@@ -1,9 +1,7 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +36,6 @@ func HostMemory() int64 {
 type region struct {
 	base unsafe.Pointer
 	size int64
-	file *os.File // that has the contents, after fileStart bytes; nil for memory
 }
 
 func reserveRegion(size int64) (region, error) {
@@ -47,7 +44,7 @@ func reserveRegion(size int64) (region, error) {
 		hint := unsafe.Add(nil, firstBase+try*baseStep)
 		base, err := unix.MmapPtr(-1, 0, hint, uintptr(size), unix.PROT_NONE, flags|unix.MAP_FIXED_NOREPLACE)
 		if err == nil && base == hint {
-			return region{base, size, nil}, nil
+			return region{base, size}, nil
 		}
 		if err == nil { // a kernel older than the flag took it as a hint
 			_ = unix.MunmapPtr(base, uintptr(size))
@@ -70,7 +67,7 @@ func reserveAnywhere(size int64, flags int) (region, error) {
 	if rest := Granularity - skip; rest > 0 {
 		_ = unix.MunmapPtr(unsafe.Add(base, skip+size), uintptr(rest))
 	}
-	return region{unsafe.Add(base, skip), size, nil}, nil
+	return region{unsafe.Add(base, skip), size}, nil
 }
 
 func (r region) bytes(at, size int64) []byte {
@@ -81,9 +78,6 @@ func (r region) bytes(at, size int64) []byte {
 // asked for, and it does not matter if there are none.
 func (r region) commit(at, size int64) error {
 	part := r.bytes(at, size)
-	if r.file != nil {
-		return r.commitFile(at, size)
-	}
 	if err := unix.Mprotect(part, unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return fmt.Errorf("mprotect: %w", err)
 	}
@@ -95,10 +89,6 @@ func (r region) commit(at, size int64) error {
 // fault.
 func (r region) release(at, size int64) {
 	part := r.bytes(at, size)
-	if r.file != nil {
-		r.releaseFile(at, size)
-		return
-	}
 	if err := unix.Madvise(part, unix.MADV_DONTNEED); err != nil {
 		panic(fmt.Sprintf("cpu: madvise: %v", err))
 	}
@@ -110,9 +100,6 @@ func (r region) release(at, size int64) {
 func (r region) close() error {
 	if err := unix.MunmapPtr(r.base, uintptr(r.size)); err != nil {
 		return fmt.Errorf("cpu: munmap: %w", err)
-	}
-	if r.file != nil {
-		return errors.Join(os.Remove(r.file.Name()), r.file.Close())
 	}
 	return nil
 }

@@ -44,8 +44,3 @@ func (r region) release(at, size int64) {
 }
 
 func (r region) close() error { return nil }
-
-// disk says that no region is in a file here.
-func (region) disk() (free int64, inFile bool) { return 0, false }
-
-func (region) name() string { return "" }

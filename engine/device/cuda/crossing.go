@@ -78,9 +78,6 @@ func (d *Device) OpenHost() (alloc.Driver, device.Backend, error) {
 	return d.host, c.Backend, nil
 }
 
-// CheckFile fails if the host could not open a file at a path. Safe for concurrent use.
-func (d *Device) CheckFile(path string) error { return (*cpu.Backend)(nil).CheckFile(path) }
-
 // Malloc takes memory from the machine and pins it.
 func (h *host) Malloc(size int64) (uint64, error) {
 	addr, err := h.Device.Malloc(size)

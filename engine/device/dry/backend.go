@@ -51,12 +51,6 @@ func (Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	return NewMemory(0), Backend{}, nil
 }
 
-// OpenFile returns unlimited memory, and leaves the file alone.
-func (Backend) OpenFile(string) (alloc.Driver, error) { return NewMemory(0), nil }
-
-// CloseFile does nothing.
-func (Backend) CloseFile() error { return nil }
-
 // Synchronize does nothing.
 func (Backend) Synchronize() error { return nil }
 

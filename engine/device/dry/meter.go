@@ -65,12 +65,6 @@ func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
 	return driver, m, err
 }
 
-// OpenFile returns unlimited memory, and leaves the file alone.
-func (m *Meter) OpenFile(path string) (alloc.Driver, error) { return Backend{}.OpenFile(path) }
-
-// CloseFile does nothing.
-func (m *Meter) CloseFile() error { return nil }
-
 // do notes an operation before it does it, for a backend that asks meanwhile.
 func (m *Meter) do(op Op, operation func()) {
 	of := m
