@@ -11,7 +11,6 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/procfs"
@@ -120,10 +119,6 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	r := report.NewAdvice(t, found)
-	now := c.Trace() // in the meantime steps were seen whole
-	if d := now.Device(now.Steps[len(now.Steps)-1].Device); d != nil {
-		r.AddWaste(analysis.NewIndex(now, d))
-	}
 	if err := v.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}

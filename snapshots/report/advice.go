@@ -41,9 +41,6 @@ type Advice struct {
 	Error *AdviceError `json:"error"`
 	// Headroom is how many samples at a time fit, null if unknown.
 	Headroom *trace.Headroom `json:"headroom"`
-	// Waste lists memory without a use, the largest first; null for a running
-	// program without a complete step in the trace.
-	Waste []Waste `json:"waste"`
 	// Applied lists the changes that were made, if the user asked for that.
 	Applied *Changes `json:"applied,omitempty"`
 	past    *proposals.Error
@@ -121,35 +118,8 @@ func FileAdvice(t *trace.Trace) *Advice {
 		for k := range found {
 			r.Options = append(r.Options, provenOption(t.Devices[i].ID, &found[k]))
 		}
-		r.AddWaste(x)
 	}
 	return r
-}
-
-// Waste is memory without a use.
-type Waste struct {
-	Device int      `json:"device"`
-	Kind   string   `json:"kind"`
-	Bytes  int64    `json:"bytes"`
-	Count  int      `json:"count"`
-	Text   string   `json:"text"`
-	Where  []string `json:"where"` // "file:line function" of the line that has most of it, innermost first
-}
-
-// AddWaste adds the waste of a device's last step.
-func (r *Advice) AddWaste(x *analysis.Index) {
-	found, known := x.Waste()
-	if r.Waste == nil && (known || len(found) > 0) {
-		r.Waste = make([]Waste, 0)
-	}
-	for i := range found {
-		w := &found[i]
-		waste := Waste{Device: x.Device().ID, Kind: w.Kind.Name, Bytes: w.Bytes, Count: w.Count, Text: w.Text(), Where: make([]string, 0)}
-		for _, frame := range x.Telling(w.Stack, 3) {
-			waste.Where = append(waste.Where, x.FrameLabel(frame))
-		}
-		r.Waste = append(r.Waste, waste)
-	}
 }
 
 func provenOption(device int, f *analysis.Finding) AdviceOption {

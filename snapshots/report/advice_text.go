@@ -34,7 +34,6 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if len(r.Unknown) > 0 {
 		p.wrap("cannot be predicted: ", strings.Join(r.Unknown, ", "))
 	}
-	wasted(p, r.Waste)
 	for _, device := range r.replayed() {
 		label := "allocator: "
 		if len(r.replayed()) > 1 {
@@ -83,7 +82,6 @@ func (r *Advice) device(p *page, d *AdviceDevice) {
 		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), proposals.ShareText(o.Predicted.PeakAllocated, d.PeakAllocated)),
 			o.name+": "+o.Why)
 	}
-	wasted(p, ofDevice(r.Waste, d.Device, func(w *Waste) int { return w.Device }))
 	r.allocator(p, "allocator: ", d.Device, d.memory)
 }
 
@@ -101,13 +99,6 @@ func (r *Advice) replayed() []int {
 		}
 	}
 	return devices
-}
-
-// wasted writes memory without a use.
-func wasted(p *page, waste []Waste) {
-	for i := range waste {
-		p.wrap("waste: ", waste[i].Text)
-	}
 }
 
 // table writes the options that save memory.
