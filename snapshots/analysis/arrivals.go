@@ -37,3 +37,11 @@ func (x *Index) Arrivals(from, at int) ([]trace.Allocation, bool) {
 	slices.SortFunc(came, func(a, b trace.Allocation) int { return cmp.Compare(age(a.ID), age(b.ID)) })
 	return sorted(came, bySize), true
 }
+
+// age is lower for older allocations, in the order of [trace.Lifetimes.Alive].
+func age(id trace.AllocationID) int {
+	if k, held := id.Held(); held {
+		return k - trace.Never - 1
+	}
+	return int(id)
+}

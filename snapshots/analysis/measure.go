@@ -10,15 +10,8 @@ import (
 // measure fills in a map's sums after its segments and blocks are set.
 func (m *Map) measure() {
 	for i := range m.Segments {
-		m.Segments[i].measure()
-	}
-	m.addUp()
-}
-
-// addUp fills in a map's sums after those of its segments.
-func (m *Map) addUp() {
-	for i := range m.Segments {
 		s := &m.Segments[i]
+		s.measure()
 		m.Reserved += s.Size
 		m.Active += s.Live
 		m.Pending += s.Pending

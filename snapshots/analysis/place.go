@@ -95,8 +95,8 @@ func (x *mapper) inferMap(at int) *Map {
 		return x.sumMap(at)
 	}
 	segments := x.segmentHistory().At(at)
-	out := &Map{At: at, segments: segments, Segments: make([]MapSegment, len(segments))}
-	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(segments))
+	out := &Map{At: at, Segments: make([]MapSegment, len(segments))}
+	f := x.newInferrer(out)
 	for i := range segments {
 		out.Segments[i] = f.place(&segments[i])
 	}
@@ -105,12 +105,13 @@ func (x *mapper) inferMap(at int) *Map {
 	return out
 }
 
-// newInferrer returns an inferrer that places the allocations alive, sorted by
-// address, into some segments of out.
-func (x *mapper) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
+// newInferrer returns an inferrer that places the allocations that are alive into the
+// segments of out.
+func (x *mapper) newInferrer(out *Map) *inferrer {
+	alive := sorted(x.alive(out.At), byAddress)
 	f := &inferrer{
 		mapper: x, sizes: x.blockSizes(), at: out.At, alive: alive,
-		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+segments), out: out,
+		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+len(out.Segments)), out: out,
 	}
 	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
 		f.asked = e

@@ -34,8 +34,6 @@ type Map struct {
 	// files that were cut by hand.
 	Outside      int64
 	OutsideCount int
-
-	segments []trace.Segment // Segments were made from these; nil for the writer's own map
 }
 
 // MapSegment is a range of memory obtained from the driver.
@@ -102,17 +100,6 @@ func (x *mapper) SegmentsAt(at int) *Map {
 		return x.finalMap()
 	}
 	return x.inferMap(at)
-}
-
-// MapAt is SegmentsAt for a reader that moves in small steps. It gives the same
-// map, but shares with the map from all segments that no event between the two
-// moments touched. The argument from must be a map of this index, or nil.
-func (x *mapper) MapAt(at int, from *Map) *Map {
-	at = x.clamp(at)
-	if m := x.moveMap(from, at); m != nil {
-		return m
-	}
-	return x.SegmentsAt(at)
 }
 
 // LargestFit returns the largest request that some group can serve without a

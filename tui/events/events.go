@@ -25,11 +25,10 @@ type Page struct {
 	hits    *hitList // events that passed the filter, nil without one
 	order   *ask.One[sortQuestion, []int32]
 	states  *ask.One[stateQuestion, *analysis.Map]
-	asked   stateQuestion // of states, the newest
-	jump    bool          // go to the first match when one is found
-	from    int           // where the search began
-	ordered page.Order    // the order for which top was last set
-	top     bool          // show the first row of a new order
+	jump    bool       // go to the first match when one is found
+	from    int        // where the search began
+	ordered page.Order // the order for which top was last set
+	top     bool       // show the first row of a new order
 	shape   shape
 }
 
@@ -92,7 +91,7 @@ func (p *Page) Rebase(int) {
 	events, t := p.Scene.Events(), p.Scene.Tables()
 	p.search.Restart(t, events)
 	p.filter.Restart(t, events)
-	p.follow, p.hits, p.asked, p.table.Columns = -2, nil, stateQuestion{}, nil
+	p.follow, p.hits, p.table.Columns = -2, nil, nil
 }
 
 // listed puts the filtered events into the rows, in sorted order once that is

@@ -15,27 +15,17 @@ import (
 // stateRows is how many rows the allocator's state takes under the detail.
 const stateRows = 7
 
-// stateQuestion asks for the allocator's map right after an event. From is the
-// map on the screen at the time of the question. It shortens the computation when
-// the user goes through the list, and does not change the answer.
+// stateQuestion asks for the allocator's map right after an event.
 type stateQuestion struct {
 	index page.Edition
 	at    int
-	from  *analysis.Map
 }
 
-func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.MapAt(q.at, q.from) }
+func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.SegmentsAt(q.at) }
 
-// askState asks for the map at the cursor, once for each moment.
+// askState asks for the map at the cursor.
 func (p *Page) askState() tea.Cmd {
-	index := p.Scene.Edition()
-	if at := p.Scene.Cursor(); p.asked.index != index || p.asked.at != at {
-		p.asked = stateQuestion{index: index, at: at}
-		if from, ok := p.states.Answer(); ok && p.states.Answered().index == index {
-			p.asked.from = from
-		}
-	}
-	return p.states.Ask(p.asked)
+	return p.states.Ask(stateQuestion{p.Scene.Edition(), p.Scene.Cursor()})
 }
 
 // drawState draws the allocator's state after the selected event: the totals, and
