@@ -20,7 +20,7 @@ _CALLBACKS = "torch._dynamo.callback"
 _awaited: list[str] = []  # that module, once its import is awaited
 leaving: list[Callable[[], None]] = []  # functions that remove the hooks
 
-_frames: Any = getattr(torch._C, "_dynamo", None) and torch._C._dynamo.eval_frame
+_frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 is_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
 

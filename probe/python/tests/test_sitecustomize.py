@@ -18,7 +18,7 @@ AGENT = 'import os, sys\ndef start():\n    print(f"agent in {sys.argv[1:]}", flu
 TORCH = """
 import sys, types
 optimizer = sys.modules["torch.optim.optimizer"] = types.ModuleType("torch.optim.optimizer")
-hooks = []
+_C, hooks = types.SimpleNamespace(), []
 class Handle:
     def remove(self): hooks.clear()
 def register(hook):
