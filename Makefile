@@ -192,7 +192,7 @@ viewer: ## open our snapshots in PyTorch's viewer; MEMORYVIZ is torch/utils/viz/
 		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
 		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
 
-predictions: ## the table of errors: predicted and measured peaks and step times of five models in all settings
+predictions: ## the table of errors: predicted and measured peaks of five models in all settings
 	MEMTOP_LONG=1 $(GO) test ./engine/train -count 1 -timeout 30m -v -run PredictionsOfManyModels
 
 bench-peers: ## training steps on the processor beside PyTorch, in turn, in $(ROUNDS) rounds

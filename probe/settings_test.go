@@ -427,7 +427,7 @@ func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
 
 func TestAPredictionChangesNothing(t *testing.T) {
 	p := probetest.New()
-	want := trace.Prediction{PeakAllocated: -5, Activation: -3, StepTime: 7, StepTimeKnown: true}
+	want := trace.Prediction{PeakAllocated: -5, Activation: -3}
 	var asked []trace.Value
 	p.Prediction = func(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
 		asked = changes

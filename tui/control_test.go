@@ -90,16 +90,6 @@ func TestAChangeIsToldOfOnEveryPage(t *testing.T) {
 	}
 }
 
-// TestATimeThatMayBeFarOffIsARange looks at the question, the line and the page.
-func TestATimeThatMayBeFarOffIsARange(t *testing.T) {
-	d, p := startLive(t, 120, 40, 20)
-	d.press("8", "A", "y")
-	d.news()
-	d.wants("step +7.0 ms to +15.0 ms")
-	d.train(p, 12)
-	d.wants("in a range", "the step time was predicted as a range: +7.0 ms to +15.0 ms")
-}
-
 // TestTheLineOfAChangeSaysWhatTheTableSays lets steps come one at a time: from the
 // first on that measures the change both have the same numbers, with their spread.
 func TestTheLineOfAChangeSaysWhatTheTableSays(t *testing.T) {

@@ -230,7 +230,7 @@ func (t *notice) parts() []string {
 	}
 }
 
-// predicted says what a change should do, the most important part first.
+// predicted says what a change should do.
 func predicted(p *trace.Prediction) []string {
 	if p == nil {
 		return nil
@@ -238,9 +238,5 @@ func predicted(p *trace.Prediction) []string {
 	if p.Reserved != nil {
 		return []string{"predicted reserved " + experiments.Signed(analysis.ReservedQuantity, float64(*p.Reserved))}
 	}
-	list := []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
-	if p.Timed() {
-		list = append(list, "step "+experiments.Longer(p))
-	}
-	return list
+	return []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
 }

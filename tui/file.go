@@ -54,7 +54,6 @@ type file struct {
 	at      int      // index among the files
 	arrival moment   // the cursor's place when the first device is shown
 	listen  func(*file, trace.Growing) tea.Cmd
-	past    func(*trace.Trace, int) proposals.Ledger
 	whatIf  whatif.Ask // replays requests; nil if not available
 }
 
@@ -204,7 +203,7 @@ func (f *file) indexed(msg indexedMsg) {
 	if msg.attempt != f.attempt {
 		return
 	}
-	msg.scene.WhatIf, msg.scene.Past = f.whatIf, f.past
+	msg.scene.WhatIf = f.whatIf
 	if program, ok := f.source.(proposals.Program); ok && !msg.scene.ReadOnly && f.source.Trace().Info.Control {
 		msg.scene.Program = program
 	}

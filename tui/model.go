@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
@@ -57,11 +56,7 @@ func New(files []File, o Options) *Model {
 	}
 	all, _ := o.Ranks.(AllRanks)
 	for i, f := range files {
-		past := o.Past
-		if past == nil {
-			past = proposals.Measured
-		}
-		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past, job: all, at: i})
+		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, job: all, at: i})
 	}
 	m.theme.Use(o.Theme)
 	m.job = newJob(o.Ranks, m.theme)

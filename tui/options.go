@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
@@ -47,9 +46,6 @@ type Options struct {
 	// settings of the allocator. It runs on a goroutine of its own; nil without that
 	// key.
 	WhatIf whatif.Ask
-	// Past returns the errors of past predictions for a running program, and for
-	// others like it. It may read files; only commands call it.
-	Past     func(t *trace.Trace, device int) proposals.Ledger
 	ReadOnly bool // disables the keys that change a process
 	Own      bool // the process is a demonstration: changes need no confirmation
 	// Interval is how often a process sends its news, 0 when unknown. The screen

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,10 +29,10 @@ func (a *app) adviseCommand() *cobra.Command {
 	var o advising
 	cmd := &cobra.Command{
 		Use:   "advise PID|FILE",
-		Short: "Print what would reduce a job's memory, in bytes and time, best first",
-		Long: `For a running process, print what each of its settings would save and cost, and
-how many samples fit. The setting that saves most bytes per millisecond comes first.
-The process rehearses each change beside its training; nothing is changed.
+		Short: "Print what would reduce a job's memory, in bytes, best first",
+		Long: `For a running process, print what each of its settings would save, and how many
+samples fit. The setting that saves most comes first. The process rehearses each
+change beside its training; nothing is changed.
 
 --target finds settings that together bring the peak below a size. --apply makes
 these changes from the next step on; without --target it makes the first one.
@@ -113,8 +114,7 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 	if err != nil {
 		return err
 	}
-	past := v.past(t, t.Steps[len(t.Steps)-1].Device)
-	found, err := proposals.Find(ctx, c, t.Live.Options, past)
+	found, err := proposals.Find(ctx, c, t.Live.Options)
 	if err != nil {
 		return err
 	}
@@ -122,12 +122,12 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 	if err := v.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}
-	if last := t.LastMeasured(deviceOf(t)); proposals.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
+	if last := t.LastMeasured(deviceOf(t)); hasAgent(t) && last != nil {
 		r.AddSharding(last, worldOf(c))
 	}
 	wanted := firstOf(found)
 	if o.target > 0 {
-		plan, err := proposals.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
+		plan, err := proposals.Search(ctx, c, found, r.PeakAllocated, int64(o.target))
 		if err != nil {
 			return err
 		}
@@ -161,9 +161,9 @@ func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target strin
 	return addAllocator(ctx, r, events, memory)
 }
 
-// agentProgram is the kind of programs with our agent: PyTorch programs, which
-// may be one rank of several.
-const agentProgram = "memtop's agent"
+// hasAgent reports whether a program runs our agent: a PyTorch program, which may be
+// one rank of several.
+func hasAgent(t *trace.Trace) bool { return strings.HasPrefix(t.Info.Writer, "memtop's agent") }
 
 // measured returns the trace of a process that has measured a step.
 func (d *dialer) measured(ctx context.Context, c *attach.Client) (*trace.Trace, error) {
@@ -171,7 +171,7 @@ func (d *dialer) measured(ctx context.Context, c *attach.Client) (*trace.Trace, 
 	switch {
 	case err != nil || anyMeasured(t):
 		return t, err
-	case proposals.KindOf(t, deviceOf(t)).Program == agentProgram:
+	case hasAgent(t):
 		return nil, unseen(c.Process(), t)
 	}
 	return attach.Until(ctx, c, anyMeasured)

@@ -201,10 +201,7 @@ func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error
 		}
 		return v.dial(ctx, c.Process().Target())
 	}
-	defer func() {
-		_ = c.Close() // again, if the screen has done so
-		v.past(c.Trace(), deviceOf(c.Trace()))
-	}()
+	defer func() { _ = c.Close() }() // again, if the screen has done so
 	w, stop := newWriters(ctx)
 	defer stop()
 	o := v.screenOptions(w)

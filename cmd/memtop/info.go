@@ -43,7 +43,6 @@ func (c *console) info(ctx context.Context, root *cobra.Command) error {
 		row("without a box", "%s", text)
 	}
 	row("out of memory", "%s", present(protocol.DeadFolder()))
-	row("predictions", "%s", present(ledgerPath()))
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",
 		trace.DefaultBound.Least>>20, trace.DefaultBound.PerByte, snapshots.MostMemory()>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))

@@ -54,10 +54,7 @@ func (v *viewer) ranksWith(ctx context.Context, c *attach.Client) []jobs.Member 
 func (v *viewer) showJob(ctx context.Context, c *attach.Client, all []jobs.Member) error {
 	command.GiveWay()
 	opened := jobs.NewClients(c)
-	defer func() {
-		opened.Close()
-		v.past(c.Trace(), deviceOf(c.Trace()))
-	}()
+	defer opened.Close()
 	follower := jobs.Follow(all, jobs.Options{Interval: time.Duration(v.settings.interval), Gauge: v.gauges()})
 	defer follower.Close()
 	w, stop := newWriters(ctx)

@@ -125,7 +125,7 @@ func (s *screen) screenOptions(w *writers) tui.Options {
 	return tui.Options{
 		Page: s.settings.page, Device: s.settings.device, Color: s.settings.color, Theme: s.settings.theme,
 		ASCII: s.settings.ascii, NoMouse: s.settings.noMouse,
-		Export: w.export, Save: w.save, WhatIf: replay.Answer, Past: s.past,
+		Export: w.export, Save: w.save, WhatIf: replay.Answer,
 		Interval: time.Duration(s.settings.interval),
 	}
 }

@@ -92,9 +92,6 @@ func (v *viewer) set(ctx context.Context, target string, wanted []trace.Value, w
 	if err != nil {
 		return err
 	}
-	if wait {
-		v.past(c.Trace(), deviceOf(c.Trace()))
-	}
 	r := report.NewChanges(made)
 	switch {
 	case len(made) == 0 && !v.settings.json:

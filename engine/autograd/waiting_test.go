@@ -42,9 +42,9 @@ func TestASumIsDoneWithTheNormThatFollowsIt(t *testing.T) {
 		m.Take()
 		tape.Backward(out)
 		bytes := int64(0)
-		for op, spent := range m.Take() {
+		for op, times := range m.Take() {
 			if op.Name == dry.Cast {
-				bytes += op.Bytes * int64(spent.Times)
+				bytes += op.Bytes * int64(times)
 			}
 		}
 		if bytes != 4*2+4*4 {
@@ -82,9 +82,9 @@ func TestPositionsAreAddedWithTheNorm(t *testing.T) {
 				}
 				tape.Backward(tape.SumAll(y))
 				fills := 0
-				for op, spent := range m.Take() {
+				for op, times := range m.Take() {
 					if op.Name == dry.Fill {
-						fills += spent.Times
+						fills += times
 					}
 				}
 				if fills != 1 { // the seed

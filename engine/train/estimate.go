@@ -41,8 +41,6 @@ type Estimate struct {
 	Parameters int64 // their number
 	// Layers describes the work of each layer; the times mean nothing.
 	Layers []nn.Layer
-	// Work has the operations of the step.
-	Work dry.Ops
 }
 
 // estimatedSteps is how many steps are run: the second finds the memory that the
@@ -110,7 +108,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	if err != nil {
 		return err
 	}
-	d := tensor.NewDevice("dry", a, dry.NewMeter(), tensor.Options{Unnamed: true})
+	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
 	group := p.group()
 	model, err := p.Build(p.Settings.Home(d, group))
 	if err != nil {
@@ -137,15 +135,13 @@ func (t *Trainer) estimate(ctx context.Context, s Settings) (Estimate, error) {
 		return Estimate{}, err
 	}
 	var e Event
-	meter := t.config.Device.Backend().(*dry.Meter) // see stage
 	for range estimatedSteps {
 		var err error
-		meter.Take()
 		if e, err = t.Step(ctx); err != nil {
 			return Estimate{}, err
 		}
 	}
-	estimate := Estimate{Memory: e.Memory, Work: meter.Take()}
+	estimate := Estimate{Memory: e.Memory}
 	for _, p := range t.parameters {
 		estimate.Parameters += int64(p.Data().Size())
 	}

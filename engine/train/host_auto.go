@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/engine/nn"
 )
@@ -16,10 +17,10 @@ import (
 // fetches them for both passes and sends their gradients back; or the host
 // computes, and only what goes into the layer and comes out crosses, with the
 // gradients of both. host=auto chooses the layers for which the second way takes
-// less time. Layers that share a parameter are chosen together. The times are those
-// of the table in op_time.go, on one core; the processor's work counts in full, because a GPU would do it
-// in almost none. So embeddings with more rows than a batch has tokens pay, and
-// products pay for a few samples only.
+// less time. Layers that share a parameter are chosen together. An operation takes a
+// core's time for its multiplications and for the bytes of its operands. It counts in
+// full, because a GPU would do it in almost none. So embeddings with more rows than a
+// batch has tokens pay, and products pay for a few samples only.
 
 // paying returns the names of the layers that pay.
 func (p Plan) paying(ctx context.Context) (names []string, err error) {
@@ -29,7 +30,8 @@ func (p Plan) paying(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	err = p.unlimited().stage(func(t *Trainer) error {
-		c := &hostCosts{meter: t.config.Device.Backend().(*dry.Meter), own: make(map[*nn.Layer]float64)}
+		c := &hostCosts{meter: dry.NewMeter(), own: make(map[*nn.Layer]float64)}
+		defer t.config.Device.Through(func(device.Backend) device.Backend { return c.meter })()
 		defer t.ctx.AddHooks(nn.Hooks{Pre: c.enter, Post: c.leave})()
 		if _, err := t.Step(ctx); err != nil {
 			return err
@@ -53,15 +55,19 @@ type hostCosts struct {
 	own   map[*nn.Layer]float64
 }
 
-// perCrossed is the time of a byte on the way between a device and its host, in
-// nanoseconds.
-const perCrossed = 0.15
+// The times of a multiplication and of a byte on one core, and of a byte on the way
+// between a device and its host, in nanoseconds. Only their ratios count.
+const (
+	perProduct = 0.0165
+	perByte    = 0.03
+	perCrossed = 0.15
+)
 
 // spent is how long all operations until now should take.
 func (c *hostCosts) spent() (sum float64) {
 	for op, done := range c.meter.Ops() {
 		if op.Name != dry.Crossing {
-			sum += (likely(&op, 1) - perCall) * float64(done.Times) // as many calls on either device
+			sum += (perProduct*float64(op.Products) + perByte*float64(op.Bytes)) * float64(done)
 		}
 	}
 	return sum

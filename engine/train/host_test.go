@@ -1,13 +1,10 @@
 package train
 
 import (
-	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -58,23 +55,16 @@ func TestLayersOnTheHostTakeNothingOfTheDevice(t *testing.T) {
 	}
 }
 
-// TestTheHeadAndTheEmbeddingOnTheHostArePredicted wants the peak exactly. The step
-// time depends on what else the machine does: its error is printed, and is held to a
-// limit with MEMTOP_LONG.
+// TestTheHeadAndTheEmbeddingOnTheHostArePredicted wants the peak exactly.
 func TestTheHeadAndTheEmbeddingOnTheHostArePredicted(t *testing.T) {
 	s := samples()["gpt"]
-	o := s.outcome(t, s.settled(t), "host=wte+wpe+lm_head+loss")
-	t.Logf("peak off by %.2f %%, step time by %.0f %%", 100*o.peak, 100*o.time)
-	if o.peak != 0 {
-		t.Errorf("the predicted peak is off by %.2f %%", 100*o.peak)
-	}
-	if os.Getenv("MEMTOP_LONG") != "" && math.Abs(o.time) > 0.25 {
-		t.Errorf("the predicted step time is off by %.0f %%", 100*o.time)
+	if off := s.off(t, s.settled(t), "host=wte+wpe+lm_head+loss"); off != 0 {
+		t.Errorf("the predicted peak is off by %.2f %%", 100*off)
 	}
 }
 
 // TestWhatCrossesIsCounted adds up what goes to layers on the host and what comes
-// from them in a step, and what a rehearsal has counted.
+// from them in a step.
 func TestWhatCrossesIsCounted(t *testing.T) {
 	g := offloading()
 	trainer := newBench(t, 64<<20, g).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
@@ -87,16 +77,6 @@ func TestWhatCrossesIsCounted(t *testing.T) {
 		// gradient, targets; the loss stays.
 		"wte+lm_head+loss": 4*rows + 2*hidden + 2*hidden + 4*rows + sum + sum + norm,
 	} {
-		settings := DefaultSettings()
-		settings.Host.layers = Layers(host)
-		plan := trainer.plan()
-		list, err := plan.rehearse(t.Context(), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := crossed(list[0].Work); got != want {
-			t.Errorf("host=%s: %d bytes cross, want %d", host, got, want)
-		}
 		set(t, trainer, "host="+host)
 		e := steps(t, trainer, 2)[1]
 		if got := int(e.ToHost + e.FromHost); got != want {
@@ -106,16 +86,6 @@ func TestWhatCrossesIsCounted(t *testing.T) {
 			t.Errorf("host=%s: %d bytes went to the host and %d came, reported as %d and %d", host, e.ToHost, e.FromHost, r.ToHost, r.FromHost)
 		}
 	}
-}
-
-// crossed returns the bytes of copies to and from the host.
-func crossed(ops dry.Ops) (bytes int) {
-	for op, done := range ops {
-		if op.Name == dry.Crossing {
-			bytes += int(op.Bytes) * done.Times
-		}
-	}
-	return bytes
 }
 
 // TestOnlyLayersThatPayAreChosen knows which layers have more parameters than a
@@ -130,7 +100,7 @@ func TestOnlyLayersThatPayAreChosen(t *testing.T) {
 		"a table with more rows than the batch has tokens": {"llama", 1, "embed_tokens"},
 		"a table with less rows":                           {"llama", 8, ""},
 		"a table that is the head as well":                 {"gpt", 1, ""},
-		"products for a few samples":                       {"mlp", 2, "h.0.0+h.1.0+h.2.0+h.3.0+h.4.0+h.5.0"},
+		"products for a few samples":                       {"mlp", 2, "h.0.0+h.1.0+h.2.0+h.3.0+h.4.0+h.5.0+head"},
 		"products for many samples":                        {"mlp", 512, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/engine/alloc"
-	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -19,14 +18,12 @@ const predictionTime = 10 * time.Second
 var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 
 // Predict says how other values of settings, all changed together, would change
-// the memory and time of a step. It rehearses on a device that computes nothing:
-// steps with the present settings, then steps with the changed ones, and it takes
-// the difference. The difference in time follows from the times of operations, see
-// "Predicted times" in step_time.go. For an [Action] alone Predict says how much memory goes
-// back to the driver, nil if that is not known; together with changes the action
-// is ignored. Predict fails if a value is invalid, or if Config.Build is not
-// given. Safe for concurrent use; it does not wait for a step, and no step waits
-// for it.
+// the memory of a step. It rehearses on a device that computes nothing: steps with
+// the present settings, then steps with the changed ones, and it takes the
+// difference. For an [Action] alone Predict says how much memory goes back to the
+// driver, nil if that is not known; together with changes the action is ignored.
+// Predict fails if a value is invalid, or if Config.Build is not given. Safe for
+// concurrent use; it does not wait for a step, and no step waits for it.
 func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	changes, acts, err := withoutAction(changes)
 	if err != nil {
@@ -44,13 +41,7 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 	}
 	ctx, cancel := context.WithTimeout(ctx, predictionTime)
 	defer cancel()
-	f, err := t.forecasts.of(ctx, t.plan(), now, then)
-	if err != nil {
-		return nil, err
-	}
-	p := &trace.Prediction{PeakAllocated: f.peak, Activation: f.activation}
-	t.estimateTime(p, &now, &f)
-	return p, nil
+	return t.forecasts.of(ctx, t.plan(), now, then)
 }
 
 // changed returns the settings of the next step, before and after the changes.
@@ -77,42 +68,35 @@ func (t *Trainer) plan() Plan {
 	}
 }
 
-// forecast is the effect of a change on memory.
-type forecast struct {
-	peak, activation int64
-	before, after    dry.Ops // of a step
-}
-
 // forecasts caches the results of rehearsals. All viewers of a run ask for the
 // same few changes, and a rehearsal takes processor time from the run.
 type forecasts struct {
 	mu    sync.Mutex // held while one is made: one at a time is enough
-	known map[string]forecast
+	known map[string]trace.Prediction
 }
 
 // forecastsKept is how many are remembered before all are forgotten.
 const forecastsKept = 256
 
-func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (forecast, error) {
+func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (*trace.Prediction, error) {
 	key := fmt.Sprint(plan.Spec, now.list(), then.list())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.known[key]; ok {
-		return f, nil
+		return &f, nil
 	}
 	list, err := plan.rehearse(ctx, now, then)
 	if err != nil {
-		return forecast{}, err
+		return nil, err
 	}
 	a, b := &list[0].Memory, &list[1].Memory
-	f := forecast{
-		peak:       b.PeakAllocated - a.PeakAllocated,
-		activation: b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
-		before:     list[0].Work, after: list[1].Work,
+	f := trace.Prediction{
+		PeakAllocated: b.PeakAllocated - a.PeakAllocated,
+		Activation:    b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
 	}
 	if p.known == nil || len(p.known) >= forecastsKept {
-		p.known = make(map[string]forecast)
+		p.known = make(map[string]trace.Prediction)
 	}
 	p.known[key] = f
-	return f, nil
+	return &f, nil
 }

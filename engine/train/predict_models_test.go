@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,20 +73,9 @@ var (
 	}
 )
 
-// outcome is how far a prediction of the peak and of the step time was off, as memtop's
-// ledger of past predictions has it. ranged says that the time was predicted as a range,
-// missed that it was outside of the range.
-type outcome struct {
-	peak, time     float64
-	ranged, missed bool
-}
-
 // TestPredictionsOfManyModels predicts and measures changes of one setting and of two,
 // of several models. With MEMTOP_LONG it takes all of them, and prints the table of
-// errors by change (make predictions). Steps with the change and without it take turns,
-// on one core each, and their times are the processor's, so that other programs on the
-// machine change little. With MEMTOP_CLOCK=wall they compute on all cores, and their
-// times are those of a clock on the wall.
+// errors by change (make predictions).
 func TestPredictionsOfManyModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
@@ -98,130 +86,69 @@ func TestPredictionsOfManyModels(t *testing.T) {
 		maps.DeleteFunc(models, func(name string, _ sample) bool { return name != "gpt" && name != "conv" })
 		changes = []string{"checkpoint=sqrt", "amp=bf16", "micro_batch=2", "offload=activations", "checkpoint=block amp=bf16"}
 	}
-	all := make(map[string][]outcome)
+	all := make(map[string][]float64)
 	for name, model := range models {
 		before := model.settled(t)
 		for _, change := range changes {
 			t.Run(name+" "+change, func(t *testing.T) {
-				o := model.outcome(t, before, strings.Replace(change, "=some", "="+model.some, 1))
-				all[change] = append(all[change], o)
-				if math.Abs(o.peak) > 0.1 {
-					t.Errorf("the predicted peak is off by %.1f %%", 100*o.peak)
-				}
-				if math.Abs(o.time) > 0.25 {
-					t.Logf("the predicted step time is off by %.0f %%", 100*o.time)
-				}
-				if long && math.Abs(o.time) > 0.5 && (!o.ranged || o.missed) {
-					t.Errorf("the predicted step time is off by %.0f %%, and no range has it", 100*o.time)
+				off := model.off(t, before, strings.Replace(change, "=some", "="+model.some, 1))
+				all[change] = append(all[change], off)
+				if math.Abs(off) > 0.1 {
+					t.Errorf("the predicted peak is off by %.1f %%", 100*off)
 				}
 			})
 		}
 	}
-	var every []outcome
+	var every []float64
 	for _, change := range changes {
 		t.Log(errorRow(change, all[change]))
 		every = append(every, all[change]...)
 	}
 	t.Log(errorRow("all", every))
-	if mean, _ := absolute(every, func(o outcome) float64 { return o.peak }); mean > 0.03 {
+	if mean, _ := absolute(every); mean > 0.03 {
 		t.Errorf("predicted peaks are off by %.1f %% on average", 100*mean)
-	}
-	if mean, _ := absolute(every, func(o outcome) float64 { return o.time }); long && mean > 0.1 {
-		t.Errorf("predicted step times are off by %.0f %% on average", 100*mean)
 	}
 }
 
-func errorRow(name string, list []outcome) string {
-	mean, worst := absolute(list, func(o outcome) float64 { return o.peak })
-	time, slowest := absolute(list, func(o outcome) float64 { return o.time })
-	ranged, missed := 0, 0
-	for _, o := range list {
-		if o.ranged {
-			ranged++
-		}
-		if o.missed {
-			missed++
-		}
-	}
-	return fmt.Sprintf("%-38s peak: mean %.2f %%, worst %.2f %%; step time: mean %2.0f %%, worst %2.0f %%; "+
-		"%d ranges, %d outside (%d)", name, 100*mean, 100*worst, 100*time, 100*slowest, ranged, missed, len(list))
+func errorRow(name string, list []float64) string {
+	mean, worst := absolute(list)
+	return fmt.Sprintf("%-38s peak: mean %.2f %%, worst %.2f %% (%d)", name, 100*mean, 100*worst, len(list))
 }
 
 // absolute returns the mean and the largest of absolute errors.
-func absolute(list []outcome, of func(outcome) float64) (mean, worst float64) {
-	for _, o := range list {
-		mean += math.Abs(of(o)) / float64(len(list))
-		worst = max(worst, math.Abs(of(o)))
+func absolute(list []float64) (mean, worst float64) {
+	for _, off := range list {
+		mean += math.Abs(off) / float64(len(list))
+		worst = max(worst, math.Abs(off))
 	}
 	return mean, worst
 }
 
-// unsettled is how many steps after a change do not find all memory where they need it,
-// turns how many steps are compared: few where only memory is held to a limit.
-const unsettled = 2
-
-func turns() int {
-	if os.Getenv("MEMTOP_LONG") != "" {
-		return 9
-	}
-	return 2
-}
-
-// settled returns a trainer whose steps have been measured.
+// settled returns a trainer whose steps find all memory where they need it.
 func (s sample) settled(t *testing.T) *Trainer {
 	t.Helper()
 	trainer := s.trainer(t)
-	for range unsettled + turns() {
-		took(t, trainer)
-	}
+	steps(t, trainer, 3)
 	return trainer
 }
 
-// took takes a step and returns its time.
-func took(t *testing.T, trainer *Trainer) float64 {
-	t.Helper()
-	began := trainer.clock()
-	e := steps(t, trainer, 1)[0]
-	took := trainer.clock() - began
-	trainer.Report(&e)
-	return float64(took)
-}
-
-// outcome predicts a change of a run, makes it in another run, and compares.
-func (s sample) outcome(t *testing.T, before *Trainer, change string) outcome {
+// off predicts a change of a run, makes it in another run, and returns how far the
+// predicted peak was off.
+func (s sample) off(t *testing.T, before *Trainer, change string) float64 {
 	t.Helper()
 	p := predict(t, before, change)
-	usual := before.stepTimes.usual(before.report.last.Settings)
 	after := s.trainer(t)
 	for text := range strings.FieldsSeq(change) {
 		set(t, after, text)
 	}
-	for range unsettled {
-		took(t, after)
-	}
-	var ratios []float64
-	for range turns() {
-		ratios = append(ratios, took(t, after)/took(t, before))
-	}
-	least, most := p.StepTimes()
-	ratio := func(change int64) float64 { return 1 + float64(change)/float64(usual) }
-	measured := middle(ratios)
-	return outcome{
-		peak:   trace.Off(float64(before.report.last.PeakAllocated+p.PeakAllocated), float64(after.report.last.PeakAllocated)),
-		time:   trace.Off(ratio(p.StepTime), measured),
-		ranged: least < most, missed: least < most && (measured < ratio(least) || measured > ratio(most)),
-	}
+	peak := func(trainer *Trainer) int64 { return steps(t, trainer, 3)[2].Memory.PeakAllocated }
+	return trace.Off(float64(peak(before)+p.PeakAllocated), float64(peak(after)))
 }
 
 // trainer returns a trainer of the model on a device of its own.
 func (s sample) trainer(t *testing.T) *Trainer {
 	t.Helper()
-	wall := os.Getenv("MEMTOP_CLOCK") == "wall"
-	threads := 1
-	if wall {
-		threads = 0 // all
-	}
-	c, err := cpu.Open(cpu.Options{Capacity: 512 << 20, Threads: threads})
+	c, err := cpu.Open(cpu.Options{Capacity: 512 << 20, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +169,5 @@ func (s sample) trainer(t *testing.T) *Trainer {
 		t.Fatal(err)
 	}
 	b := &bench{device: d, model: model, set: dataset}
-	trainer := b.trainer(t, DefaultSettings(), func(c *Config) { c.Build, c.Batch = build, s.batch })
-	if !wall {
-		runtime.LockOSThread()
-		t.Cleanup(runtime.UnlockOSThread)
-		trainer.clock = processorTime
-	}
-	return trainer
+	return b.trainer(t, DefaultSettings(), func(c *Config) { c.Build, c.Batch = build, s.batch })
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -132,73 +131,6 @@ func TestPredictionsComeTrueInALongRun(t *testing.T) {
 		"amp=off", "accumulate=1", "attention=naive", "optimizer=adamw", "checkpoint=sqrt",
 	} {
 		comesTrue(t, trainer, change, cacheEntry*4)
-	}
-}
-
-// TestStepTimesFollowFromOperations has a clock on which every operation takes as long
-// as every other, so that the time of a step is the number of its operations.
-func TestStepTimesFollowFromOperations(t *testing.T) {
-	trainer := rehearsing(t, visible())
-	now := time.Duration(0)
-	trainer.clock = func() time.Duration { now += time.Microsecond; return now }
-	ran := func() float64 {
-		for range 3 {
-			e := steps(t, trainer, 1)[0]
-			trainer.Report(&e)
-		}
-		began := now
-		steps(t, trainer, 1)
-		return float64(now - began)
-	}
-	if p := predict(t, trainer, "checkpoint=block"); p.Timed() {
-		t.Error("a time is known before a step was measured")
-	}
-	before := ran()
-	for _, change := range []string{"checkpoint=block", "checkpoint=ratio=0.25", "lr=1", "checkpoint=none"} {
-		p, usual := predict(t, trainer, change), float64(trainer.stepTimes.usual(trainer.report.last.Settings))
-		if !p.StepTimeKnown || p.StepTimeEstimated {
-			t.Errorf("%s has no operation that was not measured: got %+v", change, p)
-		}
-		set(t, trainer, change)
-		after := ran()
-		if got, want := 1+float64(p.StepTime)/usual, after/before; math.Abs(got/want-1) > 0.02 {
-			t.Errorf("%s: a step takes %.2f of its time, want %.2f", change, got, want)
-		}
-		before = after
-	}
-	for _, known := range []bool{false, true} {
-		p := predict(t, trainer, "amp=bf16")
-		if p.StepTimeKnown != known || p.StepTimeEstimated == known {
-			t.Errorf("operations of half precision were measured: %v; got %+v", known, p)
-		}
-		set(t, trainer, "amp=bf16")
-		ran()
-		set(t, trainer, "amp=off")
-		if p := predict(t, trainer, "optimizer=sgd"); p.Timed() {
-			t.Error("a time is known from steps with other settings")
-		}
-		ran()
-	}
-	if p := predict(t, trainer, "accumulate=8"); !p.StepTimeEstimated || p.StepTime <= 0 {
-		t.Errorf("eight times the operations: got %+v", p)
-	}
-}
-
-// TestTimesThatMayBeFarOffAreRanges has steps of which some take twice as long.
-func TestTimesThatMayBeFarOffAreRanges(t *testing.T) {
-	trainer := rehearsing(t, visible())
-	for _, busy := range []bool{false, true} {
-		for i := range 2 * measuredSteps {
-			e := steps(t, trainer, 1)[0]
-			if e.Duration = time.Millisecond; busy && i%2 == 0 {
-				e.Duration *= 2
-			}
-			trainer.Report(&e)
-		}
-		p := predict(t, trainer, "checkpoint=block")
-		if least, most := p.StepTimes(); (least < most) != busy || !p.StepTimeKnown {
-			t.Errorf("the machine is busy: %v; got %d to %d ns", busy, least, most)
-		}
 	}
 }
 

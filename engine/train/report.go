@@ -52,7 +52,6 @@ func (t *Trainer) Report(e *Event) trace.Step {
 	if s.Settings = e.Settings.list(); slices.Equal(s.Settings, old.Settings) {
 		s.Settings = old.Settings
 	}
-	t.stepTimes.note(&s)
 	if e.Action != NoAction {
 		s.Settings = ordered(append(s.Settings[:len(s.Settings):len(s.Settings)], trace.Value{Key: actionKey, Value: e.Action.String()}))
 	}

@@ -62,7 +62,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
-	measured, end := t.measure(&s), t.beginWork(&s)
+	end := t.beginWork(&s)
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.keepRunning()
@@ -72,7 +72,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 		d.Land()
 	})
 	end()
-	measured(err == nil)
 	t.dropRunning(err != nil && !t.updating)
 	if err != nil {
 		t.dropGradients()

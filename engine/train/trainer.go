@@ -102,8 +102,6 @@ type Trainer struct {
 	phases     []Phase
 	report     report
 	forecasts  forecasts
-	stepTimes  stepTimes
-	clock      func() time.Duration // that measures operations
 	layers     map[string]bool      // the paths in the model
 	times      times
 	planned    chosen // checkpoints
@@ -134,7 +132,6 @@ func New(c Config) (*Trainer, error) {
 	}
 	t := &Trainer{
 		config: c, current: c.Settings, ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
-		clock: monotonic,
 	}
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	if err := t.open(); err != nil {

@@ -59,10 +59,9 @@ type Effect struct {
 	// Spread is how far Delta may be off: half of its 95 % interval.
 	Spread   float64
 	Measured bool // Delta is: both sides have settled steps
-	// Predicted is the expected change, if Foretold. If PredictedOff is not 0, the
-	// prediction was a range: that far to both sides.
-	Predicted, PredictedOff float64
-	Foretold                bool
+	// Predicted is the expected change, if Foretold.
+	Predicted float64
+	Foretold  bool
 	// Error is how far the predicted level after the change was off, see
 	// [trace.Off]. It is set if Compared: both levels are known and belong to
 	// this change alone.

@@ -171,9 +171,5 @@ func (e *Experiment) describe() {
 	default:
 		e.Effects[PeakAllocatedQuantity].foretell(p.PeakAllocated)
 		e.Effects[ActivationQuantity].foretell(p.Activation)
-		if p.Timed() {
-			e.Effects[StepTimeQuantity].foretell(p.StepTime)
-			e.Effects[StepTimeQuantity].PredictedOff = float64(p.StepTimeOff)
-		}
 	}
 }

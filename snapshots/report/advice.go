@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
@@ -36,14 +35,10 @@ type Advice struct {
 	Unknown []string `json:"unknown,omitempty"`
 	// Plan brings the peak below the target, if there is one.
 	Plan *AdvicePlan `json:"plan,omitempty"`
-	// Error is the error of all predictions so far, null before the first
-	// comparison.
-	Error *AdviceError `json:"error"`
 	// Headroom is how many samples at a time fit, null if unknown.
 	Headroom *trace.Headroom `json:"headroom"`
 	// Applied lists the changes that were made, if the user asked for that.
 	Applied *Changes `json:"applied,omitempty"`
-	past    *proposals.Error
 }
 
 // AdviceDevice is a device of a file. PeakAllocated is the highest of all devices in
@@ -72,18 +67,8 @@ type AdviceOption struct {
 	Device    int               `json:"device"`
 	Change    map[string]string `json:"change"`
 	Predicted Predicted         `json:"predicted"`
-	Error     *AdviceError      `json:"error"` // null while no prediction was compared
 	Why       string            `json:"why"`
-	// Its name, its effect on the step time and the past error, as text.
-	name, time, past string
-}
-
-// AdviceError is the error of past predictions: means of absolute errors, in per
-// cent of what was measured.
-type AdviceError struct {
-	Predictions int      `json:"predictions"`
-	Peak        float64  `json:"peak_percent"`
-	StepTime    *float64 `json:"step_time_percent"` // null where none was compared
+	name      string
 }
 
 // NewAdvice reports the proposals about the program of a trace, on the
@@ -91,7 +76,7 @@ type AdviceError struct {
 func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 	r := &Advice{
 		Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown,
-		Headroom: a.Headroom, Error: adviceError(a.Error), past: a.Error,
+		Headroom: a.Headroom,
 	}
 	if t.Live != nil {
 		r.PID = t.Live.PID
@@ -100,7 +85,7 @@ func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 		r.addStep(t, t.Steps[n-1].Device)
 	}
 	for i := range a.Proposals {
-		r.Options = append(r.Options, r.option(&a.Proposals[i]))
+		r.Options = append(r.Options, adviceOption(&a.Proposals[i]))
 	}
 	return r
 }
@@ -133,7 +118,7 @@ func provenOption(device int, f *analysis.Finding) AdviceOption {
 // AddPlan adds a plan.
 func (r *Advice) AddPlan(p *proposals.Plan) {
 	r.Plan = &AdvicePlan{
-		AdviceOption: r.option(&p.Proposal), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
+		AdviceOption: adviceOption(&p.Proposal), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
 		text: p.Text(),
 	}
 }
@@ -150,33 +135,12 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 	r.StepTime = analysis.UsualTime(t, last)
 }
 
-func (r *Advice) option(o *proposals.Proposal) AdviceOption {
+func adviceOption(o *proposals.Proposal) AdviceOption {
 	option := AdviceOption{
-		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(),
-		name: o.Name(), time: o.TimeText(r.StepTime), past: pastText(o),
+		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Why: o.Why(), name: o.Name(),
 	}
 	for _, v := range o.Change {
 		option.Change[v.Key] = v.Value
 	}
 	return option
-}
-
-// pastText gives the error of past predictions, and their number.
-func pastText(o *proposals.Proposal) string {
-	if o.Error == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s of %d", o.ErrorText(), o.Error.Predictions)
-}
-
-func adviceError(e *proposals.Error) *AdviceError {
-	if e == nil {
-		return nil
-	}
-	r := &AdviceError{Predictions: e.Predictions, Peak: 100 * e.Peak}
-	if e.Timed > 0 {
-		percent := 100 * e.StepTime
-		r.StepTime = &percent
-	}
-	return r
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -43,7 +42,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	}
 	r.sharding(p)
 	if r.Headroom != nil {
-		p.wrap("headroom: ", proposals.RoomText(r.Headroom, r.past))
+		p.wrap("headroom: ", proposals.RoomText(r.Headroom))
 	}
 	if r.Plan != nil {
 		p.wrap("plan for "+quantity.Bytes(r.Plan.Target)+": ", r.Plan.text)
@@ -103,16 +102,12 @@ func (r *Advice) replayed() []int {
 
 // table writes the options that save memory.
 func (r *Advice) table(p *page, useful []AdviceOption) {
-	const form = "  %-30s %11s %6s %17s  %s"
-	past := ""
-	if r.Error != nil {
-		past = "past error"
-	}
-	p.line(form, "change", "peak", "", "step time", past)
+	const form = "  %-30s %11s %6s"
+	p.line(form, "change", "peak", "")
 	for i := range useful {
 		o := &useful[i]
 		p.line(form, o.name, moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)),
-			proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated), cmp.Or(o.time, "not known"), o.past)
+			proposals.ShareText(o.Predicted.PeakAllocated, r.PeakAllocated))
 	}
 }
 

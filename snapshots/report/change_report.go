@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -20,8 +19,7 @@ type Changes struct {
 	AppliedAtStep int64                `json:"applied_at_step"` // 0 when nothing was applied
 	Change        map[string][2]string `json:"change"`          // from and to, by setting
 	Refused       map[string]string    `json:"refused,omitempty"`
-	// Predicted is the predicted change of a step's memory and time, null if
-	// unknown.
+	// Predicted is the predicted change of a step's memory, null if unknown.
 	Predicted *Predicted `json:"predicted"`
 	// Measured is the measured change of each quantity, by its name.
 	Measured map[string]Measured `json:"measured"`
@@ -34,11 +32,6 @@ type Changes struct {
 type Predicted struct {
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
 	Activation    *int64 `json:"activation_bytes"` // null of a file, whose activations are not predicted
-	StepTime      *int64 `json:"step_time_ns"`     // null if unknown
-	// StepTimeEstimated says that StepTime is not based on measured times alone.
-	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
-	// StepTimeOff is how far StepTime may be off, 0 if that is little.
-	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
 	// Reserved is how much an action gives back to the driver right after the step.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
 }
@@ -95,27 +88,14 @@ func (r *Changes) predict(p *trace.Prediction) {
 
 // predictedOf is one prediction.
 func predictedOf(p *trace.Prediction) *Predicted {
-	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated, Reserved: p.Reserved}
-	if p.Timed() {
-		r.StepTime, r.StepTimeOff = &p.StepTime, p.StepTimeOff
-	}
-	return r
+	return &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, Reserved: p.Reserved}
 }
 
-// add adds the prediction for another change. An unknown time makes the sum
-// unknown.
+// add adds the prediction for another change.
 func (c *Predicted) add(o *Predicted) {
 	c.PeakAllocated += o.PeakAllocated
 	activation := *c.Activation + *o.Activation
 	c.Activation = &activation
-	c.StepTimeEstimated = c.StepTimeEstimated || o.StepTimeEstimated
-	if c.StepTime == nil || o.StepTime == nil {
-		c.StepTime = nil
-		return
-	}
-	c.StepTimeOff += o.StepTimeOff
-	sum := *c.StepTime + *o.StepTime
-	c.StepTime = &sum
 }
 
 func (r *Changes) measure(e *analysis.Experiment, first int64) {
@@ -175,15 +155,10 @@ func (c *Predicted) words() []string {
 	if c.Reserved != nil {
 		return []string{"reserved " + moved(analysis.ReservedQuantity, float64(*c.Reserved)) + ", when the step has ended"}
 	}
-	list := []string{
+	return []string{
 		"peak allocated " + moved(analysis.PeakAllocatedQuantity, float64(c.PeakAllocated)),
 		"activations " + moved(analysis.ActivationQuantity, float64(*c.Activation)),
 	}
-	if c.StepTime != nil {
-		p := &trace.Prediction{StepTime: *c.StepTime, StepTimeOff: c.StepTimeOff, StepTimeEstimated: c.StepTimeEstimated}
-		list = append(list, "step time "+proposals.LongerText(p, func(ns int64) string { return moved(analysis.StepTimeQuantity, float64(ns)) }))
-	}
-	return list
 }
 
 // quantityNames are the quantities' names for people.

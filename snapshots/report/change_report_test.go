@@ -37,20 +37,11 @@ func TestAnActionLeavesOtherPredictionsAlone(t *testing.T) {
 		return analysis.Experiment{Change: trace.Change{Key: key, State: trace.Applied, Step: 18, Predicted: &p}}
 	}
 	action := made("action", trace.Prediction{Reserved: &back})
-	setting := made("checkpoint", trace.Prediction{PeakAllocated: -100, StepTime: 7, StepTimeKnown: true})
+	setting := made("checkpoint", trace.Prediction{PeakAllocated: -100})
 	for name, list := range map[string][]analysis.Experiment{"before them": {action, setting}, "after them": {setting, action}} {
 		p := NewChanges(list).Predicted
-		if p.PeakAllocated != -100 || p.StepTime == nil || *p.StepTime != 7 || p.Reserved != nil {
+		if p.PeakAllocated != -100 || p.Reserved != nil {
 			t.Errorf("%s: got %+v", name, p)
 		}
-	}
-}
-
-func TestATimeThatMayBeFarOffIsARange(t *testing.T) {
-	far := trace.Prediction{StepTime: 3e6, StepTimeOff: 1e6, StepTimeEstimated: true}
-	e := analysis.Experiment{Change: trace.Change{Key: "amp", State: trace.Applied, Step: 18, Predicted: &far}}
-	words := NewChanges([]analysis.Experiment{e, e}).Predicted.words()
-	if got, want := words[len(words)-1], "step time ≈+4ms to +8ms"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

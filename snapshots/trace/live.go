@@ -132,37 +132,20 @@ type Change struct {
 }
 
 // Prediction is the expected effect of a change, of one setting or several, on
-// the memory and the time of a step.
+// the memory of a step.
 type Prediction struct {
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	Activation    int64 `json:"activation_bytes"` // at the peak
-	StepTime      int64 `json:"step_time_ns"`     // nanoseconds
 	// Reserved is the effect of an action on reserved memory: the bytes reserved
 	// at the end of its step minus those at the step's highest moment. It is nil
 	// if that is not known, and if the change is not an action.
 	Reserved *int64 `json:"reserved_bytes,omitempty"`
-	// StepTimeOff is how far StepTime may be off in both directions, 0 if that is
-	// little beside the time of a step.
-	StepTimeOff int64 `json:"step_time_off_ns,omitempty"`
-	// StepTimeKnown says that StepTime follows from measured times.
-	// StepTimeEstimated says that a part of it is of work that was never done.
-	StepTimeKnown     bool `json:"step_time_known"`
-	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
-}
-
-// StepTimes are the ends of the range in which StepTime lies. They are equal if it is
-// shown as a number.
-func (p *Prediction) StepTimes() (least, most int64) {
-	return p.StepTime - p.StepTimeOff, p.StepTime + p.StepTimeOff
 }
 
 // Off says how far a prediction was off, as a part of what was measured: 0.1 if the
-// prediction was too high by a tenth of it. Both are whole levels, such as the time
+// prediction was too high by a tenth of it. Both are whole levels, such as the peak
 // of a step, and no changes of them.
 func Off(predicted, measured float64) float64 { return predicted/measured - 1 }
-
-// Timed reports whether StepTime is known, measured or estimated.
-func (p *Prediction) Timed() bool { return p.StepTimeKnown || p.StepTimeEstimated }
 
 // Headroom is how many samples at a time would fit into a device's memory. Sizes are
 // bytes.

@@ -117,7 +117,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 		AtPeak: []trace.Amount{{Name: "c", Bytes: 3}}, Host: []trace.Amount{{Name: "d", Bytes: 4}}, Settings: []trace.Value{{Key: "amp", Value: "off"}}, ProbeNS: 9,
 		Layers: []trace.Layer{{Name: "blocks.0", Class: "Linear", OutputShape: "[1]", DType: "f32", ParameterBytes: 1, Calls: 2, Checkpointed: true, OnHost: true}},
 	}
-	change := trace.Change{ID: 4, Time: 9, Key: "amp", From: "off", To: "bf16", State: trace.Refused, Reason: "no", Predicted: &trace.Prediction{StepTime: -4, StepTimeKnown: true}}
+	change := trace.Change{ID: 4, Time: 9, Key: "amp", From: "off", To: "bf16", State: trace.Refused, Reason: "no", Predicted: &trace.Prediction{PeakAllocated: -4}}
 	options := []trace.Option{{Key: "k", Value: "v", About: "a", Choices: []string{"x"}, Free: true}}
 	gauges := []trace.Gauge{{Device: 1, Time: 2, Total: 3, Used: 4, Process: 5, Others: 6, Utilisation: 7, Temperature: 8, Power: 9}}
 	counters := wire.Counters{Time: 1, Dropped: 2, DroppedSteps: 3, ProbeNS: 4}

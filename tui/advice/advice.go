@@ -1,6 +1,6 @@
 // Package advice is the page of changes that would reduce a running program's
-// memory: its settings, each with the program's prediction of savings and cost,
-// the best first, and settings that together fit a given size.
+// memory: its settings, each with the program's prediction of what it saves, the
+// best first, and settings that together fit a given size.
 package advice
 
 import (
@@ -11,7 +11,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -23,7 +22,6 @@ import (
 type question struct {
 	program  proposals.Program
 	settings string // of the next step
-	measured int    // number of changes with a known outcome, whose errors are shown
 	target   int64  // bytes, 0 for none
 	device   int
 	trace    *trace.Trace // the trace at the time of the other fields, without events
@@ -32,11 +30,10 @@ type question struct {
 // found is the answer.
 type found struct {
 	*proposals.Answer
-	rows     []row
-	plan     *proposals.Plan // nil without a target
-	peak     int64           // of the last step, bytes
-	stepTime int64           // nanoseconds
-	err      error
+	rows []row
+	plan *proposals.Plan // nil without a target
+	peak int64           // of the last step, bytes
+	err  error
 }
 
 // row is an option, or the plan.
@@ -69,7 +66,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{Body: page.NewBody(s, "Advice"), asked: ask.New(nil, func(ctx context.Context, q question) *found { return look(ctx, q, s.Past) })}
+	p := &Page{Body: page.NewBody(s, "Advice"), asked: ask.New(nil, look)}
 	p.table = page.Table[row, string]{
 		Columns: columns(), Noun: "option", Body: &p.Body, Style: styleOf,
 		Key: row.name, Open: p.use,
@@ -78,19 +75,14 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// settling is the number of steps until the outcome of a change is known.
-const settling = 12
-
 // look asks the program.
-func look(ctx context.Context, q question, past func(*trace.Trace, int) proposals.Ledger) *found {
-	last := q.trace.LastMeasured(q.device)
-	f := &found{peak: last.PeakAllocated, stepTime: analysis.UsualTime(q.trace, last)}
-	ledger := past(q.trace, q.device)
-	if f.Answer, f.err = proposals.Find(ctx, q.program, q.trace.Live.Options, ledger); f.err != nil {
+func look(ctx context.Context, q question) *found {
+	f := &found{peak: q.trace.LastMeasured(q.device).PeakAllocated}
+	if f.Answer, f.err = proposals.Find(ctx, q.program, q.trace.Live.Options); f.err != nil {
 		return f
 	}
 	if q.target > 0 {
-		if f.plan, f.err = proposals.Search(ctx, q.program, f.Answer, f.peak, q.target, ledger); f.err != nil {
+		if f.plan, f.err = proposals.Search(ctx, q.program, f.Answer, f.peak, q.target); f.err != nil {
 			return f
 		}
 		f.rows = append(f.rows, row{&f.plan.Proposal, f, q.target})
@@ -119,11 +111,6 @@ func (p *Page) wanted() (question, bool) {
 		fmt.Fprintf(&settings, "%s=%s ", o.Key, o.Value)
 	}
 	q.settings = settings.String()
-	for _, c := range t.Live.Changes {
-		if c.State == trace.Applied && c.Step+settling <= last.Number {
-			q.measured++
-		}
-	}
 	if q.trace = p.last.trace; q != p.last {
 		q.trace = &trace.Trace{Info: t.Info, Steps: t.Steps, Live: t.Live}
 	}

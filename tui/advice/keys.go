@@ -4,17 +4,12 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
 )
 
 func (p *Page) bind() {
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.lines()), "the advice") }
-	p.Terms = []keys.Term{
-		keys.Explain("≈", "estimated from the times of similar work; without it, it follows from measured times"),
-		keys.Explain("past error", "how far past predictions were off, on average: of the peak, of the step time"),
-	}
 	k := &p.Keys.Pane
 	k.Open.SetHelp("enter", "make this change from the next step on")
 	k.Copy.SetHelp("y", "copy what is said of it")

@@ -1,7 +1,6 @@
 package advice
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -18,8 +17,6 @@ func columns() []page.Column[row] {
 			return experiments.Signed(analysis.PeakAllocatedQuantity, float64(r.Predicted.PeakAllocated))
 		}},
 		{Head: "", Width: page.Cells(6), Text: func(r row) string { return proposals.ShareText(r.Predicted.PeakAllocated, r.of.peak) }},
-		{Head: "step time", Width: page.Cells(17), Text: func(r row) string { return cmp.Or(r.TimeText(r.of.stepTime), "not known") }},
-		{Head: "past error", Width: page.From(78, 12), Text: func(r row) string { return r.ErrorText() }},
 	}
 }
 
@@ -112,11 +109,8 @@ func (p *Page) lines() []page.Line {
 		}
 		lines = append(lines, page.Sentence("why", text)...)
 	}
-	if r, ok := p.table.Current(); ok && r.Error != nil {
-		lines = append(lines, page.Sentence("past error", "the mean of "+screen.Plural(r.Error.Predictions, "prediction")+", in this and in earlier runs like it")...)
-	}
 	if f.Headroom != nil {
-		lines = append(lines, page.Sentence("headroom", proposals.RoomText(f.Headroom, f.Error))...)
+		lines = append(lines, page.Sentence("headroom", proposals.RoomText(f.Headroom))...)
 	}
 	if len(f.Unknown) > 0 {
 		lines = append(lines, page.Sentence("not known", "the program cannot say what these do: "+strings.Join(f.Unknown, ", "))...)

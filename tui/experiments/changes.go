@@ -104,9 +104,6 @@ func (p *Page) detailLines() []page.Line {
 	for q := range e.Effects {
 		lines = append(lines, effectLine(&e.Effects[q], w))
 	}
-	if p := e.Predicted; p != nil && p.StepTimeOff > 0 {
-		lines = append(lines, page.Line{Text: "the step time was predicted as a range: " + Longer(p), Style: screen.Dim})
-	}
 	for _, with := range e.Overlaps {
 		lines = append(lines, page.Line{Text: "measured together with " + with + ": their effects cannot be told apart", Style: screen.Warn})
 	}

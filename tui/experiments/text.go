@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -35,11 +34,6 @@ func Signed(q analysis.Quantity, delta float64) string {
 		return "+" + text
 	}
 	return text
-}
-
-// Longer writes how much longer a step is predicted to take.
-func Longer(p *trace.Prediction) string {
-	return proposals.LongerText(p, func(ns int64) string { return Signed(analysis.StepTimeQuantity, float64(ns)) })
 }
 
 // Outcome says in a few short parts what a measured change did, the most
@@ -163,11 +157,8 @@ func spreadText(f *analysis.Effect) string {
 
 // predictedText and measuredText are the two sides of an effect.
 func predictedText(f *analysis.Effect) string {
-	switch {
-	case !f.Foretold:
+	if !f.Foretold {
 		return ""
-	case f.PredictedOff > 0:
-		return "in a range" // which a line below has
 	}
 	return Signed(f.Quantity, f.Predicted)
 }

@@ -38,8 +38,6 @@ type Scene struct {
 	// WhatIf replays requests under other settings of the allocator; nil if that is
 	// not available.
 	WhatIf whatif.Ask
-	// Past returns the results of past predictions.
-	Past func(t *trace.Trace, device int) proposals.Ledger
 	// Rival returns the other open file for comparison; nil when none is open.
 	Rival   func() *Rival
 	cursor  int

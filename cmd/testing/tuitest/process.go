@@ -148,7 +148,6 @@ func (p *Process) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 		}
 		one := p.run.predict(c.Value)
 		all.PeakAllocated, all.Activation = all.PeakAllocated+one.PeakAllocated, all.Activation+one.Activation
-		all.StepTime, all.StepTimeKnown = all.StepTime+one.StepTime, true
 	}
 	return all, nil
 }
@@ -199,9 +198,6 @@ func (r *liveRun) want(key, value, refused string) trace.Change {
 		if key == "checkpoint" || key == "amp" {
 			c.Predicted = r.predict(value)
 		}
-		if key == "amp" {
-			c.Predicted.StepTimeOff = 4_000_000 // a range
-		}
 	}
 	r.changes = append(r.changes, c)
 	return c
@@ -213,9 +209,7 @@ func (r *liveRun) predict(value string) *trace.Prediction {
 	if value == "none" || value == "off" {
 		sign = 1
 	}
-	return &trace.Prediction{
-		PeakAllocated: sign * 6_000_000, Activation: sign * 6_200_000, StepTime: -sign * 11_000_000, StepTimeKnown: true,
-	}
+	return &trace.Prediction{PeakAllocated: sign * 6_000_000, Activation: sign * 6_200_000}
 }
 
 // apply makes what was asked for hold from this step on.

@@ -67,9 +67,9 @@ func (c *counted) times(k kernels.Kernel) int {
 // moved returns the bytes that operations read or write, without products and
 // attention.
 func moved(ops dry.Ops) (sum float64) {
-	for op, done := range ops {
+	for op, times := range ops {
 		if !op.Name.IsProduct() && op.Name != dry.Crossing {
-			sum += float64(op.Bytes) * float64(done.Times)
+			sum += float64(op.Bytes) * float64(times)
 		}
 	}
 	return sum
@@ -97,7 +97,7 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 	if err := c.as(o.architecture); err != nil {
 		return all, err
 	}
-	c.meter = dry.MeterOf(c, nil)
+	c.meter = dry.MeterOf(c)
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
 		return all, err

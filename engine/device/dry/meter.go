@@ -1,26 +1,15 @@
 package dry
 
-import (
-	"time"
+import "github.com/memtop/memtop/engine/device"
 
-	"github.com/memtop/memtop/engine/alloc"
-	"github.com/memtop/memtop/engine/device"
-)
-
-// Spent is what the operations of one description did.
-type Spent struct {
-	Times int
-	Took  time.Duration // 0 if the meter has no clock
-}
-
-// Ops are the operations of a step, or of a part of it.
-type Ops map[Op]Spent
+// Ops are the operations of a step, or of a part of it, and how often each was done.
+type Ops map[Op]int
 
 // Count returns how many there are, without copies as they are.
 func (o Ops) Count() (n int) {
-	for op, spent := range o {
+	for op, times := range o {
 		if op.Name != Crossing && op.Name != Copy {
-			n += spent.Times
+			n += times
 		}
 	}
 	return n
@@ -30,24 +19,16 @@ func (o Ops) Count() (n int) {
 // goroutine.
 type Meter struct {
 	device.Backend
-	clock func() time.Duration // nil if the operations are only counted
-	ops   Ops
-	upon  *Meter // that this one notes for, nil for itself
+	ops Ops
 }
 
 // NewMeter returns a meter over a backend that does nothing.
-func NewMeter() *Meter { return MeterOf(Backend{}, nil) }
+func NewMeter() *Meter { return MeterOf(Backend{}) }
 
-// MeterOf returns a meter over a backend whose operations are done when they
-// return, if it has a clock: it then measures how long each takes.
-func MeterOf(b device.Backend, clock func() time.Duration) *Meter {
-	return &Meter{Backend: b, clock: clock, ops: make(Ops)}
-}
+// MeterOf returns a meter over a backend.
+func MeterOf(b device.Backend) *Meter { return &Meter{Backend: b, ops: make(Ops)} }
 
 var _ device.Backend = (*Meter)(nil)
-
-// Over returns a meter over another backend, whose operations this one notes.
-func (m *Meter) Over(b device.Backend) *Meter { return &Meter{Backend: b, clock: m.clock, upon: m} }
 
 // Take returns the operations since the last call.
 func (m *Meter) Take() Ops {
@@ -59,29 +40,10 @@ func (m *Meter) Take() Ops {
 // Ops returns the operations since the last call of Take, until the next one.
 func (m *Meter) Ops() Ops { return m.ops }
 
-// OpenHost opens the host of a rehearsal, whose work the meter notes too.
-func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
-	driver, _, err := Backend{}.OpenHost()
-	return driver, m, err
-}
-
 // do notes an operation before it does it, for a backend that asks meanwhile.
 func (m *Meter) do(op Op, operation func()) {
-	of := m
-	if m.upon != nil {
-		of = m.upon
-	}
-	s := of.ops[op]
-	s.Times++
-	of.ops[op] = s
-	if m.clock == nil {
-		operation()
-		return
-	}
-	start := m.clock()
+	m.ops[op]++
 	operation()
-	s.Took += m.clock() - start
-	of.ops[op] = s
 }
 
 // MatMul notes a product.
@@ -128,6 +90,6 @@ func (m *Meter) Send(dst, src device.Buffer) (c device.Crossing) {
 
 // Receive notes a copy from the host.
 func (m *Meter) Receive(dst, src device.Buffer) (c device.Crossing) {
-	m.do(Op{Name: Crossing, Which: 1, Bytes: src.Bytes}, func() { c = m.Backend.Receive(dst, src) })
+	m.do(Op{Name: Crossing, Bytes: src.Bytes}, func() { c = m.Backend.Receive(dst, src) })
 	return c
 }

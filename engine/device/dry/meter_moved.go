@@ -14,17 +14,17 @@ func (m *Meter) Fill(dst device.Array, value float64) {
 
 // Unary notes one.
 func (m *Meter) Unary(op device.UnaryOp, dst, x device.Array) {
-	m.do(Op{Name: Unary, Which: uint8(op)}.over(dst, x), func() { m.Backend.Unary(op, dst, x) })
+	m.do(Op{Name: Unary}.over(dst, x), func() { m.Backend.Unary(op, dst, x) })
 }
 
 // UnaryBackward notes one.
 func (m *Meter) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
-	m.do(Op{Name: UnaryBackward, Which: uint8(op)}.over(dx, x, dy), func() { m.Backend.UnaryBackward(op, dx, x, dy) })
+	m.do(Op{Name: UnaryBackward}.over(dx, x, dy), func() { m.Backend.UnaryBackward(op, dx, x, dy) })
 }
 
 // Binary notes one.
 func (m *Meter) Binary(op device.BinaryOp, dst, a, b device.Array) {
-	m.do(Op{Name: Binary, Which: uint8(op)}.over(dst, a, b), func() { m.Backend.Binary(op, dst, a, b) })
+	m.do(Op{Name: Binary}.over(dst, a, b), func() { m.Backend.Binary(op, dst, a, b) })
 }
 
 // AddScaled notes one.
@@ -48,19 +48,17 @@ func (m *Meter) CopyStrided(dst, src device.Strided, shape []int) {
 	for _, size := range shape {
 		n *= size
 	}
-	op := Op{Name: CopyStrided, Types: uint64(dst.Base.DType) + 1, Elements: int64(n / 2), Bytes: int64(n) * dst.Base.DType.Size()}
-	copy(op.Shape[:], shape)
-	m.do(op, func() { m.Backend.CopyStrided(dst, src, shape) })
+	m.do(Op{Name: CopyStrided, Bytes: int64(n) * dst.Base.DType.Size()}, func() { m.Backend.CopyStrided(dst, src, shape) })
 }
 
 // Reduce notes one.
 func (m *Meter) Reduce(r device.Reduction, dst, src device.Array, outer, n, inner int) {
-	m.do(Op{Name: Reduce, Which: uint8(r), Shape: [4]int{outer, n, inner}}.over(dst, src), func() { m.Backend.Reduce(r, dst, src, outer, n, inner) })
+	m.do(Op{Name: Reduce}.over(dst, src), func() { m.Backend.Reduce(r, dst, src, outer, n, inner) })
 }
 
 // Norm2 notes one.
 func (m *Meter) Norm2(dst device.Array, list []device.Array) {
-	m.do(Op{Name: Norm2}.overAll(list), func() { m.Backend.Norm2(dst, list) })
+	m.do(Op{Name: Norm2}.over(list...), func() { m.Backend.Norm2(dst, list) })
 }
 
 // Dropout notes one.
@@ -75,47 +73,47 @@ func (m *Meter) DropoutBackward(dx, dy, mask device.Array, p float64) {
 
 // Normalize notes one.
 func (m *Meter) Normalize(p device.NormPlan) {
-	m.do(Op{Name: Normalize, Shape: [4]int{p.Rows, p.Cols}}.over(p.X, p.Residual, p.Sum, p.Y), func() { m.Backend.Normalize(p) })
+	m.do(Op{Name: Normalize}.over(p.X, p.Residual, p.Sum, p.Y), func() { m.Backend.Normalize(p) })
 }
 
 // NormalizeBackward notes one.
 func (m *Meter) NormalizeBackward(p device.NormBackwardPlan) {
-	m.do(Op{Name: NormalizeBackward, Shape: [4]int{p.Rows, p.Cols}}.over(p.X, p.DY, p.Add, p.DX, p.Low), func() { m.Backend.NormalizeBackward(p) })
+	m.do(Op{Name: NormalizeBackward}.over(p.X, p.DY, p.Add, p.DX, p.Low), func() { m.Backend.NormalizeBackward(p) })
 }
 
 // Softmax notes one.
 func (m *Meter) Softmax(y, x device.Array, rows, cols int) {
-	m.do(Op{Name: Softmax, Shape: [4]int{rows, cols}}.over(y, x), func() { m.Backend.Softmax(y, x, rows, cols) })
+	m.do(Op{Name: Softmax}.over(y, x), func() { m.Backend.Softmax(y, x, rows, cols) })
 }
 
 // SoftmaxBackward notes one.
 func (m *Meter) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
-	m.do(Op{Name: SoftmaxBackward, Shape: [4]int{rows, cols}}.over(dx, y, dy), func() { m.Backend.SoftmaxBackward(dx, y, dy, rows, cols) })
+	m.do(Op{Name: SoftmaxBackward}.over(dx, y, dy), func() { m.Backend.SoftmaxBackward(dx, y, dy, rows, cols) })
 }
 
 // CrossEntropy notes one.
 func (m *Meter) CrossEntropy(c device.CrossEntropy) {
-	m.do(Op{Name: CrossEntropy, Shape: [4]int{c.Rows, c.Classes}}.over(c.Logits), func() { m.Backend.CrossEntropy(c) })
+	m.do(Op{Name: CrossEntropy}.over(c.Logits), func() { m.Backend.CrossEntropy(c) })
 }
 
 // CrossEntropyBackward notes one.
 func (m *Meter) CrossEntropyBackward(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
-	m.do(Op{Name: CrossEntropyBackward, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBackward(dlogits, c, dloss) })
+	m.do(Op{Name: CrossEntropyBackward}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBackward(dlogits, c, dloss) })
 }
 
 // Gather notes one.
 func (m *Meter) Gather(dst, table, ids device.Array, rows, cols int) {
-	m.do(Op{Name: Gather, Shape: [4]int{rows, cols}}.over(dst, dst, ids), func() { m.Backend.Gather(dst, table, ids, rows, cols) })
+	m.do(Op{Name: Gather}.over(dst, dst, ids), func() { m.Backend.Gather(dst, table, ids, rows, cols) })
 }
 
 // ScatterAdd notes one.
 func (m *Meter) ScatterAdd(table, src, ids device.Array, rows, cols int) {
-	m.do(Op{Name: ScatterAdd, Shape: [4]int{rows, cols}}.over(src, src, ids), func() { m.Backend.ScatterAdd(table, src, ids, rows, cols) })
+	m.do(Op{Name: ScatterAdd}.over(src, src, ids), func() { m.Backend.ScatterAdd(table, src, ids, rows, cols) })
 }
 
 // Unscale notes one.
 func (m *Meter) Unscale(gradients []device.Array, scale, foundInf device.Array) {
-	op := Op{Name: Unscale}.overAll(gradients)
+	op := Op{Name: Unscale}.over(gradients...)
 	op.Bytes *= 2 // they are read and written
 	m.do(op, func() { m.Backend.Unscale(gradients, scale, foundInf) })
 }
@@ -127,10 +125,10 @@ func (m *Meter) Cast(dst, src device.Array) {
 
 // CrossEntropyBoth notes one.
 func (m *Meter) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
-	m.do(Op{Name: CrossEntropyBoth, Shape: [4]int{c.Rows, c.Classes}}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBoth(dlogits, c, dloss) })
+	m.do(Op{Name: CrossEntropyBoth}.over(dlogits, c.Logits), func() { m.Backend.CrossEntropyBoth(dlogits, c, dloss) })
 }
 
 // AddSquares notes one.
 func (m *Meter) AddSquares(sum device.Array, list []device.Array) {
-	m.do(Op{Name: AddSquares}.overAll(list), func() { m.Backend.AddSquares(sum, list) })
+	m.do(Op{Name: AddSquares}.over(list...), func() { m.Backend.AddSquares(sum, list) })
 }

@@ -77,7 +77,7 @@ class Pretended:
             self.asked = {}
 
     def predict(self, key: str, value: str) -> Json | None:
-        return {"peak_allocated_bytes": -1000, "activation_bytes": -1000, "step_time_ns": 0, "step_time_known": False}
+        return {"peak_allocated_bytes": -1000, "activation_bytes": -1000}
 
     def snapshot(self) -> bytes:
         return pickled.of(self.journal, self.info().settings)

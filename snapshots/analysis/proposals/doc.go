@@ -1,9 +1,8 @@
 // Package proposals finds the settings of a running program that would reduce its
-// memory, by how much, and at what cost in time. It makes no prediction of its
-// own: the program rehearses the settings that the package asks about. The
-// package chooses the questions, sorts the answers, and searches for several
-// settings that fit together. The error of such predictions comes from
-// measurements after past changes.
+// memory, and by how much. It makes no prediction of its own: the program
+// rehearses the settings that the package asks about. The package chooses the
+// questions, sorts the answers, and searches for several settings that fit
+// together.
 //
 // Package savings does the same for the file of a program that cannot be asked.
 package proposals

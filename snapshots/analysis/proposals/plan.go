@@ -43,7 +43,7 @@ type Plan struct {
 
 // Search looks for changes that bring a peak below a target, both in bytes. It
 // tries the proposals of the answer in their order.
-func Search(ctx context.Context, p Program, a *Answer, peak, target int64, past Ledger) (*Plan, error) {
+func Search(ctx context.Context, p Program, a *Answer, peak, target int64) (*Plan, error) {
 	s := searching{program: p, peak: peak, target: target}
 	best, err := s.try(ctx, nil)
 	if err != nil {
@@ -67,11 +67,7 @@ func Search(ctx context.Context, p Program, a *Answer, peak, target int64, past 
 	if best, err = s.halve(ctx, best); err != nil {
 		return nil, err
 	}
-	if best, err = s.prune(ctx, best); err != nil {
-		return nil, err
-	}
-	best.Error = past.worst(best.Change)
-	return best, nil
+	return s.prune(ctx, best)
 }
 
 type searching struct {
@@ -154,15 +150,4 @@ func with(changes, more []trace.Value) []trace.Value {
 		all = append(all, v)
 	}
 	return all
-}
-
-// worst is the largest error of predictions for the changed settings, nil if
-// there is none.
-func (l Ledger) worst(changes []trace.Value) (worst *Error) {
-	for _, v := range changes {
-		if e := l.Of(v.Key); worst == nil || e != nil && e.Peak > worst.Peak {
-			worst = e
-		}
-	}
-	return worst
 }

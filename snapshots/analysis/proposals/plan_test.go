@@ -11,12 +11,12 @@ func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {
 		{Key: "checkpoint", Value: "none", Choices: []string{"none", "block"}},
 		{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}},
 	}
-	p := refusing{program{"": timed(0, 0), "amp=bf16": timed(-1000, 1), "checkpoint=block": timed(-4000, 40)}}
-	found, err := Find(t.Context(), p, settings, nil)
+	p := refusing{program{"": moves(0), "amp=bf16": moves(-1000), "checkpoint=block": moves(-4000)}}
+	found, err := Find(t.Context(), p, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Search(t.Context(), p, found, peak, 1000, nil)
+	plan, err := Search(t.Context(), p, found, peak, 1000)
 	if err != nil || plan.Fits || plan.Name() != "checkpoint=block" {
 		t.Errorf("got %+v and %v", plan, err)
 	}
@@ -24,12 +24,12 @@ func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {
 
 func TestAPlanOffloadsMoreThanOneThing(t *testing.T) {
 	settings := []trace.Option{{Key: "offload", Value: "none", Choices: []string{"none", "optimizer", "activations"}, Free: true}}
-	p := program{"": timed(0, 0), "offload=optimizer": timed(-4000, 1), "offload=activations": timed(-3000, 1), "offload=optimizer+activations": timed(-7000, 2)}
-	found, err := Find(t.Context(), p, settings, nil)
+	p := program{"": moves(0), "offload=optimizer": moves(-4000), "offload=activations": moves(-3000), "offload=optimizer+activations": moves(-7000)}
+	found, err := Find(t.Context(), p, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan, err := Search(t.Context(), p, found, peak, 4000, nil); err != nil || plan.Name() != "offload=optimizer+activations" || !plan.Fits {
+	if plan, err := Search(t.Context(), p, found, peak, 4000); err != nil || plan.Name() != "offload=optimizer+activations" || !plan.Fits {
 		t.Errorf("got %q and %v", plan.Name(), err)
 	}
 }
@@ -40,15 +40,15 @@ func TestAPlanHalvesSamplesUntilItFits(t *testing.T) {
 		{Key: "micro_batch", Value: "8", Free: true},
 	}
 	p := program{
-		"": timed(0, 0), "micro_batch=4": timed(-4000, 1), "amp=bf16": timed(-1000, 10), "micro_batch=4 amp=bf16": timed(-4500, 11),
-		"amp=bf16 micro_batch=2": timed(-6500, 11), "amp=bf16 micro_batch=1": timed(-7000, 11), "micro_batch=1": timed(-6800, 2), "micro_batch=2": timed(-6000, 2),
+		"": moves(0), "micro_batch=4": moves(-4000), "amp=bf16": moves(-1000), "micro_batch=4 amp=bf16": moves(-4500),
+		"amp=bf16 micro_batch=2": moves(-6500), "amp=bf16 micro_batch=1": moves(-7000), "micro_batch=1": moves(-6800), "micro_batch=2": moves(-6000),
 	}
-	found, err := Find(t.Context(), p, settings, nil)
+	found, err := Find(t.Context(), p, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for target, want := range map[int64]string{6_600: "micro_batch=4", 4_100: "amp=bf16 micro_batch=2", 3_800: "micro_batch=1", 1_000: "amp=bf16 micro_batch=1"} {
-		plan, err := Search(t.Context(), p, found, peak, target, nil)
+		plan, err := Search(t.Context(), p, found, peak, target)
 		if err != nil || plan.Name() != want || plan.Fits != (target > 1_000) {
 			t.Errorf("for %d: got %q, fits: %v, error %v; want %q", target, plan.Name(), plan.Fits, err, want)
 		}
@@ -62,12 +62,12 @@ func TestAPlanHasWhatIsNeeded(t *testing.T) {
 		{Key: "optimizer", Value: "adamw", Choices: []string{"adamw", "sgd"}},
 	}
 	p := program{
-		"":         timed(0, 0),
-		"amp=bf16": timed(-1000, 1), "checkpoint=sqrt": timed(-2000, 10), "checkpoint=block": timed(-4000, 40), "optimizer=sgd": timed(-500, 100),
-		"amp=bf16 checkpoint=sqrt": timed(-2800, 9), "amp=bf16 checkpoint=block": timed(-4600, 35),
-		"amp=bf16 checkpoint=block optimizer=sgd": timed(-5100, 135), "checkpoint=block optimizer=sgd": timed(-4500, 140),
+		"":         moves(0),
+		"amp=bf16": moves(-1000), "checkpoint=sqrt": moves(-2000), "checkpoint=block": moves(-4000), "optimizer=sgd": moves(-500),
+		"checkpoint=block amp=bf16": moves(-4600), "checkpoint=block optimizer=sgd": moves(-5400),
+		"checkpoint=block amp=bf16 optimizer=sgd": moves(-5500),
 	}
-	found, err := Find(t.Context(), p, settings, nil)
+	found, err := Find(t.Context(), p, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +77,14 @@ func TestAPlanHasWhatIsNeeded(t *testing.T) {
 		fits   bool
 	}{
 		"nothing, as it fits already":               {11_000, "", true},
-		"the cheapest alone":                        {9_600, "amp=bf16", true},
-		"two together":                              {7_800, "amp=bf16 checkpoint=sqrt", true},
-		"one value after the other of a setting":    {6_000, "amp=bf16 checkpoint=block", true},
-		"without the first, which is not needed":    {6_600, "checkpoint=block", true},
-		"more, as blocks do not lie close together": {5_800, "amp=bf16 checkpoint=block optimizer=sgd", true},
-		"what saves most, where nothing fits":       {4_000, "amp=bf16 checkpoint=block optimizer=sgd", false},
+		"what saves most alone":                     {9_600, "checkpoint=block", true},
+		"more, as blocks do not lie close together": {6_000, "checkpoint=block amp=bf16", true},
+		"without the second, which is not needed":   {5_800, "checkpoint=block optimizer=sgd", true},
+		"all together":                              {5_050, "checkpoint=block amp=bf16 optimizer=sgd", true},
+		"all of them, where nothing fits":           {4_000, "checkpoint=block amp=bf16 optimizer=sgd", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan, err := Search(t.Context(), p, found, peak, test.target, nil)
+			plan, err := Search(t.Context(), p, found, peak, test.target)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -79,7 +79,7 @@ export class Settings {
 
   predict(value) {
     const bytes = 1000 * (Number(value) - this.batch());
-    return { peak_allocated_bytes: bytes, activation_bytes: bytes, step_time_ns: 0, step_time_known: false };
+    return { peak_allocated_bytes: bytes, activation_bytes: bytes };
   }
 
   move(c, to) {

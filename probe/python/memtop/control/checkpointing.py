@@ -98,8 +98,7 @@ class Checkpointing:
         if record is None or self._survey.outdated:
             return unknown
         plans = {value: [self._plan(seen) for seen in self._chosen(value)] for value in (*self.choices, self.value)}
-        timed = not torch.cuda.is_initialized()  # the processor's times are not those of a device
-        return partial(_predicted, record, plans, self.value, timed)
+        return partial(_predicted, record, plans, self.value)
 
     def switch(self, value: str) -> None:
         """Use the value from now on."""
@@ -164,7 +163,7 @@ class Checkpointing:
         return self._models.name(seen.module())
 
     def _plan(self, seen: Seen) -> Plan:
-        return Plan(self._name(seen), set(seen.calls), hugging_face.model_of(seen) is not None, seen.forward_ns)
+        return Plan(self._name(seen), set(seen.calls), hugging_face.model_of(seen) is not None)
 
 
 class Plan(NamedTuple):
@@ -173,7 +172,6 @@ class Plan(NamedTuple):
     name: str
     calls: set[int]
     uncached: bool  # it no longer fills a cache: its model's own switch is used
-    forward_ns: int
 
 
 def within(name: str, around: str) -> bool:
@@ -186,16 +184,12 @@ def is_named(name: str, value: str) -> bool:
     return any(within(name, each) for each in value[len(LAYERS) :].split("+"))
 
 
-def _predicted(record: Record, plans: Mapping[str, Sequence[Plan]], now: str, timed: bool, value: str) -> Json | None:
+def _predicted(record: Record, plans: Mapping[str, Sequence[Plan]], now: str, value: str) -> Json | None:
     old, new = plans[now], plans.get(value, [plan for plan in plans[ALL] if is_named(plan.name, value)])
     if not new and value != OFF:
         return None
     before, after = _play(record, old), _play(record, new)
-    again = sum(plan.forward_ns for plan in new) - sum(plan.forward_ns for plan in old)
-    return {
-        "peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations,
-        "step_time_ns": again if timed else 0, "step_time_known": timed,
-    }  # fmt: skip
+    return {"peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations}
 
 
 def _play(record: Record, plans: Sequence[Plan]) -> Needs:
