@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import torch
-
 from ..layers import Layers
 from ..models import Models
 from ..program import Json, Refused
@@ -189,7 +187,8 @@ def _predicted(record: Record, plans: Mapping[str, Sequence[Plan]], now: str, va
     if not new and value != OFF:
         return None
     before, after = _play(record, old), _play(record, new)
-    return {"peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations}
+    activations = after.activations - before.activations
+    return {"peak_allocated_bytes": after.peak - before.peak, "activation_bytes": activations}
 
 
 def _play(record: Record, plans: Sequence[Plan]) -> Needs:
