@@ -28,7 +28,7 @@ func wantsAsked(t *testing.T, p *tuitest.Process, want ...string) {
 func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
 	d.press("C")
-	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "predicted peak -5.7 MiB · step +11.0 ms", "y yes", "n no")
+	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "predicted peak -5.7 MiB", "y yes", "n no")
 	d.press("j", "C", "enter", "4")
 	d.wants("C changes the running job")
 	d.press("n")

@@ -45,7 +45,7 @@ type Options struct {
 	// WhatIf is the action of w: it replays the recorded requests under other
 	// settings of the allocator. It runs on a goroutine of its own; nil without that
 	// key.
-	WhatIf whatif.Ask
+	WhatIf   whatif.Ask
 	ReadOnly bool // disables the keys that change a process
 	Own      bool // the process is a demonstration: changes need no confirmation
 	// Interval is how often a process sends its news, 0 when unknown. The screen

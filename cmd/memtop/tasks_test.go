@@ -132,7 +132,7 @@ var tasks = map[string]task{
 	"what would make a run fit": {
 		row: "What would make a run fit", command: "demo -- --layers 2 --seq 64 --batch 4", begin: `step \d\d+ `,
 		keys: []press{{"0", "What would make it less"}, {"f", "fit in"}, {"9MiB\r", "for 9.0 MiB"}}, leave: "q",
-		answer: []string{`for 9\.0 MiB: offload=optim… +-3\.3 MiB +-33%`, `why +offload=optimizer: peak allocated 6\.7 MiB, rehearsed`},
+		answer: []string{`for 9\.0 MiB: offload=optimizer +-3\.3 MiB +-33%`, `why +offload=optimizer: peak allocated 6\.7 MiB, rehearsed`},
 	},
 	"what grew between two snapshots: PyTorch": {
 		row: "What grew between two files", command: "open before.pickle after.pickle", begin: "device 0",

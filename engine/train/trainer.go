@@ -102,7 +102,7 @@ type Trainer struct {
 	phases     []Phase
 	report     report
 	forecasts  forecasts
-	layers     map[string]bool      // the paths in the model
+	layers     map[string]bool // the paths in the model
 	times      times
 	planned    chosen // checkpoints
 	hosts      chosen // layers on the host

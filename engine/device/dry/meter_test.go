@@ -66,7 +66,7 @@ func TestOperationsAreNoted(t *testing.T) {
 				m.Update(device.UpdatePlan{Update: device.Update{Rule: device.Lion, List: []device.Parameter{{P: full, G: half}, {P: full, M: full}}}})
 			},
 			Op{
-				Name: Update,
+				Name:  Update,
 				Bytes: 2*400 + 200 + 2*400 + 2*400,
 			},
 		},
