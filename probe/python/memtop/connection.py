@@ -52,6 +52,11 @@ class Connection:
         self._deadline: float | None = time.monotonic() + (_TURN_AWAY_WITHIN if refusal else _PATIENCE)
 
     @property
+    def may_ask(self) -> bool:
+        """Whether the peer may send a request that can be answered at once."""
+        return self._heard and not self.answering and not self._lingers and not self.closed
+
+    @property
     def answering(self) -> bool:
         """Whether an answer is being made or sent."""
         return self._request is not None or self._answer is not None

@@ -36,14 +36,14 @@ class Door:
         times = [t for t in (self._no_room_until, *list(self._places)[:1]) if t]
         return None if self.open else min(times, default=None)
 
-    def tend(self, ending: bool) -> None:
+    def tend(self) -> None:
         """Open or close the door, as there is room."""
         now = time.monotonic()
         while self._places and self._places[0] <= now:
             self._places.popleft()
         most, away = _limits()
         room = self._inside < most or self._away + len(self._places) < away
-        self.open = room and now >= self._no_room_until and not ending
+        self.open = room and now >= self._no_room_until
 
     def accept(self) -> tuple[Socket, str] | None:
         """Return a waiting connection, and the text with which all its requests are refused, "" if they are not."""

@@ -102,7 +102,6 @@ class Routes:
     def _stream(self, request: Request, peer: Peer) -> Answer:
         viewer = request.viewer(peer.pid)
         interval = request.duration("interval", INTERVAL, INTERVAL_MIN, INTERVAL_MAX)
-        self._check_running()
         encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
         session = self.session(encoder, self._shared, interval)
         self._viewers.enter()
@@ -117,7 +116,8 @@ class Routes:
         return Answer(200, {"Content-Type": encoder.content_type}, session.run(), done)
 
     def _snapshot(self, request: Request, peer: Peer) -> Later:
-        self._check_running()
+        if self.meter.ending:
+            raise Refusal(503, "the program is ending")
 
         def answer() -> Answer:
             if not self._saving.acquire(timeout=_SNAPSHOT_WAIT):
@@ -136,10 +136,6 @@ class Routes:
 
         self._viewers.begin_snapshot()
         return Later(answer, self._viewers.end_snapshot)
-
-    def _check_running(self) -> None:
-        if self.meter.ending:
-            raise Refusal(503, "the program is ending")
 
 
 def _checksum(request: Request) -> str:

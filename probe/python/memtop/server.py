@@ -35,6 +35,7 @@ from .viewers import Viewers
 
 _AGAIN_AFTER = 1.0  # seconds
 _CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
+_HEAR_WITHIN = 0.25  # seconds, for requests of viewers that came just before the end
 
 
 class Task(Protocol):
@@ -70,6 +71,7 @@ class Server:
         self.tasks: list[Task] = [self.box]
         self._done: deque[Callable[[], None]] = deque()  # functions that other threads want this one to call
         self._connections: dict[Socket, Connection] = {}
+        self._heard = 0.0  # when the server stops waiting for requests, 0 while it is not ending
         self._end = 0.0  # when the server stops waiting for its viewers, 0 while it is not ending
         self._thread = 0  # the server's, 0 before it runs
         self._ended = threading.Event()  # that thread has ended
@@ -150,14 +152,15 @@ class Server:
             return False
         now = time.monotonic()
         if not self._end:
-            self._end = now + _CLOSE_WITHIN
+            self._heard, self._end = now + _HEAR_WITHIN, now + _CLOSE_WITHIN
             for connection in self._connections.values():
                 connection.hurry()
-        return now >= self._end or not any(c.answering for c in self._connections.values())
+        asks = now < self._heard
+        return now >= self._end or not any(c.answering or (asks and c.may_ask) for c in self._connections.values())
 
     def _turn(self) -> None:
         """Wait for an event, and handle it."""
-        self._door.tend(self._meter.ending)
+        self._door.tend()
         due = self._due()
         for ready in wait(self._awaited(), None if due is None else max(0.0, due - time.monotonic())):
             if ready is self._door.listener:
@@ -173,7 +176,8 @@ class Server:
             connection.go_on(now)
             if connection.closed:
                 self._forget(connection)
-        self._viewers.count()
+        if not self._meter.ending:
+            self._viewers.count()
         for task in self.tasks:
             task.tend()
 
@@ -184,7 +188,7 @@ class Server:
 
     def _due(self) -> float | None:
         """Return when the server must act even without an event."""
-        times = [self._end or None, self._door.due(), self._viewers.next_look()]
+        times = [self._heard or None, self._end or None, self._door.due(), self._viewers.next_look()]
         times += [task.due() for task in self.tasks]
         times += [connection.due() for connection in self._connections.values()]
         return min((t for t in times if t is not None), default=None)

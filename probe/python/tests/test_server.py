@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import Serving, eventually
+from peer import Connection, Stream
 from pretended import Pretended
 
-from memtop import session, wire
+from memtop import server, session, wire
 from memtop.events import encode_events
 from memtop.journal import ALLOC, BYE, COUNTERS, HELLO, STEP, Event, Journal
 from memtop.server import Server
@@ -122,6 +123,26 @@ def test_a_stream_ends_with_goodbye_at_once(serving: Serving, monkeypatch: pytes
     frames = list(stream.frames())
     assert frames[-1].type == BYE and stream.next == serving.journal.events
     assert serving.program.viewers == [1, 0]
+
+
+def test_who_has_connected_before_the_end_is_still_answered(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program ends between a viewer's connection and its request, as it may at any time."""
+    for patience in ("_HEAR_WITHIN", "_CLOSE_WITHIN"):  # the machine may be slow
+        monkeypatch.setattr(server, patience, 60.0)
+    peer = serving.peer()
+    connected = [Connection(serving.server.path) for _ in range(8)]
+    for connection in connected:
+        connection.connect()
+    peer.connections += connected
+    ending = threading.Thread(target=serving.server.close)
+    ending.start()
+    eventually("the end to begin", lambda: serving.server._heard > 0)
+    for connection in connected:
+        connection.request("GET", "/v1/stream?interval=50ms")
+    for connection in connected:
+        frames = list(Stream(connection.getresponse()).frames())
+        assert [frame.type for frame in frames if frame.type in (HELLO, BYE)] == [HELLO, BYE]
+    ending.join()
 
 
 def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
