@@ -142,6 +142,7 @@ def test_who_has_connected_before_the_end_is_still_answered(serving: Serving, mo
     for connection in connected:
         frames = list(Stream(connection.getresponse()).frames())
         assert [frame.type for frame in frames if frame.type in (HELLO, BYE)] == [HELLO, BYE]
+    peer.close()
     ending.join()
 
 
