@@ -39,6 +39,9 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 			if p.ranks < 0 {
 				t.Skip("it is no program of PyTorch's")
 			}
+			if p.launcher == nil { // launchers listen on one port
+				t.Parallel()
+			}
 			command := append(append([]string{python}, p.launcher...), path)
 			flags := append(append([]string{"--steps", "1000"}, p.flags...), valuesIn(t, path)...)
 			r := rehearseWith(t, append(append(flags, "--"), command...)...)
@@ -69,7 +72,7 @@ func valuesIn(t *testing.T, path string) (flags []string) {
 // TestARehearsedRankAnswersForTheOthers has ranks that do not run send what this one does.
 func TestARehearsedRankAnswersForTheOthers(t *testing.T) {
 	const script = "../../engine/device/cuda/imitation/testdata/scripts/objects.py"
-	r := rehearseWith(t, "--world", "64", "--rank", "3", "--", cudaPython(t), script)
+	r := rehearseWith(t, "--world", "64", "--rank", "3", "--", besideOthers(t), script)
 	if r.code != 0 || len(r.Ranks) != 1 || r.Bound != "modelled" {
 		t.Errorf("code %d, %d ranks, bound %s: %v, %s", r.code, len(r.Ranks), r.Bound, r.Because, r.stderr)
 	}
@@ -77,7 +80,7 @@ func TestARehearsedRankAnswersForTheOthers(t *testing.T) {
 
 // TestARehearsedProgramWhoseSizesDependOnData has a count be the least, the most, and what is said.
 func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	path := filepath.Join(t.TempDir(), "masked.py")
 	const script = "import torch\nx = torch.randn(1 << 20, device='cuda')\ny = x[x > 0]\nprint(y.shape[0])\n"
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
@@ -107,7 +110,7 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 
 // TestARehearsedRankOfManyIsAsAmongMany has a rank alone take what it takes beside the others.
 func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	const script = "testdata/rehearse/sharded.py"
 	together := rehearseWith(t, "--gpus", "2", "--", python, "-m", "torch.distributed.run", "--nproc-per-node", "2", script)
 	alone := rehearseWith(t, "--world", "2", "--rank", "0,1", "--", python, script)

@@ -35,6 +35,14 @@ func cudaPython(t *testing.T) string {
 	return anyCUDAPython(t)
 }
 
+// besideOthers is cudaPython for a test that runs beside others: it has no launcher, all of
+// which listen on one port.
+func besideOthers(t *testing.T) string {
+	t.Helper()
+	t.Parallel()
+	return cudaPython(t)
+}
+
 func anyCUDAPython(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -104,7 +112,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 
 // TestAProgramSaysTheSameOfItself has the program print its own peaks at its end.
 func TestARehearsedProgramSaysTheSameOfItself(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	r := rehearseWith(t, "--steps", "100", "--", python, smallGPT, "--steps", "2")
 	if r.code != 0 || r.Ended != "exit" || len(r.Ranks) != 1 {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
@@ -135,7 +143,7 @@ func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
 }
 
 func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	for name, test := range map[string]struct {
 		code  int
 		text  string
@@ -159,7 +167,7 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 
 // TestARehearsedProgramThatCrashesAfterItsEnd tells that from a crash in its midst. The exit code is that of both.
 func TestARehearsedProgramThatCrashesAfterItsEnd(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	for script, ended := range map[string]string{
 		"import atexit, os; atexit.register(os.abort); import torch; torch.ones(1).cuda()": report.Crashed,
 		"import os, torch; torch.ones(1).cuda(); os.abort()":                               "",
@@ -173,7 +181,7 @@ func TestARehearsedProgramThatCrashesAfterItsEnd(t *testing.T) {
 
 // TestARehearsedProgramThatIsNone are commands that have nothing to rehearse.
 func TestARehearsedProgramThatIsNone(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	for name, test := range map[string]struct {
 		code    int
 		text    string
@@ -197,7 +205,7 @@ func TestARehearsedProgramThatIsNone(t *testing.T) {
 }
 
 func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	r := rehearseWith(t, "--memory", "1536MiB", "--vary", "batch=1..64", "--", python, smallGPT, "--batch", "{batch}")
 	if r.code != 0 || r.Vary == nil || r.Vary.Largest == nil {
 		t.Fatalf("code %d, %s", r.code, r.stderr)
@@ -221,7 +229,7 @@ func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 // TestARehearsedRemedyIsWhatTheChangedProgramTakes holds what is said of a program that does
 // not fit against the program that was changed as was said.
 func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	const memory = "1792MiB"
 	r := rehearseWith(t, "--memory", memory, "--", python, smallGPT, "--batch", "64", "--autocast", "off")
 	if r.code != 11 || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil || r.Ranks[0].OOM.Needs == nil {
@@ -255,7 +263,7 @@ func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
 
 // TestARehearsedBatchIsFoundForEachGPU has one on which a batch fits and one on which it does not.
 func TestARehearsedBatchIsFoundForEachGPU(t *testing.T) {
-	python := cudaPython(t)
+	python := besideOthers(t)
 	r := rehearseWith(t, "--memory", "1GiB", "--gpu", "t4,h100-80gb", "--vary", "batch=20,40", "--", python, smallGPT, "--batch", "{batch}")
 	if r.code != 0 || len(r.On) != 2 || r.On[0].GPU != "t4" || r.On[1].GPU != "h100-80gb" {
 		t.Fatalf("code %d, %+v, %s", r.code, r.On, r.stderr)
