@@ -31,6 +31,7 @@ SOAK     ?= 10m
 MEMORYVIZ ?=
 FILES    ?= 2000
 RANDOM_PROGRAMS ?= 2000
+REHEARSALS ?= Rehears
 SEED     ?= 1
 # goreleaser of PATH, else the one that is fetched once.
 GORELEASER ?= $(or $(shell command -v goreleaser),bin/tools/goreleaser)
@@ -244,8 +245,8 @@ imitation-check: ## build them again and compare
 alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
 	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(RANDOM_PROGRAMS) -seed $(SEED)
 
-rehearsals: ## rehearse programs with the PyTorch of $(TORCH_PYTHON)
-	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run 'Rehears' ./cmd/memtop
+rehearsals: ## rehearse programs of the tests $(REHEARSALS) with the PyTorch of $(TORCH_PYTHON)
+	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run '$(REHEARSALS)' ./cmd/memtop
 
 rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $(RECORDINGS), PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
