@@ -225,7 +225,7 @@ agent-real: ## the agent beside models that people train, compared with the test
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
-		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
+		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real tests/test_interrupts.py
 
 agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the jobs' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

@@ -50,6 +50,10 @@ class Containers:
         if container_of(way.value) in (list, dict, set, deque):
             self._found.append((way, frame))
 
+    def forget(self) -> None:
+        """Keep no value and no frame of the program."""
+        self._found.clear()
+
     @touches
     def settle(self, name_of: Callable[[Way, FrameType], str]) -> None:
         """End a look: find out which containers have grown."""

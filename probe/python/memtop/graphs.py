@@ -75,6 +75,10 @@ class Graphs:
         else:
             keeper.made.add(made)
 
+    def forget(self) -> None:
+        """Keep no frame of the program."""
+        self._seen.clear()
+
     def words(self, place: Any) -> str:
         """Return the words of what is known to keep graphs, "" for anything else."""
         return self._known.get(place, "")

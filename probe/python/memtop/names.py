@@ -49,6 +49,14 @@ class Names:
     @touches
     def show(self, frame: FrameType | None) -> None:
         """Show the registry what the program's frames hold, from `frame` outwards."""
+        try:
+            self._show(frame)
+        finally:  # the program may interrupt a look, and nothing of it may stay
+            self._graphs.forget()
+            self.containers.forget()
+
+    @touches
+    def _show(self, frame: FrameType | None) -> None:
         self._named.clear()
         left = MOST
         frame = place_of(frame)

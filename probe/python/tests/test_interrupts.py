@@ -130,6 +130,7 @@ def test_a_program_that_fails_has_its_own_exception_while_a_handlers_is_handled(
             assert not is_of_program(error)
 
 
+@pytest.mark.real  # tracebacks of interrupted calls keep its model, which other tests would count
 @pytest.mark.parametrize("key", ["", "checkpoint"])
 def test_every_exception_of_a_handler_arrives_and_the_agent_goes_on(key: str) -> None:
     job, chance, raised, caught, armed = Job(dropping), random.Random(1), 0, 0, False
