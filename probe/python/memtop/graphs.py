@@ -86,14 +86,13 @@ class Graphs:
     def settle(self, named: set[int]) -> None:
         """End a look: name what keeps the tensors that earlier steps saved. `named` are addresses of those that the
         program has otherwise."""
-        seen, self._seen = self._seen, {}
         latest = self._registry.step - LATER
         left = [h for h in self._registry.holdings() if 0 < h.saved_in <= latest and h.saved_in == h.born]
         left = [h for h in left if h.category in KEEPABLE and h.address not in named]
         steps = {h.saved_in for h in left}
-        if len(steps) < ENOUGH or (place := _only_one(seen, steps)) is None:
+        if len(steps) < ENOUGH or (place := _only_one(self._seen, steps)) is None:
             return
-        words = self._known.setdefault(place, seen[place].words(WITH_GRAPH))
+        words = self._known.setdefault(place, self._seen[place].words(WITH_GRAPH))
         for holding in left:
             self._registry.keep(holding, words)
 
