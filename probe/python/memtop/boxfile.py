@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 
 from . import place
-from .descriptors import Descriptor, held, read
+from .descriptors import Descriptor, check_length, held, read
 from .interrupts import ignored
 from .process import Process
 
@@ -45,6 +45,7 @@ class File:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = Descriptor(os.open("." + name, flags, 0o600, dir_fd=handle))
         try:
+            check_length(size)
             fcntl.lockf(self._file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.posix_fallocate(self._file.number, 0, size)
         except BaseException:
@@ -59,6 +60,7 @@ class File:
 
     def write(self, at: int, data: bytes) -> None:
         """Write bytes at a place. What is written stays when the process is killed. It raises an OSError."""
+        check_length(at + len(data))
         while data:
             written = os.pwrite(self._file.number, data, at)
             at, data = at + written, data[written:]

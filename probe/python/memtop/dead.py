@@ -11,7 +11,7 @@ import os
 import re
 
 from . import place
-from .descriptors import held
+from .descriptors import check_length, held
 from .imitated import VARIABLE
 from .interrupts import ignored
 
@@ -45,6 +45,7 @@ def write(files: dict[str, bytes]) -> str:
 
 
 def _write(handle: int, name: str, data: bytes) -> None:
+    check_length(len(data))
     hidden = "." + name
     opened = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
     try:

@@ -162,6 +162,14 @@ def share(of: int) -> int:
     return (MOST if soft == resource.RLIM_INFINITY else min(soft, MOST)) // of
 
 
+def check_length(end: int) -> None:
+    """Raise an OSError if a file may not be that long, in bytes: for writing more the system sends a signal, and unless
+    the program ignores it, it ends."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and end > limit:
+        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: the limit of files is {limit} bytes")
+
+
 def _moved(number: int) -> int:
     """Move a file to the last three eighths of the numbers."""
     try:

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from .compiled import untraced
 from .interrupts import let_through
-from .unseen import unseen
+from .unseen import is_traced, unseen
 
 
 class Guard:
@@ -21,12 +21,12 @@ class Guard:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
         """Return a function for PyTorch to call: it calls `function`, but raises nothing of the agent's and returns
-        nothing."""
+        nothing. While PyTorch makes a graph of what is called, it does nothing."""
         function = unseen(function)
 
         @functools.wraps(function)
         def guarded(*arguments: Any) -> None:
-            if self.error:
+            if self.error or is_traced():
                 return
             try:
                 function(*arguments)

@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import resource
+import signal
 import socket
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import Serving, eventually
 
-from memtop import boxfile, process, server
+from memtop import boxfile, dead, process, server
 from memtop.descriptors import Descriptor, Lost, Socket, names, new_pair, new_socket, read, wait
 from memtop.door import TOO_MANY
 
@@ -59,6 +60,29 @@ def test_a_box_writes_nothing_into_a_file_of_the_program(tmp_path: Path, monkeyp
     file.remove()
     assert unharmed(number, path) and os.listdir(tmp_path / "boxes") == []
     os.close(number)
+
+
+def test_what_exceeds_the_programs_limit_of_files_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(boxfile.VARIABLE, str(tmp_path / "boxes"))
+    monkeypatch.setenv("MEMTOP_DIR", str(tmp_path / "dead"))
+    file = boxfile.make(process.this())
+    assert file is not None
+    signals: list[int] = []
+    before, limit = signal.signal(signal.SIGXFSZ, lambda number, _: signals.append(number)), resource.RLIMIT_FSIZE
+    soft, hard = resource.getrlimit(limit)
+    resource.setrlimit(limit, (1000, hard))
+    try:
+        file.write(900, bytes(100))
+        for what in (lambda: file.write(901, bytes(100)), lambda: dead.write({"1-1.json": bytes(1001)})):
+            with pytest.raises(OSError, match="too large"):
+                what()
+    finally:
+        resource.setrlimit(limit, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+        file.remove()
+    assert signals == []
 
 
 def test_the_agents_numbers_are_above_those_that_new_files_get() -> None:

@@ -156,3 +156,38 @@ def test_a_number_is_read_without_an_operation(name: str) -> None:
     with Operations():
         assert number(value) == want
     assert not seen
+
+
+class Reshaping(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, given: Any) -> Any:
+        return self.linear(given).view(given.shape[0] * 2, -1)
+
+
+def traced(model: Any) -> str:
+    return " ".join(node.kind() for node in torch.jit.trace(model, torch.ones(4, 8)).inlined_graph.nodes())
+
+
+def exported(model: Any) -> str:
+    of_any_length = torch.export.Dim("length")
+    return str(torch.export.export(model, (torch.ones(4, 8),), dynamic_shapes=({0: of_any_length},)).graph)
+
+
+@pytest.mark.parametrize("graph", [traced, exported])
+def test_a_graph_that_pytorch_makes_is_the_same_with_an_agent(graph: Any) -> None:
+    model = Reshaping()
+    alone = graph(model)
+    watch = Watch(Journal())
+    try:
+        watch.sampling = Sampling(credit_ns=10**15)
+        watch.want(True)
+        program = Program("")
+        program.run(2)
+        assert graph(model) == alone
+        program.run(2)
+        assert watch.guard.error == ""
+    finally:
+        watch.close()
