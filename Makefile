@@ -33,6 +33,7 @@ FILES    ?= 2000
 RANDOM_PROGRAMS ?= 2000
 REHEARSALS ?= Rehears
 SEED     ?= 1
+MUTATIONS ?= 30
 # goreleaser of PATH, else the one that is fetched once.
 GORELEASER ?= $(or $(shell command -v goreleaser),bin/tools/goreleaser)
 # What takes the network away from a command, where that is allowed.
@@ -43,7 +44,7 @@ RECORDINGS ?=
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate viewer looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate mutations viewer looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -265,6 +266,9 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 fuzz-mutate: ## fuzz whole files for $(FUZZTIME), then $(FILES) of them from $(SEED) on through the real program
 	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
 	MEMTOP_MUTATED=$(FILES),$(SEED) $(GO) test -count 1 -timeout 60m -run MutatedFiles ./cmd/memtop
+
+mutations: ## change $(MUTATIONS) lines of the product, drawn by $(SEED), one at a time: do the tests notice?
+	$(GO) run ./cmd/tools/mutate -seed $(SEED) -count $(MUTATIONS) -python $(TORCH_PYTHON)
 
 check-categories: ## for each file of $(SNAPSHOTS), the share of the bytes at the peak with a wrong category
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
