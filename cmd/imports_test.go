@@ -150,6 +150,7 @@ var picture = map[string][]string{
 	"cmd/tools/imitate":      {"engine/device/cuda/imitation"},
 	"cmd/tools/librarygen":   {"github.com/klauspost/compress/..."},
 	"cmd/tools/modulegen":    {"github.com/klauspost/compress/zstd", "engine/device/cuda/kernels/source"},
+	"cmd/tools/mutate":       {},
 	"cmd/tools/picture":      {"cmd/tools/terminal"},
 	"cmd/tools/release":      {"github.com/CycloneDX/cyclonedx-go"},
 	"cmd/tools/simdgen":      {},
