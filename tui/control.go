@@ -58,7 +58,7 @@ func newControl(own bool) control {
 		{keys.New("C", "checkpointing: next choice; on a row of Layers, that layer only", "C"), of("checkpoint", (*Model).chooseLayer)},
 		{keys.New("A", "mixed precision: the next choice", "A"), of("amp", (*Model).cycle)},
 		{keys.New("O", "optimizer: the next choice", "O"), of("optimizer", (*Model).cycle)},
-		{keys.New("P", "the processor computes: next choice; on a row of Layers, that layer only", "P"), of("host", (*Model).chooseLayer)},
+		{keys.New("P", "on a row of Layers: the processor computes that layer", "P"), of("host", (*Model).chooseLayer)},
 		{keys.New("S", "sharding stage: the next choice", "S"), of("shard", (*Model).cycle)},
 		{keys.New("F", "return unused cached memory to the driver, once", "F"), (*Model).empty},
 		{keys.New("U", "undo the last change", "U"), (*Model).undo},

@@ -21,7 +21,7 @@ func metered(t *testing.T) (*autograd.Tape, *dry.Meter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := dry.NewMeter()
+	m := dry.MeterOf(dry.Backend{})
 	return autograd.NewTape(tensor.NewDevice("dry:0", a, m, tensor.Options{}), 1), m
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/engine/autograd"
-	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Policy says which blocks of a model are checkpointed. A checkpointed block
@@ -22,7 +21,6 @@ type Policy struct {
 	// layers are the names of the layers that are checkpointed, each by itself.
 	layers []string
 	chosen map[string]bool // the same, to look up
-	bytes  int64           // of a plan; 0 is halfway
 }
 
 type policyKind uint8
@@ -35,7 +33,6 @@ const (
 	checkpointRatio
 	checkpointSelective
 	checkpointLayers
-	checkpointPlan
 )
 
 // PerBlock checkpoints every block by itself.
@@ -74,23 +71,7 @@ func Layers(names ...string) Policy {
 	if len(names) == 0 {
 		return Policy{}
 	}
-	return Policy{kind: checkpointLayers}.choose(names)
-}
-
-// Planned checkpoints the layers that keep a step within the given bytes at the
-// least cost in time. 0 bytes means halfway between the most that a step takes
-// and the least. The caller, who knows the step, finds the layers and passes them
-// to [Policy.Choose]. Until then the policy checkpoints nothing.
-func Planned(bytes int64) Policy { return Policy{kind: checkpointPlan, bytes: bytes} }
-
-// Plan reports whether the policy comes from Planned, and for how many bytes.
-func (p Policy) Plan() (bytes int64, ok bool) { return p.bytes, p.kind == checkpointPlan }
-
-// Choose returns the plan with the layers that were found for it.
-func (p Policy) Choose(names ...string) Policy { return p.choose(names) }
-
-func (p Policy) choose(names []string) Policy {
-	p.layers, p.chosen = slices.Clone(names), make(map[string]bool, len(names))
+	p := Policy{kind: checkpointLayers, layers: slices.Clone(names), chosen: make(map[string]bool, len(names))}
 	for _, name := range names {
 		p.chosen[name] = true
 	}
@@ -115,7 +96,7 @@ type Segment struct {
 // Segments divides n blocks. All of them are in one segment, in order.
 func (p Policy) Segments(n int) []Segment {
 	switch p.kind {
-	case checkpointNone, checkpointLayers, checkpointPlan:
+	case checkpointNone, checkpointLayers:
 		return []Segment{{From: 0, To: n}}
 	case checkpointEvery:
 		return pieces(n, p.every)
@@ -141,8 +122,8 @@ func pieces(n, size int) []Segment {
 }
 
 // String returns the policy as ParsePolicy reads it: "none", "block",
-// "every=2", "sqrt", "ratio=0.5", "selective", "selective=linear+attention",
-// "layers=h.0+h.2", "plan" or "plan=96MiB".
+// "every=2", "sqrt", "ratio=0.5", "selective", "selective=linear+attention"
+// or "layers=h.0+h.2".
 func (p Policy) String() string {
 	switch p.kind {
 	case checkpointBlock:
@@ -160,11 +141,6 @@ func (p Policy) String() string {
 		return "selective=" + strings.Join(p.keep, "+")
 	case checkpointLayers:
 		return "layers=" + strings.Join(p.layers, "+")
-	case checkpointPlan:
-		if p.bytes == 0 {
-			return "plan"
-		}
-		return "plan=" + quantity.Exact(p.bytes)
 	case checkpointNone:
 	}
 	return "none"
@@ -186,16 +162,12 @@ func ParsePolicy(text string) (Policy, error) {
 		return parseSelective(strings.Split(value, "+"))
 	case name == "layers" && given && !slices.Contains(strings.Split(value, "+"), ""):
 		return Layers(strings.Split(value, "+")...), nil
-	case name == "plan" && given:
-		if n, err := quantity.ParseBytes(value); err == nil && n > 0 {
-			return Planned(n), nil
-		}
 	case !given:
 		if p, ok := plainPolicies[name]; ok {
 			return p, nil
 		}
 	}
-	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), selective, layers=NAME+NAME, plan or plan=SIZE", text)
+	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), selective or layers=NAME+NAME", text)
 }
 
 // parseSelective refuses unknown operations, because they would keep nothing.
@@ -210,5 +182,5 @@ func parseSelective(roles []string) (Policy, error) {
 }
 
 var plainPolicies = map[string]Policy{
-	"none": {}, "block": PerBlock(), "sqrt": SqrtN(), "selective": Selective(), "plan": Planned(0),
+	"none": {}, "block": PerBlock(), "sqrt": SqrtN(), "selective": Selective(),
 }

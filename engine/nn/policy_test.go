@@ -50,7 +50,7 @@ func TestPoliciesDivideBlocks(t *testing.T) {
 func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range []string{
 		"none", "block", "every=3", "sqrt", "ratio=0.25", "selective", "selective=attention+linear",
-		"layers=h.0", "layers=h.0+h.3.mlp", "plan", "plan=96MiB", "plan=1000001",
+		"layers=h.0", "layers=h.0+h.3.mlp",
 	} {
 		p, err := nn.ParsePolicy(text)
 		if err != nil || p.String() != text {
@@ -59,7 +59,7 @@ func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "all", "every", "every=", "every=0", "every=x", "ratio=1.5", "ratio=-1", "ratio=NaN", "block=2", "none=", "selective=",
-		"layers", "layers=", "layers=h.0+", "plan=", "plan=0", "plan=-1", "plan=much",
+		"layers", "layers=", "layers=h.0+", "plan", "plan=96MiB",
 	} {
 		p, err := nn.ParsePolicy(text)
 		if err == nil {

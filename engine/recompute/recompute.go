@@ -131,16 +131,6 @@ func thin(list []state, blocks int) []state {
 	return kept
 }
 
-// Level returns the highest level that a choice for every block has.
-func (p Problem) Level(choices []int) int64 {
-	var level, kept int64
-	for i, k := range choices {
-		c := p.Blocks[i][k]
-		level, kept = max(level, kept+c.Need), kept+c.Kept
-	}
-	return max(level, kept+p.End)
-}
-
 // Least returns the smallest limit that has a solution.
 func Least(p Problem) int64 {
 	low, high := int64(-1), p.End

@@ -21,10 +21,12 @@ func drawn(r *rand.Rand, blocks int, most int64) Problem {
 
 // level is the highest level of a choice for every block, and its cost.
 func level(p Problem, choices []int) (level, cost int64) {
+	var kept int64
 	for i, k := range choices {
-		cost += p.Blocks[i][k].Cost
+		c := p.Blocks[i][k]
+		level, kept, cost = max(level, kept+c.Need), kept+c.Kept, cost+c.Cost
 	}
-	return p.Level(choices), cost
+	return max(level, kept+p.End), cost
 }
 
 // try calls f with every choice there is.

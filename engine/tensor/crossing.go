@@ -38,7 +38,7 @@ func (d *Device) Host() *Device {
 }
 
 func (d *Device) openHost() *Device {
-	driver, backend, err := d.machine.(hosted).OpenHost()
+	driver, backend, err := d.backend.(hosted).OpenHost()
 	fail(err, "open the host of %s", d.name)
 	memory, err := alloc.New(driver, alloc.Options{Name: "host"})
 	fail(err, "open the host of %s", d.name)

@@ -24,8 +24,7 @@ type Options struct {
 type Device struct {
 	name    string
 	memory  *alloc.Allocator
-	machine device.Backend // what computes
-	backend device.Backend // where operations go: the machine, or what passes them on, see Through
+	backend device.Backend
 	options Options
 	scope   scope
 	onLeak  func(Leak)       // may be nil
@@ -45,7 +44,7 @@ type Device struct {
 // begin with who asked for a tensor.
 func NewDevice(name string, memory *alloc.Allocator, backend device.Backend, o Options) *Device {
 	memory.Hide(reflect.TypeFor[Device]().PkgPath())
-	return &Device{name: name, memory: memory, machine: backend, backend: backend, options: o}
+	return &Device{name: name, memory: memory, backend: backend, options: o}
 }
 
 // Name returns the name the device was made with.
@@ -59,7 +58,7 @@ func (d *Device) Backend() device.Backend { return d.backend }
 
 // Machine returns the backend that the device was made with, for asking what it is.
 // Safe for concurrent use.
-func (d *Device) Machine() device.Backend { return d.machine }
+func (d *Device) Machine() device.Backend { return d.backend }
 
 // Synchronize waits for the device. It fails with the first failure of an
 // operation.
@@ -84,25 +83,4 @@ func (d *Device) tag(label alloc.Label) alloc.Tag {
 		label = alloc.Label{Category: label.Category}
 	}
 	return d.memory.Tag(label)
-}
-
-// Through passes the operations of the device and of its host through others, until
-// the returned function is called. Both belong to the goroutine of the device, and are
-// called while no operation is under way. A host that is opened meanwhile is not passed
-// through them.
-func (d *Device) Through(others func(device.Backend) device.Backend) (restore func()) {
-	devices := []*Device{d}
-	for _, x := range []*Device{d.host, d.shared} {
-		if x != nil && x != d {
-			devices = append(devices, x)
-		}
-	}
-	for _, x := range devices {
-		x.backend = others(x.machine)
-	}
-	return func() {
-		for _, x := range devices {
-			x.backend = x.machine
-		}
-	}
 }

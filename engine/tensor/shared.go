@@ -23,7 +23,7 @@ import (
 // same device.
 func (d *Device) Shared(g collective.Group) *Device {
 	if d.shared == nil || d.shared.group != g {
-		d.shared = NewDevice(d.name, d.memory, d.machine, d.options)
+		d.shared = NewDevice(d.name, d.memory, d.backend, d.options)
 		d.shared.whole, d.shared.group = d, g
 	}
 	return d.shared

@@ -61,7 +61,7 @@ type addressable interface {
 // Raw returns the memory of all elements of a contiguous tensor on a host, to be read
 // and written while there is a handle on it. Neither counts as a write in place.
 func (t *Tensor) Raw() []byte {
-	return t.Device().machine.(addressable).Bytes(t.Array().Buffer())
+	return t.Device().backend.(addressable).Bytes(t.Array().Buffer())
 }
 
 // Download waits for the device and returns the bytes of all elements in order,

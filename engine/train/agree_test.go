@@ -168,15 +168,15 @@ func TestAChangeHoldsOnAllRanksOrOnNone(t *testing.T) {
 }
 
 // TestAChangeThatOneRankCannotUseIsRefusedOnAll tries a rank without
-// Config.Build, which can make no plan, and a rank with less memory.
+// Config.Build, which cannot choose for a budget, and a rank with less memory.
 func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 	tests := map[string]struct {
 		lacks            func(*Config)
 		key, value, want string
 	}{
 		"it cannot rehearse": {
-			func(c *Config) { c.Build = nil }, "checkpoint", "plan=1GiB",
-			"[{checkpoint plan=1GiB}] rank 2: a plan of checkpoints: " + ErrNoRehearsal.Error(),
+			func(c *Config) { c.Build = nil }, "memory_budget", "1GiB",
+			"[{memory_budget 1GiB}] rank 2: a memory budget: " + ErrNoRehearsal.Error(),
 		},
 		"it has too little memory": {
 			func(c *Config) { c.Capacity = 1 << 20 }, "offload", "gradients",

@@ -12,9 +12,9 @@ import (
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// idle is a GPU whose kernels do nothing, with a model on it. Its streams run only when
-// something waits for them.
-func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer, *cudatest.Driver) {
+// idle is a GPU whose kernels do nothing, with a model on it, and how much of its work
+// waited at each update on the host. Its streams run only when something waits for them.
+func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer, *cudatest.Driver, *[]int) {
 	t.Helper()
 	driver := cudatest.New(cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 	machine, err := cuda.Open(cuda.Options{Driver: driver})
@@ -25,7 +25,8 @@ func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer,
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := tensor.NewDevice("cuda:0", memory, machine, tensor.Options{})
+	waits := new([]int)
+	d := tensor.NewDevice("cuda:0", memory, watched{machine, driver, waits}, tensor.Options{})
 	model, err := nn.Build(d, device.Float32, 1, build)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,19 @@ func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer,
 			t.Error(err)
 		}
 	})
-	return b.trainer(t, s, nil), driver
+	return b.trainer(t, s, nil), driver, waits
+}
+
+// watched is a GPU whose host notes that.
+type watched struct {
+	*cuda.Device
+	driver *cudatest.Driver
+	waits  *[]int
+}
+
+func (w watched) OpenHost() (alloc.Driver, device.Backend, error) {
+	d, b, err := w.Device.OpenHost()
+	return d, besides{b, w.driver, w.waits}, err
 }
 
 // besides passes operations on, and notes how much work of the device waits while the
@@ -79,19 +92,12 @@ func TestCopiesToTheHostRunBesideKernels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
-			s.Host.layers, s.Offload = Layers(test.host), test.offload
-			trainer, driver := idle(t, s, func(b nn.Builder) nn.Module {
+			s.Host, s.Offload = Layers(test.host), test.offload
+			trainer, driver, waits := idle(t, s, func(b nn.Builder) nn.Module {
 				return nn.NewLlama(b, nn.LlamaConfig{Layers: 3, Dim: 32, Heads: 2, KVHeads: 2, Hidden: 64, Context: 16, Vocab: 256})
 			})
 			steps(t, trainer, 2)
-			var waits []int
-			restore := trainer.config.Device.Through(func(b device.Backend) device.Backend {
-				if b == trainer.config.Device.Host().Backend() {
-					return besides{b, driver, &waits}
-				}
-				return b
-			})
-			defer restore()
+			*waits = nil
 			copied := func() (toHost, toDevice int64) {
 				for _, u := range driver.Streams() {
 					if u.Kernels == 0 {
@@ -110,12 +116,12 @@ func TestCopiesToTheHostRunBesideKernels(t *testing.T) {
 			if test.host == "" {
 				return
 			}
-			if len(waits) == 0 {
+			if len(*waits) == 0 {
 				t.Fatal("the host updates no parameters")
 			}
-			for _, n := range waits {
+			for _, n := range *waits {
 				if n == 0 {
-					t.Errorf("the host updates parameters when the device has nothing to do: %v pieces of work wait", waits)
+					t.Errorf("the host updates parameters when the device has nothing to do: %v pieces of work wait", *waits)
 				}
 			}
 		})

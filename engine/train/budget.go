@@ -15,8 +15,8 @@ import (
 // Settings with a budget exist twice: the wanted settings, and the settings that
 // a step uses. [Plan.Within] chooses the latter so that the device reserves no
 // more than the budget. The goroutine that changes settings makes the choice. The
-// trainer chooses again when its batches grow, when it has timed its layers, and
-// when memory ran out in a step, which it then takes again. When the budget goes,
+// trainer chooses again when its batches grow, and when memory ran out in a step,
+// which it then takes again. When the budget goes,
 // the wanted settings hold again. The batch of a step and its loss do not change.
 //
 // The allocator's limit enforces the budget; rehearsals make sure that no step
@@ -87,17 +87,16 @@ func (p Plan) choose(wanted Settings, list []trace.Value, room int64) (Settings,
 
 // choiceKey returns everything that the choice for wanted settings depends on.
 func (p Plan) choiceKey(wanted Settings, room int64) string {
-	return fmt.Sprint(p.Spec, wanted.memory(), room, p.times != nil)
+	return fmt.Sprint(p.Spec, wanted.memory(), room)
 }
 
 // budget holds a trainer's state of its memory budget.
 type budget struct {
-	mu     sync.Mutex
-	known  map[string][]trace.Value // changes, by what they depend on
-	bytes  int64                    // the budget that others take memory of
-	lacks  int64                    // and how much
-	told   *Settings                // those of the last step, nil without a budget: the trainer's own
-	before bool                     // those were chosen before layers were timed
+	mu    sync.Mutex
+	known map[string][]trace.Value // changes, by what they depend on
+	bytes int64                    // the budget that others take memory of
+	lacks int64                    // and how much
+	told  *Settings                // those of the last step, nil without a budget: the trainer's own
 }
 
 // room returns the bytes of a budget that are left.

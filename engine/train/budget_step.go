@@ -81,7 +81,7 @@ func (t *Trainer) tell(ctx context.Context, s Settings) (err error) {
 			t.config.Adjusted(Adjustment{t.step + 1, list, why})
 		}
 	}
-	b.told, b.before = &s, t.times.known() == nil
+	b.told = &s
 	return nil
 }
 
@@ -93,8 +93,6 @@ func (t *Trainer) whyAdjusted(ctx context.Context, before, s Settings) (string, 
 	switch {
 	case err != nil:
 		return "", err
-	case fits && t.budget.before && t.times.known() != nil:
-		return "by the times of layers, which are measured now", nil
 	case fits:
 		return "there is room for it now", nil
 	case s.fitted.room < s.Budget:

@@ -173,38 +173,6 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 	t.Logf("changed at steps %v: %+v", steps, told)
 }
 
-// TestAPlanOfCheckpointsIsKeptToWithinABudget requests a plan that needs smaller
-// parts than those with which the run began.
-func TestAPlanOfCheckpointsIsKeptToWithinABudget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	g := budgeted()
-	b := newBench(t, 64<<20, g)
-	p := b.plan(g)
-	p.Settings.MicroBatch = 2
-	f, err := p.profile(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	needs, err := p.Estimate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit := f.free * 3 / 4
-	list, _, _ := keepWithin(t, g, needs.Memory.PeakReserved, 4, func(step int, trainer *Trainer) {
-		if step != 1 {
-			return
-		}
-		if err := trainer.Change("checkpoint", nn.Planned(limit).String()); err != nil {
-			t.Error(err)
-		}
-	})
-	if last := list[3]; last.Memory.PeakAllocated > limit || last.Settings.Checkpoint.String() != nn.Planned(limit).String() {
-		t.Errorf("with checkpoint=%v a step takes %d bytes, want the plan of at most %d", last.Settings.Checkpoint, last.Memory.PeakAllocated, limit)
-	}
-}
-
 // TestAStepIsTakenAgainWhenOthersTakeMemory fills the device between steps.
 func TestAStepIsTakenAgainWhenOthersTakeMemory(t *testing.T) {
 	g := budgeted()

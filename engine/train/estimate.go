@@ -31,8 +31,6 @@ type Plan struct {
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
 	Capacity int64
-	// times are the known times of layers' forward passes, by name.
-	times map[string]int64
 }
 
 // Estimate is the memory and the work that a step will need.

@@ -53,9 +53,9 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"all on the host, in parts": func(s *Settings) {
 			s.Offload, s.Accumulate, s.AMP = Offload{true, true, AllLayers, AllLayers}, 2, amp.BF16
 		},
-		"embedding, head and loss compute on the host": func(s *Settings) { s.Host.layers = "wte+wpe+lm_head+loss" },
+		"embedding, head and loss compute on the host": func(s *Settings) { s.Host = "wte+wpe+lm_head+loss" },
 		"the head and a block compute on the host, bf16, in parts": func(s *Settings) {
-			s.Host.layers, s.AMP, s.Accumulate, s.Checkpoint = "lm_head+h.1", amp.BF16, 2, nn.PerBlock()
+			s.Host, s.AMP, s.Accumulate, s.Checkpoint = "lm_head+h.1", amp.BF16, 2, nn.PerBlock()
 		},
 		"PyTorch's loss, bf16, in parts": func(s *Settings) { s.LossMemory, s.AMP, s.Accumulate = nn.PyTorchLoss, amp.BF16, 4 },
 		"PyTorch's loss, fp16, saved on the host": func(s *Settings) {

@@ -8,46 +8,30 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 )
 
-// Host says which layers compute on the device's host. What only they read lives
-// there too: parameters with their gradients and the optimizer's state. The zero
-// value computes everything on the device.
-type Host struct {
-	layers Layers
-	auto   bool // layers are those that pay, once chosen is set
-	chosen bool
-}
+// # Layers on the host
+//
+// Settings.Host names layers that compute on the device's host. What only they
+// read lives there too: parameters with their gradients and the optimizer's state.
 
 // lossName is the path of the loss, which is no part of a model.
 const lossName = "loss"
 
-// String returns what ParseHost reads.
-func (h Host) String() string {
-	switch {
-	case h.auto:
-		return "auto"
-	case h.layers == "":
-		return "none"
-	}
-	return string(h.layers)
-}
-
-// ParseHost reads "none", "auto", or the paths of layers joined by +.
-func ParseHost(text string) (Host, error) {
+// ParseHost reads "none" or the paths of layers joined by +.
+func ParseHost(text string) (Layers, error) {
+	l := Layers(text)
 	switch {
 	case text == "none":
-		return Host{}, nil
-	case text == "auto":
-		return Host{auto: true}, nil
-	case text == string(AllLayers) || slices.Contains(Layers(text).names(), "") || text == "":
-		return Host{}, fmt.Errorf("host %q: want none, auto, or layers joined by +, such as wte+lm_head+loss", text)
+		return "", nil
+	case l == AllLayers || slices.Contains(l.names(), "") || text == "":
+		return "", fmt.Errorf("host %q: want none, or layers joined by +, such as wte+lm_head+loss", text)
 	}
-	return Host{layers: Layers(text)}, nil
+	return l, nil
 }
 
-// owns returns the parameters and running statistics of a model that no layer on
-// the device has.
-func (h Host) owns(model nn.Module) map[*autograd.Variable]bool {
-	if h.layers == "" {
+// owns returns the parameters and running statistics of a model that no layer
+// outside of l has.
+func (l Layers) owns(model nn.Module) map[*autograd.Variable]bool {
+	if l == "" {
 		return nil
 	}
 	list := make(map[*autograd.Variable]bool)
@@ -58,7 +42,7 @@ func (h Host) owns(model nn.Module) map[*autograd.Variable]bool {
 		}
 		for _, p := range own {
 			elsewhere, seen := list[p]
-			list[p] = h.layers.has(path) && (!seen || elsewhere)
+			list[p] = l.has(path) && (!seen || elsewhere)
 		}
 	})
 	return list

@@ -88,57 +88,8 @@ func TestWhatCrossesIsCounted(t *testing.T) {
 	}
 }
 
-// TestOnlyLayersThatPayAreChosen knows which layers have more parameters than a
-// batch has numbers for them.
-func TestOnlyLayersThatPayAreChosen(t *testing.T) {
-	all := samples()
-	for name, test := range map[string]struct {
-		model string
-		batch int
-		want  Layers
-	}{
-		"a table with more rows than the batch has tokens": {"llama", 1, "embed_tokens"},
-		"a table with less rows":                           {"llama", 8, ""},
-		"a table that is the head as well":                 {"gpt", 1, ""},
-		"products for a few samples":                       {"mlp", 2, "h.0.0+h.1.0+h.2.0+h.3.0+h.4.0+h.5.0+head"},
-		"products for many samples":                        {"mlp", 512, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := all[test.model]
-			s.batch = test.batch
-			trainer := s.trainer(t)
-			set(t, trainer, "host=auto")
-			if got := trainer.Settings().Host; got.layers != test.want || got.String() != "auto" {
-				t.Errorf("%v chooses %q, want %q", got, got.layers, test.want)
-			}
-			if test.want == "" {
-				return
-			}
-			set(t, trainer, "host=none")
-			if moved := comesTrue(t, trainer, "host=auto", 0); moved >= 0 {
-				t.Errorf("the peak moved by %d bytes", moved)
-			}
-		})
-	}
-}
-
-// TestLayersAreChosenAgain changes what the choice depends on.
-func TestLayersAreChosenAgain(t *testing.T) {
-	trainer := samples()["mlp"].trainer(t)
-	set(t, trainer, "host=auto")
-	for _, test := range []struct {
-		change string
-		some   bool
-	}{{"lr=0.1", false}, {"micro_batch=2", true}, {"micro_batch=256", false}} {
-		set(t, trainer, test.change)
-		if got := trainer.Settings().Host; (got.layers != "") != test.some {
-			t.Errorf("%s: host=auto chooses %q", test.change, got.layers)
-		}
-	}
-}
-
 func TestHostIsReadAsItIsWritten(t *testing.T) {
-	for _, text := range []string{"none", "auto", "wte", "wte+lm_head+loss"} {
+	for _, text := range []string{"none", "wte", "wte+lm_head+loss"} {
 		if got, err := ParseHost(text); err != nil || got.String() != text {
 			t.Errorf("%q is written %q, %v", text, got, err)
 		}

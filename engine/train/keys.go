@@ -28,8 +28,8 @@ var settingKeys = slices.Concat(memoryKeys, neutralKeys)
 
 // memoryKeys are the settings that change the memory that a step needs.
 var memoryKeys = []setting{
-	parsed("checkpoint", "`policy` for what to recompute instead of keeping; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, or plan=SIZE, the cheapest layers that keep a step's peak within SIZE",
-		[]string{"none", "block", "sqrt", "selective", "plan"}, true, func(s *Settings) *nn.Policy { return &s.Checkpoint }, nn.ParsePolicy),
+	parsed("checkpoint", "`policy` for what to recompute instead of keeping; also every=K, ratio=R, selective=OPERATION+…, or layers=NAME+…",
+		[]string{"none", "block", "sqrt", "selective"}, true, func(s *Settings) *nn.Policy { return &s.Checkpoint }, nn.ParsePolicy),
 	parsed("amp", "mixed precision `mode`; the type in which operations run",
 		choice.Names(amp.Modes()), false, func(s *Settings) *amp.Mode { return &s.AMP }, amp.ParseMode),
 	{
@@ -59,8 +59,8 @@ var memoryKeys = []setting{
 		choice.Names(nn.Residuals()), false, func(s *Settings) *nn.Residual { return &s.Residual }, nn.ParseResidual),
 	parsed("offload", "`parts` that live in the host's memory; join several by +; the last two also for some layers: activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...), true, func(s *Settings) *Offload { return &s.Offload }, ParseOffload),
-	parsed(hostKey, "`layers` that compute on the host, with their parameters, gradients and optimizer state there; NAME+NAME, or auto for those for which that takes less time than offload",
-		[]string{"none", "auto"}, true, func(s *Settings) *Host { return &s.Host }, ParseHost),
+	parsed(hostKey, "`layers` that compute on the host, with their parameters, gradients and optimizer state there; NAME+NAME",
+		[]string{"none"}, true, func(s *Settings) *Layers { return &s.Host }, ParseHost),
 	parsed(shardKey, "`stage` of sharding: what the processes of a run divide; each includes those before it",
 		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
 	switchKey(vocabKey, "with autocast, pad the head to a multiple of 64 classes and mask the added ones; faster on a GPU, where memtrain starts with it",

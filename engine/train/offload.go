@@ -22,6 +22,14 @@ type Offload struct {
 // all that is below them, joined by +.
 type Layers string
 
+// String returns the paths, or "none".
+func (l Layers) String() string {
+	if l == "" {
+		return "none"
+	}
+	return string(l)
+}
+
 // AllLayers is the whole model.
 const AllLayers Layers = "*"
 
@@ -145,8 +153,8 @@ func (t *Trainer) offload(s *Settings) {
 		t.parallel.divide(gradient)
 	}
 	t.ctx.PlaceLayers(nil)
-	if s.Host.layers != "" {
-		t.ctx.PlaceLayers(s.Host.layers.has)
+	if s.Host != "" {
+		t.ctx.PlaceLayers(s.Host.has)
 	}
 	t.ctx.OffloadSaved(nil)
 	if o.Activations != "" {

@@ -49,8 +49,7 @@ type parallel struct {
 	ends       bool      // a process is to end
 	// Numbers that are exchanged besides gradients. They are fields because a
 	// group needs memory that does not move, and a function's stack may move.
-	rows  []float64
-	times []float64 // of layers; made when they are known
+	rows []float64
 }
 
 // sum is a tensor that is being summed over the processes.

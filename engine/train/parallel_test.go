@@ -140,7 +140,7 @@ func TestLayersOnTheHostsOfRanksChangeNoBit(t *testing.T) {
 				}
 			}
 			from := s
-			from.Host.layers = Layers(host)
+			from.Host = Layers(host)
 			for name, got := range map[string][][]Event{"from the first step": together(t, 2, 9, from, tiny(), nil), "for some steps": together(t, 2, 9, s, tiny(), set)} {
 				hosted := 0
 				for rank, events := range got {
@@ -148,7 +148,7 @@ func TestLayersOnTheHostsOfRanksChangeNoBit(t *testing.T) {
 						if e.Loss != want[rank][i].Loss {
 							t.Fatalf("host=%s %s, shard=%v, rank %d, step %d: loss %v, on the devices %v", host, name, shard, rank, i+1, e.Loss, want[rank][i].Loss)
 						}
-						if e.Settings.Host != (Host{}) {
+						if e.Settings.Host != "" {
 							hosted++
 						}
 					}
@@ -166,7 +166,7 @@ func TestLayersOnTheHostsOfRanksArePredicted(t *testing.T) {
 	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
 	for _, shard := range []Shard{ShardNothing, ShardOptimizer} {
 		s := DefaultSettings()
-		s.Shard, s.Host.layers = shard, "wte+wpe+lm_head+loss"
+		s.Shard, s.Host = shard, "wte+wpe+lm_head+loss"
 		plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 4, Settings: s, Sharding: Sharding{shard, 2}}
 		want, err := plan.Estimate(t.Context())
 		if err != nil {
@@ -185,7 +185,7 @@ func TestGradientsOfLayersOnTheHostAreNotDivided(t *testing.T) {
 	together(t, 2, 1, DefaultSettings(), tiny(), func(_ int, of *Trainer, _ Event) {
 		for _, shard := range []string{"gradients", "parameters"} {
 			s := of.Settings()
-			s.Host.layers = "wte"
+			s.Host = "wte"
 			s.Shard, _ = ParseShard(shard)
 			_, err := of.settle(s)
 			if want := "host=wte with shard=" + shard; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -64,7 +64,6 @@ func (t *Trainer) plan() Plan {
 		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch, Staged: t.config.Staging.Batches(),
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
 		Group:     t.config.Group,
-		times:     t.times.known(),
 	}
 }
 

@@ -60,7 +60,7 @@ var (
 		"checkpoint=block", "checkpoint=sqrt", "checkpoint=selective", "checkpoint=every=2", "amp=bf16", "amp=fp16",
 		"optimizer=sgd", "optimizer=adam", "optimizer=adamw8bit", "optimizer=lion", "attention=naive", "attention=chunked", "attention=flash",
 		"accumulate=2", "micro_batch=2", "offload=optimizer", "offload=gradients", "offload=parameters", "offload=activations",
-		"loss=pytorch", "host=auto", "host=loss", "host=some",
+		"loss=pytorch", "host=loss", "host=some",
 	}
 	pairs = []string{
 		"checkpoint=block amp=bf16", "checkpoint=block optimizer=adamw8bit", "checkpoint=block micro_batch=2", "checkpoint=block attention=flash",

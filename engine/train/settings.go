@@ -21,7 +21,7 @@ type Settings struct {
 	Residual   nn.Residual    // of what type the sum is that goes through blocks
 	PadVocab   bool           // autocast converts the weights of a head into a matrix of round size
 	Offload    Offload        // what lives on the host
-	Host       Host           // which layers compute there
+	Host       Layers         // which layers compute there
 	Shard      Shard          // what the processes of a group divide
 	Optimizer  optim.Settings // changing its kind begins with fresh state
 	LR         float64

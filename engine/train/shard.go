@@ -100,5 +100,5 @@ func (h homes) of(offloaded bool, from Shard) *tensor.Device {
 // on the devices of a group. Home fails, as tensors do, if the host cannot be
 // reached.
 func (s *Settings) Home(d *tensor.Device, g collective.Group) *tensor.Device {
-	return homes{device: d, group: g, shard: s.Shard}.of(s.Offload.Parameters != "" || s.Host != Host{}, ShardParameters)
+	return homes{device: d, group: g, shard: s.Shard}.of(s.Offload.Parameters != "" || s.Host != "", ShardParameters)
 }

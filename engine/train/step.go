@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -32,7 +31,7 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 // that a GPU gets the following step before it has finished this one. Its errors
 // are those of Step.
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
-	if err := errors.Join(t.timed(), t.agree()); err != nil {
+	if err := t.agree(); err != nil {
 		return nil, t.failed(err, "step "+count(t.step+1))
 	}
 	return t.queueWithin(ctx)
@@ -100,7 +99,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	}
 	e.Settings = t.filled(s)
 	t.noteLeft(used, e)
-	t.waits = !q.Ready()
 	return q, nil
 }
 

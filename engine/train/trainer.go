@@ -103,12 +103,8 @@ type Trainer struct {
 	report     report
 	forecasts  forecasts
 	layers     map[string]bool // the paths in the model
-	times      times
-	planned    chosen // checkpoints
-	hosts      chosen // layers on the host
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before
-	waits      bool        // the device was not done when the last step was queued
 	again      *data.Batch // of a step that failed, nil for none
 	updating   bool        // the optimizer changes parameters
 	why        string      // what the next step's changes of settings are for, "" for nothing
@@ -150,9 +146,6 @@ func (t *Trainer) open() error {
 	t.parameters, t.running, t.layers = nn.Params(c.Model), nn.State(c.Model), layersOf(c.Model)
 	t.low = slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType().Size() == 2 })
 	t.parallel = newParallel(c.Group, t.parameters)
-	if c.rehearses != nil && c.rehearses.times != nil {
-		t.times.Store(&c.rehearses.times)
-	}
 	t.ctx.Name(c.Loss, lossName)
 	if c.Settings.Budget > 0 {
 		t.hold(c.Settings.Budget)
@@ -223,9 +216,6 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
-	}
-	if s.Host.auto && s.Host != t.current.Host {
-		memory.Mark(trace.SettingChanged, step, "host=auto chooses "+Host{layers: s.Host.layers}.String())
 	}
 	if t.why != "" {
 		memory.Mark(trace.SettingChanged, step, t.why)

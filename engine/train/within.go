@@ -17,8 +17,8 @@ import (
 // Computing layers again costs the time of their forward passes. Memory on the
 // host costs copies in every step, which are the slowest on a device behind a
 // bus, so the search tries the host last, one kind of tensor after the other.
-// Among parts and layers the search takes the cheapest choice by measured times,
-// or by [work] before there are any. It counts [partCost] for each further part.
+// Among parts and layers the search takes the cheapest choice by [work]. It counts
+// [partCost] for each further part.
 
 // partCost is the cost of one more part of a batch, as a fraction of a step's
 // time.
@@ -43,7 +43,7 @@ func (e *TooSmallError) Error() string {
 func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
 	p.Allocator.Limit, p.Settings = bytes, p.Settings.free()
 	needs, fits, err := p.Runs(ctx)
-	if unplanned := new(planError); !errors.As(err, &unplanned) && (err != nil || fits) {
+	if err != nil || fits {
 		return Remedy{Needs: needs}, err
 	}
 	var least Plan // of what was tried
@@ -171,9 +171,6 @@ const searches = 6
 // returns these. It returns nil if the plan fits with none.
 func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
 	needs, fits, err := p.Runs(ctx)
-	if unplanned := new(planError); errors.As(err, &unplanned) {
-		return nil, nil // these parts cannot keep to the plan that is wanted
-	}
 	if err != nil || fits {
 		return &candidate{p, needs, 0}, err
 	}
@@ -181,7 +178,7 @@ func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem := f.problem(p.times)
+	problem := f.problem()
 	low, high := recompute.Least(problem), p.Allocator.Limit
 	best, err := p.solved(ctx, f, problem, low)
 	if err != nil || best == nil {
@@ -222,7 +219,7 @@ func (p Plan) solved(ctx context.Context, f profile, problem recompute.Problem, 
 	if err != nil || !fits {
 		return nil, err
 	}
-	return &candidate{p, needs, float64(solution.Cost) / float64(passes*max(f.whole(p.times), 1))}, nil
+	return &candidate{p, needs, float64(solution.Cost) / float64(passes*max(f.whole(), 1))}, nil
 }
 
 // least returns the smallest number of bytes with which the plan can run if only
@@ -234,7 +231,7 @@ func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	problem := f.problem(p.times)
+	problem := f.problem()
 	problem.Limit = recompute.Least(problem)
 	if solution, ok := recompute.Solve(problem); ok {
 		p.Settings.Checkpoint = f.policy(solution)
@@ -263,14 +260,10 @@ func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 // granularity is the unit in which devices hand out memory.
 const granularity = 2 << 20
 
-// whole returns the time of a forward pass.
-func (f *profile) whole(times map[string]int64) (sum int64) {
+// whole returns the work of a forward pass.
+func (f *profile) whole() (sum int64) {
 	for i := range f.layers {
-		if l := &f.layers[i]; len(times) == 0 {
-			sum += work(l)
-		} else if l.Name == "" || l.Name == lossName { // each layer's time has its children's in it
-			sum += times[l.Name]
-		}
+		sum += work(&f.layers[i])
 	}
 	return sum
 }

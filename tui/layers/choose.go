@@ -15,7 +15,6 @@ const (
 	checkpoint = "checkpoint"
 	byName     = "layers="
 	host       = "host"
-	auto       = "auto" // of host: the program chooses layers
 )
 
 var _ page.LayerChooser = (*Page)(nil)
@@ -52,7 +51,7 @@ func (s *selection) read(now string) {
 	names, named := strings.CutPrefix(now, byName)
 	held := func(r *analysis.LayerRow) bool { return r.Checkpointed }
 	if s.setting == host {
-		named, held = now != auto, func(r *analysis.LayerRow) bool { return r.OnHost }
+		named, held = true, func(r *analysis.LayerRow) bool { return r.OnHost }
 	}
 	list := strings.Split(names, "+")
 	for i := range s.rows {

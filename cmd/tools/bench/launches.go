@@ -43,7 +43,9 @@ func (c *counted) Enqueue(l *kernels.Launch) {
 		c.list[l.Kernel] = of
 	}
 	of.times++
-	of.moved += moved(c.meter.Take())
+	for op, times := range c.meter.Take() {
+		of.moved += float64(op.Bytes) * float64(times)
+	}
 }
 
 // MatMul implements device.MatMuls. If a product's kernel does not also make the
@@ -62,17 +64,6 @@ func (c *counted) times(k kernels.Kernel) int {
 		return of.times
 	}
 	return 0
-}
-
-// moved returns the bytes that operations read or write, without products and
-// attention.
-func moved(ops dry.Ops) (sum float64) {
-	for op, times := range ops {
-		if !op.Name.IsProduct() && op.Name != dry.Crossing {
-			sum += float64(op.Bytes) * float64(times)
-		}
-	}
-	return sum
 }
 
 // launches counts the launches of one step of engine's model on a GPU, and the

@@ -2,79 +2,21 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/recompute"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// # Plans of checkpoints
+// # The ways to run blocks
 //
-// Package recompute finds the layers that a plan computes again. Its input comes
+// Package recompute finds the layers that are computed again. Its input comes
 // from rehearsals: one for each way to run all blocks. A block can be kept, or be
-// computed again as a whole or in its larger parts. The bytes are exact. The time
-// to compute a layer again is that of its forward pass, measured in this run.
-// Without a measurement, and on a device whose host does not know how long the
-// work takes, [work] estimates it. The trainer rehearses the result before using
-// it.
-
-// checkpoints returns the names of the layers that the plan of the settings
-// computes again.
-func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
-	limit, _ := p.Settings.Checkpoint.Plan()
-	profile, err := p.profile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	problem := profile.problem(p.times)
-	least := recompute.Least(problem)
-	halfway := limit == 0
-	if halfway {
-		limit = least + max(0, profile.free-least)/2
-	}
-	problem.Limit = limit
-	lowest, best := profile.free, []string(nil) // of what was rehearsed
-	for {
-		solution, ok := recompute.Solve(problem)
-		switch {
-		case !ok && halfway:
-			return best, nil
-		case !ok:
-			return nil, &planError{limit, max(least, limit+1)}
-		}
-		names := profile.names(solution)
-		peak, err := p.peakWith(ctx, names)
-		if err != nil || peak <= limit {
-			return names, err
-		}
-		if peak < lowest {
-			lowest, best = peak, names
-		}
-		// Neighbours that run in different ways may need more than the profile says.
-		problem.Limit = min(problem.Level(solution.Choices)-1, problem.Limit-(peak-limit))
-	}
-}
-
-// planError says that a step exceeds a plan's limit for every choice of layers.
-type planError struct{ limit, least int64 }
-
-// Error names the least number of bytes that is enough.
-func (e *planError) Error() string {
-	return fmt.Sprintf("checkpoint plan=%s: a step takes %s at least", quantity.Exact(e.limit), quantity.Bytes(e.least))
-}
-
-// peakWith rehearses a step in which the named layers are computed again.
-func (p Plan) peakWith(ctx context.Context, names []string) (peak int64, err error) {
-	p.Settings.Checkpoint = nn.Layers(names...)
-	e, err := p.unlimited().Estimate(ctx)
-	return e.Memory.PeakAllocated, err
-}
+// computed again as a whole or in its larger parts. The bytes are exact; the cost
+// of a layer is its [work]. [Plan.Within] rehearses the result before using it.
 
 // blocks returns the ways to run each block of a model: each a list of the layers
 // that are computed again.
@@ -124,7 +66,6 @@ type profile struct {
 	blocks [][][]string
 	levels []levels // by way, of a step whose blocks all run in it, or are kept if they have it not
 	layers []nn.Layer
-	free   int64 // peak of a step in which nothing is computed again
 }
 
 // levels are bytes during one step.
@@ -148,12 +89,11 @@ func (p Plan) profile(ctx context.Context) (f profile, err error) {
 			if err := t.Set(s); err != nil {
 				return err
 			}
-			l, peak, err := t.levels(ctx, f.blocks)
+			l, err := t.levels(ctx, f.blocks)
 			if err != nil {
 				return err
 			}
 			if f.levels = append(f.levels, l); way == 0 {
-				f.free = peak
 				for _, l := range t.Layers() {
 					f.layers = append(f.layers, *l)
 				}
@@ -176,7 +116,7 @@ func (f *profile) layersOf(way int) (names []string) {
 }
 
 // problem returns the problem for package recompute, without the limit.
-func (f *profile) problem(times map[string]int64) recompute.Problem {
+func (f *profile) problem() recompute.Problem {
 	last := len(f.blocks)
 	p := recompute.Problem{Blocks: make([][]recompute.Choice, last)}
 	for way, l := range f.levels {
@@ -184,7 +124,7 @@ func (f *profile) problem(times map[string]int64) recompute.Problem {
 		for i, ways := range f.blocks {
 			if way < len(ways) {
 				p.Blocks[i] = append(p.Blocks[i], recompute.Choice{
-					Kept: l.kept[i], Need: max(0, l.peak[i]-before), Cost: f.cost(ways[way], times),
+					Kept: l.kept[i], Need: max(0, l.peak[i]-before), Cost: f.cost(ways[way]),
 				})
 			}
 			before += l.kept[i]
@@ -194,15 +134,11 @@ func (f *profile) problem(times map[string]int64) recompute.Problem {
 	return p
 }
 
-// cost is the time to compute layers again.
-func (f *profile) cost(names []string, times map[string]int64) (sum int64) {
+// cost is the work to compute layers again.
+func (f *profile) cost(names []string) (sum int64) {
 	for _, name := range names {
-		if len(times) > 0 {
-			sum += times[name]
-			continue
-		}
 		for i := range f.layers {
-			if l := &f.layers[i]; l.Name == name || within(map[string]bool{name: true}, l.Name) {
+			if l := &f.layers[i]; Layers(name).has(l.Name) {
 				sum += work(l)
 			}
 		}
@@ -226,30 +162,25 @@ func work(l *nn.Layer) int64 {
 	return l.ParameterBytes/4*int64(rows) + resultWork*l.OutputBytes
 }
 
-// names returns the layers that a solution computes again.
-func (f *profile) names(s recompute.Solution) (names []string) {
-	for i, way := range s.Choices {
-		names = append(names, f.blocks[i][way]...)
-	}
-	return names
-}
-
 // policy is a solution as a setting.
 func (f *profile) policy(s recompute.Solution) nn.Policy {
 	if !slices.ContainsFunc(s.Choices, func(way int) bool { return way != asWhole }) {
 		return nn.PerBlock()
 	}
-	return nn.Layers(f.names(s)...)
+	var names []string
+	for i, way := range s.Choices {
+		names = append(names, f.blocks[i][way]...)
+	}
+	return nn.Layers(names...)
 }
 
-// levels runs steps and returns the levels of the last one, and its peak. It uses
-// the allocator's peak.
-func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int64, error) {
+// levels runs steps and returns the levels of the last one. It uses the
+// allocator's peak.
+func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, error) {
 	w := &watch{memory: t.config.Device.Memory(), number: make(map[string]int)}
 	for i, ways := range blocks {
 		w.number[ways[asWhole][0]] = i
 	}
-	var peak int64
 	for range estimatedSteps {
 		w.levels = levels{make([]int64, len(blocks)), make([]int64, len(blocks)+1)}
 		w.at = 0
@@ -257,12 +188,11 @@ func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int6
 		_, err := t.Step(ctx)
 		remove()
 		if err != nil {
-			return levels{}, 0, err
+			return levels{}, err
 		}
 		w.turn(0)
-		peak = slices.Max(w.peak)
 	}
-	return w.levels, peak, nil
+	return w.levels, nil
 }
 
 // hook watches the blocks, and no other modules, because a hook on a gradient
@@ -320,18 +250,5 @@ func (w *watch) hooks() nn.Hooks {
 				w.turn(i)
 			}
 		},
-	}
-}
-
-// within says whether a layer above the named one is in the set.
-func within(set map[string]bool, name string) bool {
-	for {
-		i := strings.LastIndexByte(name, '.')
-		if i < 0 {
-			return false
-		}
-		if name = name[:i]; set[name] {
-			return true
-		}
 	}
 }
