@@ -27,9 +27,6 @@ CGO_ENABLED ?= 0
 PAIRS    ?= 200
 ROUNDS   ?= 20
 SOAK     ?= 10m
-# PyTorch's viewer, which is not part of its packages: a file of its source.
-MEMORYVIZ ?=
-FILES    ?= 2000
 RANDOM_PROGRAMS ?= 2000
 REHEARSALS ?= Rehears
 SEED     ?= 1
@@ -38,13 +35,11 @@ MUTATIONS ?= 30
 GORELEASER ?= $(or $(shell command -v goreleaser),bin/tools/goreleaser)
 # What takes the network away from a command, where that is allowed.
 OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
-# Repositories of others with their recordings, see cmd/memtop/rehearse_recordings_test.go.
-RECORDINGS ?=
 # Labelled snapshots, and the table of their labels when it lies elsewhere.
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build book docs-check tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate mutations viewer looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,9 +101,6 @@ demo-picture: ## draw docs/demo.svg from docs/demo.cast
 
 book: ## dist/book: the pages of docs as a site; fails on a broken link, a page that is not listed, and anything loaded from elsewhere
 	docs/book/build.sh
-
-docs-check: ## run every command line of the pages, with the PyTorch of $(TORCH_PYTHON) those that start Python too
-	MEMTOP_LONG=1 MEMTOP_DOCS_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 40m -v -run '^TestCommandsOfTheDocumentation' ./cmd/memtop
 
 tasks: ## dist/tasks: recordings, 80×24, of the questions in docs/commands.md and their answers, with keys and seconds
 	rm -rf dist/tasks && mkdir -p dist/tasks
@@ -188,12 +180,6 @@ ptx: ## run all tests of the kernels, and those that train on a GPU, on the ship
 ptxas: ## make the GPU kernels' machine code again and compare, without spills; MEMTOP_PTXAS names the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./cmd/tools/modulegen
 
-viewer: ## open our snapshots in PyTorch's viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source
-	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-		npm install --silent --no-save --prefix "$$folder" d3v5@npm:d3@5.16.0 d3v7@npm:d3@7.9.0 && \
-		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
-		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
-
 predictions: ## the table of errors: predicted and measured peaks of five models in all settings
 	MEMTOP_LONG=1 $(GO) test ./engine/train -count 1 -timeout 30m -v -run PredictionsOfManyModels
 
@@ -249,9 +235,6 @@ alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settin
 rehearsals: ## rehearse programs of the tests $(REHEARSALS) with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run '$(REHEARSALS)' ./cmd/memtop
 
-rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $(RECORDINGS), PyTorch of $(TORCH_PYTHON)
-	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
-
 rehearse-published: ## rehearse published measurements of the PyTorch of $(TORCH_PYTHON): the table of differences
 	MEMTOP_REHEARSALS=all MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
 
@@ -262,10 +245,6 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; \
 		done; \
 	done
-
-fuzz-mutate: ## fuzz whole files for $(FUZZTIME), then $(FILES) of them from $(SEED) on through the real program
-	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
-	MEMTOP_MUTATED=$(FILES),$(SEED) $(GO) test -count 1 -timeout 60m -run MutatedFiles ./cmd/memtop
 
 mutations: ## change $(MUTATIONS) lines of the product, drawn by $(SEED), one at a time: do the tests notice?
 	$(GO) run ./cmd/tools/mutate -seed $(SEED) -count $(MUTATIONS) -python $(TORCH_PYTHON)

@@ -113,6 +113,30 @@ func (s session) leave(code int) {
 	}
 }
 
+// commandNamed runs the test binary as one of our programs; see TestMain.
+func commandNamed(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name == trainer {
+		args = append([]string{"--layers", "2", "--dim", "64", "--seq", "32", "--batch", "2"}, args...)
+	}
+	command := exec.CommandContext(t.Context(), path)
+	command.Args = append([]string{name}, args...)
+	return command
+}
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // sampleFile writes a small snapshot and returns its path.
 func sampleFile(t *testing.T, name string, seed uint64) string {
 	t.Helper()
