@@ -136,7 +136,8 @@ func (e *examination) examineIntervals(ctx context.Context) {
 	for _, asked := range []asking{{interval: time.Millisecond, checksum: "crc32"}, {interval: 2 * time.Hour, checksum: "crc32c"}} {
 		w := e.watch(ctx, asked, min(e.o.For, time.Second), ignore)
 		if asked.interval < protocol.MinInterval {
-			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
+			n, long := len(w.counters), w.long()
+			e.check("stream.interval", n <= 30 || long/time.Duration(n) > protocol.MinInterval/2, "at most a batch every 50ms", "%d within %v", n, long)
 		}
 	}
 }

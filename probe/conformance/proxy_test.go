@@ -102,6 +102,12 @@ func (s source) Settings() []trace.Setting {
 // running starts the mutant, and returns its socket.
 func (m *mutant) running(t *testing.T) string {
 	t.Helper()
+	return m.proxy(t, m.behind(t))
+}
+
+// behind starts the probe that is behind the mutant, and returns its socket.
+func (m *mutant) behind(t *testing.T) string {
+	t.Helper()
 	program := probetest.New()
 	program.Epoch = time.Now().UnixMicro()
 	o := m.o
@@ -111,7 +117,7 @@ func (m *mutant) running(t *testing.T) string {
 		t.Fatal(err)
 	}
 	train(t, program, served)
-	return m.proxy(t, served.Path())
+	return served.Path()
 }
 
 // proxy passes requests on to the socket behind it, and changes what comes back.

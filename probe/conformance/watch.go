@@ -260,5 +260,13 @@ func (w *watcher) rhythm() {
 	}
 }
 
+// long returns how long the batches took by the program's own clock.
+func (w *watcher) long() time.Duration {
+	if len(w.counters) == 0 {
+		return 0
+	}
+	return time.Duration(w.counters[len(w.counters)-1].Time-w.counters[0].Time) * time.Microsecond
+}
+
 // patience is how much later than it should a busy machine may do something.
 const patience = 2 * time.Second
