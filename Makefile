@@ -39,7 +39,7 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build book tasks release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,11 +101,6 @@ demo-picture: ## draw docs/demo.svg from docs/demo.cast
 
 book: ## dist/book: the pages of docs as a site; fails on a broken link, a page that is not listed, and anything loaded from elsewhere
 	docs/book/build.sh
-
-tasks: ## dist/tasks: recordings, 80×24, of the questions in docs/commands.md and their answers, with keys and seconds
-	rm -rf dist/tasks && mkdir -p dist/tasks
-	MEMTOP_TASKS=$(CURDIR)/dist/tasks $(GO) test -count 1 -v -run 'UsersFindTheirAnswers|QuestionsOfTheReference' ./cmd/memtop
-	cat dist/tasks/tasks.md
 
 wheel: ## dist/memtop-*.whl, memtop and the agent for pip: made twice, compared, installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop
@@ -249,12 +244,15 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 mutations: ## change $(MUTATIONS) lines of the product, drawn by $(SEED), one at a time: do the tests notice?
 	$(GO) run ./cmd/tools/mutate -seed $(SEED) -count $(MUTATIONS) -python $(TORCH_PYTHON)
 
+long-files: ## files that cost more than their size if something is searched for each of many, and all that ask for much memory
+	MEMTOP_LONG=1 $(GO) test -count 1 -timeout 30m -run 'TimeFollows|BombsStay' ./cmd/memtop
+
 check-categories: ## for each file of $(SNAPSHOTS), the share of the bytes at the peak with a wrong category
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
 		$(GO) test -count 1 -v -run '^TestCategoriesOfLabelledFiles$$' ./snapshots/report
 
 conformance: ## probes against every rule of docs/protocol.md, the slow ones too
-	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 ./probe/conformance
+	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 -run OurProbeKeeps ./probe/conformance
 
 kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, writers, a program with a black box
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program ./probe/engine

@@ -62,8 +62,8 @@ const (
 // TestTimeFollowsTheSizeOfAFile has the real program look at files that cost more than
 // their size if something is searched or walked for each of many.
 func TestTimeFollowsTheSizeOfAFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
+	if os.Getenv("MEMTOP_LONG") == "" {
+		t.Skip("it takes minutes: make long-files")
 	}
 	const n = 24_000
 	for name, make := range slowFiles {

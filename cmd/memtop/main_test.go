@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	probetest.WithoutBoxes()
-	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, rehearse.Tidies: main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
+	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, rehearse.Tidies: main, "faulty": faulty, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +22,7 @@ import (
 
 // deadline is how long anything on the screen may take before a test fails. It
 // is generous: the race detector and a busy machine are slow.
-const deadline = time.Minute
+const deadline = 5 * time.Minute
 
 // session is memtop in a pseudo-terminal.
 type session struct {
@@ -40,12 +39,6 @@ func openScreen(t *testing.T, w, h int, args ...string) session {
 // startScreen does so with standard input from a file, nil for the terminal.
 func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session {
 	t.Helper()
-	return watchScreen(t, w, h, stdin, io.Discard, args...)
-}
-
-// watchScreen also passes what comes to watch.
-func watchScreen(t *testing.T, w, h int, stdin *os.File, watch io.Writer, args ...string) session {
-	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +49,7 @@ func watchScreen(t *testing.T, w, h int, stdin *os.File, watch io.Writer, args .
 	if stdin != nil {
 		command.Stdin = stdin
 	}
-	screen, err := terminal.StartWatched(command, w, h, watch)
+	screen, err := terminal.Start(command, w, h)
 	if err != nil {
 		t.Skipf("no pseudo-terminal to be had: %v", err)
 	}

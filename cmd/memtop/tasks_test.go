@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,7 +14,6 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
-	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
 // mostKeys is how many keys an answer may take.
@@ -155,87 +152,40 @@ var tasks = map[string]task{
 }
 
 // TestUsersFindTheirAnswers does what users come for, in a terminal of the size
-// that a connection at night has. With MEMTOP_TASKS it records what was typed and
-// what came, and a table of keys and seconds, into that folder.
+// that a connection at night has.
 func TestUsersFindTheirAnswers(t *testing.T) {
 	liveness(t)
 	files := taskFiles(t)
-	var table strings.Builder
 	for _, question := range slices.Sorted(maps.Keys(tasks)) {
 		t.Run(question, func(t *testing.T) {
 			task := tasks[question]
 			if n := len(task.keys); n > mostKeys {
 				t.Errorf("it takes %d keys", n)
 			}
-			seconds := task.do(t, files, question)
-			t.Logf("memtop %s: answered after %d keys and %.1f s", task.command, len(task.keys), seconds)
-			fmt.Fprintf(&table, "| %s | `memtop %s` | %d | %.1f |\n", question, task.command, len(task.keys), seconds)
+			start := time.Now()
+			s := openScreen(t, 80, 24, task.in(files)...)
+			s.match(task.begin)
+			for _, p := range task.keys {
+				s.press(p.key)
+				s.match(p.shows)
+			}
+			s.match(task.answer...)
+			t.Logf("memtop %s: answered after %d keys and %.1f s", task.command, len(task.keys), time.Since(start).Seconds())
+			s.press(task.leave)
+			s.leave(command.ExitOK)
 		})
-	}
-	if folder := os.Getenv("MEMTOP_TASKS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, "tasks.md"), []byte("| question | command | keys | seconds |\n|---|---|---:|---:|\n"+table.String()), 0o600); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
-// do does a task and returns the seconds from the command to the answer.
-func (task task) do(t *testing.T, files, question string) float64 {
-	t.Helper()
+// in returns memtop's arguments, with files of a folder.
+func (task task) in(folder string) []string {
 	args := strings.Fields(task.command)
 	for i, arg := range args {
 		if filepath.Ext(arg) == ".pickle" {
-			args[i] = filepath.Join(files, arg)
+			args[i] = filepath.Join(folder, arg)
 		}
 	}
-	recorder := terminal.NewRecorder(80, 24)
-	fmt.Fprintf(recorder, "$ memtop %s\r\n", task.command) // it cannot fail
-	start, shown := time.Now(), time.Now()
-	show := func() {
-		recorder.Show(time.Since(shown).Seconds())
-		shown = time.Now()
-	}
-	s := watchScreen(t, 80, 24, nil, recorder, args...)
-	s.match(task.begin)
-	show()
-	for _, p := range task.keys {
-		s.press(p.key)
-		s.match(p.shows)
-		show()
-	}
-	s.match(task.answer...)
-	seconds := time.Since(start).Seconds()
-	if err := recorder.Settle(t.Context()); err != nil {
-		t.Error(err)
-	}
-	show()
-	task.record(t, recorder.Cast(), question)
-	s.press(task.leave)
-	s.leave(command.ExitOK)
-	return seconds
-}
-
-// record writes a recording, whose last screen has the answer.
-func (task task) record(t *testing.T, cast *terminal.Cast, question string) {
-	t.Helper()
-	last := cast.Last()
-	for _, pattern := range task.answer {
-		if task.leave != "" && !regexp.MustCompile(pattern).MatchString(last) {
-			t.Errorf("the recording ends without %q:\n%s", pattern, last)
-		}
-	}
-	folder := os.Getenv("MEMTOP_TASKS")
-	if folder == "" {
-		return
-	}
-	name := strings.ReplaceAll(strings.ReplaceAll(question, ": ", ", "), " ", "-") + ".cast"
-	f, err := os.Create(filepath.Join(folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(cast.Write(f), f.Close()); err != nil {
-		t.Error(err)
-	}
+	return args
 }
 
 // TestTheQuestionsOfTheReferenceAreTasks holds the table of questions and keys in
