@@ -37,15 +37,18 @@ whether the program fits, its peak, and what holds the memory then. This needs t
 build of PyTorch, but no GPU and no driver; memtop hides an existing GPU from the command.
 
 The program ends after --steps optimizer steps, or when its peak has not risen for three
-steps; a program without steps runs to its end. Code after the last step does not run,
-so it cannot save weights that were never computed. Values that the program reads from
+steps; a program without steps, or one that records its memory itself, runs to its end.
+Code after the last step does not run, so it cannot save weights that were never computed;
+--steps all runs it. Values that the program reads from
 the device are zeros, except for values that it has just copied there, so its loss means
 nothing.
 
 If the program does not fit, memtop runs it again without a limit, to see what it needs,
 and then with changes that may make it fit; --no-advice runs it once.
 
-The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed.`,
+The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed. A
+program that catches its lack of memory fits if it makes steps afterwards; --caught says
+otherwise.`,
 		Example: `  memtop rehearse -- python train.py
   memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
@@ -87,9 +90,10 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.IntVar(&r.Devices, "gpus", 1, "number of GPUs (default 1, with --world up to 8)")
 	f.IntVar(&r.World, "world", 0, "run the command as one rank of a job of `N`; the other ranks do not run")
 	f.IntSliceVar(&r.Ranks, "rank", []int{0}, "which ranks, with --world")
-	f.IntVar(&r.Steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
+	f.Var(&r.Steps, "steps", "end after `N` optimizer steps, or all (default when the peak stays)")
 	f.Var(&r.Values.Most, "values", "values that decide a size, `zeros|upper`: with upper, nonzero, masks and unique return as much as they can")
 	f.Var(&r.Values.Set, "set", "the value that the program reads on a line, as `LINE=VALUE`: gpt.py:16=128; may be repeated")
+	f.Var(&r.Caught, "caught", "a program that catches its lack of memory `auto|fits|fails`: auto, it fits if it makes steps afterwards")
 	f.Var(&r.Vary, "vary", "replace {NAME} in the command by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
@@ -129,8 +133,8 @@ func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []im
 		return nil, usage(cmd, "several GPUs need --vary")
 	case r.Devices < 1 || r.Devices > imitation.MostDevices:
 		return nil, usage(cmd, fmt.Sprintf("--gpus must be from 1 to %d", imitation.MostDevices))
-	case r.Steps < 0:
-		return nil, usage(cmd, "--steps must be a number of steps")
+	case r.To.Path != "" && r.Vary.Name != "":
+		return nil, usage(cmd, "--output is for one run, and cannot be combined with --vary")
 	case r.To.Path != "":
 		return gpus, r.To.Check()
 	}

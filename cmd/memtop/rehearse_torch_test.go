@@ -142,6 +142,24 @@ func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestTheSnapshotOfARehearsalThatDoesNotFit is of the run that did not, and advice is given beside it.
+func TestTheSnapshotOfARehearsalThatDoesNotFit(t *testing.T) {
+	python := besideOthers(t)
+	snapshot := filepath.Join(t.TempDir(), "it.pickle")
+	r := rehearseWith(t, "-o", snapshot, "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
+	if r.code != 11 || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil || r.Ranks[0].OOM.Needs == nil || len(r.FitsOn) == 0 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if got := report.New(s.Trace()).Devices[0].PeakReserved; got > 1<<30 {
+		t.Errorf("the snapshot's peak is %d, more than the device has", got)
+	}
+}
+
 func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 	python := besideOthers(t)
 	for name, test := range map[string]struct {
@@ -151,7 +169,6 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 	}{
 		"an exception":               {1, "ended with exit code 1 for a reason of its own", []string{"-c", "import torch; torch.ones(1).cuda(); 1 / 0"}},
 		"an exit code":               {5, "ended with exit code 5", []string{"-c", "import torch; raise SystemExit(5)"}},
-		"shortage that it bears":     {0, "", []string{"-c", "import torch\ntry: torch.empty(1 << 50, device='cuda')\nexcept torch.OutOfMemoryError: pass"}},
 		"no use of the device":       {0, "", []string{"-c", "import torch; torch.ones(1)"}},
 		"a failure before its use":   {1, "No module named 'not_there'", []string{"-c", "import torch, not_there"}},
 		"one that the imitation has": {1, "", []string{"-c", "import torch; torch.ones(1).cuda().device_that_is_not()"}},
@@ -162,6 +179,61 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 				t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 			}
 		})
+	}
+}
+
+// TestARehearsedProgramThatCatchesItsShortage has programs that catch it, of which one trains with less afterwards.
+func TestARehearsedProgramThatCatchesItsShortage(t *testing.T) {
+	python := besideOthers(t)
+	const caught = "import torch\ntry: torch.empty(1 << 50, device='cuda')\nexcept torch.OutOfMemoryError: pass\n"
+	const trains = "o = torch.optim.SGD([torch.ones(9, device='cuda', requires_grad=True)])\nfor _ in range(2): o.step()"
+	for name, test := range map[string]struct {
+		code  int
+		flags []string
+		text  string
+	}{
+		"and ends":                     {11, nil, caught},
+		"and ends, as the user wants":  {0, []string{"--caught", "fits"}, caught},
+		"and trains":                   {0, nil, caught + trains},
+		"and trains, but not any more": {11, nil, caught + trains + "\n" + caught},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearseWith(t, append(append(test.flags, "--no-advice", "--", python, "-c"), test.text)...)
+			if r.code != test.code || len(r.Ranks) != 1 {
+				t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+			}
+			on := r.Ranks[0]
+			if r.Fits != (on.OOM == nil) || r.Fits != (on.Caught != nil) {
+				t.Errorf("it fits: %t, for lack of %+v, of which is caught %+v", r.Fits, on.OOM, on.Caught)
+			}
+		})
+	}
+}
+
+func TestARehearsalOfAProgramThatRecordsItselfRunsToItsEnd(t *testing.T) {
+	python := besideOthers(t)
+	const program = "import torch\ntorch.cuda.memory._record_memory_history()\n" +
+		"o = torch.optim.SGD([torch.ones(9, device='cuda', requires_grad=True)])\nfor _ in range(20): o.step()"
+	if r := rehearseWith(t, "--", python, "-c", program); r.code != 0 || r.Ended != "exit" || r.NotRun != "" {
+		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+}
+
+func TestARehearsalEndsTheWorkersOfALoaderQuietly(t *testing.T) {
+	python := besideOthers(t)
+	script := filepath.Join(t.TempDir(), "loads.py")
+	const program = `import torch
+if __name__ == "__main__":
+    o = torch.optim.SGD([torch.ones(9, device="cuda", requires_grad=True)])
+    for x in torch.utils.data.DataLoader(torch.zeros(5000, 9), 1, num_workers=2):
+        o.step()
+`
+	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := rehearseWith(t, "--", python, script)
+	if r.code != 0 || r.Ended != "settled" || !strings.HasPrefix(r.NotRun, "what follows") || strings.Contains(r.stderr, "Error") {
+		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
 }
 

@@ -36,6 +36,8 @@ type Rehearsed struct {
 	Seconds float64 // from the import of PyTorch to the last report
 	Peaks   []Peak  // by device
 	Refused int     // requests that failed for lack of memory
+	Asked   int64   // bytes of the last of them
+	WentOn  bool    // it caught that, and made steps afterwards
 	Ended   string  // the reason: "steps", "settled", "waits", "unchanged" or "exit"; "" if it gave none
 	Changed bool    // its changes took effect, and Peaks is measured since then
 	// Unchanged is why a change was refused, "" if none was.
@@ -82,13 +84,14 @@ type said struct {
 	Step    int     `json:"step"`
 	Seconds float64 `json:"seconds"`
 	Peaks   []Peak  `json:"peaks"`
+	Asked   int64   `json:"asked"`
 	Reason  string  `json:"reason"`
 	Reads   []Read  `json:"reads"`
 	Error   string  `json:"error"`
 }
 
-// longestLine is the longest line that is read, in bytes. Longer ones are ignored.
-const longestLine = 64 << 10
+// longestLine is the longest line that is read, in bytes: thirty times what memtop/reads.py can write.
+const longestLine = 16 << 20
 
 // ReadRehearsed reads the reports so far of a rehearsed program's processes: those that use a
 // device come first, in the order of their ranks.
@@ -157,7 +160,9 @@ func (r *Rehearsed) take(s *said) {
 		r.Begun, r.Rank, r.Devices = true, s.Rank, s.Devices
 		return
 	case "refused":
-		r.Refused++
+		r.Refused, r.Asked, r.WentOn = r.Refused+1, s.Asked, false
+	case "step":
+		r.WentOn = r.Refused > 0
 	case "changed":
 		r.Changed = true
 	case "unchanged":

@@ -33,7 +33,14 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 			map[string]string{"7.rehearsed": begin("0") + refused + refused, "7-100.pickle": "", "7-200.pickle": "", "7-200.json": "", "70-300.pickle": ""},
 			[]python.Rehearsed{{
 				PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1, Steps: 3, Seconds: 2, Peaks: []python.Peak{{11, 20}},
-				Refused: 2, Failure: "7-200.pickle",
+				Refused: 2, Asked: 5, Failure: "7-200.pickle",
+			}},
+		},
+		"steps after a refused request, and many reads in one line": {
+			map[string]string{"7.rehearsed": begin("0") + refused + step + strings.Replace(step, "step\",", `end", "reason": "exit", "reads": [`+strings.Repeat(`{},`, 50_000)+`{}],`, 1)},
+			[]python.Rehearsed{{
+				PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}},
+				Refused: 1, Asked: 5, WentOn: true, Ended: "exit", Reads: make([]python.Read, 50_001),
 			}},
 		},
 		"an end, whose snapshot is there": {

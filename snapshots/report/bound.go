@@ -54,7 +54,7 @@ type DependsOnData struct {
 // are not exact.
 const mayDepend = "sizes or branches may depend on values that are read in "
 
-// Conclude works out the bound once all devices are added. All ranks have the
+// Conclude works out the bound, and what was not run, once all devices are added. All ranks have the
 // same lines that read values, and the same estimates.
 func (r *Rehearsal) Conclude() {
 	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
@@ -67,6 +67,9 @@ func (r *Rehearsal) Conclude() {
 	}
 	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
 	r.Bound, r.BoundBytes = r.bound(modelled), nil
+	if most := r.Most(); most != nil && (r.Ended == "settled" || r.Ended == "steps") {
+		r.NotRun = "what follows " + quantity.Plural(most.Steps, "step")
+	}
 	if r.Exact {
 		r.BoundBytes = new(int64)
 	}

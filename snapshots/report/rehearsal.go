@@ -28,7 +28,8 @@ type Rehearsal struct {
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
-	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
+	Ended         string          `json:"ended"`   // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
+	NotRun        string          `json:"not_run"` // what of the program was left out, "" for nothing
 	ExitCode      int             `json:"exit_code"`
 	Error         string          `json:"error"`  // the exception that ended the program, with its line; "" for none
 	Values        string          `json:"values"` // what the program reads if a value decides a size: "zeros" or "upper"
@@ -61,10 +62,17 @@ type RehearsedOn struct {
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
 	Snapshot         string     `json:"snapshot"` // "" if not asked for
-	OOM              *Shortage  `json:"oom"`      // the last failed request, if it ended the program
+	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
+	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
 
 	device *Device
 	report *Report
+}
+
+// Caught is how often a program caught its lack of memory, and what it asked for last.
+type Caught struct {
+	Times int   `json:"times"`
+	Asked int64 `json:"asked_bytes"`
 }
 
 // Holding is the memory of a line.

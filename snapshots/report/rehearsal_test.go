@@ -73,7 +73,7 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 				r.Conclude()
 				return r
 			},
-			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB, with 4.5 GiB left.", "5 steps; ended here, for the peak stays", "peak allocated 3.0 GiB", "CUDA's context 512.0 MiB beside PyTorch's allocator on the device 3.5 GiB at most", "a, b, c, d, e, f, and 2 larger", "gpt.py:16 forward", "Exact:"},
+			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB in the first 5 steps, with 4.5 GiB left.", "Not run: what follows 5 steps", "5 steps; ended here, for the peak stays", "peak allocated 3.0 GiB", "CUDA's context 512.0 MiB beside PyTorch's allocator on the device 3.5 GiB at most", "a, b, c, d, e, f, and 2 larger", "gpt.py:16 forward", "Exact:"},
 			[]string{"rank"},
 		},
 		"libraries take some": {
@@ -95,6 +95,28 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 			},
 			[]string{"It does not fit on an imitated NVIDIA A of 4.0 GiB: 4.0 GiB were asked for, 3.0 GiB more than there were.", "Out of memory at event", "held by 2.0 GiB train.py:7"},
 			[]string{"ran to its end"},
+		},
+		"it does not fit, and catches that": {
+			func() *Rehearsal {
+				r := rehearsalOn(4 * gib)
+				r.Ended, r.ExitCode = "exit", 0
+				r.Add(RehearsedOn{PeakReserved: 3 * gib, DeviceBytes: 9 * gib / 2}, of, true)
+				r.Conclude()
+				return r
+			},
+			[]string{"It does not fit", "The program caught that (--caught fits counts it as fitting)."},
+			[]string{"Not run"},
+		},
+		"it fits at last": {
+			func() *Rehearsal {
+				r := rehearsalOn(8 * gib)
+				r.Ended = "exit"
+				r.Add(RehearsedOn{Caught: &Caught{Times: 2, Asked: 7 * gib}, DeviceBytes: gib}, nil, false)
+				r.Conclude()
+				return r
+			},
+			[]string{"It fits on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left. It ran out of memory 2 times before and caught that, last when it asked for 7.0 GiB."},
+			[]string{"Not run", "in the first"},
 		},
 		"it used no device": {
 			func() *Rehearsal { return rehearsalOn(4 * gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},

@@ -43,7 +43,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	case r.Fits && r.Ended == "waits":
 		return fmt.Sprintf("As far as it ran it fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
 	case r.Fits:
-		return fmt.Sprintf("It fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
+		return fmt.Sprintf("It fits on %s%s, with %s left.%s", on, r.asFar(most), quantity.Bytes(r.GPU.Total-most.DeviceBytes), r.caught())
 	case most.OOM == nil:
 		return "It does not fit on " + on + "."
 	}
@@ -52,10 +52,34 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 		text += fmt.Sprintf(", %s more than there were", quantity.Bytes(*most.OOM.Short))
 	}
 	text += "."
+	if r.ExitCode == 0 {
+		text += " The program caught that (--caught fits counts it as fitting)."
+	}
 	if most.OOM.Needs != nil {
 		text += fmt.Sprintf(" It needs %s.", quantity.Bytes(*most.OOM.Needs))
 	}
 	return text
+}
+
+// asFar names the steps that the verdict is about, "" if it is about the whole program.
+func (r *Rehearsal) asFar(most *RehearsedOn) string {
+	if r.NotRun == "" {
+		return ""
+	}
+	if most.Steps == 1 {
+		return " in the first step"
+	}
+	return fmt.Sprintf(" in the first %d steps", most.Steps)
+}
+
+// caught says what the program asked for before it found what fits.
+func (r *Rehearsal) caught() string {
+	for i := range r.Ranks {
+		if c := r.Ranks[i].Caught; c != nil {
+			return fmt.Sprintf(" It ran out of memory %s before and caught that, last when it asked for %s.", quantity.Plural(c.Times, "time"), quantity.Bytes(c.Asked))
+		}
+	}
+	return ""
 }
 
 // Failed reports whether the program failed for another reason than memory.
@@ -83,6 +107,9 @@ func (r *Rehearsal) circumstances(most *RehearsedOn) string {
 	}
 	if ending := endings[r.Ended]; ending != "" && r.Fits && !r.Failed() {
 		text += "; " + ending
+	}
+	if r.NotRun != "" {
+		text += fmt.Sprintf(". Not run: %s, such as evaluation and saving; --steps all runs it", r.NotRun)
 	}
 	return text + ". The loss is not computed."
 }
@@ -140,7 +167,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 			}
 			d.failureLines(p, x, remedies)
 			d.categories(p, x)
-			d.lineLines(p, x)
+			d.lineLines(p, x, "")
 		}
 	}
 }

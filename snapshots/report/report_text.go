@@ -81,7 +81,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.poolLines(p)
 	d.Steps.text(p)
 	d.categories(p, x)
-	d.lineLines(p, x)
+	d.lineLines(p, x, "; --by line shows all")
 	d.stackLines(p, x)
 }
 
@@ -169,8 +169,8 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	line("held before", held)
 }
 
-// lineLines lists the lines of the program that hold most at the peak.
-func (d *Device) lineLines(p *page, x *analysis.Index) {
+// lineLines lists the lines of the program that hold most at the peak, and says how to see more of them.
+func (d *Device) lineLines(p *page, x *analysis.Index, more string) {
 	const shown = 8
 	table := analysis.LinesAt(x, d.PeakEvent, lines.Line, false)
 	rows := slices.DeleteFunc(table.Rows, func(r lines.Row) bool { return r.SelfCount == 0 })
@@ -178,7 +178,7 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 		return // all memory is from one place
 	}
 	p.line("")
-	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
+	p.line("  At the peak, by line (the %d largest of %d%s)", min(shown, len(rows)), len(rows), more)
 	p.rows(rows[:min(shown, len(rows))], d.PeakRequested)
 }
 

@@ -65,6 +65,7 @@ type LawCheck struct {
 type LargestByLaw struct {
 	GPU     string `json:"gpu"`
 	Largest int64  `json:"largest"`
+	AtLeast bool   `json:"at_least"` // it is the last of the values
 }
 
 // NewVaryRun makes a run from the result of its rehearsal.
@@ -112,16 +113,19 @@ func (v *Vary) Fits(value int64) bool {
 
 // Guess returns bounds on how many of the values fit in that many bytes by the
 // law: at least those whose reserved bytes fit, and at most those whose allocated
-// bytes fit.
+// bytes fit. Without a law nothing is known of any.
 func (v *Vary) Guess(values []int64, bytes int64) (low, high int) {
 	reserved := func(r *VaryRun) int64 { return r.DeviceBytes }
 	allocated := func(r *VaryRun) int64 { return r.DeviceBytes - r.PeakReserved + r.PeakAllocated }
-	return v.fit(values, bytes, reserved), v.fit(values, bytes, allocated)
+	return v.fit(values, bytes, reserved, 0), v.fit(values, bytes, allocated, len(values))
 }
 
-// fit returns how many of the values fit in that many bytes by one law.
-func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64) int {
+// fit returns how many of the values fit in that many bytes by one law, or what to assume without one.
+func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64, without int) int {
 	law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return of(r), true }))
+	if law.Kind == growing.Other {
+		return without
+	}
 	n, _ := slices.BinarySearchFunc(values, bytes, func(value, bytes int64) int {
 		if law.At(value) <= bytes {
 			return -1
@@ -152,7 +156,9 @@ func (v *Vary) Conclude() {
 	if n := len(peaks); n >= 3 {
 		unseen := peaks[n-2]
 		law := growing.Fit(slices.Delete(slices.Clone(peaks), n-2, n-1))
-		v.Check = &LawCheck{unseen.Value, law.At(unseen.Value), unseen.Bytes}
+		if law.Kind != growing.Other {
+			v.Check = &LawCheck{unseen.Value, law.At(unseen.Value), unseen.Bytes}
+		}
 	}
 	v.Laws = make([]LineLaw, 0)
 	var last *VaryRun
@@ -228,7 +234,8 @@ func (v *Vary) laws(p *page) {
 		p.line("")
 		p.line("  By the law, and not by a run, the largest on other GPUs")
 		for _, o := range v.Others {
-			p.line("  %12d  %s", o.Largest, o.GPU)
+			more := map[bool]string{true: " or more"}[o.AtLeast]
+			p.line("  %12d  %s%s", o.Largest, o.GPU, more)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/report"
@@ -17,9 +18,10 @@ import (
 type trial struct {
 	gpu     imitation.GPU
 	rank    int
-	endless bool   // the GPU's memory is unlimited, to find what the program needs
-	changes string // of the agent's settings, KEY=VALUE with spaces between
-	conf    string // more settings of PyTorch's allocator
+	endless bool        // the GPU's memory is unlimited, to find what the program needs
+	changes string      // of the agent's settings, KEY=VALUE with spaces between
+	conf    string      // more settings of PyTorch's allocator
+	to      output.File // for PyTorch's own snapshot; runs for advice have none
 }
 
 // change is a change that may make a program fit.

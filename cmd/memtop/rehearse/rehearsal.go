@@ -16,11 +16,12 @@ import (
 // Rehearsal says what to rehearse, and how.
 type Rehearsal struct {
 	Devices  int
-	Steps    int
+	Steps    Steps
 	World    int   // ranks of the job, 0 for those that the command starts
 	Ranks    []int // the ranks that run, one after the other
 	Vary     Variation
 	Values   Values
+	Caught   Caught
 	To       output.File // for PyTorch's own snapshots
 	NoAdvice bool        // a program that does not fit is not run again
 
@@ -43,7 +44,7 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 	var found *report.Rehearsal
 	var code int
 	for _, rank := range r.Ranks {
-		one, its, err := r.once(ctx, trial{gpu: g, rank: rank}, args, shown, r.progress())
+		one, its, err := r.once(ctx, trial{gpu: g, rank: rank, to: r.To}, args, shown, r.progress())
 		if err != nil {
 			return nil, 0, err
 		}

@@ -35,7 +35,7 @@ func (r *Rehearsal) once(ctx context.Context, t trial, args []string, shown Stre
 	if err != nil {
 		return nil, 0, err
 	}
-	return found, code, stage.keep(found, r.To, r.World > 0 && len(r.Ranks) > 1)
+	return found, code, stage.keep(found, t.to, r.World > 0 && len(r.Ranks) > 1)
 }
 
 // perform runs the command to its end and returns its exit code.
@@ -177,7 +177,7 @@ func crashed(processes []python.Rehearsed, code int) bool {
 // addProcess adds the memory that a process took of its devices, and the
 // functions that were not imitated for it.
 func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
-	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
+	failed := p.Refused > 0 && !r.bears(p, code)
 	paths := p.Snapshots
 	if failed && p.Failure != "" {
 		paths = []string{p.Failure}
@@ -187,12 +187,17 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 		return err
 	}
 	for device, taken := range said.Devices {
-		if taken.Most == 0 && device < len(p.Peaks) && p.Peaks[device].Reserved == 0 {
+		if taken.Most == 0 && taken.Refused == 0 && device < len(p.Peaks) && p.Peaks[device].Reserved == 0 {
 			continue
 		}
-		on := report.RehearsedOn{Rank: p.Rank, Device: device, Steps: p.Steps, DeviceBytes: int64(taken.Most) + found.GPU.Context, Snapshot: path} //nolint:gosec // less than a device has
+		on := report.RehearsedOn{
+			Rank: p.Rank, Device: device, Steps: p.Steps, DeviceBytes: int64(taken.Most) + found.GPU.Context, Snapshot: path, //nolint:gosec // less than a device has
+		}
 		if device < len(p.Peaks) {
 			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
+		}
+		if taken.Refused > 0 && !failed {
+			on.Caught = &report.Caught{Times: p.Refused, Asked: p.Asked}
 		}
 		found.Add(on, of, failed && taken.Refused > 0)
 	}
@@ -204,6 +209,13 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 	}
 	found.Because = append(found.Because, said.Modelled...)
 	return nil
+}
+
+// bears reports whether a program whose requests failed for lack of memory does its work all the same: it caught that,
+// and made steps afterwards, or the user says that it then counts as fitting.
+func (r *Rehearsal) bears(p *python.Rehearsed, code int) bool {
+	caught := code == 0 || p.Ended == "settled" || p.Ended == "steps"
+	return caught && (r.Caught == CaughtFits || r.Caught != CaughtFails && p.WentOn)
 }
 
 // highest returns the snapshot with the highest peak and a report on it, if there

@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -53,6 +54,60 @@ func (u *Upper) String() string {
 
 // Type names the values for help.
 func (u *Upper) Type() string { return "string" }
+
+// Steps is the number of the step after which the program ends, 0 for when its peak stays and -1 for its own end.
+type Steps int
+
+// Set reads a number of steps, or all.
+func (s *Steps) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "all":
+		n = -1
+	case err != nil || n < 1:
+		return errors.New("it is a number of steps, or all")
+	}
+	*s = Steps(n)
+	return nil
+}
+
+// String returns nothing for the default.
+func (s *Steps) String() string {
+	switch *s {
+	case -1:
+		return "all"
+	case 0:
+		return ""
+	}
+	return strconv.Itoa(int(*s))
+}
+
+// Type names the values for help.
+func (s *Steps) Type() string { return "string" }
+
+// Caught says whether a program fits that catches its lack of memory.
+type Caught string
+
+// The values of Caught. Without one it fits if it made steps afterwards.
+const (
+	CaughtFits  Caught = "fits"
+	CaughtFails Caught = "fails"
+)
+
+// Set reads one of three words.
+func (c *Caught) Set(text string) error {
+	switch *c = Caught(text); *c {
+	case "auto", CaughtFits, CaughtFails:
+		return nil
+	}
+	return errors.New("it is auto, fits or fails")
+}
+
+// String returns the word.
+func (c *Caught) String() string { return cmp.Or(string(*c), "auto") }
+
+// Type names the values for help.
+func (c *Caught) Type() string { return "string" }
 
 // Lines holds the values that source lines read, each as FILE:NUMBER=VALUE.
 type Lines []string

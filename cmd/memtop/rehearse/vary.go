@@ -66,7 +66,7 @@ func (r *Rehearsal) varyOn(ctx context.Context, g imitation.GPU, args []string) 
 func byLaw(v *report.Vary, values []int64, g imitation.GPU) (list []report.LargestByLaw) {
 	for _, other := range imitation.Catalogue() {
 		if n, _ := v.Guess(values, other.Total-other.Context+g.Context); n > 0 && other.Name != g.Name {
-			list = append(list, report.LargestByLaw{GPU: other.Name, Largest: values[n-1]})
+			list = append(list, report.LargestByLaw{GPU: other.Name, Largest: values[n-1], AtLeast: n == len(values)})
 		}
 	}
 	return list

@@ -23,6 +23,7 @@ from .elements import put
 from .interrupts import ignored
 
 MOST = 1000  # the most lines that are counted separately
+TEXT = 200  # characters of a line that are reported
 WAITING = 5_000  # after so many reads of one line in a step, the program is assumed to wait for a value
 HOLDS = 64  # of so many conditions that a line reads in a step, one is taken as true, so that loops end
 
@@ -132,7 +133,7 @@ class Reads:
         return [
             {
                 "line": f"{os.path.basename(file)}:{number}",
-                "what": linecache.getline(file, number).strip(),
+                "what": linecache.getline(file, number).strip()[:TEXT],
                 "kind": count.kind,
                 "count": count.times,
                 "bytes": count.size,

@@ -7,7 +7,10 @@ history is recorded from its first request on, and written there when the progra
 from __future__ import annotations
 
 import atexit
+import contextlib
+import multiprocessing
 import os
+import signal
 import sys
 import time
 from multiprocessing import util
@@ -103,7 +106,7 @@ class Rehearsal:
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
-        elif self._last == 0 and self._settled >= SETTLED:
+        elif self._last == 0 and self._settled >= SETTLED and not self._history.foreign:  # that wants it whole
             self.leave("settled")
 
     def _change(self) -> None:
@@ -137,6 +140,7 @@ class Rehearsal:
         """End the process here. What the program does after its last step, such as saving weights that were never
         computed, does not happen."""
         self.end(reason)
+        _end_workers()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -165,6 +169,15 @@ class Rehearsal:
         self._keep_history()
         self._note("end", reason=reason, reads=self._reads.found())
         return True
+
+
+def _end_workers() -> None:
+    """End the workers of data loaders, which would report that their program is gone."""
+    with contextlib.suppress(ValueError):  # only the main thread may, and only there a loader's handler raises
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for worker in multiprocessing.active_children():
+        if worker.daemon:
+            worker.kill()
 
 
 def _peak(of: str, device: int) -> int:

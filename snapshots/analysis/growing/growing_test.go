@@ -73,6 +73,10 @@ func TestALawIsTheSimplestThatHolds(t *testing.T) {
 			}
 		})
 	}
+	moved := []growing.Point{{Value: 1, Bytes: 1 << 30}, {Value: 32, Bytes: 1<<30 + 1<<20}, {Value: 64, Bytes: 3 << 30}}
+	if got := growing.Fit(moved); got.Kind != growing.Other {
+		t.Errorf("a peak that moves is %v by three points", got)
+	}
 	if got := growing.Fit(nil); got.Kind != growing.Other {
 		t.Errorf("without points it is %v", got)
 	}

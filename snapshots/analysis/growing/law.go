@@ -43,7 +43,8 @@ const tolerance = 0.005
 
 // Fit returns the simplest law that holds at all points, Other if none does. One
 // point determines a constant, two a line and three a square. Only one more point
-// is evidence for a law, so each kind except the last needs one more.
+// is evidence for a law: three points that a peak has as it moves from one moment to
+// another are always on some parabola.
 func Fit(points []Point) Law {
 	points = slices.Clone(points)
 	slices.SortFunc(points, func(a, b Point) int { return int(a.Value - b.Value) })
@@ -57,7 +58,7 @@ func Fit(points []Point) Law {
 		slope := float64(last.Bytes-first.Bytes) / float64(last.Value-first.Value)
 		candidates = append(candidates, Law{Kind: Linear, Fixed: float64(first.Bytes) - slope*float64(first.Value), PerUnit: slope})
 	}
-	if n >= 3 {
+	if n >= 4 {
 		candidates = append(candidates, square(first, middle, last))
 	}
 	for _, law := range candidates {
