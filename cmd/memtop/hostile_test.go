@@ -50,7 +50,6 @@ var hostileUses = map[string][][]string{
 	"memtop help":                  {{evil("topic")}},
 	"memtop info":                  {{}},
 	"memtop ls":                    {{}, {"--json"}, {"--dead"}, {"--dead", "--json"}},
-	"memtop manual":                {{anOutput + "-manual"}, {evil("/no/folder") + "/a"}},
 	"memtop mcp":                   {{}, {evil("/no/folder")}},
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},

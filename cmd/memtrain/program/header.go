@@ -49,7 +49,7 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	if err := s.header(&s.settings, s.half).print(out); err != nil {
+	if err := s.printHeader(out); err != nil {
 		return err
 	}
 	if s.multiplier != "" {
@@ -71,29 +71,13 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	return refused
 }
 
-// header says what a run trains, where and how.
-type header struct {
-	model, shape, place string
-	how                 []string
-}
-
-// header describes the run, as it would be with these settings and this half.
-func (s *session) header(how *train.Settings, h half) header {
-	place := fmt.Sprintf("on %s of %s", s.machine.Name(), sizeText(s.capacity))
-	return header{s.options.model, s.shape(), place, s.howTrained(how, h)}
-}
-
-// print prints it in folded lines.
-func (h header) print(out io.Writer) error {
-	if err := fold(out, "model", append([]string{h.model + ":"}, strings.Fields(h.shape)...)...); err != nil {
+// printHeader says what the run trains, where and how.
+func (s *session) printHeader(out io.Writer) error {
+	if err := fold(out, "model", append([]string{s.options.model + ":"}, strings.Fields(s.shape())...)...); err != nil {
 		return err
 	}
-	return fold(out, "training", listed(append([]string{h.place}, h.how...))...)
-}
-
-// String returns the same in one line.
-func (h header) String() string {
-	return fmt.Sprintf("%s %s: %s; %s", h.model, h.place, h.shape, strings.Join(h.how, ", "))
+	place := fmt.Sprintf("on %s of %s", s.machine.Name(), sizeText(s.capacity))
+	return fold(out, "training", listed(append([]string{place}, s.howTrained(&s.settings, s.half)...))...)
 }
 
 // listed puts commas between parts.

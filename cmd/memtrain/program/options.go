@@ -87,8 +87,7 @@ the exit code is 128 plus the number of the signal.`,
   memtrain --data book.txt --steps 1000 --save run.mem
   memtrain --resume run.mem --steps 2000
   memtrain --device-memory 64MiB --seq 256 --force --snapshot oom.pickle
-  memtrain --leak cache --json
-  memtrain compare --settings "none; checkpoint=block; amp=bf16"`,
+  memtrain --leak cache --json`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -101,9 +100,6 @@ the exit code is 128 plus the number of the signal.`,
 	o.register(c.Flags())
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", command.FlagCause(err)) })
 	c.Args = flagsOnly
-	compare := compareCommand(stdout, reach)
-	compare.Args = flagsOnly
-	c.AddCommand(compare)
 	c.CompletionOptions.DisableDefaultCmd = true
 	c.SetHelpCommand(&cobra.Command{Hidden: true})
 	return c

@@ -46,9 +46,8 @@ type session struct {
 	listening  *probe.Probe // nil when there is none
 	boxless    bool         // it was said that the run has no black box
 	closers    []func()
-	signalled  func() bool   // training is to end
-	place      *trace.Rank   // among the processes of the run; nil for one that is alone
-	changes    []trace.Value // to the settings that the flags say; of a comparison
+	signalled  func() bool // training is to end
+	place      *trace.Rank // among the processes of the run; nil for one that is alone
 }
 
 // train is the program.
@@ -230,19 +229,8 @@ func (s *session) readSettings() (err error) {
 	if s.settings, err = s.change(settings); err != nil {
 		return err
 	}
-	for _, c := range s.changes {
-		if c.Key == halfKey {
-			continue
-		}
-		if s.settings, err = s.settings.With(c.Key, c.Value); err != nil {
-			return usagef("--settings: %v", err)
-		}
-	}
 	if _, can := s.machine.(device.Steps); s.settings.Graphs && !can {
 		return usagef("--graphs on: %s has none, which are for GPUs", s.machine.Name())
-	}
-	if _, err = s.settings.Parts(s.share()); err != nil {
-		return usagef("--settings %s: %v", settingsText(s.changes), err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *session) printTables(out io.Writer) error {
 	if !s.summary {
 		return nil
 	}
-	if err := s.header(&s.settings, s.half).print(out); err != nil { // the table may be kept without what was above it
+	if err := s.printHeader(out); err != nil { // the table may be kept without what was above it
 		return progressed(err)
 	}
 	stats := s.memory.Stats()

@@ -32,7 +32,6 @@ says 'Out of memory' inside memtop open oom.pickle
 says 'step ' inside memtop demo
 says '/usr/share/man/man1/memtop.1.gz' inside man -w memtop
 says 'EXIT STATUS' inside man memtop
-says 'max\-memory' inside man memtop-report
 says 'complete .*memtop' inside bash -c '. /usr/share/bash-completion/bash_completion; . /usr/share/bash-completion/completions/memtop; complete -p memtop'
 says '^report' inside bash -c '. /usr/share/bash-completion/bash_completion; _comp_load memtop 2>/dev/null || _completion_loader memtop
 	COMP_WORDS=(memtop rep) COMP_CWORD=1 COMP_LINE="memtop rep" COMP_POINT=10 COMP_TYPE=9; __start_memtop; printf "%s\n" "${COMPREPLY[@]}"'
