@@ -1,21 +1,16 @@
 package alloc
 
-// roundupBuckets is the number of powers of two, from 1 MiB to 32 GiB, with
-// divisions of their own.
-const roundupBuckets = 16
+import "github.com/memtop/memtop/snapshots/trace"
 
 // config holds the settings of PYTORCH_CUDA_ALLOC_CONF. Sizes are in bytes.
 type config struct {
+	trace.Geometry          // blocks of MaxSplit and more are kept for requests of MaxSplit and more
 	text             string // as last given
-	maxSplit         int64  // blocks from here on are not split, and kept for requests from here on
 	maxNonSplit      int64  // how much larger than the request such a block may be
 	gcThreshold      float64
-	roundup          [roundupBuckets]int64
-	expandable       bool
 	reserve          reserve // the addresses of an expandable segment
 	rejects          bool    // requests beyond the device's memory fail before anything is freed
 	releaseLock      bool    // unlock while the driver allocates
-	largeSegment     int64
 	fraction         float64 // of the device's memory, 0 when not set
 	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
 	pinnedThreads    int64   // the pinned settings are about host memory
@@ -47,9 +42,8 @@ func (r reserve) of(total int64) int64 {
 }
 
 func defaultConfig() config {
-	return config{
-		maxSplit: unlimited, maxNonSplit: largeSize, largeSegment: largeSize, fraction: -1, pinnedThreads: 1,
-	}
+	g := trace.NewGeometry(nil)
+	return config{Geometry: g, maxNonSplit: g.LargeSegment, fraction: -1, pinnedThreads: 1}
 }
 
 // Configure changes the settings, in the syntax of PYTORCH_CUDA_ALLOC_CONF:
@@ -83,12 +77,12 @@ func (a *Allocator) Configure(text string) error {
 	if err != nil {
 		return err
 	}
-	if c.expandable && a.mapper == nil {
+	if c.Expandable && a.mapper == nil {
 		return &ConfigError{Key: "expandable_segments", Reason: "this device cannot map memory"}
 	}
 	a.config = c
-	a.stats.MaxSplitSize = c.maxSplit
-	if c.maxSplit == unlimited {
+	a.stats.MaxSplitSize = c.MaxSplit
+	if c.MaxSplit == trace.NoMaxSplit {
 		a.stats.MaxSplitSize = -1
 	}
 	if c.fraction >= 0 {
@@ -109,5 +103,5 @@ func (a *Allocator) Config() string {
 func (a *Allocator) Expandable() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.config.expandable
+	return a.config.Expandable
 }

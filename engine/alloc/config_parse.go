@@ -34,7 +34,7 @@ type parser struct {
 // parseConfig returns c changed by text, as a release reads it.
 func (r Rules) parseConfig(c config, text string) (config, error) {
 	d := defaultConfig()
-	c.text, c.maxSplit, c.gcThreshold, c.roundup, c.fraction = text, d.maxSplit, d.gcThreshold, d.roundup, d.fraction
+	c.text, c.MaxSplit, c.gcThreshold, c.Divisions, c.fraction = text, d.MaxSplit, d.gcThreshold, d.Divisions, d.fraction
 	p := &parser{tokens: tokens(text), c: c, rules: r}
 	for p.at < len(p.tokens) {
 		if err := p.setting(); err != nil {
@@ -111,13 +111,13 @@ func (p *parser) setting() error {
 // readers has one entry per setting.
 var readers = map[string]func(p *parser) error{
 	"backend":                      (*parser).backend,
-	"max_split_size_mb":            func(p *parser) error { return p.megabytes(&p.c.maxSplit, 21) },
+	"max_split_size_mb":            func(p *parser) error { return p.megabytes(&p.c.MaxSplit, 21) },
 	"max_non_split_rounding_mb":    func(p *parser) error { return p.megabytes(&p.c.maxNonSplit, 21) },
-	"large_segment_size_mb":        func(p *parser) error { return p.megabytes(&p.c.largeSegment, 10) },
+	"large_segment_size_mb":        func(p *parser) error { return p.megabytes(&p.c.LargeSegment, 10) },
 	"garbage_collection_threshold": (*parser).threshold,
 	"per_process_memory_fraction":  (*parser).fraction,
 	"roundup_power2_divisions":     (*parser).roundup,
-	"expandable_segments":          func(p *parser) error { return p.truth(&p.c.expandable) },
+	"expandable_segments":          func(p *parser) error { return p.truth(&p.c.Expandable) },
 	"release_lock_on_cudamalloc":   func(p *parser) error { return p.truth(&p.c.releaseLock) },
 	"release_lock_on_hipmalloc":    func(p *parser) error { return p.truth(&p.c.releaseLock) },
 

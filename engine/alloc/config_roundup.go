@@ -21,8 +21,8 @@ func (p *parser) roundup() error {
 	if bits.OnesCount64(uint64(n)) != 1 {
 		return p.fail("%d divisions, not a power of two", n)
 	}
-	for i := range p.c.roundup {
-		p.c.roundup[i] = n
+	for i := range p.c.Divisions {
+		p.c.Divisions[i] = n
 	}
 	return nil
 }
@@ -65,8 +65,8 @@ func (p *parser) bucket(size string, divisions int64, first bool, last int) (int
 		if p.rules.laterSizesAndLast() {
 			from = last
 		}
-		for i := from; i < roundupBuckets; i++ {
-			p.c.roundup[i] = divisions
+		for i := from; i < len(p.c.Divisions); i++ {
+			p.c.Divisions[i] = divisions
 		}
 		return last, nil
 	}
@@ -74,12 +74,12 @@ func (p *parser) bucket(size string, divisions int64, first bool, last int) (int
 	if err != nil || bits.OnesCount64(n) != 1 {
 		return 0, p.fail("size %q is not a power of two", size)
 	}
-	index := min(bits.Len64(n)-1, roundupBuckets-1)
+	index := min(bits.Len64(n)-1, len(p.c.Divisions)-1)
 	if first {
 		for i := range index {
-			p.c.roundup[i] = divisions
+			p.c.Divisions[i] = divisions
 		}
 	}
-	p.c.roundup[index] = divisions
+	p.c.Divisions[index] = divisions
 	return index, nil
 }

@@ -6,6 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+const (
+	kib = int64(1) << 10
+	mib = int64(1) << 20
+	gib = int64(1) << 30
 )
 
 func TestSettingsAreUnderstood(t *testing.T) {
@@ -15,23 +23,23 @@ func TestSettingsAreUnderstood(t *testing.T) {
 	}{
 		"nothing is the defaults":       {"", func(*config) {}},
 		"a comma at the end is allowed": {"backend:native,", func(*config) {}},
-		"sizes are in MiB":              {"max_split_size_mb:128", func(c *config) { c.maxSplit = 128 * mib }},
-		"blanks mean nothing":           {" max_split_size_mb : 128 ", func(c *config) { c.maxSplit = 128 * mib }},
+		"sizes are in MiB":              {"max_split_size_mb:128", func(c *config) { c.MaxSplit = 128 * mib }},
+		"blanks mean nothing":           {" max_split_size_mb : 128 ", func(c *config) { c.MaxSplit = 128 * mib }},
 		"a size beyond all memory": {
-			"max_split_size_mb:9223372036854775807", func(c *config) { c.maxSplit = (1<<43 - 1) * mib },
+			"max_split_size_mb:9223372036854775807", func(c *config) { c.MaxSplit = (1<<43 - 1) * mib },
 		},
 		"several": {
 			"expandable_segments:True,garbage_collection_threshold:0.8,max_non_split_rounding_mb:40", func(c *config) {
-				c.expandable, c.gcThreshold, c.maxNonSplit = true, 0.8, 40*mib
+				c.Expandable, c.gcThreshold, c.maxNonSplit = true, 0.8, 40*mib
 			},
 		},
 		"one number of divisions for all sizes": {"roundup_power2_divisions:4", func(c *config) {
-			for i := range c.roundup {
-				c.roundup[i] = 4
+			for i := range c.Divisions {
+				c.Divisions[i] = 4
 			}
 		}},
 		"a list of divisions": {"roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", func(c *config) {
-			c.roundup = [16]int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}
+			c.Divisions = [16]int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}
 		}},
 		"an empty list": {"roundup_power2_divisions:[]", func(*config) {}},
 		"what is for other memory": {
@@ -50,7 +58,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 		"to fail early":          {"throw_on_cudamalloc_oom:True", func(c *config) { c.rejects = true }},
 		"the lock, the fraction and the segments": {
 			"release_lock_on_cudamalloc:True,per_process_memory_fraction:0.5,large_segment_size_mb:40", func(c *config) {
-				c.releaseLock, c.fraction, c.largeSegment = true, 0.5, 40*mib
+				c.releaseLock, c.fraction, c.LargeSegment = true, 0.5, 40*mib
 			},
 		},
 	}
@@ -122,10 +130,10 @@ func TestSettingsThatAreNotMentionedGoBackAsInPyTorch(t *testing.T) {
 	})
 	configure(t, a, "large_segment_size_mb:40")
 	c := a.config
-	if !c.expandable || c.largeSegment != 40*mib {
-		t.Errorf("expandable %v, large segments %d: those stay", c.expandable, c.largeSegment)
+	if !c.Expandable || c.LargeSegment != 40*mib {
+		t.Errorf("expandable %v, large segments %d: those stay", c.Expandable, c.LargeSegment)
 	}
-	if c.maxSplit != unlimited || c.gcThreshold != 0 || c.roundup != [16]int64{} {
+	if c.MaxSplit != trace.NoMaxSplit || c.gcThreshold != 0 || c.Divisions != [16]int64{} {
 		t.Errorf("got %+v: those three go back", c)
 	}
 	if got := a.Config(); got != "large_segment_size_mb:40" {
@@ -164,8 +172,8 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		for _, n := range []int64{1, 513, mib, 5*mib + 1, 33 * gib} {
-			if r := c.round(n); r < n || c.segmentSize(r) < r {
-				t.Errorf("%q: %d bytes are rounded to %d, in a segment of %d", text, n, r, c.segmentSize(r))
+			if r := c.Round(n); r < n || c.SegmentSize(r) < r {
+				t.Errorf("%q: %d bytes are rounded to %d, in a segment of %d", text, n, r, c.SegmentSize(r))
 			}
 		}
 	})

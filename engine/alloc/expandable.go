@@ -94,7 +94,7 @@ func (a *Allocator) expandableSpace(q *request) (*block, error) {
 // reserve makes a new expandable segment, all of it unmapped. It returns nil for
 // a request that is larger than the segment.
 func (a *Allocator) reserve(q *request) (*block, error) {
-	page := a.pageOf(q.pool)
+	page := a.config.Page(q.pool.kind == smallPool)
 	size := a.rangeSize(page)
 	if size < q.rounded {
 		return nil, nil
@@ -110,14 +110,6 @@ func (a *Allocator) reserve(q *request) (*block, error) {
 	s.first = b
 	q.pool.addUnmapped(b)
 	return b, nil
-}
-
-// pageOf returns the unit in which a pool maps memory.
-func (a *Allocator) pageOf(p *pool) int64 {
-	if p.kind == largePool {
-		return a.config.largeSegment
-	}
-	return smallSize
 }
 
 // rangeSize returns how many addresses an expandable segment reserves.

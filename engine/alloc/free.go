@@ -62,7 +62,7 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 		stack = b.stack
 	}
 	a.record(trace.FreeRequested, b.addr, b.requested, b.set.stream, stack, b.tag)
-	if b.size >= a.config.maxSplit {
+	if b.size >= a.config.MaxSplit {
 		a.stats.OversizeAllocations.sub(1)
 	}
 	switch {

@@ -1,8 +1,11 @@
 package alloc
 
 import (
+	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Free blocks
@@ -26,7 +29,7 @@ type freeSet struct {
 }
 
 const (
-	// Each multiple of minBlock below 1<<binBits of them has its own bin; above,
+	// Each multiple of trace.MinBlock below 1<<binBits of them has its own bin; above,
 	// each power of two has that many bins. There are enough bins for 63 bits.
 	binBits  = 5
 	binCount = (63 - 9 + 1 - binBits) << binBits
@@ -39,7 +42,7 @@ const (
 
 // binOf returns the bin of a size. Larger sizes are in later bins.
 func binOf(size int64) uint {
-	units := uint64(size) / minBlock
+	units := uint64(size) / trace.MinBlock
 	shift := uint(bits.Len64(units>>binBits|1)-1) % 64
 	return shift<<binBits + uint(units>>shift)
 }
@@ -55,7 +58,7 @@ func (b *block) before(size int64, place uint64) bool {
 
 // newFreeSet returns an empty set.
 func newFreeSet(p *pool, s *stream) *freeSet {
-	f := &freeSet{pool: p, stream: s, end: block{size: unlimited, place: 1<<64 - 1}}
+	f := &freeSet{pool: p, stream: s, end: block{size: math.MaxInt64, place: 1<<64 - 1}}
 	for i := range f.bins {
 		f.bins[i] = &f.end
 	}

@@ -62,11 +62,11 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	}
 	var q request
 	q.bytes, q.stream, q.tag, q.stack = n, a.streamOf(s), t, stack
-	if n >= maxRequest {
+	if n >= trace.MaxRequest {
 		return nil, a.tooLarge(&q)
 	}
-	q.rounded = a.config.round(n)
-	q.grows = a.config.expandable
+	q.rounded = a.config.Round(n)
+	q.grows = a.config.Expandable
 	q.from(a.poolFor(q.rounded, q.stream))
 	b := a.take(&q)
 	if b == nil {
@@ -86,7 +86,7 @@ func (q *request) from(p *pool) { q.pool, q.set = p, p.freeOf(q.stream) }
 // another after it has given back the whole cache. Either before it gives back, or
 // after, it tries the pools that are kept for that.
 func (a *Allocator) newMemory(q *request) (*block, error) {
-	q.segment = a.config.segmentSize(q.rounded)
+	q.segment = a.config.SegmentSize(q.rounded)
 	if a.collecting() {
 		a.collectGarbage()
 	}
@@ -133,10 +133,10 @@ func (a *Allocator) bestFree(q *request) *block {
 		return nil
 	}
 	c := &a.config
-	if q.rounded < c.maxSplit && b.size >= c.maxSplit {
+	if q.rounded < c.MaxSplit && b.size >= c.MaxSplit {
 		return nil
 	}
-	if q.rounded >= c.maxSplit && b.size-q.rounded >= c.maxNonSplit {
+	if q.rounded >= c.MaxSplit && b.size-q.rounded >= c.maxNonSplit {
 		return nil
 	}
 	return b
@@ -147,7 +147,7 @@ func (a *Allocator) bestFree(q *request) *block {
 func (a *Allocator) Serves(n int64, s Stream) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n <= 0 || n >= maxRequest {
+	if n <= 0 || n >= trace.MaxRequest {
 		return false
 	}
 	q := a.asked(n, s)
@@ -162,16 +162,24 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 func (a *Allocator) GivesOversize(n int64, s Stream) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n <= 0 || n >= maxRequest || a.config.maxSplit == unlimited {
+	if n <= 0 || n >= trace.MaxRequest || a.config.MaxSplit == trace.NoMaxSplit {
 		return false
 	}
 	q := a.asked(n, s)
-	return q.set.first(a.config.maxSplit) != nil
+	return q.set.first(a.config.MaxSplit) != nil
+}
+
+// DriverRequest returns how many bytes the allocator asks of the driver for a
+// rounded request that no free block serves. Safe for concurrent use.
+func (a *Allocator) DriverRequest(rounded int64) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config.DriverRequest(rounded)
 }
 
 // asked is a request that is only asked about.
 func (a *Allocator) asked(n int64, s Stream) request {
-	q := request{stream: a.streamOf(s), rounded: a.config.round(n), grows: a.config.expandable}
+	q := request{stream: a.streamOf(s), rounded: a.config.Round(n), grows: a.config.Expandable}
 	q.from(a.poolFor(q.rounded, q.stream))
 	return q
 }
@@ -186,7 +194,7 @@ func (a *Allocator) grow(q *request) (*block, error) {
 	if _, total := a.driver.MemInfo(); a.config.rejects && a.stats.Reserved()+q.segment > total {
 		return nil, a.rejection(q)
 	}
-	if a.config.expandable {
+	if a.config.Expandable {
 		return a.growExpandable(q)
 	}
 	addr, err := a.driverMalloc(q)
@@ -220,7 +228,7 @@ func (a *Allocator) newSegment(addr uint64, q *request) *block {
 	s.first = b
 	a.stats.Segment.add(q.pool.kind, 1)
 	a.stats.ReservedBytes.add(q.pool.kind, q.segment)
-	if q.segment >= a.config.maxSplit {
+	if q.segment >= a.config.MaxSplit {
 		a.stats.OversizeSegments.add(1)
 	}
 	if q.pool.owner != nil {
@@ -251,10 +259,18 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 	a.stats.RequestedBytes.add(k, q.bytes)
 	a.stats.Category[b.tag.category].add(q.bytes)
 	a.stats.notePeak()
-	if b.size >= a.config.maxSplit {
+	if b.size >= a.config.MaxSplit {
 		a.stats.OversizeAllocations.add(1)
 	}
 	return b
+}
+
+// splits reports whether a block gives back its rest when it serves a request.
+func (c *config) splits(b *block, q *request) bool {
+	if owner := q.pool.owner; owner != nil && owner.NoSplit {
+		return false
+	}
+	return c.Cuts(q.grows || q.pool.kind == smallPool, q.rounded, b.size-q.rounded)
 }
 
 // splitFront cuts the request off the front of a free block and returns it. The

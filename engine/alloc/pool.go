@@ -113,7 +113,7 @@ type poolPair struct{ small, large pool }
 
 // of returns the pool for a rounded request.
 func (p *poolPair) of(rounded int64) *pool {
-	if rounded > smallLimit {
+	if rounded > trace.SmallLimit {
 		return &p.large
 	}
 	return &p.small

@@ -66,7 +66,7 @@ func churn(a *Allocator, seed uint64) {
 	for range 400 {
 		if len(held) > 20 || len(held) > 0 && rnd.IntN(3) == 0 {
 			i := rnd.IntN(len(held))
-			if held[i].Addr()%minBlock != 0 || held[i].Size() < held[i].Requested() || held[i].Stream() > 2 {
+			if held[i].Addr()%trace.MinBlock != 0 || held[i].Size() < held[i].Requested() || held[i].Stream() > 2 {
 				panic("a block changed under its owner")
 			}
 			a.RecordStream(held[i], Stream(rnd.IntN(3)))

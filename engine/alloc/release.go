@@ -59,7 +59,7 @@ func (a *Allocator) releaseBlock(b *block) {
 	a.driver.Free(b.addr)
 	a.stats.Segment.sub(k, 1)
 	a.stats.ReservedBytes.sub(k, b.size)
-	if b.size >= a.config.maxSplit {
+	if b.size >= a.config.MaxSplit {
 		a.stats.OversizeSegments.sub(1)
 	}
 	if b.set.pool.owner != nil {
@@ -74,8 +74,8 @@ func (a *Allocator) releaseBlock(b *block) {
 // a new segment to have room: one that is large enough alone, or else several,
 // the largest first. It reports whether that was enough.
 func (a *Allocator) releaseOversize(q *request) bool {
-	least := a.config.maxSplit
-	if least == unlimited {
+	least := a.config.MaxSplit
+	if least == trace.NoMaxSplit {
 		return false
 	}
 	want := max(q.rounded, least)

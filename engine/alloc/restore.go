@@ -81,7 +81,7 @@ func (r *restorer) poolOf(s *trace.Segment) *pool {
 		}
 		pools = &p.pools
 	}
-	if r.tables.Strings[s.Type] == "small" || s.Type == 0 && s.Size == smallSize {
+	if r.tables.Strings[s.Type] == "small" || s.Type == 0 && s.Size == trace.SmallSegment {
 		return &pools.small
 	}
 	return &pools.large
@@ -92,7 +92,7 @@ func (r *restorer) poolOf(s *trace.Segment) *pool {
 func (r *restorer) rangeFor(set *freeSet, s *trace.Segment) *openRange {
 	open := r.ranges[set]
 	if open == nil {
-		page := r.a.pageOf(set.pool)
+		page := r.a.config.Page(set.pool.kind == smallPool)
 		open = &openRange{set: set, segment: &segment{addr: s.Addr, size: r.a.rangeSize(page), page: page, expandable: true}}
 		r.a.addSegment(open.segment)
 		r.ranges[set] = open

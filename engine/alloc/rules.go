@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Rules are those of one release of PyTorch. The zero value has the allocator's own
@@ -167,7 +169,7 @@ func (o order) place(b *block) uint64 {
 	case byBirth:
 		return b.born
 	case bySegment:
-		return b.segment.number<<segmentShift | (b.addr-b.segment.addr)/minBlock
+		return b.segment.number<<segmentShift | (b.addr-b.segment.addr)/trace.MinBlock
 	default:
 		return b.addr
 	}

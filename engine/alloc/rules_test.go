@@ -194,7 +194,7 @@ func TestAPoolWithoutSplitsHandsOutWholeBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	inPool(t, a, pool, func() {
-		if got := alloc(t, a, 512, 0).Size(); got != smallSize {
+		if got := alloc(t, a, 512, 0).Size(); got != trace.SmallSegment {
 			t.Errorf("a block of %d bytes, want the segment's", got)
 		}
 	})

@@ -139,7 +139,7 @@ func settingsError(settings string, err error) error {
 // refusal says why nothing can be replayed, "" when it can.
 func (q *question) refusal() string {
 	switch {
-	case trace.NewRounding(q.Trace.Settings).Uncached:
+	case trace.NewGeometry(q.Trace.Settings).Uncached:
 		return "the device has no caching allocator, so there are no settings to try"
 	case q.Device.Events.Len() == 0:
 		return "the file has no history: recording was off, or only the state was recorded"

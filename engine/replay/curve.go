@@ -73,7 +73,7 @@ func reservedIn(s *trace.State) int64 {
 // expandable segments was set, the process had a limit of its own, which is not
 // recorded: it is at least the most that the process ever had.
 func oomOf(a *alloc.Allocator, i int, e *trace.Event, c *curve) *whatif.OOM {
-	o := &whatif.OOM{Event: i, Size: e.Size, Segment: a.SegmentFor(e.Size), Reserved: c.end, Capacity: c.peak}
+	o := &whatif.OOM{Event: i, Size: e.Size, Segment: a.DriverRequest(e.Size), Reserved: c.end, Capacity: c.peak}
 	if left := int64(e.Addr); e.Absent&trace.NoAddr == 0 && left >= 0 && (left < o.Segment || strings.Contains(a.Config(), reserved)) {
 		o.Capacity = o.Reserved + left
 	}

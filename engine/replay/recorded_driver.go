@@ -42,11 +42,8 @@ const firstNowhere = 1 << 62
 
 // alike reports whether requests go to the small or the large pool of one owner.
 func (r *recording) alike(x, y *trace.Event) bool {
-	return x != nil && (x.Size <= smallLimit) == (y.Size <= smallLimit) && r.pools.of(x) == r.pools.of(y)
+	return x != nil && (x.Size <= trace.SmallLimit) == (y.Size <= trace.SmallLimit) && r.pools.of(x) == r.pools.of(y)
 }
-
-// smallLimit is the largest request of the small pool.
-const smallLimit = 1 << 20
 
 // Unreserve is the driver's.
 func (r *recording) Unreserve(uint64, int64) {}

@@ -84,17 +84,8 @@ func (r *record) Short(o *OOM) int64 {
 // driverNeed returns how much the allocator asks the driver for if no cached
 // block serves a request: a segment or, with expandable segments, pages.
 func (r *record) driverNeed(size int64) int64 {
-	switch rules := trace.NewRounding(r.trace.Settings); {
-	case rules.Uncached:
-		return size
-	case !rules.Expandable:
-		return segmentFor(size)
-	}
-	page := int64(20 << 20)
-	if size <= trace.SmallLimit {
-		page = trace.SmallSegment
-	}
-	return (size + page - 1) / page * page
+	geometry := trace.NewGeometry(r.trace.Settings)
+	return geometry.DriverRequest(size)
 }
 
 // pinsOf lists the mostly free segments, starting with those that need the least

@@ -16,8 +16,10 @@ func (x *Index) flushes() *trace.Flushes {
 	for _, at := range x.segmentEvents {
 		f.Add(int(at), x.events.At(int(at)))
 	}
-	if trace.NewRounding(x.trace.Settings).Collects {
-		f.All = nil
+	for _, s := range x.trace.Settings {
+		if threshold, _ := s.Value.(float64); s.Key == "garbage_collection_threshold" && threshold > 0 {
+			f.All = nil
+		}
 	}
 	return f
 }

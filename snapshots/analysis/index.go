@@ -77,7 +77,7 @@ func (x *Index) Advance(t *trace.Trace, device *trace.Device) { x.advance(t, dev
 func (x *Index) advance(t *trace.Trace, device *trace.Device, replayed func()) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
-	x.uncached = trace.NewRounding(t.Settings).Uncached
+	x.uncached = trace.NewGeometry(t.Settings).Uncached
 	var counted sync.WaitGroup
 	counted.Go(x.countEvents) // it reads nothing of life
 	x.life.Advance(device.Events)

@@ -164,17 +164,3 @@ func (x *Index) refusedBy() string {
 func (f *Fit) serves(size int64, stream trace.StreamID) bool {
 	return f.Stream == stream && (f.Type != "small") == (size > trace.SmallLimit)
 }
-
-// segmentFor returns the size of the segment that the allocator asks the driver
-// for if no cached block serves a request. Small requests share segments.
-func segmentFor(size int64) int64 {
-	const small, shared, least, step = 2 << 20, 20 << 20, 10 << 20, 2 << 20
-	switch {
-	case size <= trace.SmallLimit:
-		return small
-	case size < least:
-		return shared
-	default:
-		return (size + step - 1) / step * step
-	}
-}

@@ -15,19 +15,16 @@ type Room struct {
 // RoomIn returns the room in a map of an index. Before a request fails, the
 // allocator gives back what it can and asks the driver for a new segment.
 func RoomIn(x *Index, m *Map) Room {
+	geometry := trace.NewGeometry(x.trace.Settings)
 	r := Room{Cached: m.LargestFit(), Driver: driverFree(x, m.At)}
 	for i := range m.Segments {
 		s := &m.Segments[i]
 		if x.tables.Pools[s.Pool] == (trace.Pool{}) { // private pools are kept
-			r.Returnable += s.returnable()
+			r.Returnable += s.returnable(&geometry)
 		}
 	}
 	r.Pinned = m.Free - r.Returnable
-	if x.uncached {
-		r.Largest = max(r.Driver, 0)
-		return r
-	}
-	r.Largest = max(r.Cached, largestIn(r.Returnable+max(r.Driver, 0)))
+	r.Largest = max(r.Cached, geometry.LargestRequest(r.Returnable+max(r.Driver, 0)))
 	return r
 }
 
@@ -46,18 +43,14 @@ func driverFree(x *Index, event int) int64 {
 // returnable counts the bytes of a segment that can go back to the driver: the
 // whole segment if no block in it is live; for an expandable segment, its free
 // pages.
-func (s *MapSegment) returnable() int64 {
+func (s *MapSegment) returnable(geometry *trace.Geometry) int64 {
 	switch {
 	case s.LiveCount == 0:
 		return s.Free
 	case !s.Expandable:
 		return 0
 	}
-	page := uint64(20 << 20)
-	if s.Type == "small" {
-		page = trace.SmallSegment
-	}
-	bytes := uint64(0)
+	page, bytes := uint64(geometry.Page(s.Type == "small")), uint64(0)
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
 		from, to := (b.Addr-s.Addr+page-1)/page, (b.Addr-s.Addr+uint64(b.Size))/page
@@ -66,18 +59,4 @@ func (s *MapSegment) returnable() int64 {
 		}
 	}
 	return int64(bytes)
-}
-
-// largestIn returns the largest request whose new segment fits into the driver's
-// free memory.
-func largestIn(bytes int64) int64 {
-	const step, least = 2 << 20, 10 << 20
-	switch {
-	case bytes >= least:
-		return bytes / step * step
-	case bytes >= segmentFor(1):
-		return trace.SmallLimit
-	default:
-		return 0
-	}
 }

@@ -161,7 +161,7 @@ func (x *Index) stepBegin(at int) int {
 // already. Whether it helps here depends on the requests: only a replay proves
 // it.
 func (x *Index) remedy() string {
-	if rules := trace.NewRounding(x.trace.Settings); rules.Expandable || unexpandable.MatchString(x.trace.Info.Writer) || rules.Uncached || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
+	if geometry := trace.NewGeometry(x.trace.Settings); geometry.Expandable || unexpandable.MatchString(x.trace.Info.Writer) || geometry.Uncached || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
 		return ""
 	}
 	return "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may help (memtop replay)"

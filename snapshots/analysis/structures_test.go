@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestPyramidFindsTheFirstLargest(t *testing.T) {
@@ -76,35 +74,5 @@ func TestSortByKeyIsStable(t *testing.T) {
 		if got := sortByKey(items); !slices.Equal(got, want) {
 			t.Errorf("%d items are not in order", n)
 		}
-	}
-}
-
-func TestRequestsAreRoundedAsTheSettingsSay(t *testing.T) {
-	divisions := func(mebibytes string, n int64) []trace.Setting {
-		return []trace.Setting{{Key: "roundup_power2_divisions", Value: []trace.Setting{{Key: mebibytes, Value: n}}}}
-	}
-	tests := map[string]struct {
-		settings []trace.Setting
-		request  int64
-		want     int64
-	}{
-		"one byte takes the smallest block":         {nil, 1, 512},
-		"a multiple stays":                          {nil, 4096, 4096},
-		"one more byte takes another unit":          {nil, 4097, 4608},
-		"zero divisions are none":                   {divisions("1", 0), 1200 << 10, 1200 << 10},
-		"four divisions of a power of two":          {divisions("1", 4), 1100 << 10, 1280 << 10},
-		"a power of two stays":                      {divisions("1", 4), 1 << 20, 1 << 20},
-		"another bucket's divisions do not apply":   {divisions("4", 4), 1100 << 10, 1100 << 10},
-		"small requests belong to the first bucket": {divisions("1", 4), 5000, 5120},
-		"few units are rounded plainly":             {divisions("1", 4), 1500, 1536},
-		"the last bucket takes all above":           {divisions("32768", 2), 70 << 30, 96 << 30},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := trace.NewRounding(test.settings)
-			if got := r.Round(test.request); got != test.want {
-				t.Errorf("round(%d) = %d, want %d", test.request, got, test.want)
-			}
-		})
 	}
 }

@@ -257,7 +257,7 @@ func (v *reading) prepend(t *trace.Trace, d *trace.Device) {
 
 // check compares the totals of the trace with the program's counts.
 func (v *reading) check(t *trace.Trace) {
-	uncached := trace.NewRounding(t.Settings).Uncached
+	uncached := trace.NewGeometry(t.Settings).Uncached
 	for i := range v.ended.Devices {
 		last := &v.ended.Devices[i]
 		if uncached { // no event says how much is reserved: it equals the bytes in use

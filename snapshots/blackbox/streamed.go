@@ -20,7 +20,7 @@ func (v *reading) streamed() bool { return v.layout.devices == 0 }
 // memory the program never looked gets an empty state, so that there is a place
 // for its steps.
 func (v *reading) endings(t *trace.Trace) {
-	uncached := trace.NewRounding(t.Settings).Uncached
+	uncached := trace.NewGeometry(t.Settings).Uncached
 	t.Devices = slices.Clone(t.Devices)
 	for _, id := range v.s.Hello().Devices {
 		at, looked := slices.BinarySearchFunc(t.Devices, id, func(d trace.Device, id int) int { return d.ID - id })

@@ -8,7 +8,7 @@ import (
 
 // BlockSizes knows the sizes of the blocks that a device's allocations got. The
 // events have the requested sizes. A block is larger: the allocator rounds the
-// request up, see [Rounding], and may leave the rest of a free block on it. So
+// request up, see [Geometry], and may leave the rest of a free block on it. So
 // BlockSizes plays the events forward, see "Playing forward", from the trace's
 // base or from the base that [Rewind] finds. An event that was made up to bridge
 // a gap gets the block size that the rules give. A BlockSizes is owned by one
@@ -32,7 +32,7 @@ type rest struct {
 func NewBlockSizes(t *Trace, d *Device, life *Lifetimes) *BlockSizes {
 	b := &BlockSizes{
 		rules: rules{
-			rounding: NewRounding(t.Settings), names: findTypeNames(t), tables: t.Tables, most: math.MaxInt,
+			geometry: NewGeometry(t.Settings), names: findTypeNames(t), tables: t.Tables, most: math.MaxInt,
 			note: func(id NoteID) NoteID { return id },
 		},
 		memory: newMemory(d.ID), held: make(map[int]int64),
@@ -70,7 +70,7 @@ func (b *BlockSizes) played(i int, e *Event) {
 		return
 	}
 	at, _ := b.find(e.Addr)
-	if more := b.links[at].Size - b.rounding.Round(e.Size); more != 0 {
+	if more := b.links[at].Size - b.geometry.Round(e.Size); more != 0 {
 		b.rests = append(b.rests, rest{AllocationID(i), more})
 	}
 }
@@ -82,9 +82,9 @@ func (b *BlockSizes) Of(a *Allocation) int64 {
 		if size, ok := b.held[k]; ok {
 			return size
 		}
-		return b.rounding.Round(a.Size)
+		return b.geometry.Round(a.Size)
 	}
-	size := b.rounding.Round(a.Size)
+	size := b.geometry.Round(a.Size)
 	if at, ok := slices.BinarySearchFunc(b.rests, a.ID, func(r rest, id AllocationID) int { return cmp.Compare(r.id, id) }); ok {
 		size += b.rests[at].bytes
 	}

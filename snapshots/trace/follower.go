@@ -50,7 +50,7 @@ func NewFollower(in *Interner, limit int) *Follower {
 // Describe sets the source of the traces, and the allocator's settings. From the
 // next event on, the sizes of blocks follow from these settings.
 func (f *Follower) Describe(info Info, settings []Setting) {
-	f.info, f.settings, f.rounding = info, settings, NewRounding(settings)
+	f.info, f.settings, f.geometry = info, settings, NewGeometry(settings)
 }
 
 // Keep sets about how many events the follower keeps, from the next event on.

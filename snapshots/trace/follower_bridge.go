@@ -64,7 +64,7 @@ func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note Note
 func (b *bridge) compare(before, after []Segment) {
 	for i, k := 0, 0; i < len(before) && k < len(after); {
 		x, y := &before[i], &after[k]
-		if from, to := max(x.Addr, y.Addr), min(x.End(), y.End()); from < to && (b.f.rounding.Uncached || sameMemory(x, y)) {
+		if from, to := max(x.Addr, y.Addr), min(x.End(), y.End()); from < to && (b.f.geometry.Uncached || sameMemory(x, y)) {
 			b.kept = append(b.kept, span{from, to, x.Expandable})
 		}
 		if x.End() <= y.End() {
@@ -73,7 +73,7 @@ func (b *bridge) compare(before, after []Segment) {
 			k++
 		}
 	}
-	if b.f.rounding.Uncached {
+	if b.f.geometry.Uncached {
 		return // blocks bring their segments
 	}
 	for i := range before {

@@ -143,7 +143,7 @@ func (t *Trace) LastOfHost() *Gauge {
 		return nil
 	}
 	device := HostDevice
-	if NewRounding(t.Settings).Uncached && len(t.Devices) > 0 {
+	if NewGeometry(t.Settings).Uncached && len(t.Devices) > 0 {
 		device = t.Devices[0].ID
 	}
 	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {

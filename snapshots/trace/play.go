@@ -5,7 +5,7 @@ package trace
 // The events of an allocator have the address that it handed out and the
 // requested size. They do not say how large the block is, or what became of the
 // rest of the free block. The allocator's rules say it. A request, rounded as
-// [Rounding] says, takes the front of a free block. The allocator cuts the rest
+// [Geometry] says, takes the front of a free block. The allocator cuts the rest
 // off if it is worth keeping: 512 bytes and more in a small pool or an expandable
 // segment, more than 1 MiB in a large pool. It never cuts a block of
 // max_split_size and more. A block that becomes free joins its free neighbours. A
@@ -18,7 +18,7 @@ package trace
 
 // rules holds what the player must know, beside the memory that it changes.
 type rules struct {
-	rounding Rounding
+	geometry Geometry
 	names    typeNames
 	pool     PoolID              // the default pool, 0 when not known
 	tables   *Tables             // of the events
@@ -95,7 +95,7 @@ func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played fu
 }
 
 func (r *rules) playAlloc(m *memory, e *Event) string {
-	if r.rounding.Uncached {
+	if r.geometry.Uncached {
 		return r.playWhole(m, e)
 	}
 	i, ok := m.find(e.Addr)
@@ -111,12 +111,12 @@ func (r *rules) playAlloc(m *memory, e *Event) string {
 	s := m.segmentAt(e.Addr)
 	size, exact := e.BlockSize()
 	if !exact {
-		size = r.rounding.Round(e.Size)
+		size = r.geometry.Round(e.Size)
 	}
 	if size <= 0 || size > b.Size {
 		return tooSmall
 	}
-	if exact && size < b.Size || !exact && r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, size, b.Size-size) {
+	if exact && size < b.Size || !exact && r.geometry.Cuts(r.names.cutFinely(&r.geometry, &s.Segment), size, b.Size-size) {
 		if r.linked >= r.most {
 			return tooMany
 		}
@@ -152,7 +152,7 @@ func (r *rules) within(m *memory, addr uint64) (int32, bool) {
 		return none, false
 	}
 	if b := &m.links[i]; b.State.Live() {
-		kept := r.rounding.Round(b.LiveRequested())
+		kept := r.geometry.Round(b.LiveRequested())
 		if kept >= b.Size || b.Addr+uint64(kept) > addr {
 			return none, false
 		}
@@ -191,7 +191,7 @@ func (r *rules) playFree(m *memory, e *Event) string {
 	m.segmentAt(e.Addr).changed = true
 	b.Block = inactive(b.Addr, b.Size, b.LiveRequested())
 	r.linked -= m.used()
-	if i = m.join(i); r.rounding.Uncached {
+	if i = m.join(i); r.geometry.Uncached {
 		m.giveBack(i)
 	}
 	r.linked += m.used()

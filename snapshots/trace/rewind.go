@@ -28,13 +28,13 @@ type Rewinder struct {
 	unused   []int32 // entries of blocks that may be used again
 	problems Problems
 	back     int32 // the block that came back last, or -1; the next event is usually about it
-	rounding Rounding
+	geometry Geometry
 }
 
 // NewRewinder returns a rewinder that stands at the end of the device's trace.
 func NewRewinder(t *Trace, d *Device) *Rewinder {
 	r := &Rewinder{
-		segmentRewinder: newSegmentRewinder(t, d), device: d, at: d.Events.Len() - 1, back: -1, rounding: NewRounding(t.Settings),
+		segmentRewinder: newSegmentRewinder(t, d), device: d, at: d.Events.Len() - 1, back: -1, geometry: NewGeometry(t.Settings),
 	}
 	for i := range d.Final.Segments {
 		s := &d.Final.Segments[i]
@@ -115,7 +115,7 @@ func (r *Rewinder) undoAlloc(e *Event) {
 	if id == r.back {
 		r.back = -1
 	}
-	if r.rounding.Uncached {
+	if r.geometry.Uncached {
 		r.undoWhole(e)
 		return
 	}
@@ -135,14 +135,14 @@ func (r *Rewinder) learn(addr uint64) {
 	if rest <= 0 || b.Given&(GaveState|GaveSize) != 0 {
 		return
 	}
-	if s := r.segmentAt(addr); s != nil && s.Addr <= b.Addr && !r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, b.Size, rest) {
+	if s := r.segmentAt(addr); s != nil && s.Addr <= b.Addr && !r.geometry.Cuts(r.names.cutFinely(&r.geometry, &s.Segment), b.Size, rest) {
 		b.Size += rest
 		b.Given |= GaveSize
 	}
 }
 
 func (r *Rewinder) undoFree(e *Event, state BlockState) {
-	if r.rounding.Uncached {
+	if r.geometry.Uncached {
 		r.put(r.restored(e))
 	}
 	s := r.segmentAt(e.Addr)
@@ -151,7 +151,7 @@ func (r *Rewinder) undoFree(e *Event, state BlockState) {
 		return
 	}
 	b := Block{
-		Addr: e.Addr, Size: r.rounding.Round(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
+		Addr: e.Addr, Size: r.geometry.Round(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
 		State: state, Given: GaveRequested,
 	}
 	if size, exact := e.BlockSize(); exact {

@@ -3,7 +3,7 @@ package trace
 // # Sizes of blocks
 //
 // A free event has the bytes that the program had asked for, not the size of the
-// block. [Rounding] has the rules for that size: if the allocator does not cut
+// block. [Geometry] has the rules for that size: if the allocator does not cut
 // off the rest behind a block, the rest belongs to the block.
 
 // typeNames are the interned names of the segment types, absent when the
@@ -37,6 +37,11 @@ func (n typeNames) isSmall(s *Segment) bool {
 		return s.Size == SmallSegment
 	}
 	return s.Type == n.small
+}
+
+// cutFinely reports whether the allocator cuts each rest off the blocks of s.
+func (n typeNames) cutFinely(g *Geometry, s *Segment) bool {
+	return g.Expandable || s.Expandable || n.isSmall(s)
 }
 
 // State returns the memory as it is now: segments in ascending order, each
@@ -74,7 +79,7 @@ func (r *Rewinder) cutIntoBlocks(s *Segment) []Block {
 			limit = live[i+1].Addr
 		}
 		room := int64(limit - b.Addr)
-		if b.Given&(GaveState|GaveSize) == 0 && !r.rounding.Cuts(r.names.isSmall(s), s.Expandable, b.Size, room-b.Size) {
+		if b.Given&(GaveState|GaveSize) == 0 && !r.geometry.Cuts(r.names.cutFinely(&r.geometry, s), b.Size, room-b.Size) {
 			b.Size = room
 		}
 		b.Size = max(0, min(b.Size, room))

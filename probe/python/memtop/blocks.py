@@ -11,44 +11,16 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_LEAST = 512  # of a block
-_MIB = 1 << 20
-_SMALL = 2 << 20  # a segment for small blocks, and no other, has this size
+from .geometry import SMALL_SEGMENT, Geometry
+
 _ASKED = ("active_pending_free", "active_awaiting_free")  # by version of PyTorch
-_POWERS = 16  # of two, from 1 MiB on, that a setting may divide
-
-
-class Rounding:
-    """The size that the allocator makes of a request."""
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.never_cut = settings.get("max_split_size") or -1  # blocks of this size or larger
-        if self.never_cut < 0:
-            self.never_cut = 1 << 62
-        self._divisions = [0] * _POWERS
-        given = settings.get("roundup_power2_divisions") or {}
-        for mebibytes, parts in given.items() if isinstance(given, Mapping) else ():
-            if str(mebibytes).isdigit() and int(mebibytes):
-                self._divisions[min(int(mebibytes).bit_length(), _POWERS) - 1] = int(parts)
-        self._plain = not any(parts > 1 for parts in self._divisions)
-
-    def __call__(self, size: int) -> int:
-        """Return the size of the block, without a rest that is left on it."""
-        if self._plain or size < _LEAST:
-            return max(_LEAST, -(-size // _LEAST) * _LEAST)
-        power = size.bit_length() - 1
-        parts = self._divisions[min(max(power - 20, 0), _POWERS - 1)]
-        unit = _LEAST
-        if parts > 1 and size > _LEAST * parts:
-            unit = (1 << power) >> (parts.bit_length() - 1) or 1 << power
-        return -(-size // unit) * unit
 
 
 class Blocks:
     """The blocks in use of one device, and the most that they were since `begin`."""
 
     def __init__(self, snapshot: Mapping[str, Any], device: int) -> None:
-        self._rounding = Rounding(snapshot.get("allocator_settings") or {})
+        self._geometry = Geometry(snapshot.get("allocator_settings") or {})
         self._device = device
         self._fine: set[int] = set()  # segments in which each rest is cut off
         self._expandable: set[int] = set()
@@ -96,8 +68,8 @@ class Blocks:
             return
         at = bisect_left(self._order, address)
         segment = self._segments[bisect_left(self._segments, address + 1) - 1]
-        block, room = self._rounding(size), self._end(segment, at) - address
-        if not self._cuts(segment, block, room - block):
+        block, room = self._geometry.round(size), self._end(segment, at) - address
+        if not self._geometry.cuts(segment in self._fine, block, room - block):
             block = room
         self.sizes[address] = block
         self._order.insert(at, address)
@@ -114,11 +86,6 @@ class Blocks:
                 end = self._ends[end]
         return min(end, self._order[at]) if at < len(self._order) else end
 
-    def _cuts(self, segment: int, block: int, rest: int) -> bool:
-        if segment in self._fine:
-            return rest >= _LEAST
-        return rest > _MIB and block < self._rounding.never_cut
-
     def _free(self, address: int) -> None:
         if address in self.sizes and address not in self._asked:
             self._asked.add(address)
@@ -134,7 +101,7 @@ class Blocks:
     def _grow(self, address: int, size: int, expandable: bool) -> None:
         if address in self._ends:
             return
-        self._add(address, address + size, expandable or size == _SMALL, expandable)
+        self._add(address, address + size, expandable or size == SMALL_SEGMENT, expandable)
         self.reserved += size
         self.peak_reserved = max(self.peak_reserved, self.reserved)
 

@@ -1,8 +1,5 @@
-"""The report on a failed request: how much was asked for, what held the memory, what would have fit.
-
-It is made from PyTorch's own snapshot and from what the agent knows, right when the request fails.
-The agent's knowledge is written into the snapshot too, so that memtop, which computes the report again,
-gets the same result.
+"""A failed request: what the agent knows of it is written into PyTorch's own snapshot, right when the request fails, so
+that memtop reports on it as on any snapshot.
 """
 
 from __future__ import annotations
@@ -15,17 +12,15 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .geometry import Geometry
 from .pickled import frames_of as frames_of_stack
 from .program import Json
 from .registry import OTHER, Holding
-from .source import amounts
-from .stacks import LIBRARIES, OWN
+from .stacks import OWN
 from .tables import Tables
 
 SCHEMA = "memtop.dead/1"
 DEEPEST = 64  # the most frames of a stack
-MOST_NAMES = 32  # the most layers, and the most lines
-_MIB = 1 << 20
 # PyTorch's function in which a thread waits for a backward pass; older versions have none.
 _BACKWARD = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
 
@@ -71,7 +66,12 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
     while len(traces) <= request.device:
         traces.append([])
     trace = traces[request.device]
-    failed = (e for e in reversed(trace[-16:]) if e["action"] == "oom" and _fits(e["size"], request.asked))
+    segment_size = geometry_of(contents).segment_size
+    failed = (
+        e
+        for e in reversed(trace[-16:])
+        if e["action"] == "oom" and request.asked in (e["size"], segment_size(e["size"]))
+    )
     event = next(failed, None)
     if event is None:
         event = {"action": "oom", "device_free": request.free, "size": request.asked, "stream": 0}
@@ -79,6 +79,11 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
         trace.append(event)
     if not event.get("frames"):
         event["frames"] = request.frames
+
+
+def geometry_of(contents: Mapping[str, Any]) -> Geometry:
+    """Return the rules of the allocator of a snapshot."""
+    return Geometry(contents.get("allocator_settings") or {})
 
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
@@ -110,61 +115,16 @@ def write_lines(contents: Mapping[str, Any], holdings: Iterable[Holding], tables
 
 
 def account(contents: Mapping[str, Any], request: Request) -> Json:
-    """Return the report. It counts requested bytes, without the rounding of blocks."""
+    """Return the answer that `memtop ls --dead` lists. The rest of the report is in the snapshot."""
     segments = [s for s in contents["segments"] if s["device"] == request.device]
-    categories: dict[str, int] = {}
-    layers: dict[str, int] = {}
-    lines: dict[str, int] = {}
-    largest = 0
-    for segment in segments:
-        for block in segment["blocks"]:
-            size = block["requested_size"]
-            if block["state"] == "inactive":
-                largest = max(largest, block["size"])
-                continue
-            category = block.get("category", OTHER)
-            categories[category] = categories.get(category, 0) + size
-            if layer := block.get("layer", ""):
-                layers[layer] = layers.get(layer, 0) + size
-            line = line_of(block.get("frames") or [])
-            lines[line] = lines.get(line, 0) + size
     return {
         "schema": SCHEMA,
         "device": request.device,
         "asked_bytes": request.asked,
-        "short_bytes": max(0, segment_for(request.asked) - request.free),
-        "free_bytes": request.free,
-        "total_bytes": request.total,
+        "short_bytes": max(0, geometry_of(contents).driver_request(request.asked) - request.free),
         "allocated_bytes": sum(s["allocated_size"] for s in segments),
         "reserved_bytes": sum(s["total_size"] for s in segments),
-        "fits_bytes": max(largest, request.free // (2 * _MIB) * 2 * _MIB),
-        "stack": [f"{f['filename']}:{f['line']} {f['name']}" for f in request.frames],
-        "categories": amounts(categories),
-        "layers": _largest(layers),
-        "lines": _largest(lines),
     }
-
-
-def _fits(size: int, asked: int) -> bool:
-    return asked in (size, segment_for(size))
-
-
-def segment_for(size: int) -> int:
-    """Return the size that the allocator asks the driver for if no cached block fits a request."""
-    if size <= _MIB:
-        return 2 * _MIB
-    if size < 10 * _MIB:
-        return 20 * _MIB
-    return -(-size // (2 * _MIB)) * 2 * _MIB
-
-
-def line_of(frames: list[dict[str, Any]]) -> str:
-    """Return the innermost line of a stack that is the program's own, else the innermost Python line, else any."""
-    python = [frame for frame in frames if frame["filename"].endswith(".py")]
-    own = [frame for frame in python if not any(part in frame["filename"] for part in LIBRARIES)]
-    for frame in own or python or frames:
-        return f"{frame['filename']}:{frame['line']} {frame['name']}"
-    return "(no stack was recorded)"
 
 
 def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -181,8 +141,3 @@ def _note(holding: Holding) -> dict[str, str]:
         "dtype": holding.dtype,
     }  # fmt: skip
     return {key: value for key, value in note.items() if value and (key, value) != ("category", OTHER)}
-
-
-def _largest(sizes: Mapping[str, int]) -> list[Json]:
-    names = sorted(sizes, key=lambda name: (-sizes[name], name))
-    return [{"name": name, "bytes": sizes[name]} for name in names[:MOST_NAMES]]

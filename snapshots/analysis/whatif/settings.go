@@ -2,25 +2,20 @@ package whatif
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// textKeys are the settings that hold the text of all of them, by the names that
-// the versions of PyTorch have for it.
-var textKeys = []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"}
-
 // SettingsOf returns the settings of a recording as a text: the writer's text,
 // else a text made from the values that it wrote, else from what the events show.
 // "" means the defaults.
 func SettingsOf(t *trace.Trace, d *trace.Device) string {
+	if text := trace.SettingsText(t.Settings); text != "" {
+		return text
+	}
 	var parts []string
 	for _, s := range t.Settings {
-		if text, ok := s.Value.(string); ok && text != "" && slices.Contains(textKeys, s.Key) {
-			return text
-		}
 		if text := settingText(s); text != "" {
 			parts = append(parts, text)
 		}

@@ -1,0 +1,92 @@
+package trace
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// geometryVector is one of testdata/geometry.json, which the agent's geometry is
+// tested with too. A sum is an argument and what follows from it.
+type geometryVector struct {
+	Name                            string
+	Settings                        map[string]any
+	Round, Segment, Driver, Largest [][2]int64
+	Cuts                            [][4]any
+	Page                            [][2]any
+}
+
+func TestTheGeometryIsPyTorchs(t *testing.T) {
+	text, err := os.ReadFile("testdata/geometry.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []geometryVector
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			g := NewGeometry(settingsOf(v.Settings))
+			for name, rule := range map[string]struct {
+				pairs [][2]int64
+				of    func(int64) int64
+			}{
+				"Round": {v.Round, g.Round}, "SegmentSize": {v.Segment, g.SegmentSize}, "DriverRequest": {v.Driver, g.DriverRequest},
+				"LargestRequest": {v.Largest, g.LargestRequest},
+			} {
+				for _, pair := range rule.pairs {
+					if got := rule.of(pair[0]); got != pair[1] {
+						t.Errorf("%s(%d): got %d, want %d", name, pair[0], got, pair[1])
+					}
+				}
+			}
+			for _, c := range v.Cuts {
+				if got := g.Cuts(c[0].(bool), int64(c[1].(float64)), int64(c[2].(float64))); got != c[3] {
+					t.Errorf("cuts%v: got %v", c, got)
+				}
+			}
+			for _, p := range v.Page {
+				if got := g.Page(p[0].(bool)); float64(got) != p[1] {
+					t.Errorf("page%v: got %d", p, got)
+				}
+			}
+		})
+	}
+}
+
+// settingsOf returns settings in the form that a trace has.
+func settingsOf(object map[string]any) (list []Setting) {
+	for key, value := range object {
+		switch v := value.(type) {
+		case float64:
+			value = int64(v)
+		case map[string]any:
+			value = settingsOf(v)
+		}
+		list = append(list, Setting{Key: key, Value: value})
+	}
+	return list
+}
+
+func TestTheLargestRequestIsTheInverse(t *testing.T) {
+	for _, text := range []string{"", "large_segment_size_mb:48"} {
+		for _, expandable := range []bool{false, true} {
+			g := NewGeometry([]Setting{{Key: "PYTORCH_CUDA_ALLOC_CONF", Value: text}, {Key: "expandable_segments", Value: expandable}})
+			for bytes := int64(0); bytes < 150<<20; bytes += 1<<20 - 1 {
+				n := g.LargestRequest(bytes)
+				if n > 0 && g.DriverRequest(n) > bytes || g.DriverRequest(n+MinBlock) <= bytes {
+					t.Errorf("%q, expandable %v: %d is not the largest request in %d bytes", text, expandable, n, bytes)
+				}
+			}
+		}
+	}
+}
+
+func TestTheGeometryOfDamagedTracesDoesNotOverflow(t *testing.T) {
+	g := NewGeometry([]Setting{{Key: "expandable_segments", Value: true}})
+	if r, d := g.Round(math.MaxInt64), g.DriverRequest(math.MaxInt64-1); r != math.MaxInt64 || d != math.MaxInt64-1 {
+		t.Errorf("got %d and %d", r, d)
+	}
+}
