@@ -48,7 +48,7 @@ COUNTED: dict[str, Callable[..., Counted]] = {
 READS = "_local_scalar_dense"  # what item(), float() and int() call
 
 
-class Sizes:
+class CountedRows:
     """Keeps the functions that replace PyTorch's."""
 
     def __init__(self, reads: Reads, upper: bool) -> None:
@@ -102,6 +102,6 @@ def _kind(dtype: torch.dtype) -> str:
 
 def _hidden(function: Any) -> Function:
     """Hide a function from the stacks that PyTorch records for its requests, so that no line of it shows up there."""
-    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.sizes>")
+    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.counted_rows>")
     hidden: Function = function
     return hidden

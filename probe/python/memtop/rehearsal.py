@@ -19,11 +19,11 @@ from typing import Any
 import torch
 
 from . import agent, alone, cuda, given, objects, zero
+from .counted_rows import CountedRows
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
 from .reads import Reads
-from .sizes import Sizes
 from .stepping import listen
 from .threads import called_by_pytorch
 from .trial import Trial
@@ -47,7 +47,7 @@ class Rehearsal:
         self._reads = Reads(self._wait)
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
-        self._sizes = Sizes(self._reads, given.upper())
+        self._counted_rows = CountedRows(self._reads, given.upper())
         self._step = 0
         self._settled = 0  # steps since the peak last grew
         self._peaks: Peaks = []
@@ -67,7 +67,7 @@ class Rehearsal:
         note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
         self._native = cuda.backend() == cuda.NATIVE
         self._reads.begin()
-        self._sizes.begin()
+        self._counted_rows.begin()
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
