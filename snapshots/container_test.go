@@ -60,7 +60,6 @@ func FuzzContainers(f *testing.F) {
 	f.Add([]byte(snapshot))
 	f.Add([]byte("\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00device_traces]u."))
 	f.Add([]byte(`<html> [{"name": "a", "base64": "gAJ9Lg=="}, {"name": "b", "base64": "gAJ9Lg=="}]`))
-	f.Add([]byte(`<html> let alloc_data = {"actions": [0], "elements": [{"size": 1, "info": null}]}; alloc_data.x`))
 	f.Add([]byte("\x8fmtr\r\n\x01\x00\x0a\x02{}"))
 	f.Add([]byte("\x28\xb5\x2f\xfd\x04\x00"))
 	var packed bytes.Buffer

@@ -23,10 +23,6 @@ const bombBytes = 16 << 20
 func bombs() map[string]func() []byte {
 	const frame, entry = "}(<filename><filename><line>J#u", "}<action><alloc>s"
 	all := map[string]func() []byte{
-		"a plot's actions":      plain(`<script>alloc_data = {"elements": [{"size": 1}], "actions": [`, "0,"),
-		"a plot's elements":     func() []byte { return append(repeated(`<script>alloc_data = {"elements": [{}`, ",{}"), "]}"...) },
-		"a plot's texts":        plain(`<script>alloc_data = {"string_table": [`, `"",`),
-		"a plot's suffixes":     plain(`<script>alloc_data = {"suffix_table": [`, `[0],`),
 		"JSON lists":            plain(`{"segments": [`, "[0],"),
 		"JSON objects":          plain(`{"segments": [`, `{"":0},`),
 		"JSON numbers":          plain(`{"segments": [`, "0,"),

@@ -47,7 +47,6 @@ var slowUses = [][]string{
 	{"export", aFile, "--to", "html", "-o", "-"},
 	{"export", aFile, "--to", "folded", "-o", "-"},
 	{"export", aFile, "--to", "pprof", "-o", "-"},
-	{"export", aFile, "--to", "speedscope", "-o", "-"},
 	{"export", aFile, "--to", "perfetto", "-o", "-"},
 }
 

@@ -398,7 +398,7 @@ func TestHistoryIsMoreThanOneEntry(t *testing.T) {
 func TestAdviceNamesArgumentsThatTheReleaseHas(t *testing.T) {
 	const first, later = "_record_memory_history(True, trace_alloc_max_entries=1000000, trace_alloc_record_context=True)", "_record_memory_history(max_entries=1000000)"
 	for writer, want := range map[string]string{
-		"PyTorch 1.13": "take PyTorch 2.1 or later, and call torch.cuda.memory." + later, "PyTorch 2.0": first, "PyTorch 2.0 trace_plot": first,
+		"PyTorch 1.13": "take PyTorch 2.1 or later, and call torch.cuda.memory." + later, "PyTorch 2.0": first,
 		"PyTorch 2.1": first, "PyTorch 2.1 or later": first, "PyTorch 2.2": later, "PyTorch 2.10–2.11": later, "PyTorch 2.12–2.13": later, "": later,
 	} {
 		held := fmt.Sprintf("info writer=%q\n%sdevice 0", writer, tracetest.Frames) +

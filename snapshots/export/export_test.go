@@ -112,7 +112,7 @@ func TestFormatOfAPath(t *testing.T) {
 		"a page":                                  {"dir.csv/out.html", "html"},
 		"a page in capitals":                      {"OUT.HTML", "html"},
 		"the report":                              {"out.json", "json"},
-		"the longer of two extensions":            {"out.speedscope.json", "speedscope"},
+		"the longer of two extensions":            {"out.trace.json", "perfetto"},
 		"a trace of Perfetto":                     {"run.perfetto.json", "perfetto"},
 		"an extension that nobody knows":          {"out.svg", ""},
 		"a name without an extension":             {"csv", ""},

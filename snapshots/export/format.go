@@ -71,10 +71,6 @@ func Formats() []Format {
 			Name: "pprof", About: "a profile for go tool pprof",
 			Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Stacks: true, Write: writePprof,
 		},
-		{
-			Name: "speedscope", About: "stacks for speedscope.app",
-			Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: asJSON(writeSpeedscope),
-		},
 	}
 }
 

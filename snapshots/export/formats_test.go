@@ -146,55 +146,6 @@ func TestFoldedStacksAddUpToThePeak(t *testing.T) {
 	})
 }
 
-// TestSpeedscopeHasWhatItsSchemaRequires checks the required fields of the
-// published schema, and that frames and weights fit.
-func TestSpeedscopeHasWhatItsSchemaRequires(t *testing.T) {
-	forAll(t, "speedscope", func(t *testing.T, tr *trace.Trace, out []byte) {
-		t.Helper()
-		var file struct {
-			Schema string `json:"$schema"`
-			Shared *struct {
-				Frames []struct{ Name string } `json:"frames"`
-			} `json:"shared"`
-			Profiles []struct {
-				Type, Name, Unit     string
-				StartValue, EndValue *int64
-				Samples              [][]int
-				Weights              []int64
-			} `json:"profiles"`
-		}
-		if err := json.Unmarshal(out, &file); err != nil {
-			t.Fatal(err)
-		}
-		if file.Schema != "https://www.speedscope.app/file-format-schema.json" || file.Shared == nil || file.Shared.Frames == nil {
-			t.Fatalf("schema %q, shared %v", file.Schema, file.Shared)
-		}
-		var bytes int64
-		for _, p := range file.Profiles {
-			if p.Type != "sampled" || p.Unit != "bytes" || p.StartValue == nil || p.EndValue == nil || len(p.Samples) != len(p.Weights) {
-				t.Fatalf("profile %q is not whole: %+v", p.Name, p)
-			}
-			var sum int64
-			for i, stack := range p.Samples {
-				sum += p.Weights[i]
-				for _, frame := range stack {
-					if frame < 0 || frame >= len(file.Shared.Frames) || file.Shared.Frames[frame].Name == "" {
-						t.Fatalf("profile %q names frame %d of %d", p.Name, frame, len(file.Shared.Frames))
-					}
-					noControls(t, file.Shared.Frames[frame].Name)
-				}
-			}
-			if sum != *p.EndValue {
-				t.Errorf("profile %q: the weights sum to %d, its end is %d", p.Name, sum, *p.EndValue)
-			}
-			bytes += sum
-		}
-		if want, _ := peaks(tr); bytes != want || len(file.Profiles) != len(tr.Devices) {
-			t.Errorf("got %d bytes in %d profiles, want %d in %d", bytes, len(file.Profiles), want, len(tr.Devices))
-		}
-	})
-}
-
 func TestCSVHasARowForEveryEvent(t *testing.T) {
 	forAll(t, "csv", func(t *testing.T, tr *trace.Trace, out []byte) {
 		t.Helper()

@@ -166,7 +166,7 @@ func TestSnapshotsWithoutAHistorySaySo(t *testing.T) {
 			if live != test.live {
 				t.Errorf("%d bytes are in the profile, want %d", live, test.live)
 			}
-			for _, format := range []string{"pprof", "speedscope", "html", "perfetto"} {
+			for _, format := range []string{"pprof", "html", "perfetto"} {
 				text := string(written(t, test.trace, format, o))
 				if format == "pprof" {
 					text = p.String()
