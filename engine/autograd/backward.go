@@ -170,8 +170,8 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 
 // differentiate runs the rules of r from the last to the first.
 func (t *Tape) differentiate(r *record) {
-	if t.waiting != nil && t.waiting.sum != nil {
-		t.settle()
+	if t.waiting != nil && t.waiting.loss == nil {
+		t.Settle()
 	}
 	phase, layer := t.phase, t.layer
 	t.phase, t.record = Backward, nil

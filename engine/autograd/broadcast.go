@@ -41,7 +41,7 @@ func (t *Tape) binary(name string, op device.BinaryOp, a, b *Value, dtype device
 	y := c.out(shape, dtype)
 	if op == device.Add && c.mayAwait(a, b, shape) {
 		v := c.value(y, nil, binaryRules[op])
-		c.await(v)
+		c.awaitSum(v)
 		return v
 	}
 	c.run(func() { t.combine(op, y, a.data, b.data) })

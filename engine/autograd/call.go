@@ -33,8 +33,8 @@ func (t *Tape) begin(op string, in ...*Value) *call {
 
 // beginAsGiven is begin without autocast.
 func (t *Tape) beginAsGiven(op string, in ...*Value) *call {
-	if t.waiting != nil && !t.waiting.follows(op, in, t.device) {
-		t.settle()
+	if t.waiting != nil && !t.joins(op, in) {
+		t.Settle()
 	}
 	c := &call{Tape: t, op: op, in: slices.Clone(in)}
 	for i, v := range c.in {

@@ -2,6 +2,7 @@ package autograd
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
@@ -9,23 +10,22 @@ import (
 
 // Unary applies a function to every element. The rules are the device's, see
 // [device.UnaryOp].
-func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value { return t.unary(f, x, nil) }
-
-// unary is Unary, and also computes the product p if p is pending.
-func (t *Tape) unary(f device.UnaryOp, x *Value, p *Undone) *Value {
+func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value {
 	c := t.begin(f.String(), x)
 	defer c.end()
 	c.contiguous(0)
 	x = c.in[0]
 	y := c.out(x.Shape(), x.DType())
+	product, _ := c.take()
 	c.run(func() {
-		if !p.pending() {
-			t.backend().Unary(f, y.Array(), x.data.Array())
+		if m := product; m != nil {
+			start := time.Now()
+			m.C, m.Pre, m.Activate, m.Activation = y.Array(), x.data.Array(), true, f
+			t.backend().MatMul(m.Plan())
+			t.productTime += time.Since(start)
 			return
 		}
-		m := p.work
-		m.C, m.Pre, m.Activate, m.Activation = y.Array(), x.data.Array(), true, f
-		t.backend().MatMul(m.Plan())
+		t.backend().Unary(f, y.Array(), x.data.Array())
 	})
 	save := x.data
 	if f == device.ReLU {

@@ -25,18 +25,17 @@ func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	}
 	shape := c.shape
 	v := c.value(loss, []*tensor.Tensor{c.in[0].data, c.in[1].data, c.lse, c.count}, func(b *back) {
-		e, waits := b.takeLoss()
+		e := b.takeLoss()
 		b.reuse(0, 0, func(dx *tensor.Tensor) {
-			if waits {
-				b.backend().CrossEntropyBoth(b.rows(&e, dx), e, b.dy.Array())
+			if e != nil {
+				b.backend().CrossEntropyBoth(b.rows(e, dx), *e, b.dy.Array())
 				return
 			}
 			b.entropy(dx, shape, b.saved(0), b.saved(1), b.saved(2).Array(), b.saved(3))
 		})
 	})
 	if waits {
-		c.waiting, v.waits = &waiting{value: v, loss: e}, c.Tape
-		c.waiting.hold(loss, c.in[0].data, c.in[1].data, c.lse, c.count)
+		c.await(v, &waiting{loss: &e, alone: func(d device.Backend) { d.CrossEntropy(e) }}, c.lse, c.count)
 	}
 	return v
 }

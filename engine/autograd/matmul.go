@@ -74,13 +74,6 @@ func (p product) forB() product {
 // result has the weight's type, so that a model computes in its own precision
 // whatever it is fed.
 func (t *Tape) Linear(x, w, bias *Value) *Value {
-	v, _ := t.linear(x, w, bias, true)
-	return v
-}
-
-// linear is Linear. Unless now is set, it leaves the product pending as p, if
-// that is possible.
-func (t *Tape) linear(x, w, bias *Value, now bool) (v *Value, p *Undone) {
 	in := []*Value{x, w}
 	if bias != nil {
 		in = append(in, bias)
@@ -96,14 +89,14 @@ func (t *Tape) linear(x, w, bias *Value, now bool) (v *Value, p *Undone) {
 		of.N = weights.Shape()[0]
 	}
 	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{of.N}), w.DType())
-	v = c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(of, n) })
+	v := c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(of, n) })
 	c.run(func() {
 		m := of.with(y, x.data, weights)
 		if bias != nil {
 			m.Bias = c.in[2].data.Array()
 		}
-		if !now && of.N == n {
-			p = c.undone(m, y)
+		if t.activated && of.N == n {
+			c.awaitProduct(v, m)
 			return
 		}
 		t.backend().MatMul(m.Plan())
@@ -111,7 +104,7 @@ func (t *Tape) linear(x, w, bias *Value, now bool) (v *Value, p *Undone) {
 	if of.N != n {
 		v.padTo(of.N)
 	}
-	return v, p
+	return v
 }
 
 func linearOf(x tensor.Shape, in []*Value) product {

@@ -53,7 +53,7 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Valu
 		mean = c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "mean")
 		list = append(list, mean)
 	}
-	s := c.takeSum()
+	_, s := c.take()
 	c.run(func() {
 		n := n
 		n.X, n.Y, n.Weight, n.RStd = x.data.Array(), y.Array(), w.data.Array(), rstd.Array()
@@ -64,7 +64,7 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Valu
 			n.Mean = mean.Array()
 		}
 		if s != nil {
-			n.X, n.Residual, n.Sum = s.a.Array(), s.b.Array(), n.X
+			n.X, n.Residual, n.Sum = s.a, s.b, n.X
 		}
 		t.backend().Normalize(n.Plan())
 	})

@@ -41,7 +41,7 @@ func (t *Tape) send(x *tensor.Tensor) *away {
 	key := awayKey{storage, storage.Version()}
 	a := t.record.away[key]
 	if a == nil {
-		t.settle()
+		t.Settle()
 		whole := x.Whole()
 		defer whole.Release()
 		a = &away{host: whole.To(t.home.Host())}

@@ -2,6 +2,7 @@ package autograd
 
 import (
 	"reflect"
+	"time"
 
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
@@ -36,17 +37,19 @@ type Tape struct {
 	casts  map[castKey]*cast
 	made   []castKey // of casts, in order
 	// keepCasts counts the calls of KeepCasts that are under way.
-	keepCasts int
-	keeper    *keeper  // of the selective checkpoint that runs
-	waiting   *waiting // see waiting.go
-	layer     string
-	watched   bool // see SetWatched
-	phase     Phase
-	onSave    func(layer string, bytes int64)
-	offload   func(layer string) bool // see OffloadSaved
-	fetched   []*fetched              // in the order in which they were fetched
-	orders    [Recompute + 1]order
-	runs      int
+	keepCasts   int
+	keeper      *keeper  // of the selective checkpoint that runs
+	waiting     *waiting // see waiting.go
+	activated   bool     // see SetActivated
+	productTime time.Duration
+	layer       string
+	watched     bool // see SetWatched
+	phase       Phase
+	onSave      func(layer string, bytes int64)
+	offload     func(layer string) bool // see OffloadSaved
+	fetched     []*fetched              // in the order in which they were fetched
+	orders      [Recompute + 1]order
+	runs        int
 }
 
 // NewTape returns a tape whose random numbers come from the given seed. The stack
@@ -126,7 +129,7 @@ func (t *Tape) reset() {
 	if t.record != nil {
 		t.record.release()
 	}
-	t.record, t.keeper, t.phase, t.layer, t.device = nil, nil, Forward, "", t.home
+	t.record, t.keeper, t.phase, t.layer, t.device, t.activated = nil, nil, Forward, "", t.home, false
 	t.dropFetched(true)
 	for i := range t.orders {
 		t.orders[i].begin()

@@ -22,7 +22,7 @@ type Value struct {
 // value.
 func (v *Value) Data() *tensor.Tensor {
 	if v.waits != nil {
-		v.waits.settle()
+		v.waits.Settle()
 	}
 	return v.data
 }

@@ -1,38 +1,75 @@
 package autograd
 
 import (
+	"slices"
+	"time"
+
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
 )
 
-// # Sums that wait
+// # Work that waits
 //
-// The device has one operation for a sum and the normalisation of it. The sum is
-// the last operation of one layer and the normalisation is the first of another,
-// and no function calls both. So a sum waits: it has its memory and its place in
-// the record, but the next operation does its work. If the next operation is a
-// normalisation of the sum, the device does both together, else the sum comes
-// first. No more than one sum waits. If code asks for the data of the result
-// before that, the tape computes it, so hooks and views see no difference.
-//
-// A cross-entropy waits in the same way, for the backward pass, if that begins with
-// it: the device has one operation for it and its gradient.
+// The device has one operation for a product and the activation of its result, one
+// for a sum and the normalisation of it, and one for a cross-entropy and its
+// gradient. The two parts often belong to two layers, and no function calls both. So
+// the first part waits: it has its memory and its place in the record, but its work
+// is left to the next operation, for a cross-entropy to the backward pass, if that
+// begins with it. If the next operation is the other part, the device does both
+// together, else the tape does what waits first. No more than one operation waits. If
+// code asks for the data of the result before that, the tape computes it, so hooks
+// and views see no difference.
 
-// waiting is a sum or a cross-entropy that is still to be computed.
+// waiting is an operation that is still to be computed: one of a product, a sum and
+// a cross-entropy.
 type waiting struct {
-	value *Value
-	held  []*tensor.Tensor // its own handles on the result and on what it reads and writes
-	sum   *sum             // nil for a cross-entropy
-	loss  device.CrossEntropy
+	value   *Value
+	held    []*tensor.Tensor // its own handles on the result and on what it reads and writes
+	alone   func(device.Backend)
+	product *device.MatMul
+	sum     *sum
+	loss    *device.CrossEntropy
 }
 
 // sum is a + b, of the shape of a.
 type sum struct {
-	a, b *tensor.Tensor
+	a, b device.Array
 	// low is the type of an operand that has fewer bits than the result, if a
 	// gradient flows into it.
 	low device.DType
 	has bool
+}
+
+// await makes the operation wait, with handles on its result v, on its operands and
+// on what else it writes.
+func (c *call) await(v *Value, w *waiting, others ...*tensor.Tensor) {
+	w.value, w.held = v, []*tensor.Tensor{v.data.Retain()}
+	for _, x := range c.in {
+		w.held = append(w.held, x.data.Retain())
+	}
+	for _, x := range others {
+		w.held = append(w.held, x.Retain())
+	}
+	c.waiting, v.waits = w, c.Tape
+}
+
+// SetActivated says whether an activation of the result follows the next Linear. The
+// product then waits for it. It returns the previous value.
+func (t *Tape) SetActivated(activated bool) (before bool) {
+	before, t.activated = t.activated, activated
+	return before
+}
+
+// TakeProductTime returns the time since the last call that activations took with the
+// products that waited for them.
+func (t *Tape) TakeProductTime() (took time.Duration) {
+	took, t.productTime = t.productTime, 0
+	return took
+}
+
+// awaitProduct makes the product of the operation's operands, v, wait.
+func (c *call) awaitProduct(v *Value, m device.MatMul) {
+	c.await(v, &waiting{product: &m, alone: func(d device.Backend) { d.MatMul(m.Plan()) }})
 }
 
 // mayAwait reports whether the sum of a and b, of the given shape, may wait. It may
@@ -43,23 +80,16 @@ func (c *call) mayAwait(a, b *Value, shape tensor.Shape) bool {
 	return !c.replay && a.Shape().Equal(shape) && rows && a.Size() > 0 && a.variable == nil && b.variable == nil
 }
 
-// await makes the sum of the operation's operands, v, wait.
-func (c *call) await(v *Value) {
-	w := &waiting{value: v}
-	w.hold(v.data, c.in[0].data, c.in[1].data)
-	w.sum = &sum{a: w.held[1], b: w.held[2]}
+// awaitSum makes the sum of the operation's operands, v, wait.
+func (c *call) awaitSum(v *Value) {
+	s := &sum{a: c.in[0].data.Array(), b: c.in[1].data.Array()}
 	for _, operand := range c.in {
 		if operand.DType().Size() < v.DType().Size() && c.wanted(operand) {
-			w.sum.low, w.sum.has = operand.DType(), true
+			s.low, s.has = operand.DType(), true
 		}
 	}
-	c.waiting, v.waits = w, c.Tape
-}
-
-func (w *waiting) hold(list ...*tensor.Tensor) {
-	for _, x := range list {
-		w.held = append(w.held, x.Retain())
-	}
+	y := v.data.Array()
+	c.await(v, &waiting{sum: s, alone: func(d device.Backend) { d.Binary(device.Add, y, s.a, s.b) }})
 }
 
 // mayAwaitBackward reports whether a cross-entropy may wait. It may if a backward pass
@@ -69,33 +99,26 @@ func (c *call) mayAwaitBackward() bool {
 }
 
 // takeLoss returns the cross-entropy to be computed with its gradient, which the rule
-// under way makes, and false if it was computed.
-func (b *back) takeLoss() (device.CrossEntropy, bool) {
+// under way makes, and nil if it was computed.
+func (b *back) takeLoss() *device.CrossEntropy {
 	if b.waiting == nil || b.waiting.value.slot != b.node.out {
-		return device.CrossEntropy{}, false
+		return nil
 	}
 	w := b.unwait()
 	b.Tape.hold(w.held[0].Retain()) // the node holds the rest
 	w.release()
-	return w.loss, true
+	return w.loss
 }
 
 // Settle computes what waits, if anything does, and releases its handles.
 // Call it before measuring memory or time between operations.
-func (t *Tape) Settle() { t.settle() }
-
-// settle computes what waits, unless no handle is left on its result.
-func (t *Tape) settle() {
+func (t *Tape) Settle() {
 	w := t.unwait()
 	if w == nil {
 		return
 	}
-	switch result := w.held[0]; {
-	case result.Storage().Handles() == 1:
-	case w.sum != nil:
-		result.Device().Backend().Binary(device.Add, result.Array(), w.sum.a.Array(), w.sum.b.Array())
-	default:
-		result.Device().Backend().CrossEntropy(w.loss)
+	if result := w.held[0]; result.Storage().Handles() > 1 {
+		w.alone(result.Device().Backend())
 	}
 	w.release()
 }
@@ -115,25 +138,28 @@ func (w *waiting) release() {
 	}
 }
 
-// follows reports whether the operation that begins on a device also computes the
-// waiting sum.
-func (w *waiting) follows(op string, in []*Value, on *tensor.Device) bool {
-	return w.sum != nil && in[0] == w.value && on == w.held[0].Device() && (op == layerNorm || op == rmsNorm)
+// joins reports whether the operation that begins also computes what waits.
+func (t *Tape) joins(op string, in []*Value) bool {
+	w := t.waiting
+	switch {
+	case in[0] != w.value || t.device != w.held[0].Device() || t.keeper.replays(op, t.layer):
+	case w.sum != nil:
+		return op == layerNorm || op == rmsNorm
+	case w.product != nil:
+		return slices.ContainsFunc(device.UnaryOps(), func(f device.UnaryOp) bool { return f.String() == op && f.EndsProduct() })
+	}
+	return false
 }
 
-// takeSum returns the sum to be computed with the current operation, nil if there
-// is none. The tape holds the tensors that the sum reads until the operation
-// ends.
-func (c *call) takeSum() *sum {
-	if c.replay {
-		c.settle()
-	}
+// take returns what the current operation also computes, nothing if it computes only
+// itself. The tape holds the tensors until the operation ends.
+func (c *call) take() (product *device.MatMul, s *sum) {
 	w := c.unwait()
 	if w == nil {
-		return nil
+		return nil, nil
 	}
 	for _, x := range w.held {
 		c.hold(x)
 	}
-	return w.sum
+	return w.product, w.sum
 }

@@ -52,7 +52,8 @@ type Ctx struct {
 	hooks   []*Hooks
 	onHost  func(path string) bool // see PlaceLayers
 	current *Layer
-	within  int // checkpoints that are open
+	product *Layer // the last one that ran: what waits is its product
+	within  int    // checkpoints that are open
 }
 
 // NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
@@ -66,19 +67,11 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 // releases everything that the module made, except its result and the tensors
 // that the tape saved. Call checkpoints a layer that the policy names.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
-	return c.callBy(m, m.Forward, in)
-}
-
-// forward is a module's Forward, or what runs in its place.
-type forward func(c *Ctx, in ...*autograd.Value) *autograd.Value
-
-// callBy is Call of a module with f in the place of its Forward.
-func (c *Ctx) callBy(m Module, f forward, in []*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
 	if !c.Options.Checkpoint.chosen[l.Name] {
-		return c.call(l, f, in)
+		return c.call(l, in)
 	}
-	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(l, f, in) }, in...)
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(l, in) }, in...)
 }
 
 // CallLast is Call with a value that the caller made and no longer needs.
@@ -91,7 +84,7 @@ func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 	return y
 }
 
-func (c *Ctx) call(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
+func (c *Ctx) call(l *Layer, in []*autograd.Value) *autograd.Value {
 	defer c.leave(c.enter(l))
 	defer c.SetDevice(c.SetDevice(c.place(l)))
 	defer c.SetWatched(c.SetWatched(c.watched(l)))
@@ -102,7 +95,7 @@ func (c *Ctx) call(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
 	}
 	b := &backwardPass{c: c, layer: l}
 	c.Mark(b.end)
-	out := c.measured(l, f, in)
+	out := c.measured(l, in)
 	c.DropFetched()
 	b.out = out
 	c.Mark(b.begin)
@@ -127,8 +120,9 @@ func (c *Ctx) leave(before *Layer, path string) {
 	c.SetLayer(path)
 }
 
-// measured runs f in a frame and notes what it cost.
-func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Value {
+// measured runs a module in a frame and notes what it cost. If it was the activation of
+// a product, what it took to do both counts for the product's layer.
+func (c *Ctx) measured(l *Layer, in []*autograd.Value) *autograd.Value {
 	d := c.Home()
 	d.Enter()
 	left := false
@@ -138,11 +132,16 @@ func (c *Ctx) measured(l *Layer, f forward, in []*autograd.Value) *autograd.Valu
 		}
 	}()
 	start := time.Now()
-	out := c.Frame(func() *autograd.Value { return f(c, c.bring(l, in)...) })
+	out := c.Frame(func() *autograd.Value { return l.Module.Forward(c, c.bring(l, in)...) })
 	took := time.Since(start)
 	left = true
 	transient := d.Leave() - d.Live()
+	if joined := c.TakeProductTime(); joined > 0 {
+		c.spent(c.product, joined)
+		took -= joined
+	}
 	c.spent(l, took)
+	c.product = l
 	if c.Phase() != autograd.Recompute {
 		l.ran(out, transient)
 		l.Checkpointed, l.OnHost = l.Checkpointed || c.within > 0, c.Device() != c.Home()

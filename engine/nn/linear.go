@@ -37,21 +37,10 @@ func (l *Linear) Params() []*Param { return present(l.Weight, l.Bias) }
 
 // Forward takes [..., In] and returns [..., Out].
 func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	l.padCasts(c)
-	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
-}
-
-// forward is Forward, but it leaves the product to be computed with an activation. Its
-// name is what users read in stacks of the results.
-func (l *Linear) forward(c *Ctx, in []*autograd.Value) (*autograd.Value, *autograd.Undone) {
-	l.padCasts(c)
-	return c.LinearUndone(one(l, in), l.Weight.Value(), valueOf(l.Bias))
-}
-
-func (l *Linear) padCasts(c *Ctx) {
 	if l.Classes {
 		l.Weight.PadCasts(c.vocabMultiple())
 	}
+	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 
 // present drops the parameters that a module does not have.

@@ -3,7 +3,6 @@ package nn
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/memtop/memtop/engine/autograd"
 )
@@ -40,69 +39,28 @@ func (s *Sequential) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 
 func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 	own := false // the next module's input was made here
-	for len(modules) > 0 {
-		if l, a, ok := c.fusible(modules); ok {
-			in = []*autograd.Value{c.activated(l, a, in, own)}
-			own, modules = true, modules[2:]
-			continue
+	for i, m := range modules {
+		c.SetActivated(c.activates(modules[i:]))
+		out := c.Call(m.Module, in...)
+		if own && out != in[0] {
+			c.Done(in[0])
 		}
-		m := modules[0].Module
-		modules = modules[1:]
-		if own {
-			in = []*autograd.Value{c.CallLast(m, in[0])}
-			continue
-		}
-		out := c.Call(m, in...)
-		own = !slices.Contains(in, out)
+		own = own || !slices.Contains(in, out)
 		in = []*autograd.Value{out}
 	}
 	return in[0]
 }
 
-// fusible returns the Linear and the activation that modules begin with, if the
-// device may do both in one operation. It may if no hook looks at the value
-// between them, if no checkpoint computes the Linear again without the activation,
-// and if both are on one device.
-func (c *Ctx) fusible(modules []Child) (l *Linear, a activation, ok bool) {
-	if len(modules) < 2 || len(c.hooks) > 0 {
-		return nil, nil, false
+// activates reports whether modules begin with a Linear and the activation of its
+// result, which the device may do in one operation. It may not if a checkpoint
+// computes the Linear again without the activation.
+func (c *Ctx) activates(modules []Child) bool {
+	if len(modules) < 2 {
+		return false
 	}
 	l, isLinear := modules[0].Module.(*Linear)
-	a, activates := modules[1].Module.(activation)
-	if !isLinear || !activates {
-		return nil, nil, false
-	}
-	first, second := c.find(l), c.find(a)
-	return l, a, c.place(first) == c.place(second) && len(first.hooks) == 0 && len(second.hooks) == 0 && !c.Options.Checkpoint.chosen[first.Name]
-}
-
-// activated calls a Linear and the activation of its result. The Linear leaves
-// its product undone, and the activation computes both; that time counts for the
-// Linear. last says that the caller made the Linear's input and no longer needs
-// it.
-func (c *Ctx) activated(l *Linear, a activation, in []*autograd.Value, last bool) *autograd.Value {
-	var product *autograd.Undone
-	h := c.callBy(l, func(c *Ctx, in ...*autograd.Value) (h *autograd.Value) {
-		h, product = l.forward(c, in)
-		return h
-	}, in)
-	defer product.Release()
-	if last {
-		c.Done(in[0])
-	}
-	var took time.Duration
-	y := c.callBy(a, func(c *Ctx, in ...*autograd.Value) *autograd.Value {
-		start := time.Now()
-		y := c.UnaryOf(a.function(), one(a, in), product)
-		took = time.Since(start)
-		return y
-	}, []*autograd.Value{h})
-	if product != nil {
-		c.spent(c.find(a), -took)
-		c.spent(c.find(l), took)
-	}
-	c.Done(h)
-	return y
+	_, activation := modules[1].Module.(activation)
+	return isLinear && activation && !c.Options.Checkpoint.chosen[c.find(l).Name]
 }
 
 // Blocks is a Sequential of similar modules, the repeated part of a model. The
