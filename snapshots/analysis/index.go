@@ -59,7 +59,7 @@ func Indexes(t *trace.Trace) []*Index {
 }
 
 func newIndex(device *trace.Device) *Index {
-	r := &record{life: device.Replay.Take(device.Events), others: make(map[trace.NoteID]int)}
+	r := &record{life: trace.NewLifetimes(), others: make(map[trace.NoteID]int)}
 	x := &Index{record: r, levels: levels{record: r}, mapper: mapper{record: r}}
 	if device.Base != nil {
 		x.life.Begin(device.Base)

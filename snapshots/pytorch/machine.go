@@ -51,10 +51,6 @@ type machine struct {
 	pendingRun  int64           // start of the run of references being read, or -1
 	shape       shape           // of a trace's entries
 	blockShape  shape           // of a segment's blocks
-	scouts      bool            // it reads ahead, see scout
-	workers     int             // how many may read ahead
-	replay      *replayer       // nil while no one reads ahead
-	due, pause  int             // entries to be read alone before others are told what is known, now and at least
 	dictStart   int64           // start of the dict begun last, or -1
 	frames      []trace.FrameID // scratch
 	lastNote    [trace.KindCount]noteCache
@@ -66,7 +62,7 @@ type machine struct {
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
 	m := &machine{
 		window: newWindow(ctx, r, o), protocol: -1, pendingRun: -1, dictStart: -1,
-		lists: noLists(), dicts: make([]dict, 1), due: dueEntries, pause: dueEntries, workers: freeWorkers(),
+		lists: noLists(), dicts: make([]dict, 1),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
 	internNames(m.in)
@@ -194,7 +190,6 @@ func (m *machine) memoize(at uint32) error {
 	before := m.memo.bytes()
 	if used := m.memo.set(at, m.memo.pack(*top)); used {
 		m.raw.forget() // runs of references may now mean something else
-		m.memo.edition++
 	}
 	return m.charge(m.memo.bytes() - before)
 }

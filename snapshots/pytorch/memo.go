@@ -1,7 +1,5 @@
 package pytorch
 
-import "slices"
-
 const (
 	memoShift = 13
 	memoPage  = 1 << memoShift
@@ -18,10 +16,6 @@ type memo struct {
 	above uint64   // no entry from this index on is set
 	inUse int64    // pages allocated
 	slab  []uint32 // of them, what has no index yet
-	// Of the first pages, those that are shared are read by others and never
-	// written again. The edition grows when an entry in them has changed since.
-	shared  []bool
-	edition int
 }
 
 // bytes returns the memo's memory, with the second copy of its lists while they
@@ -69,14 +63,6 @@ func (m *memo) set(at, entry uint32) (used bool) {
 	}
 	slot := &m.pages[page][at&(memoPage-1)]
 	used = *slot != memoUnset
-	if page < len(m.shared) && m.shared[page] {
-		m.shared[page] = false
-		m.pages[page] = slices.Clone(m.pages[page])
-		slot = &m.pages[page][at&(memoPage-1)]
-	}
-	if used && page < len(m.shared) {
-		m.edition++
-	}
 	*slot = entry
 	m.above = max(m.above, uint64(at)+1)
 	return used
@@ -107,8 +93,12 @@ func (m *memo) unused(n int) bool {
 	return n == 0 || uint64(m.next) >= m.above && first <= last && last < len(m.pages) && m.pages[first] != nil && m.pages[last] != nil
 }
 
-// append stores the next entries, which are unused and on two pages at most. Each
-// memoSelf among them is the next of the records that begin with one.
+// memoSelf stands for a record itself among the memo entries that it puts, because
+// its number is not known yet.
+const memoSelf = uint32(tagEvent)<<idBits | idMask
+
+// append stores the next entries, which are unused and on two pages at most.
+// memoSelf among them is the record.
 func (m *memo) append(entries []uint32, record value) {
 	for len(entries) > 0 {
 		page := m.pages[m.next>>memoShift][m.next&(memoPage-1):]
@@ -117,7 +107,6 @@ func (m *memo) append(entries []uint32, record value) {
 		for i, entry := range entries[:n] {
 			if entry == memoSelf {
 				entry = m.pack(record)
-				record.id++
 			}
 			page[i] = entry
 		}
@@ -125,16 +114,6 @@ func (m *memo) append(entries []uint32, record value) {
 		entries = entries[n:]
 	}
 	m.above = max(m.above, uint64(m.next))
-}
-
-// share returns a copy of the full pages, for others to read.
-func (m *memo) share() memo {
-	full := min(int(m.next>>memoShift), len(m.pages))
-	m.shared = m.shared[:0]
-	for range full {
-		m.shared = append(m.shared, true)
-	}
-	return memo{pages: slices.Clone(m.pages[:full]), aside: slices.Clip(m.aside)}
 }
 
 // get returns the value at an index. An unbound container comes with its
@@ -163,10 +142,6 @@ func (m *memo) plain(at uint32) (value, bool) {
 	if page >= len(m.pages) || len(m.pages[page]) != memoPage {
 		return value{}, false
 	}
-	return plain(m.pages[page][at&(memoPage-1)])
-}
-
-// plain returns an entry's value, if it is just a tag and a number.
-func plain(entry uint32) (value, bool) {
+	entry := m.pages[page][at&(memoPage-1)]
 	return value{tag: tag(entry >> idBits), id: entry & idMask}, entry-1 < memoAside-1
 }

@@ -14,8 +14,6 @@ func (m *machine) run() error {
 	for {
 		if m.pos >= m.low {
 			m.fill()
-			m.readAhead()
-			m.replay.tell(&m.log)
 			if m.pos >= m.end {
 				return m.inputEnded()
 			}

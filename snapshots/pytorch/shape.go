@@ -2,7 +2,6 @@ package pytorch
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/pickle"
@@ -30,16 +29,10 @@ type shapeKey struct {
 }
 
 type shape struct {
-	keys  []shapeKey
-	mask  uint64
-	texts []trace.StringID // that entries had in place, not by reference; at most mostTexts
-	// memoized says that the last entry had a memo entry of its own.
-	memoized bool
+	keys []shapeKey
+	mask uint64
 	// hits and misses decide whether trying is worth it.
 	hits, misses int
-	adopted      int // of the hits: others had read them
-	alone        int // hits since others were told what is known
-	edition      int // grows when the keys change
 }
 
 // hopeless reports whether trying has cost more than it gained. The first
@@ -71,17 +64,12 @@ type entry struct {
 	made  [8]uint32 // what it puts into the memo; memoSelf is the entry itself
 	count int       // of made
 	dry   bool      // change nothing: the entry has been read
-	later uint32    // of a scout: one more than the memo index of the stack, which it does not know
 }
 
-// shaped reads the entry whose dict has just begun, and maybe more behind it, and
-// reports whether it did.
+// shaped reads the entry whose dict has just begun, and reports whether it did.
 func (m *machine) shaped() bool {
 	if m.end-m.pos < longestEntry {
 		return false
-	}
-	if len(m.shape.keys) > 0 && !m.shape.hopeless() && m.adopt() {
-		return true
 	}
 	for _, s := range [...]*shape{&m.shape, &m.blockShape} {
 		if s.begins(m.buf[m.pos:m.end]) && !s.hopeless() {
@@ -102,10 +90,6 @@ func (m *machine) shapedAs(s *shape) bool {
 			m.memo.append(e.made[:e.count], v)
 			m.pos = e.pos
 			s.hits++
-			if m.input.crew == nil || m.current.done {
-				s.alone++
-			}
-			s.memoized = e.count > 0 && e.made[0] == memoSelf
 			return true
 		}
 	}
@@ -193,14 +177,8 @@ func (e *entry) recall(v *value, at uint32) bool {
 	if *v, ok = e.m.memo.plain(at); ok {
 		return v.tag <= tagStack && v.tag != tagDict && (v.tag != tagList || int(v.id) < e.m.lists.len())
 	}
-	if *v, ok = e.m.memo.get(at); ok {
-		return v.tag == tagList
-	}
-	// The list that the entry before made is too new for a scout. It leaves that to
-	// who adopts the entry. Anywhere else, a stack without a number is odd.
-	ok = e.m.scouts && e.later == 0 && at < math.MaxUint32
-	e.later, *v = at+1, value{tag: tagStack}
-	return ok
+	*v, ok = e.m.memo.get(at)
+	return ok && v.tag == tagList
 }
 
 // referenceOf reads a reference to a memo entry, and returns how many bytes it takes, 0
@@ -281,14 +259,8 @@ func (e *entry) text(v *value) bool {
 	}
 	e.pos += 2 + n
 	*v = stringValue(id)
-	if s := e.shape; !e.dry && len(s.texts) < mostTexts && !slices.Contains(s.texts, id) {
-		s.texts = append(s.texts, id)
-	}
 	return e.memoize(*v)
 }
-
-// mostTexts is how many texts are kept that entries have in place of references.
-const mostTexts = 64
 
 // stack reads a list of frames.
 func (e *entry) stack(v *value) bool {
@@ -363,7 +335,6 @@ func (m *machine) learn(s *shape) {
 	}
 	if len(keys) > 0 && e.pos == m.pos-1 && !slices.Equal(keys, s.keys) {
 		s.keys, s.mask = keys, mask
-		s.edition++
 	}
 }
 

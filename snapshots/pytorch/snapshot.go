@@ -58,7 +58,6 @@ func (m *machine) finish() (*trace.Trace, error) {
 	if t.Pinned, err = m.pinned(); err != nil {
 		return nil, err
 	}
-	m.replayed(devices)
 	t.Devices = devices
 	t.Settings = m.settings(c.settings)
 	if c.found&(1<<nameExternalAnnotations) != 0 {

@@ -50,13 +50,12 @@ func (w *window) tooMuch() error {
 	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came()), Memory: true}
 }
 
-// came returns how many bytes of the input have come into the window so far. It
-// depends on the place in the input alone, not on what was read ahead.
+// came returns how many bytes of the input have come into the window so far.
 func (w *window) came() int64 { return w.base + int64(w.end) }
 
 // release gives the window's memory back. The window must not be used after it.
 func (w *window) release() {
-	w.input.release(w.current)
+	w.input.recycle(w.current)
 	w.current, w.buf = nil, nil
 }
 

@@ -54,64 +54,22 @@ func (e Events) Slice(from, to int) Events {
 	return Events{chunks: e.chunks, first: e.first + int32(from), n: int32(to - from)}
 }
 
-// Same reports whether the other run is of the same events in the same memory.
-func (e Events) Same(other Events) bool {
-	return e.n == other.n && (e.n == 0 || e.first == other.first && e.At(0) == other.At(0))
-}
-
 // EventLog is an append-only list of events. It is owned by one goroutine; any
 // goroutine may read the [Events] that it returns.
 type EventLog struct {
 	chunks [][]Event
 	n      int
-	supply <-chan []Event
-}
-
-// NewChunk returns memory for a log. NewChunk writes to all of its pages, so that
-// Append does not wait until the system has mapped them.
-func NewChunk() []Event {
-	const page = 4096 / 40 // events
-	chunk := make([]Event, chunkSize)
-	for i := 0; i < len(chunk); i += page {
-		chunk[i] = Event{}
-	}
-	return chunk
-}
-
-// Supply gives the log a channel of chunks that [NewChunk] made. When the log
-// grows, it takes a chunk from the channel if one is ready.
-func (l *EventLog) Supply(chunks <-chan []Event) { l.supply = chunks }
-
-func (l *EventLog) grow() {
-	select {
-	case chunk := <-l.supply:
-		l.chunks = append(l.chunks, chunk)
-	default:
-		l.chunks = append(l.chunks, make([]Event, chunkSize))
-	}
 }
 
 // Append adds e at the end and returns its number.
 func (l *EventLog) Append(e Event) int {
 	at := l.n
 	if at>>chunkShift == len(l.chunks) {
-		l.grow()
+		l.chunks = append(l.chunks, make([]Event, chunkSize))
 	}
 	l.chunks[at>>chunkShift][at&chunkMask] = e
 	l.n++
 	return at
-}
-
-// AppendAll adds events at the end.
-func (l *EventLog) AppendAll(events []Event) {
-	for len(events) > 0 {
-		if l.n>>chunkShift == len(l.chunks) {
-			l.grow()
-		}
-		n := copy(l.chunks[l.n>>chunkShift][l.n&chunkMask:], events)
-		l.n += n
-		events = events[n:]
-	}
 }
 
 // Len returns how many events have been appended.

@@ -91,34 +91,5 @@ func (in *Interner) Rest() Rest {
 	return r.rest
 }
 
-// Refused reports whether there was no room for an entry since the last call of
-// Refused.
-func (in *Interner) Refused() bool {
-	full := in.room.full
-	in.room.full = false
-	return full
-}
-
-// Reader returns an interner without any room. It knows the notes, streams and
-// pools of the tables by their numbers, some of the texts, and nothing else.
-func (t *Tables) Reader(texts []StringID) *Interner {
-	in := NewInterner()
-	in.Bound(0)
-	in.room.spare = 0
-	for _, id := range texts {
-		in.strings[t.Strings[id]] = id
-	}
-	for i, n := range t.Notes {
-		in.notes[n] = NoteID(i)
-	}
-	for i, handle := range t.Streams {
-		in.streams[handle] = StreamID(i)
-	}
-	for i, p := range t.Pools[1:] {
-		in.pools[p] = PoolID(i + 1)
-	}
-	return in
-}
-
-// Full reports what Refused reports, and does not reset it.
+// Full reports whether there was no room for some entry.
 func (in *Interner) Full() bool { return in.room.full }

@@ -37,9 +37,6 @@ type Device struct {
 	Base *State
 	// Final is the state after the last event, as its writer gave it.
 	Final State
-	// Replay has the lifetimes of Events, if the reader of the file has replayed
-	// them. It may be nil.
-	Replay *Replay
 	// Overflowed says that the writer's ring buffer lost earlier events.
 	Overflowed bool
 	// MaxEvents is the capacity of that ring buffer, 0 if not known.
