@@ -9,9 +9,9 @@ import (
 
 // Check checks the rules that every whole trace of a caching allocator keeps, and
 // lists the broken ones: the sums and the layout of the final state, the order of
-// times, and a replay of the events in both directions. It shares no code with
-// [trace.Lifetimes] and [trace.Rewind], because it judges these. It is plain
-// rather than fast.
+// times, and a replay of the events by address. It shares no code with
+// [trace.Lifetimes], because it judges that, and adds what [trace.Rewind] cannot
+// undo. It is plain rather than fast.
 //
 // A trace that begins in the middle is whole. A trace is not whole if events were
 // removed from it, or if its writer skipped some events.
@@ -23,7 +23,10 @@ func Check(t *trace.Trace) trace.Problems {
 		c.checkSegments()
 		c.checkTimes()
 		c.checkForward()
-		c.checkBackward()
+		_, undone := trace.Rewind(t, c.device)
+		for _, p := range undone.First {
+			c.report(p.Event, "%s", p.Reason)
+		}
 	}
 	return c.problems
 }

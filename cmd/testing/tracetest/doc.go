@@ -23,11 +23,7 @@ func Parse(tb testing.TB, text string) *trace.Trace {
 // Text returns a trace in the text form.
 func Text(tb testing.TB, t *trace.Trace) string {
 	tb.Helper()
-	var text strings.Builder
-	if err := WriteText(&text, t); err != nil {
-		tb.Fatal(err)
-	}
-	return text.String()
+	return text(t)
 }
 
 // Reasons returns the problems that were kept, as text.
