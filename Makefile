@@ -125,7 +125,7 @@ race: ## all tests under the race detector
 	$(GO) test -race ./...
 
 golden: ## rewrite the golden files; review the diff like code
-	$(GO) test ./tui ./snapshots/export ./cmd/testing/pytorchtest -update
+	$(GO) test ./tui ./snapshots/export -update
 
 bench: ## every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...

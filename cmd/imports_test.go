@@ -166,7 +166,7 @@ var picture = map[string][]string{
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
 	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/probetest":      {"snapshots/trace"},
-	"cmd/testing/pytorchtest":    {"snapshots/pytorch", "snapshots/trace"},
+	"cmd/testing/pytorchtest":    {"cmd/testing/tracetest", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"snapshots/trace"},
 	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included

@@ -1,7 +1,10 @@
 package pytorchtest_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -95,5 +98,18 @@ func TestRandomTracesFollowFromTheirSeed(t *testing.T) {
 	text := func() string { return tracetest.Text(t, pytorchtest.Random(pytorchtest.Options{Seed: 7})) }
 	if first, second := text(), text(); first != second {
 		t.Error("the same seed gave two different traces")
+	}
+}
+
+// TestStoredFilesAreTheSameRun compares the snapshot that the command's tests read.
+func TestStoredFilesAreTheSameRun(t *testing.T) {
+	got, err := os.ReadFile(filepath.Join("..", "..", "memtop", "testdata", "tiny_training.pickle"))
+	if want := pytorchtest.PythonPickle(pytorchtest.Value(pytorchtest.TinyTraining()), 4); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the pickle has %d bytes, %v, and is not that of the text, %d bytes", len(got), err, len(want))
+	}
+	for name, stored := range map[string]*trace.Trace{"training": pytorchtest.TinyTraining(), "evaluation": pytorchtest.PinnedEvaluation()} {
+		for _, p := range tracetest.Check(stored).First {
+			t.Errorf("%s: %s", name, p)
+		}
 	}
 }
