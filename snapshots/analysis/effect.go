@@ -14,9 +14,8 @@ import (
 // step does not change it. If a quantity drifts for certain, each value is first
 // moved to the change along the mean of the two sides' median slopes. Both sides
 // have as many steps at about the same distance, so a loss that falls ever slower
-// leaves no difference either. The spread is half of the 95 % interval of Mann
-// and Whitney. For a quantity that drifts, half of Sen's 95 % interval of the
-// slope, over the distance between the sides, counts as well.
+// leaves no difference either. The spread is how far from their median half of the
+// steps are, on the side where that is more.
 
 // Quantity is something that a change of a setting may change.
 type Quantity uint8
@@ -56,9 +55,8 @@ type Effect struct {
 	Quantity      Quantity
 	Before, After Level
 	Delta         float64 // After's median minus Before's
-	// Spread is how far Delta may be off: half of its 95 % interval.
-	Spread   float64
-	Measured bool // Delta is: both sides have settled steps
+	Spread        float64 // how far from a side's median half of its steps are
+	Measured      bool    // Delta is: both sides have settled steps
 	// Predicted is the expected change, if Foretold.
 	Predicted float64
 	Foretold  bool
@@ -77,18 +75,18 @@ type point struct{ step, value float64 }
 // measure compares the steps before and after a change in step number at.
 func (f *Effect) measure(before, after []*trace.Step, at int64) {
 	b, a := pointsOf(before, f.Quantity, at), pointsOf(after, f.Quantity, at)
-	slope, slopeSpread := 0.0, 0.0
 	if f.Quantity.drifts() {
-		slope, slopeSpread = drift(b, a)
+		slope := drift(b, a)
+		levelB, levelA := b.without(slope), a.without(slope)
+		moved := math.Abs(slope) * float64(len(b)+len(a)) / 2
+		if f.Quantity == LossQuantity || moved > max(levelB.scatter(), levelA.scatter()) { // a loss always drifts
+			b, a = levelB, levelA
+		}
 	}
-	if math.Abs(slope) <= slopeSpread && f.Quantity != LossQuantity {
-		slope, slopeSpread = 0, 0 // perhaps it does not drift; a loss always does
-	}
-	b, a = b.without(slope), a.without(slope)
 	f.Before, f.After = b.level(), a.level()
 	if f.Measured = len(a) > 0 && len(b) > 0; f.Measured {
 		f.Delta = f.After.Median - f.Before.Median
-		f.Spread = math.Hypot(shiftSpread(b, a), slopeSpread*(a.middle()-b.middle()))
+		f.Spread = max(b.scatter(), a.scatter())
 	}
 }
 
@@ -141,22 +139,26 @@ func (p points) level() Level {
 	return Level{median(values), len(p)}
 }
 
-// middle returns the middle of the points' steps.
-func (p points) middle() float64 { return (p[0].step + p[len(p)-1].step) / 2 }
+// scatter returns how far from their median half of the values are.
+func (p points) scatter() float64 {
+	middle, apart := p.level().Median, make([]float64, len(p))
+	for i := range p {
+		apart[i] = math.Abs(p[i].value - middle)
+	}
+	return median(apart)
+}
 
-// drift returns the common slope of both sides, which is the mean of their
-// slopes, and half of its 95 % interval.
-func drift(sides ...points) (slope, spread float64) {
+// drift returns the common slope of both sides, which is the mean of their median
+// slopes.
+func drift(sides ...points) (slope float64) {
 	known := 0.0
 	for _, p := range sides {
 		if slopes := p.slopes(); len(slopes) > 0 {
-			n := float64(len(p))
 			known++
 			slope += median(slopes)
-			spread = math.Hypot(spread, halfInterval(slopes, n*(n-1)*(2*n+5)/18))
 		}
 	}
-	return slope / max(known, 1), spread / max(known, 1)
+	return slope / max(known, 1)
 }
 
 // slopes returns the slopes between any two points.
@@ -170,31 +172,6 @@ func (p points) slopes() []float64 {
 		}
 	}
 	return slopes
-}
-
-// shiftSpread returns half of the 95 % interval of the difference between the two
-// sides.
-func shiftSpread(before, after points) float64 {
-	differences := make([]float64, 0, len(before)*len(after))
-	for _, b := range before {
-		for _, a := range after {
-			differences = append(differences, a.value-b.value)
-		}
-	}
-	n, m := float64(len(before)), float64(len(after))
-	return halfInterval(differences, n*m*(n+m+1)/3)
-}
-
-// halfInterval returns half of the 95 % interval of the median of pairs. The
-// argument variance is that of the number of rising pairs minus the number of
-// falling pairs if nothing moved.
-func halfInterval(pairs []float64, variance float64) float64 {
-	if len(pairs) == 0 {
-		return 0
-	}
-	slices.Sort(pairs)
-	k := max(int((float64(len(pairs))-1.96*math.Sqrt(variance))/2), 0)
-	return (pairs[len(pairs)-1-k] - pairs[k]) / 2
 }
 
 // median returns the median of values, 0 if there are none. It sorts values.

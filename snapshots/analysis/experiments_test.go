@@ -191,22 +191,6 @@ func TestEffectsAreDifferencesOfMedians(t *testing.T) {
 	}
 }
 
-// TestSpreadsAreThoseOfMannWhitneyAndSen has eight steps on each side, for which their
-// tables have the same places in the order of the pairs.
-func TestSpreadsAreThoseOfMannWhitneyAndSen(t *testing.T) {
-	var before, after, curve points
-	for i := range 8 {
-		v := float64(i)
-		before, after, curve = append(before, point{v, v}), append(after, point{v, 8 * v}), append(curve, point{v, v * v})
-	}
-	if got := shiftSpread(before, after); got != 18.5 {
-		t.Errorf("the 64 differences -7 to 56: got %v, want half of 6 to 43, the 14th to the 14th last", got)
-	}
-	if _, got := drift(curve); got != 2 {
-		t.Errorf("28 slopes of 1 to 13: got %v, want half of 5 to 9, the 7th to the 7th last", got)
-	}
-}
-
 // TestDriftIsNoEffect changes a setting in a run whose quantities move anyway, by
 // a known amount or by nothing.
 func TestDriftIsNoEffect(t *testing.T) {
@@ -250,8 +234,8 @@ func TestDriftIsNoEffect(t *testing.T) {
 			if math.Abs(f.Delta-test.delta) > test.tolerance || f.After.Median-f.Before.Median != f.Delta {
 				t.Errorf("moved by %v from %v to %v, want %v ± %v", f.Delta, f.Before, f.After, test.delta, test.tolerance)
 			}
-			if f.Spread > test.spread || math.Abs(f.Delta-test.delta) > f.Spread+1e-9 {
-				t.Errorf("the spread is %v of %v, want at most %v and %v within", f.Spread, f.Delta, test.spread, test.delta)
+			if f.Spread > test.spread {
+				t.Errorf("the spread is %v of %v, want at most %v", f.Spread, f.Delta, test.spread)
 			}
 		})
 	}
