@@ -14,11 +14,12 @@ var programs = map[string]struct {
 	launcher []string // words between the interpreter and the script
 	ranks    int
 }{
-	"ddp":               {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"fsdp":              {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"objects":           {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"tensor_parallel":   {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
-	"pipeline_parallel": {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}, 2},
+	"ddp":               {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+	"fsdp":              {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+	"groups":            {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+	"objects":           {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+	"tensor_parallel":   {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+	"pipeline_parallel": {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
 	"eight_workers":     {ranks: 9}, // that is all of its processes
 	"two_devices":       {flags: []string{"--gpus", "2"}, ranks: 2},
 	"sizes":             {flags: []string{"--values", "upper"}},
@@ -39,9 +40,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 			if p.ranks < 0 {
 				t.Skip("it is no program of PyTorch's")
 			}
-			if p.launcher == nil { // launchers listen on one port
-				t.Parallel()
-			}
+			t.Parallel()
 			command := append(append([]string{python}, p.launcher...), path)
 			flags := append(append([]string{"--steps", "1000"}, p.flags...), valuesIn(t, path)...)
 			r := rehearseWith(t, append(append(flags, "--"), command...)...)
@@ -112,7 +111,7 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 	python := besideOthers(t)
 	const script = "testdata/rehearse/sharded.py"
-	together := rehearseWith(t, "--gpus", "2", "--", python, "-m", "torch.distributed.run", "--nproc-per-node", "2", script)
+	together := rehearseWith(t, "--gpus", "2", "--", python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script)
 	alone := rehearseWith(t, "--world", "2", "--rank", "0,1", "--", python, script)
 	if together.code != 0 || alone.code != 0 || len(together.Ranks) != 2 || len(alone.Ranks) != 2 {
 		t.Fatalf("codes %d and %d, %s\n%s", together.code, alone.code, together.stderr, alone.stderr)
@@ -126,5 +125,18 @@ func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 	many := rehearseWith(t, "--world", "64", "--rank", "63", "--", python, script)
 	if many.code != 0 || len(many.Ranks) != 1 || many.Ranks[0].Rank != 63 || many.Ranks[0].PeakAllocated >= alone.Ranks[0].PeakAllocated {
 		t.Errorf("of 64: code %d, %+v, %s", many.code, many.Ranks, many.stderr)
+	}
+}
+
+// TestARehearsedRankMakesAMesh has a rank of 32 that runs alone, of which 8 have its part.
+func TestARehearsedRankMakesAMesh(t *testing.T) {
+	const script = `import torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+mesh = init_device_mesh("cuda", (4, 8), mesh_dim_names=("copies", "parts"))
+dist.all_gather_into_tensor(torch.empty(800, device="cuda"), torch.empty(100, device="cuda"), group=mesh["parts"].get_group())
+`
+	r := rehearseWith(t, "--world", "32", "--rank", "3", "--", besideOthers(t), "-c", script)
+	if r.code != 0 || len(r.Ranks) != 1 || r.Ranks[0].Rank != 3 {
+		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
 }

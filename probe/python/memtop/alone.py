@@ -7,6 +7,7 @@ the missing ranks, as if each had written what this rank writes.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,9 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 WORLD = "MEMTOP_REHEARSAL_WORLD"  # number of ranks of the imitated job
+
+
+_stores: list[Any] = []  # groups of earlier versions of PyTorch keep only the half in C++
 
 
 class Store(dist.Store):  # type: ignore[misc]
@@ -48,7 +52,8 @@ class Store(dist.Store):  # type: ignore[misc]
             return self._values.get(key) or expected.encode()
 
     def check(self, keys: list[str]) -> bool:
-        return True
+        with self._lock:
+            return all(key in self._values for key in keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Return at once."""
@@ -77,7 +82,9 @@ def begin() -> None:
             backend = "nccl"  # gloo would connect to the other ranks
         if rest and "timeout" not in named:
             named["timeout"] = rest[0]
-        return original(backend, store=Store(ranks), rank=int(os.environ["RANK"]), world_size=ranks, **named)
+        _stores.append(Store(ranks))
+        return original(backend, store=_stores[-1], rank=int(os.environ["RANK"]), world_size=ranks, **named)
 
-    distributed_c10d.init_process_group = alone
-    dist.init_process_group = alone
+    for name, module in list(sys.modules.items()):  # device_mesh has the function under a name of its own
+        if name.startswith("torch.distributed") and vars(module).get("init_process_group") is original:
+            module.init_process_group = alone  # type: ignore[attr-defined]

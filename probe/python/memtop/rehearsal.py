@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import agent, alone, cuda, given, objects, zero
+from . import agent, alone, cuda, given, objects, ranks, zero
 from .counted_rows import CountedRows
 from .history import History
 from .imitated import VARIABLE, note
@@ -61,6 +61,7 @@ class Rehearsal:
         torch.cuda._lazy_call(self._initialised)
         objects.begin(self._reads)
         zero.begin()
+        ranks.begin()
 
     def _initialised(self) -> None:
         self._process = os.getpid()

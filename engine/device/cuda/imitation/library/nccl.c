@@ -44,16 +44,47 @@ EXPORT int ncclCommInitAll(communicator **c, int ranks, const int *devices)
 	return success;
 }
 
-/* A part of a communicator: how many others chose the same colour nobody here knows, so it
- * is said to be all of them. */
+/* How many ranks choose a colour together nobody here knows. So PyTorch, which has lists of the
+ * ranks, says it by the agent. */
+enum { most_colors = 1024, any_color = -1 };
+
+static struct {
+	int color, ranks;
+} members[most_colors];
+static int colors, next_members; /* next_members is of whatever splits now, 0 for what colours say */
+static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
+
+EXPORT void memtop_imitation_split(int color, int ranks)
+{
+	pthread_mutex_lock(&members_lock);
+	if (color == any_color)
+		next_members = ranks;
+	else if (colors < most_colors)
+		members[colors].color = color, members[colors++].ranks = ranks;
+	pthread_mutex_unlock(&members_lock);
+}
+
+/* members_of returns how many ranks a part of a communicator has: all of them if nobody said it. */
+static int members_of(int color, int all)
+{
+	pthread_mutex_lock(&members_lock);
+	int found = next_members;
+	for (int i = colors - 1; i >= 0 && !found; i--)
+		if (members[i].color == color)
+			found = members[i].ranks;
+	pthread_mutex_unlock(&members_lock);
+	return found ? found : all;
+}
+
+/* The key orders the ranks of a part; PyTorch's is the rank there. */
 EXPORT int ncclCommSplit(communicator *c, int color, int key, communicator **made)
 {
-	(void)key;
 	if (color < 0) {
 		*made = NULL;
 		return success;
 	}
-	return join(made, c ? c->rank : 0, c ? c->ranks : 1);
+	int ranks = members_of(color, c ? c->ranks : 1);
+	return join(made, key >= 0 && key < ranks ? key : 0, ranks);
 }
 
 static int leave(communicator *c) { return disconnect(c), free(c), success; }

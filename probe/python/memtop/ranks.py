@@ -1,0 +1,87 @@
+"""What the ranks of a rehearsed job know of each other, and the imitated NCCL does not: how many of them a group has,
+and that all have come to a barrier."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any
+
+from . import alone
+from .importing import when_imported
+from .interrupts import ignored
+
+_GROUPS = "torch.distributed.distributed_c10d"
+_SPLITS = (("ProcessGroup", "split_group", 1), ("ProcessGroupNCCL2", "split", 2), ("ProcessGroupNCCLLazy", "split", 2))
+_ANY = -1  # the colour of whatever splits next
+_met: dict[str, int] = {}  # barriers so far, by the name of the group
+
+
+def begin() -> None:
+    """Begin once the program has imported PyTorch's groups."""
+    when_imported(_GROUPS, _begin)
+
+
+def _begin() -> None:
+    groups = sys.modules[_GROUPS]
+    with ignored(AttributeError):  # a library or a PyTorch that has no splits
+        _tell_members(groups, ctypes.CDLL(None).memtop_imitation_split)
+    if alone.WORLD not in os.environ:  # else the others do not run
+        _wait_at_barriers(groups)
+
+
+def _tell_members(groups: Any, tell: Any) -> None:
+    """Say how many ranks split a communicator together, for all ways in which PyTorch makes a group of a part."""
+    color = groups._process_group_color
+
+    def colored(ranks: list[int]) -> int:
+        result: int = color(ranks)
+        tell(result, len(ranks))
+        return result
+
+    groups._process_group_color = colored
+    for kind, name, place in _SPLITS:
+        split = getattr(getattr(groups, kind, None), name, None)
+        if split is not None:
+            setattr(getattr(groups, kind), name, _told(split, place, tell))
+
+
+def _told(split: Any, place: int, tell: Any) -> Any:
+    """Return a method that splits, and before says how many ranks its argument at a place has."""
+
+    def told(*arguments: Any, **named: Any) -> Any:
+        tell(_ANY, len(named["ranks"] if "ranks" in named else arguments[place]))
+        try:
+            return split(*arguments, **named)
+        finally:
+            tell(_ANY, 0)
+
+    return told
+
+
+def _wait_at_barriers(groups: Any) -> None:
+    """Let a barrier wait for all ranks of its group, through the store by which they found each other. A rank that
+    does not come in the store's time is an error, as it is in NCCL."""
+    barrier = groups.barrier
+
+    def waited(group: Any = None, async_op: bool = False, **named: Any) -> Any:
+        work = barrier(group, async_op=async_op, **named)
+        if not async_op and group is not groups.GroupMember.NON_GROUP_MEMBER:
+            _meet(groups, group or groups._get_default_group())
+        return work
+
+    groups.barrier = waited
+    distributed = sys.modules["torch.distributed"]
+    if getattr(distributed, "barrier", None) is barrier:
+        distributed.barrier = waited  # type: ignore[attr-defined]
+
+
+def _meet(groups: Any, group: Any) -> None:
+    store = groups._world.pg_map[group][1]
+    name = group.group_name
+    count = _met[name] = _met.get(name, 0) + 1
+    key = f"memtop/{name}/{count}"
+    if store.add(key, 1) == group.size():
+        store.set(f"{key}/all", "1")
+    store.wait([f"{key}/all"])
