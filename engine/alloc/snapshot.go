@@ -82,9 +82,11 @@ const (
 // after it.
 func (v *viewer) segment(b *block) *block {
 	s := trace.Segment{
-		Addr: b.addr, Stream: b.set.stream.id, Pool: v.a.names.pool(b.set.pool.id()), Type: v.large,
-		Device: int32(v.a.device), Given: gaveSegment, Expandable: b.expandable,
-		Stack: max(b.segment.stack, trace.EmptyStack),
+		Addr: b.addr, Given: gaveSegment,
+		SegmentFacts: trace.SegmentFacts{
+			Stream: b.set.stream.id, Pool: v.a.names.pool(b.set.pool.id()), Type: v.large,
+			Device: int32(v.a.device), Expandable: b.expandable, Stack: max(b.segment.stack, trace.EmptyStack),
+		},
 	}
 	if b.set.pool.kind == smallPool {
 		s.Type = v.small

@@ -94,7 +94,7 @@ func TestNonsenseIsAnsweredWithoutHarm(t *testing.T) {
 		}
 		d := trace.Device{Events: log.Events()}
 		for range rnd.IntN(4) {
-			s := trace.Segment{Addr: addr(), Size: size(), Expandable: rnd.IntN(2) == 0, Stream: trace.StreamID(rnd.IntN(3))}
+			s := trace.Segment{Addr: addr(), Size: size(), SegmentFacts: trace.SegmentFacts{Expandable: rnd.IntN(2) == 0, Stream: trace.StreamID(rnd.IntN(3))}}
 			s.Blocks = []trace.Block{{Addr: s.Addr, Size: s.Size, State: trace.BlockState(rnd.IntN(4)), Requested: size()}}
 			d.Final.Segments = append(d.Final.Segments, s)
 		}

@@ -118,7 +118,7 @@ func (r *lineReader) base(data []byte) error {
 		if err != nil || s.Addr == nil {
 			return fmt.Errorf("segment %d has no address or no type", i)
 		}
-		g := trace.Segment{Addr: uint64(*s.Addr), Size: s.Size, Type: kind}
+		g := trace.Segment{Addr: uint64(*s.Addr), Size: s.Size, SegmentFacts: trace.SegmentFacts{Type: kind}}
 		for k := range s.Blocks {
 			b, err := r.block(&s.Blocks[k])
 			if err != nil {

@@ -50,7 +50,7 @@ func outlineState(state *trace.State, sizes bool) []string {
 	m := &Map{Segments: make([]MapSegment, len(state.Segments))}
 	for i := range state.Segments {
 		from := &state.Segments[i]
-		m.Segments[i] = MapSegment{Addr: from.Addr, Size: from.Size, Stream: from.Stream, Expandable: from.Expandable, Blocks: make([]MapBlock, len(from.Blocks))}
+		m.Segments[i] = MapSegment{SegmentFacts: from.SegmentFacts, Addr: from.Addr, Size: from.Size, Blocks: make([]MapBlock, len(from.Blocks))}
 		for b := range from.Blocks {
 			m.Segments[i].Blocks[b].fill(&from.Blocks[b], nil)
 		}

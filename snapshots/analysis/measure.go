@@ -67,12 +67,12 @@ func (m *Map) groupFits() {
 	k := -1
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		if g := (group{s.Pool, s.Stream, s.Type}); k < 0 || g != last {
+		if g := (group{s.Pool, s.Stream, s.Class}); k < 0 || g != last {
 			var ok bool
 			if k, ok = at[g]; !ok {
 				k = len(m.Fits)
 				at[g] = k
-				m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Type})
+				m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Class})
 			}
 			last = g
 		}
@@ -87,7 +87,7 @@ func (f *Fit) add(s *MapSegment) {
 	f.Free += s.Free
 	f.Largest = max(f.Largest, s.LargestFree)
 	f.Blocks += s.FreeCount
-	if s.Type == "small" {
+	if s.Class == "small" {
 		f.Largest = min(f.Largest, trace.SmallLimit) // larger requests go to the other class
 	}
 }

@@ -33,7 +33,7 @@ func nonsense(r *rand.Rand) *trace.Trace {
 	}
 	d := trace.Device{Events: log.Events()}
 	for range r.IntN(5) {
-		s := trace.Segment{Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))], Expandable: r.IntN(2) == 0}
+		s := trace.Segment{Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))], SegmentFacts: trace.SegmentFacts{Expandable: r.IntN(2) == 0}}
 		for range r.IntN(4) {
 			s.Blocks = append(s.Blocks, trace.Block{
 				Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))], State: trace.BlockState(r.IntN(5)), Stack: stacks[r.IntN(len(stacks))],

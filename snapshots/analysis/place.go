@@ -21,8 +21,8 @@ func (x *mapper) readFinal() *Map {
 		for b := range from.Blocks {
 			alive = s.Blocks[b].fill(&from.Blocks[b], alive)
 		}
-		if s.Type == "" {
-			s.Type = typeBySize(s.Size)
+		if s.Class == "" {
+			s.Class = typeBySize(s.Size)
 		}
 	}
 	m.measure()
@@ -31,10 +31,7 @@ func (x *mapper) readFinal() *Map {
 
 // newSegment returns a segment of a map, without its blocks.
 func (x *mapper) newSegment(from *trace.Segment) MapSegment {
-	return MapSegment{
-		Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
-		Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
-	}
+	return MapSegment{SegmentFacts: from.SegmentFacts, Addr: from.Addr, Size: from.Size, Class: x.tables.String(from.Type)}
 }
 
 // segmentHistory returns the history of reserved memory.
@@ -159,8 +156,8 @@ func (f *inferrer) place(from *trace.Segment) MapSegment {
 		n++
 	}
 	s := f.mapper.newSegment(from)
-	if s.Type == "" {
-		s.Type = inferType(from, f.alive[:n])
+	if s.Class == "" {
+		s.Class = inferType(from, f.alive[:n])
 	}
 	at, first := from.Addr, len(f.arena)
 	for i := range n {

@@ -50,7 +50,7 @@ func (s *MapSegment) returnable(geometry *trace.Geometry) int64 {
 	case !s.Expandable:
 		return 0
 	}
-	page, bytes := uint64(geometry.Page(s.Type == "small")), uint64(0)
+	page, bytes := uint64(geometry.Page(s.Class == "small")), uint64(0)
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
 		from, to := (b.Addr-s.Addr+page-1)/page, (b.Addr-s.Addr+uint64(b.Size))/page

@@ -12,7 +12,7 @@ func naiveRoom(x *Index, m *Map, driver int64, expandable bool) (returnable, lar
 	for i := range m.Segments {
 		s := &m.Segments[i]
 		page := int64(20 << 20)
-		if s.Type == "small" {
+		if s.Class == "small" {
 			page = 2 << 20
 		}
 		if x.Trace().Tables.Pools[s.Pool] != (trace.Pool{}) {

@@ -38,16 +38,13 @@ type Map struct {
 
 // MapSegment is a range of memory obtained from the driver.
 type MapSegment struct {
+	trace.SegmentFacts
 	Addr        uint64
 	Size        int64
-	Stream      trace.StreamID
-	Pool        trace.PoolID // 0 when not known
-	Type        string       // "small" or "large", "" when not known
-	Expandable  bool
-	Stack       trace.StackID // where it was obtained
-	Blocks      []MapBlock    // by address, without gaps
-	Live        int64         // bytes in live blocks
-	Pending     int64         // of Live, pending free
+	Class       string     // "small" or "large", inferred if the writer did not say it
+	Blocks      []MapBlock // by address, without gaps
+	Live        int64      // bytes in live blocks
+	Pending     int64      // of Live, pending free
 	Free        int64
 	Rounding    int64 // of Live, not asked for
 	LiveCount   int

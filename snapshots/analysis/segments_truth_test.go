@@ -41,7 +41,7 @@ func mapLines(t *trace.Trace, m *analysis.Map) []string {
 			if !b.State.Live() {
 				continue
 			}
-			if s.Type == "large" && !s.Expandable {
+			if s.Class == "large" && !s.Expandable {
 				b.Size = 0
 			}
 			stack := max(b.Stack, trace.EmptyStack)

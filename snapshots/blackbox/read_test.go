@@ -49,8 +49,9 @@ func (p *program) name(function string) {
 
 func (p *program) state() trace.State {
 	s := trace.Segment{
-		Addr: segmentAt, Size: slots * blockBytes, Type: p.names.String("small"), Device: 3,
-		Given: trace.GaveAddr | trace.GaveSize | trace.GaveType,
+		Addr: segmentAt, Size: slots * blockBytes,
+		Given:        trace.GaveAddr | trace.GaveSize | trace.GaveType,
+		SegmentFacts: trace.SegmentFacts{Type: p.names.String("small"), Device: 3},
 	}
 	for i, live := range p.live {
 		b := trace.Block{Addr: segmentAt + uint64(i)*blockBytes, Size: blockBytes, Given: trace.GaveAddr | trace.GaveSize | trace.GaveState | trace.GaveRequested}

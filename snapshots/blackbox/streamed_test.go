@@ -37,7 +37,7 @@ func streamed(t *testing.T, settings []trace.Setting, write func(*wire.Encoder))
 // held is a state with one block of 1,000 bytes.
 func held() *trace.State {
 	block := trace.Block{Addr: 4096, Size: 1000, Requested: 1000, State: trace.Allocated}
-	return &trace.State{Segments: []trace.Segment{{Addr: 4096, Size: 1000, Device: 3, Blocks: []trace.Block{block}}}}
+	return &trace.State{Segments: []trace.Segment{{Addr: 4096, Size: 1000, SegmentFacts: trace.SegmentFacts{Device: 3}, Blocks: []trace.Block{block}}}}
 }
 
 func step(number, time, allocated int64) *trace.Step {

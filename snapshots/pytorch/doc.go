@@ -12,7 +12,7 @@
 //	window   a sliding view of the input            (window.go)
 //	opcodes  bytes to operations                    (opcodes.go)
 //	machine  value stack, memo, lists and dicts     (machine.go, memo.go)
-//	records  a dict's keys and values to a record   (record.go, event.go, segment.go)
+//	records  a dict's keys and values to a record   (record.go, event.go, block.go, segment.go)
 //	snapshot the finished lists to a trace          (snapshot.go)
 //
 // [DecodeJSON] drives the same machine from JSON. [Write] writes a trace as a

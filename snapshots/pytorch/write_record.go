@@ -6,33 +6,6 @@ import (
 	"github.com/memtop/memtop/snapshots/pickle"
 )
 
-func (p *pickler) segment(s *trace.Segment) {
-	p.op(pickle.EmptyDict, pickle.Mark)
-	p.number(nameDevice, s.Given&trace.GaveDevice != 0, int64(s.Device))
-	if s.Given&trace.GaveAddr != 0 {
-		p.key(nameAddress)
-		p.unsigned(s.Addr)
-	}
-	p.number(nameTotalSize, s.Given&trace.GaveSize != 0, s.Size)
-	p.number(nameAllocatedSize, s.Given&trace.GaveAllocated != 0, s.Allocated)
-	p.number(nameActiveSize, s.Given&trace.GaveActive != 0, s.Active)
-	p.number(nameRequestedSize, s.Given&trace.GaveRequested != 0, s.Requested)
-	if s.Given&trace.GaveStream != 0 {
-		p.key(nameStream)
-		p.unsigned(p.t.Tables.Streams[s.Stream])
-	}
-	p.stringField(nameSegmentType, s.Type)
-	p.poolField(nameSegmentPoolID, s.Pool)
-	if s.Given&trace.GaveExpandable != 0 {
-		p.key(nameIsExpandable)
-		p.boolean(s.Expandable)
-	}
-	p.stackField(s.Stack)
-	p.key(nameBlocks)
-	p.list(len(s.Blocks), func(i int) { p.block(&s.Blocks[i]) })
-	p.op(pickle.SetItems)
-}
-
 func (p *pickler) block(b *trace.Block) {
 	p.op(pickle.EmptyDict, pickle.Mark)
 	if b.Given&trace.GaveAddr != 0 {

@@ -10,7 +10,7 @@ import (
 // freed and allocated again and again.
 func crowded() (trace.State, []trace.Event) {
 	const addr, size, blocks = 0x7f00_0000_0000, 1024, 1000
-	s := trace.Segment{Addr: addr, Size: (blocks + 1) * size, Stack: 1}
+	s := trace.Segment{Addr: addr, Size: (blocks + 1) * size, SegmentFacts: trace.SegmentFacts{Stack: 1}}
 	var events []trace.Event
 	for i := range blocks {
 		at := addr + uint64(i)*size

@@ -204,8 +204,8 @@ func (f *Follower) explained(d *followed, s State) State {
 	return s
 }
 
-// learn copies the pool, type and stack of a segment to the segments in memory
-// that lie in its range.
+// learn copies the facts of a segment to the segments in memory that lie in its
+// range.
 func (m *memory) learn(g *Segment) {
 	from := g.Addr
 	if s := m.segmentAt(from); s != nil {
@@ -217,7 +217,7 @@ func (m *memory) learn(g *Segment) {
 			return false
 		}
 		if s.Stream == g.Stream && s.Expandable == g.Expandable {
-			s.Pool, s.Type, s.Stack = g.Pool, g.Type, g.Stack
+			s.SegmentFacts = g.SegmentFacts
 		}
 		return true
 	})

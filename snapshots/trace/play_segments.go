@@ -3,8 +3,11 @@ package trace
 // newSegment returns the segment that an event brought.
 func (r *rules) newSegment(m *memory, e *Event, expandable bool) Segment {
 	s := Segment{
-		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: m.device,
-		Pool: r.tables.Notes[e.Note].Pool, Type: r.names.of(e.Size), Expandable: expandable, Given: gaveSegment,
+		Addr: e.Addr, Size: e.Size, Given: gaveSegment,
+		SegmentFacts: SegmentFacts{
+			Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: m.device,
+			Pool: r.tables.Notes[e.Note].Pool, Type: r.names.of(e.Size), Expandable: expandable,
+		},
 	}
 	if s.Pool == 0 {
 		s.Pool = r.pool

@@ -42,9 +42,11 @@ func (r *segmentRewinder) undo(e *Event) (was Segment, reason string) {
 // restored returns the segment that an event gave back to the driver.
 func (r *segmentRewinder) restored(e *Event) Segment {
 	s := Segment{
-		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack, Device: r.device,
-		Pool: r.tables.Notes[e.Note].Pool, Expandable: e.Kind == SegmentUnmap || e.Kind == SegmentMap,
-		Given: GaveAddr | GaveSize | GaveStream | GaveExpandable | GaveDevice,
+		Addr: e.Addr, Size: e.Size, Given: GaveAddr | GaveSize | GaveStream | GaveExpandable | GaveDevice,
+		SegmentFacts: SegmentFacts{
+			Stream: e.Stream, Stack: e.Stack, Device: r.device,
+			Pool: r.tables.Notes[e.Note].Pool, Expandable: e.Kind == SegmentUnmap || e.Kind == SegmentMap,
+		},
 	}
 	if !s.Expandable {
 		s.Type = r.names.of(e.Size)

@@ -55,7 +55,8 @@ func TestBlocksOfOtherRulesHaveTheSizesThatEventsSay(t *testing.T) {
 	f := trace.NewFollower(in, 0)
 	f.Describe(trace.Info{}, nil)
 	base := trace.State{Segments: []trace.Segment{{
-		Addr: begin, Size: bytes, Type: in.String("small"), Given: 0xfff, Blocks: []trace.Block{{Addr: begin, Size: bytes}},
+		Addr: begin, Size: bytes, Given: 0xfff,
+		SegmentFacts: trace.SegmentFacts{Type: in.String("small")}, Blocks: []trace.Block{{Addr: begin, Size: bytes}},
 	}}}
 	f.Base(0, 0, base, 0, "")
 	f.Append(0, o.events)

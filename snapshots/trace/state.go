@@ -92,18 +92,25 @@ type Tenant struct {
 
 // Segment is one range of memory obtained from the driver.
 type Segment struct {
-	Addr       uint64
-	Size       int64 // bytes, the sum of its blocks'
-	Allocated  int64 // as its writer counted
-	Active     int64 // as its writer counted
-	Requested  int64 // as its writer counted
-	Blocks     []Block
-	Stack      StackID
+	Addr      uint64
+	Size      int64 // bytes, the sum of its blocks'
+	Allocated int64 // as its writer counted
+	Active    int64 // as its writer counted
+	Requested int64 // as its writer counted
+	Blocks    []Block
+	Given     Given
+	SegmentFacts
+}
+
+// SegmentFacts are what a segment keeps when it grows, shrinks or is cut. They are
+// copied as a whole: a new one needs its place in the files that have it, and
+// where it is shown. See "What a change touches" in docs/README.md.
+type SegmentFacts struct {
+	Stack      StackID // where it was obtained
 	Stream     StreamID
-	Pool       PoolID
+	Pool       PoolID   // 0 when not known
 	Type       StringID // "small" or "large"
 	Device     int32
-	Given      Given
 	Expandable bool
 }
 

@@ -1,16 +1,11 @@
 package wire
 
-import (
-	"math"
+import "github.com/memtop/memtop/snapshots/trace"
 
-	"github.com/memtop/memtop/snapshots/trace"
-)
-
-// The least bytes of a segment, a block and an earlier tenant.
+// The least bytes of a block and an earlier tenant.
 const (
-	segmentLeast = 12
-	blockLeast   = 2
-	tenantLeast  = 3
+	blockLeast  = 2
+	tenantLeast = 3
 )
 
 // base reads a state. Its layout is in "States" in encode_state.go. It does not
@@ -30,7 +25,7 @@ func (d *Decoder) base(f *Frame, c *cursor) error {
 	f.State.Segments = make([]trace.Segment, n)
 	for i := range f.State.Segments {
 		s := &f.State.Segments[i]
-		d.segment(s, c)
+		d.segmentFields(s, c)
 		if n, err = d.counted(c, blockLeast); err != nil {
 			return err
 		}
@@ -53,18 +48,6 @@ func (d *Decoder) counted(c *cursor, least int) (int, error) {
 		return 0, tooMuch("it has more than %d blocks", d.limits.Blocks)
 	}
 	return n, nil
-}
-
-func (d *Decoder) segment(s *trace.Segment, c *cursor) {
-	given := c.number()
-	s.Expandable, s.Given = given&1 != 0, trace.Given(given>>1)
-	s.Addr = c.number()
-	s.Size, s.Allocated, s.Active, s.Requested = c.signed(), c.signed(), c.signed(), c.signed()
-	s.Device = int32(min(max(c.signed(), math.MinInt32), math.MaxInt32))
-	s.Stack = lookup(c, &d.ids.stacks, c.number())
-	s.Stream = lookup(c, &d.ids.streams, c.number())
-	s.Pool = lookup(c, &d.ids.pools, c.number())
-	s.Type = lookup(c, &d.ids.strings, c.number())
 }
 
 func (d *Decoder) block(b, last *trace.Block, c *cursor) error {

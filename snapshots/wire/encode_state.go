@@ -40,18 +40,7 @@ func (e *Encoder) Base(device int, first int64, s *trace.State, missed int64, re
 }
 
 func (e *Encoder) segment(s *trace.Segment) {
-	given := uint64(s.Given) << 1
-	if s.Expandable {
-		given |= 1
-	}
-	e.number(given)
-	e.number(s.Addr)
-	for _, n := range [...]int64{s.Size, s.Allocated, s.Active, s.Requested, int64(s.Device)} {
-		e.signed(n)
-	}
-	for _, id := range [...]uint32{uint32(s.Stack), uint32(s.Stream), uint32(s.Pool), uint32(s.Type)} {
-		e.number(uint64(id))
-	}
+	e.segmentFields(s)
 	e.number(uint64(len(s.Blocks)))
 	last := trace.Block{Addr: s.Addr}
 	for i := range s.Blocks {

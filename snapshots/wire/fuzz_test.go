@@ -101,7 +101,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(unframed(written(f, func(e *wire.Encoder) {
 		e.Hello(&wire.Hello{})
 		e.Tables(&view)
-		s := trace.State{Segments: []trace.Segment{{Addr: 1 << 20, Size: 4 * mib, Expandable: true, Blocks: []trace.Block{{Addr: 1 << 20, Size: 4 * mib}}}}}
+		s := trace.State{Segments: []trace.Segment{{Addr: 1 << 20, Size: 4 * mib, SegmentFacts: trace.SegmentFacts{Expandable: true}, Blocks: []trace.Block{{Addr: 1 << 20, Size: 4 * mib}}}}}
 		e.Base(1, 0, &s, 0, "")
 		e.Events(1, 0, []trace.Event{
 			{Kind: trace.SegmentMap, Addr: 5 * mib, Size: 2 * mib},

@@ -174,7 +174,8 @@ func endless(w io.Writer) {
 	e.Tables(&view)
 	base := func() *trace.State {
 		return &trace.State{Segments: []trace.Segment{{
-			Addr: firstAddr, Size: 2 * mib, Type: 9, Blocks: []trace.Block{{Addr: firstAddr, Size: 2 * mib}},
+			Addr: firstAddr, Size: 2 * mib,
+			SegmentFacts: trace.SegmentFacts{Type: 9}, Blocks: []trace.Block{{Addr: firstAddr, Size: 2 * mib}},
 		}}}
 	}
 	layers := make([]trace.Layer, 300)

@@ -132,17 +132,6 @@ type baseLine struct {
 	Segments []segmentLine `json:"segments"`
 }
 
-type segmentLine struct {
-	Addr       address        `json:"addr"`
-	Size       int64          `json:"size"`
-	Stream     trace.StreamID `json:"stream"`
-	Pool       trace.PoolID   `json:"pool,omitempty"`
-	Type       trace.StringID `json:"type,omitempty"`
-	Stack      trace.StackID  `json:"stack,omitempty"`
-	Expandable bool           `json:"expandable,omitempty"`
-	Blocks     []blockLine    `json:"blocks"`
-}
-
 type blockLine struct {
 	Addr      address       `json:"addr"`
 	Size      int64         `json:"size"`
@@ -157,10 +146,7 @@ func (e *Encoder) baseLine(device int, first int64, s *trace.State, missed int64
 	for i := range s.Segments {
 		g := &s.Segments[i]
 		to := &data.Segments[i]
-		*to = segmentLine{
-			Addr: address(g.Addr), Size: g.Size, Stream: g.Stream, Pool: g.Pool, Type: g.Type, Stack: g.Stack,
-			Expandable: g.Expandable, Blocks: make([]blockLine, len(g.Blocks)),
-		}
+		*to = newSegmentLine(g)
 		for k := range g.Blocks {
 			b := &g.Blocks[k]
 			to.Blocks[k] = blockLine{address(b.Addr), b.Size, b.Requested, b.State.String(), b.Stack, b.Note}

@@ -112,7 +112,8 @@ func oneBlock(events ...trace.Event) *trace.Trace {
 	}
 	const given = trace.GaveAddr | trace.GaveSize | trace.GaveRequested | trace.GaveState
 	s := trace.Segment{
-		Addr: firstAddr, Size: 2 * mib, Type: in.String("small"), Pool: in.Pool(trace.Pool{}), Given: 0xfff &^ trace.GaveHistory &^ trace.GaveState,
+		Addr: firstAddr, Size: 2 * mib, Given: 0xfff &^ trace.GaveHistory &^ trace.GaveState,
+		SegmentFacts: trace.SegmentFacts{Type: in.String("small"), Pool: in.Pool(trace.Pool{})},
 		Blocks: []trace.Block{
 			{Addr: firstAddr, Size: 1024, Requested: 1000, State: trace.Allocated, Given: given},
 			{Addr: firstAddr + 1024, Size: 2*mib - 1024, Given: given},

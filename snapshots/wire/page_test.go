@@ -54,8 +54,9 @@ func exampleFrames(e *wire.Encoder) {
 	e.Tables(&view)
 	const given = trace.GaveAddr | trace.GaveRequested | trace.GaveState | trace.GaveSize
 	e.Base(0, 40, &trace.State{Segments: []trace.Segment{{
-		Addr: 0x200000, Size: 2 * mib, Type: 2, Pool: 1, Stack: 1, Given: 0xfff &^ trace.GaveHistory &^ trace.GaveState,
-		Blocks: []trace.Block{{Addr: 0x200000, Size: 2 * mib, Stack: 1, Given: given}},
+		Addr: 0x200000, Size: 2 * mib, Given: 0xfff &^ trace.GaveHistory &^ trace.GaveState,
+		SegmentFacts: trace.SegmentFacts{Type: 2, Pool: 1, Stack: 1},
+		Blocks:       []trace.Block{{Addr: 0x200000, Size: 2 * mib, Stack: 1, Given: given}},
 	}}}, 0, "")
 	const at = 1_700_000_000_000_000
 	e.Events(0, 40, []trace.Event{

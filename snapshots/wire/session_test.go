@@ -76,8 +76,9 @@ func randomState(rnd *rand.Rand) trace.State {
 	for range rnd.IntN(5) {
 		g := trace.Segment{
 			Addr: edge(rnd), Size: int64(edge(rnd)), Allocated: int64(edge(rnd)), Active: int64(edge(rnd)),
-			Requested: int64(edge(rnd)), Stack: 1, Stream: 1, Pool: 2, Type: 9, Device: int32(rnd.Uint32()),
-			Given: trace.Given(rnd.IntN(1 << 12)), Expandable: rnd.IntN(2) == 0, Blocks: []trace.Block{},
+			Requested:    int64(edge(rnd)),
+			Given:        trace.Given(rnd.IntN(1 << 12)),
+			SegmentFacts: trace.SegmentFacts{Stack: 1, Stream: 1, Pool: 2, Type: 9, Device: int32(rnd.Uint32()), Expandable: rnd.IntN(2) == 0}, Blocks: []trace.Block{},
 		}
 		for range rnd.IntN(10) {
 			g.Blocks = append(g.Blocks, randomBlock(rnd))
@@ -139,8 +140,9 @@ func session(e *wire.Encoder) {
 	e.Hello(greeting())
 	e.Tables(&view)
 	base := trace.State{Segments: []trace.Segment{{
-		Addr: firstAddr, Size: 2 * mib, Type: 9, Pool: 1, Stack: 1, Given: 0xfff &^ trace.GaveHistory,
-		Blocks: []trace.Block{{Addr: firstAddr, Size: 2 * mib, Stack: 1, Given: trace.GaveAddr | trace.GaveSize | trace.GaveRequested | trace.GaveState}},
+		Addr: firstAddr, Size: 2 * mib, Given: 0xfff &^ trace.GaveHistory,
+		SegmentFacts: trace.SegmentFacts{Type: 9, Pool: 1, Stack: 1},
+		Blocks:       []trace.Block{{Addr: firstAddr, Size: 2 * mib, Stack: 1, Given: trace.GaveAddr | trace.GaveSize | trace.GaveRequested | trace.GaveState}},
 	}}}
 	e.Base(0, 100, &base, 0, "")
 	e.Options([]trace.Option{{Key: "amp", Value: "off", About: "mixed precision", Choices: []string{"off", "bf16"}}})

@@ -58,7 +58,7 @@ func (p *Page) drawState(c screen.Canvas) {
 		c.Fit(1, 4, c.Width()-2, screen.Address(addr)+" is in no segment now", screen.Dim)
 		return
 	}
-	c.Fit(1, 4, c.Width()-2, "segment "+screen.Address(s.Addr)+"  "+screen.Bytes(s.Size)+"  "+s.Type+", pool "+
+	c.Fit(1, 4, c.Width()-2, "segment "+screen.Address(s.Addr)+"  "+screen.Bytes(s.Size)+"  "+s.Class+", pool "+
 		page.PoolText(p.Scene.Tables(), s.Pool)+", "+screen.Percent(s.Live, s.Size)+" used", screen.Plain)
 	w := c.Width() - 2
 	page.DrawBar(p.Scene, c, 1, 5, w, s)

@@ -23,7 +23,7 @@ func columns(x *analysis.Index, bar func(screen.Canvas, *analysis.MapSegment)) [
 		{Head: "pin", Width: page.Cells(4), Text: flags, Value: pinned},
 		{Head: "stream", Width: page.From(99, 6), Text: func(s segment) string { return page.StreamText(s.Stream) }},
 		{Head: "pool", Width: page.From(99, 9), Text: func(s segment) string { return page.PoolText(x.Trace().Tables, s.Pool) }},
-		{Head: "type", Width: page.From(99, 5), Searched: true, Text: func(s segment) string { return s.Type }},
+		{Head: "type", Width: page.From(99, 5), Searched: true, Text: func(s segment) string { return s.Class }},
 		{Searched: true, Text: func(s segment) string { return words(x, s) }},
 	}
 }

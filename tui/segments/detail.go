@@ -19,7 +19,7 @@ func (p *Page) detailLines() []page.Line {
 
 func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 	t := p.Scene.Tables()
-	kind := s.Type
+	kind := s.Class
 	if s.Expandable {
 		kind += " expandable"
 	}

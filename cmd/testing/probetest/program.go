@@ -72,8 +72,9 @@ func (p *Program) State(_ int, at func()) trace.State {
 
 func (p *Program) state() trace.State {
 	s := trace.Segment{
-		Addr: base, Size: Slots * Block, Type: p.Names.String("large"),
-		Given: trace.GaveAddr | trace.GaveSize | trace.GaveType,
+		Addr: base, Size: Slots * Block,
+		Given:        trace.GaveAddr | trace.GaveSize | trace.GaveType,
+		SegmentFacts: trace.SegmentFacts{Type: p.Names.String("large")},
 	}
 	for i, live := range p.live {
 		b := trace.Block{Addr: Address(i), Size: Block, Requested: Block, Given: trace.GaveAddr | trace.GaveSize | trace.GaveState}

@@ -82,10 +82,10 @@ func (a *Allocator) final() trace.State {
 	state := trace.State{Segments: make([]trace.Segment, 0, len(a.segments))}
 	for _, s := range a.segments {
 		out := trace.Segment{
-			Addr: s.addr, Size: s.size, Stream: in.Stream(s.stream), Pool: in.Pool(s.pool), Device: int32(a.device),
-			Expandable: s.expandable, Stack: s.stack, Type: in.String("large"),
+			Addr: s.addr, Size: s.size,
 			Given: trace.GaveAddr | trace.GaveSize | trace.GaveAllocated | trace.GaveActive | trace.GaveRequested |
 				trace.GaveStream | trace.GaveExpandable | trace.GaveDevice,
+			SegmentFacts: trace.SegmentFacts{Stream: in.Stream(s.stream), Pool: in.Pool(s.pool), Device: int32(a.device), Expandable: s.expandable, Stack: s.stack, Type: in.String("large")},
 		}
 		if s.small {
 			out.Type = in.String("small")

@@ -131,9 +131,9 @@ func (m *machine) segment(s *slab) trace.Segment {
 		kind = "small"
 	}
 	segment := trace.Segment{
-		Addr: s.addr, Size: s.block * int64(s.blocks), Stack: s.stack, Stream: s.stream, Pool: s.pool,
-		Type: m.in.String(kind), Given: trace.GaveAddr | trace.GaveSize | trace.GaveType | trace.GavePool | trace.GaveStream | trace.GaveDevice | trace.GaveAllocated |
+		Addr: s.addr, Size: s.block * int64(s.blocks), Given: trace.GaveAddr | trace.GaveSize | trace.GaveType | trace.GavePool | trace.GaveStream | trace.GaveDevice | trace.GaveAllocated |
 			trace.GaveActive | trace.GaveRequested,
+		SegmentFacts: trace.SegmentFacts{Stack: s.stack, Stream: s.stream, Pool: s.pool, Type: m.in.String(kind)},
 	}
 	for i := range s.blocks {
 		m.addBlock(&segment, s, s.addr+uint64(s.block)*uint64(i))
