@@ -72,7 +72,7 @@ func cell(t *testing.T) (put func(pid int)) {
 	}
 	var groups []string
 	for _, controllers := range []string{"devices", ""} {
-		top, err := groupFolder(string(mounts), controllers, "/")
+		top, err := groupFolder(mounts, controllers, "/")
 		if err == nil {
 			top, err = os.MkdirTemp(top, "memtop-attack-*")
 		}

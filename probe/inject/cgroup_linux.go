@@ -3,6 +3,7 @@ package inject
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ func join(folder string) error {
 		if mine[controllers] == path {
 			continue
 		}
-		group, err := groupFolder(string(mounts), controllers, path)
+		group, err := groupFolder(mounts, controllers, path)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0)
 		}
@@ -41,30 +42,19 @@ func join(folder string) error {
 // version 2. Hierarchies without a controller limit nothing.
 func controlGroups(folder string) (map[string]string, error) {
 	text, err := procfs.Read(folder + "/cgroup")
-	groups := make(map[string]string)
-	for line := range strings.Lines(string(text)) {
-		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(fields) == 3 && !strings.HasPrefix(fields[1], "name=") {
-			groups[fields[1]] = fields[2]
-		}
-	}
+	groups := procfs.Groups(text)
+	maps.DeleteFunc(groups, func(controllers, _ string) bool { return strings.HasPrefix(controllers, "name=") })
 	return groups, err
 }
 
 // groupFolder returns the folder of a group in the mounts.
-func groupFolder(mounts, controllers, path string) (string, error) {
-	for line := range strings.Lines(mounts) {
-		before, after, _ := strings.Cut(line, " - ")
-		place, kind := strings.Fields(before), strings.Fields(after)
-		if len(place) < 5 || len(kind) < 3 {
-			continue
-		}
-		options := strings.Split(kind[2], ",")
-		wanted := kind[0] == "cgroup2" && controllers == "" || kind[0] == "cgroup" && controllers != "" &&
-			!slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !slices.Contains(options, c) })
-		inside, below := strings.CutPrefix(path+"/", strings.TrimSuffix(place[3], "/")+"/")
+func groupFolder(mounts []byte, controllers, path string) (string, error) {
+	for _, m := range procfs.Mounts(mounts) {
+		wanted := m.Kind == "cgroup2" && controllers == "" || m.Kind == "cgroup" && controllers != "" &&
+			!slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !slices.Contains(m.Options, c) })
+		inside, below := strings.CutPrefix(path+"/", strings.TrimSuffix(m.Root, "/")+"/")
 		if wanted && below && !slices.Contains(strings.Split(path, "/"), "..") {
-			return filepath.Join(place[4], inside), nil
+			return filepath.Join(m.At, inside), nil
 		}
 	}
 	return "", os.ErrNotExist

@@ -23,7 +23,7 @@ broken
 		"a group outside":             {"", "/../a", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := groupFolder(mounts, test.controllers, test.path)
+			got, err := groupFolder([]byte(mounts), test.controllers, test.path)
 			if got != test.want || (err == nil) != (test.want != "") || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}

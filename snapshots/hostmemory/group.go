@@ -1,7 +1,6 @@
 package hostmemory
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -35,18 +34,16 @@ type group struct {
 func (s system) groups() []group {
 	mounts, _ := procfs.ReadIn(s.root, "proc/self/mountinfo")
 	own, _ := procfs.ReadIn(s.root, "proc/self/cgroup")
+	names := procfs.Groups(own)
 	var list []group
-	for line := range bytes.Lines(mounts) {
-		m, ok := mountOf(string(line))
-		if !ok {
-			continue
-		}
-		name, ok := m.nameIn(string(own))
+	for _, found := range procfs.Mounts(mounts) {
+		m := mount{found.Root, found.At}
+		v, name, ok := memoryGroup(&found, names)
 		if !ok {
 			continue
 		}
 		for name = m.within(name); ; name = path.Dir(name) {
-			list = append(list, group{m.version, name, strings.TrimPrefix(path.Join(m.at, name), "/")})
+			list = append(list, group{v, name, strings.TrimPrefix(path.Join(m.at, name), "/")})
 			if name == "/" {
 				break
 			}
@@ -55,44 +52,21 @@ func (s system) groups() []group {
 	return list
 }
 
-// mount is a mount of memory groups.
-type mount struct {
-	version
-	root, at string // the mounted group, and its folder
-}
+// mount is a mount of memory groups: the mounted group, and its folder.
+type mount struct{ root, at string }
 
-// mountOf reads a line of /proc/self/mountinfo:
-//
-//	36 35 98:0 /root /at rw,noatime master:1 - kind source options
-func mountOf(line string) (mount, bool) {
-	before, after, _ := strings.Cut(line, " - ")
-	place, what := strings.Fields(before), strings.Fields(after)
-	if len(place) < 5 || len(what) < 3 {
-		return mount{}, false
+// memoryGroup returns the process's group of memory in a mount, false if it has none.
+func memoryGroup(m *procfs.Mount, names map[string]string) (v version, name string, ok bool) {
+	if m.Kind == version2.kind {
+		name, ok = names[""]
+		return version2, name, ok
 	}
-	switch {
-	case what[0] == version2.kind:
-		return mount{version2, place[3], place[4]}, true
-	case what[0] == version1.kind && slices.Contains(strings.Split(what[2], ","), "memory"):
-		return mount{version1, place[3], place[4]}, true
-	}
-	return mount{}, false
-}
-
-// nameIn finds the process's group in the text of /proc/self/cgroup, whose lines
-// are "4:memory:/a/b" and, of version 2, "0::/a/b".
-func (m mount) nameIn(own string) (name string, ok bool) {
-	for line := range strings.Lines(own) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) < 3 {
-			continue
-		}
-		controllers := strings.Split(parts[1], ",")
-		if m.kind == version2.kind && parts[0] == "0" || m.kind == version1.kind && slices.Contains(controllers, "memory") {
-			return parts[2], true
+	for controllers, name := range names {
+		if m.Kind == version1.kind && slices.Contains(m.Options, "memory") && slices.Contains(strings.Split(controllers, ","), "memory") {
+			return version1, name, true
 		}
 	}
-	return "", false
+	return version{}, "", false
 }
 
 // within returns a group's name relative to the mount. In a container the mount

@@ -107,3 +107,37 @@ func Environment(pid int) func(name string) string {
 	}
 	return func(name string) string { return variables[name] }
 }
+
+// Mount is a line of /proc/PID/mountinfo.
+type Mount struct {
+	Root, At string   // what of the file system is mounted, and its folder
+	Kind     string   // of file system
+	Options  []string // of the file system
+}
+
+// Mounts reads a text of /proc/PID/mountinfo, whose lines are
+//
+//	36 35 98:0 /root /at rw,noatime master:1 - kind source options
+func Mounts(text []byte) (all []Mount) {
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(line, " - ")
+		place, what := strings.Fields(before), strings.Fields(after)
+		if len(place) >= 5 && len(what) >= 3 {
+			all = append(all, Mount{place[3], place[4], what[0], strings.Split(what[2], ",")})
+		}
+	}
+	return all
+}
+
+// Groups reads a text of /proc/PID/cgroup, whose lines are "4:memory:/a/b" and, of version
+// 2, "0::/a/b": the control groups by the controllers of their hierarchy, which version 2
+// does not name.
+func Groups(text []byte) map[string]string {
+	groups := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(fields) == 3 {
+			groups[fields[1]] = fields[2]
+		}
+	}
+	return groups
+}

@@ -222,12 +222,6 @@ class Journal:
         gauges = [gauge for gauges in self._gauges.values() for gauge in gauges]
         return [*self._last_steps(), *self._latest.values(), *([Message(GAUGES, gauges)] if gauges else [])]
 
-    @property
-    def alive_bytes(self) -> int:
-        """The bytes of all live memory."""
-        with self.lock:
-            return sum(a.size for a in self._alive.values())
-
     def _step(self, entry: Message) -> Message:
         """Keep a step. Drop its layers, which are large, if a step shortly before kept its own."""
         device, time_us = entry.data.get("device", 0), entry.data["time_us"]

@@ -106,11 +106,6 @@ class Registry:
         with self.lock:
             self._remove_ended()
 
-    @property
-    def exact(self) -> bool:
-        """Whether the end of a storage is noticed at once."""
-        return self._follow is by_callback
-
     def __len__(self) -> int:
         return len(self._alive)
 

@@ -25,6 +25,7 @@ from memtop import watch as watching  # noqa: E402
 from memtop.guard import Guard  # noqa: E402
 from memtop.journal import STEP, Journal, Message  # noqa: E402
 from memtop.leader import Leader  # noqa: E402
+from memtop.registry import by_callback  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -180,7 +181,7 @@ class TestOfAModel:
         steps = steps_of(watch)
         assert steps[4]["allocated_bytes"] == steps[6]["allocated_bytes"]
         # Where storages must be checked, the end of some is noticed late.
-        within = {"abs": 8} if watch.registry.exact else {"rel": 0.3}
+        within = {"abs": 8} if watch.registry._follow is by_callback else {"rel": 0.3}
         assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
 
 
