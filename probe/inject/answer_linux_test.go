@@ -72,11 +72,13 @@ func interpreted(t *testing.T, script string) error {
 // TestWhatAnInterpreterStartsEndsWithIt has an interpreter leave a process behind that keeps
 // its output open.
 func TestWhatAnInterpreterStartsEndsWithIt(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ leaves, says string }{
 		"it goes well": {"exit 0", ""},
 		"it fails":     {"echo it says nothing; exit 1", "it says nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			open := filepath.Join(t.TempDir(), "open")
 			if err := unix.Mkfifo(open, 0o600); err != nil {
 				t.Fatal(err)

@@ -233,6 +233,7 @@ func TestAProgramThatChangesIsRefused(t *testing.T) {
 // TestRootsHelpersEndWithTheOneThatAsked has an interpreter stop the process that has started
 // it, and the one that asked for the agent go.
 func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
+	t.Parallel()
 	folder := stage(t, attacker)
 	p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: attacker, Gid: attacker}))
 	if err := os.WriteFile(filepath.Join(folder, "holds"), nil, 0o600); err != nil {
@@ -318,7 +319,7 @@ func TestFoldersOfRootAreLeftAlone(t *testing.T) {
 			before := inode(t, roots)
 			path, rounds := place(t, folder, roots), 1
 			if filepath.Base(path) == "swapped" {
-				rounds = 20
+				rounds = 6
 			}
 			pid := begin(t, folder, path, &syscall.Credential{Uid: attacker, Gid: attacker})
 			for range rounds {

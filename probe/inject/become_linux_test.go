@@ -16,6 +16,7 @@ import (
 func TestRootBringsTheAgentIntoProgramsOfOthers(t *testing.T) {
 	for name, test := range attackers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			folder := stage(t, int(test.owner))
 			words := append(strings.Fields(test.words), shared(t), "-c", job)
 			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
