@@ -248,8 +248,8 @@ check-categories: ## for each file of $(SNAPSHOTS), the share of the bytes at th
 conformance: ## probes against every rule of docs/protocol.md, the slow ones too
 	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 -run OurProbeKeeps ./probe/conformance
 
-kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, writers, a program with a black box
-	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program ./probe/engine
+kill: ## kill -9 $(KILLS) times each: memtrain while saving, writers, a program with a black box
+	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtrain/program ./probe/engine
 
 deadcode: ## functions that neither a program nor a test reaches
 	@dead=$$($(GO) run golang.org/x/tools/cmd/deadcode@v0.40.0 -test ./...) && [ -z "$$dead" ] || { echo "$$dead"; exit 1; }

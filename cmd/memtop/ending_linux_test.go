@@ -267,7 +267,7 @@ func TestAFaultLeavesTheTerminalAsItWas(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.wantEnded(1, "a bug in memtop: the screen failed; run it again with --log FILE and report what the log says")
-			if text := readFile(t, log); !bytes.Contains(text, []byte("goroutine ")) {
+			if text := contents(t, log); !bytes.Contains(text, []byte("goroutine ")) {
 				t.Errorf("the log has no stack: %q", text)
 			}
 		})
@@ -387,7 +387,7 @@ func (l *line) child() int {
 		l.t.Fatal(err)
 	}
 	for _, list := range lists {
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(readFile(l.t, list)))); err == nil {
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(contents(l.t, list)))); err == nil {
 			return pid
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -42,20 +41,5 @@ func TestAnAssistantIsAnswered(t *testing.T) {
 		if text := result.Content[0].(*mcp.TextContent).Text; result.IsError || !strings.Contains(text, test.want) {
 			t.Errorf("%s: error %v, and no %q in\n%s", question, result.IsError, test.want, text)
 		}
-	}
-}
-
-// TestTheClientInPythonIsAnswered has the protocol's client in another language ask.
-func TestTheClientInPythonIsAnswered(t *testing.T) {
-	python := os.Getenv("MEMTOP_MCP_PYTHON")
-	if python == "" {
-		t.Skip("MEMTOP_MCP_PYTHON names no Python with the package mcp")
-	}
-	out, err := exec.Command(python, "testdata/assistant.py", "testdata", "tiny_training.pickle").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if text := string(out); strings.Count(text, "|True|") != 5 || strings.Contains(text, "rror") || !strings.Contains(text, "files|True|tiny_training.pickle, ") {
-		t.Errorf("the answers are\n%s", text)
 	}
 }

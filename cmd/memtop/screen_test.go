@@ -214,18 +214,6 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 	}
 }
 
-func TestEveryPageCanBeTheFirst(t *testing.T) {
-	path := sampleFile(t, "first.pickle", 2)
-	for _, page := range pages {
-		t.Run(page, func(t *testing.T) {
-			s := openScreen(t, 80, 24, "open", "--page", page, "--ascii", "--color", "never", path)
-			s.see("device 0")
-			s.press("q")
-			s.leave(command.ExitOK)
-		})
-	}
-}
-
 func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unsafe.pickle")
 	if err := os.WriteFile(path, []byte("cos\nsystem\n(S'true'\ntR."), 0o600); err != nil {
@@ -267,24 +255,6 @@ func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
 	s.see("first.pickle", "device 0")
 	s.press("q")
 	s.leave(command.ExitOK)
-}
-
-func TestCtrlCInterrupts(t *testing.T) {
-	for name, test := range map[string]struct{ keys, shown string }{
-		"a page":       {"", "device 0"},
-		"help":         {"?", "Keys and signs"},
-		"a search":     {"7/", "search"},
-		"a file to be": {"x", "Export to"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := openScreen(t, 80, 24, "open", sampleFile(t, "interrupt.pickle", 3))
-			s.see("device 0")
-			s.press(test.keys)
-			s.see(test.shown)
-			s.press("\x03")
-			s.leave(130)
-		})
-	}
 }
 
 // TestCtrlCInterruptsQuestions tells who leaves a question from who ends memtop.

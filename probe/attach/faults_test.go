@@ -137,7 +137,7 @@ func TestStreamsThatAreCutOrDamagedLeaveTheLastGoodState(t *testing.T) {
 	}
 	for name, damaged := range damage {
 		t.Run(name, func(t *testing.T) {
-			for at := 0; at < len(good); at += 1 + len(good)/61 {
+			for at := 0; at < len(good); at += 1 + len(good)/29 {
 				follow(t, damaged(at), at)
 			}
 		})

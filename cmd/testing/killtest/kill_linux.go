@@ -68,20 +68,6 @@ func (m *Moments) Strike(t *testing.T, process *os.Process, folder string, withi
 	}
 }
 
-// AwaitWriting waits until a process writes a file in a folder, or has ended.
-func AwaitWriting(process *os.Process, folder string) {
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for writing(process.Pid, folder) == "" && !ended(process.Pid) {
-		<-look.C
-	}
-}
-
-func ended(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
-}
-
 // writing returns the file of a folder that a process has open for writing, as
 // the system calls it, and "" for none.
 func writing(pid int, folder string) string {
