@@ -6,8 +6,6 @@ FUZZTIME ?= 10m
 BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
-# The GPU whose launches are counted: ampere, or hopper with its own products.
-ARCHITECTURE ?= ampere
 # Parts of the GPU kit, as its run.sh --list has them; none are all.
 PARTS    ?=
 # Programs whose answers are compared with the truth, of cmd/testing/truthtest/programs.
@@ -146,8 +144,8 @@ soak: build ## memtop's memory by minute while programs run for $(SOAK)
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the rate of the matrix product
 	$(GO) run ./cmd/tools/bench engine
 
-count-launches: ## what a step of GPT-2 124M launches and moves on a GPU of $(ARCHITECTURE); needs no GPU
-	@$(GO) run ./cmd/tools/bench launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
+count-launches: ## what a step of GPT-2 124M launches and moves on a GPU; needs no GPU
+	@$(GO) run ./cmd/tools/bench launches -batch 16 -length 1024 -amp bf16
 
 bench-attach: ## what a probe and a viewer cost a training run
 	$(GO) run ./cmd/tools/bench attach -runs $(PAIRS)
@@ -169,7 +167,7 @@ gpu: gpu-kit ## run the kit, or its $(PARTS), on this machine's NVIDIA GPU; the 
 
 ptx: ## run all tests of the kernels, and those that train on a GPU, on the shipped PTX without a GPU; spoil it and its sources
 	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -v ./engine/device/cuda/kernels
-	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -run 'GPU|PTX|Hopper' ./cmd/memtrain/program
+	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -run 'GPU|PTX' ./cmd/memtrain/program
 
 ptxas: ## make the GPU kernels' machine code again and compare, without spills; MEMTOP_PTXAS names the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./cmd/tools/modulegen

@@ -17,7 +17,6 @@ import (
 )
 
 func main() {
-	cuda.Trials()
 	os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, program.Reach{GPUs: gpu, Group: mpi.Open, GPUGroup: gpuGroup}))
 }
 

@@ -52,8 +52,8 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if err := s.printHeader(out); err != nil {
 		return err
 	}
-	if s.multiplier != "" {
-		if err := fold(out, "products", strings.Fields(s.multiplier)...); err != nil {
+	if m, ok := s.machine.(interface{ Products() string }); ok {
+		if err := fold(out, "products", strings.Fields(m.Products())...); err != nil {
 			return err
 		}
 	}

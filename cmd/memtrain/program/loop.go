@@ -77,9 +77,6 @@ func (s *session) told(r *reporter, w *queued) error {
 	if err != nil {
 		return err
 	}
-	if by := s.products(); by != "" {
-		fmt.Fprintf(s.stderr, "memtrain: products are now %s\n", by)
-	}
 	if s.listening != nil {
 		w.report.Loss, w.report.Skipped, w.report.Duration = e.Loss, e.Skipped, e.Duration.Nanoseconds()
 		s.listening.Step(w.report)

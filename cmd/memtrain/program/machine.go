@@ -21,18 +21,6 @@ type Machine interface {
 	Close() error
 }
 
-// products returns the name of the code that multiplies matrices on a GPU. It
-// returns "" on a device without a choice, and if the name has not changed since
-// the last call.
-func (s *session) products() string {
-	m, ok := s.machine.(interface{ Products() string })
-	if !ok || m.Products() == s.multiplier {
-		return ""
-	}
-	s.multiplier = m.Products()
-	return s.multiplier
-}
-
 // onGPU reports whether the device is a GPU, whose products are faster with round
 // sizes.
 func (s *session) onGPU() bool { return strings.HasPrefix(s.machine.Name(), "cuda") }

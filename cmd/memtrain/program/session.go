@@ -26,28 +26,27 @@ import (
 // trains owns it.
 type session struct {
 	*options
-	stderr     io.Writer // for problems that do not end the run
-	machine    Machine
-	without    error  // why there is no GPU, if auto looked for one
-	multiplier string // what products returned last
-	capacity   int64  // of the machine's memory
-	memory     *alloc.Allocator
-	device     *tensor.Device
-	set        data.Dataset
-	model      nn.Module
-	staging    *train.Staging // nil without --pinned
-	loader     *data.Loader
-	trainer    *train.Trainer
-	saved      *train.Saved    // nil when the run begins here
-	weights    []weights.Array // that the run begins with, if any were given
-	settings   train.Settings
-	probed     bool         // a probe is wanted
-	box        int          // the size of its black box, as probe.Options have it
-	listening  *probe.Probe // nil when there is none
-	boxless    bool         // it was said that the run has no black box
-	closers    []func()
-	signalled  func() bool // training is to end
-	place      *trace.Rank // among the processes of the run; nil for one that is alone
+	stderr    io.Writer // for problems that do not end the run
+	machine   Machine
+	without   error // why there is no GPU, if auto looked for one
+	capacity  int64 // of the machine's memory
+	memory    *alloc.Allocator
+	device    *tensor.Device
+	set       data.Dataset
+	model     nn.Module
+	staging   *train.Staging // nil without --pinned
+	loader    *data.Loader
+	trainer   *train.Trainer
+	saved     *train.Saved    // nil when the run begins here
+	weights   []weights.Array // that the run begins with, if any were given
+	settings  train.Settings
+	probed    bool         // a probe is wanted
+	box       int          // the size of its black box, as probe.Options have it
+	listening *probe.Probe // nil when there is none
+	boxless   bool         // it was said that the run has no black box
+	closers   []func()
+	signalled func() bool // training is to end
+	place     *trace.Rank // among the processes of the run; nil for one that is alone
 }
 
 // train is the program.
@@ -172,7 +171,6 @@ func (s *session) openDevice() (err error) {
 		return err
 	}
 	s.onClose(func() { _ = s.machine.Close() }) // the process ends anyway
-	s.products()                                // for the header
 	_, s.capacity = s.machine.MemInfo()
 	s.memory, err = alloc.New(s.machine, s.allocator())
 	if wrong := new(alloc.ConfigError); errors.As(err, &wrong) {

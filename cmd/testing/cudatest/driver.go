@@ -117,7 +117,7 @@ func (d *Driver) Calls(entry string) int {
 }
 
 // Loads returns the modules loaded with cuModuleLoadDataEx, in order: for machine
-// code its architecture, such as "sm_90a", else "PTX".
+// code its architecture, such as "sm_90", else "PTX".
 func (d *Driver) Loads() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

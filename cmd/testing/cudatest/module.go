@@ -31,7 +31,7 @@ func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
 		var number int
 		m, name, number = image(imageAt(a[1]))
 		refused = d.options.NoImages
-		if own := 10*d.options.Major + d.options.Minor; number/10 != own/10 || number > own || name == "sm_90a" && own != 90 {
+		if own := 10*d.options.Major + d.options.Minor; number/10 != own/10 || number > own {
 			refused = noBinary
 		}
 	} else {

@@ -123,8 +123,6 @@ func (l *linker) atomic(s *statement, in *instruction) {
 		in.step = atomicAdd
 	case "atom.global.cas.b32":
 		in.step, in.c = atomicSwap, l.operand(s, s.operands[3])
-	case "atom.acq_rel.gpu.global.inc.u32":
-		in.step, in.access.acquire, in.access.release = atomicCount, true, true
 	default:
 		l.fail(s, "this instruction is not known")
 	}

@@ -14,10 +14,9 @@ type block struct {
 	warps   []*warp
 	shared  []byte
 	cells   []cell
-	epoch   uint32     // barriers that all have passed
-	knows   knowledge  // of other blocks
-	learnt  []learnt   // by single threads since the last barrier
-	fences  [][]uint32 // by thread: of its fences of shared memory, the barriers passed before
+	epoch   uint32    // barriers that all have passed
+	knows   knowledge // of other blocks
+	learnt  []learnt  // by single threads since the last barrier
 }
 
 // special returns what a special register holds for a thread of the block.

@@ -38,19 +38,18 @@ func (p *Program) Change(place int, c Change) (undo func(), ok bool) {
 	before := *in
 	switch {
 	case c == Remove:
-		in.lanes, in.guarded, in.step = nil, nil, func(*warp, *instruction) {}
+		in.lanes, in.step = nil, func(*warp, *instruction) {}
 	case c == Take && in.conditional:
 		in.conditional = false
 	case c == Weaken && (in.access.release || in.access.acquire):
 		in.access.release, in.access.acquire = false, false
-	case c == Flip && in.computes() != nil:
+	case c == Flip && in.lanes != nil:
 		flip := uint64(1 | 1<<22 | 1<<51)
 		if strings.HasPrefix(in.written.opcode, "setp") || strings.HasSuffix(in.written.opcode, ".pred") {
 			flip = 1
 		}
-		operate := in.computes()
-		right := *operate
-		*operate = func(d, a, b, c *lanes) {
+		right := in.lanes
+		in.lanes = func(d, a, b, c *lanes) {
 			right(d, a, b, c)
 			for i := range d {
 				d[i] ^= flip

@@ -6,8 +6,7 @@
 // language leaves bits open, a test chooses them, see [Freedom]. It reports what a
 // kernel must not do and a GPU seldom shows: use of memory outside of an allocation or
 // not aligned, reading what nothing has written, two threads that use the same bytes
-// with nothing between them, an instruction for a whole warp that a part of it executes,
-// sums or operands of products that are touched while a product is under way.
+// with nothing between them, an instruction for a whole warp that a part of it executes.
 //
 // A text goes this way:
 //
@@ -19,7 +18,7 @@
 //     compare.go, floating.go and convert.go have them. build.go lists all others.
 //   - launch.go, block.go, warp.go: blocks, warps and threads take turns. move.go has
 //     loads and stores, tensor.go products of a warp, async.go copies that a thread waits
-//     for, group.go and sums.go products of four warps.
+//     for.
 //   - freedom.go: results that the language leaves open.
 //   - memory.go, place.go, races.go: which memory there is, where an address lies, and
 //     who used it last.

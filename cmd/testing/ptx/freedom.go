@@ -12,7 +12,7 @@ import (
 //     exact for zeros and infinities; subnormal operands count as 0, and so do subnormal
 //     results. (Before version 9 the manual said 2^-22 of the result, which is the same
 //     at a power of two and less above it.)
-//   - mma.sync and wgmma of bf16 and f16 into f32 multiply exactly and add with at least
+//   - mma.sync of bf16 and f16 into f32 multiply exactly and add with at least
 //     single precision. The order of additions, their rounding, and whether subnormal
 //     operands count as 0 is open.
 //

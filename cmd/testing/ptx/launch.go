@@ -119,7 +119,6 @@ func (l *launch) begin(number, threads int) *block {
 	b.launch, b.number, b.index = l, n, [3]uint32{n % l.Grid[0], n / l.Grid[0] % l.Grid[1], n / l.Grid[0] / l.Grid[1]}
 	b.epoch, b.knows, b.learnt = 1, nil, nil
 	clear(b.cells)
-	b.fences = make([][]uint32, threads)
 	for i := range b.shared {
 		b.shared[i] = 0xff
 	}

@@ -88,17 +88,6 @@ func atomicAdd(w *warp, in *instruction) {
 	w.atomically(in, func(word *uint32, i int) { *word += uint32(w.registers[in.b][i]) })
 }
 
-// atomicCount adds 1, up to a number after which 0 follows.
-func atomicCount(w *warp, in *instruction) {
-	w.atomically(in, func(word *uint32, i int) {
-		if *word >= uint32(w.registers[in.b][i]) {
-			*word = 0
-		} else {
-			*word++
-		}
-	})
-}
-
 func atomicSwap(w *warp, in *instruction) {
 	w.atomically(in, func(word *uint32, i int) {
 		if *word == uint32(w.registers[in.b][i]) {

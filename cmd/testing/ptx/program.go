@@ -43,7 +43,6 @@ type special struct {
 // which happens for all threads alike, or a step that does all else.
 type instruction struct {
 	lanes       operation
-	guarded     operation // as lanes, of registers that products may be using
 	step        func(w *warp, in *instruction)
 	d, a, b, c  int32     // registers
 	list        []int32   // more of them: vectors and fragments
@@ -94,7 +93,6 @@ func (m *Module) Link(entry string) (*Program, error) {
 		p.data = append(append(p.data, make([]byte, int(l.addresses[v.name])-len(p.data))...), v.content...)
 	}
 	l.add(f)
-	p.guardSums()
 	if l.err != nil {
 		return nil, fmt.Errorf("ptx: %s: %w", entry, l.err)
 	}

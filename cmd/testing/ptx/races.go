@@ -15,8 +15,7 @@ import (
 type stamp struct {
 	thread uint32 // of the grid, from 1 on; 0 is nobody
 	epoch  uint32
-	at     int32  // the instruction
-	fences uint16 // of shared memory that the thread has passed
+	at     int32 // the instruction
 	strong bool
 }
 
@@ -31,7 +30,7 @@ type cell struct {
 // stamp returns the use of memory by a thread now.
 func (w *warp) stamp(in *instruction, i int) stamp {
 	b, thread := w.block, w.first+uint32(i)
-	return stamp{b.number*uint32(b.threads) + thread + 1, b.epoch, w.next - 1, uint16(len(b.fences[thread])), in.access.strong}
+	return stamp{b.number*uint32(b.threads) + thread + 1, b.epoch, w.next - 1, in.access.strong}
 }
 
 // conflict is an earlier use of memory with which one races; of nobody if there is none.

@@ -7,7 +7,7 @@ import (
 
 // multiplies reports whether an instruction is a product of tensor cores.
 func (in *instruction) multiplies() bool {
-	return strings.HasPrefix(in.written.opcode, "mma.sync.") || strings.HasPrefix(in.written.opcode, multiplyGroup)
+	return strings.HasPrefix(in.written.opcode, "mma.sync.")
 }
 
 // loadMatrices is ldmatrix: thread i passes the address of row i%8 of matrix i/8, and

@@ -22,9 +22,6 @@ type warp struct {
 	touched   []bool // the same bytes: something was written
 	copies    []copying
 	groups    [width]int // of copies that each thread has closed
-	products  []product  // of the warp group, not waited for
-	committed int        // groups of them
-	unfenced  bool       // the sums were touched, and no fence followed
 }
 
 // frame is threads that go on together, until they reach join.
@@ -60,7 +57,6 @@ func (w *warp) begin(b *block, number int) {
 	}
 	clear(w.touched)
 	w.copies, w.groups = w.copies[:0], [width]int{}
-	w.products, w.committed, w.unfenced = w.products[:0], 0, true
 }
 
 // run executes instructions until the warp must wait.

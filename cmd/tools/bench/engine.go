@@ -55,7 +55,7 @@ func engine(ctx context.Context, o *options) error {
 		}
 		rows = append(rows, took...)
 	}
-	t := newTable(os.Stdout, about(), "GFLOP/s", "time")
+	t := newTable(os.Stdout, about, "GFLOP/s", "time")
 	for _, cells := range rows {
 		t.row(cells...)
 	}

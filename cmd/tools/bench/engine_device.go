@@ -25,33 +25,31 @@ type machine interface {
 	Close() error
 }
 
-// openDevice opens the device. about returns the name of the device and of the
-// code that multiplies on it; the latter is known after the first product.
-func openDevice(o *options) (m machine, about func() string, err error) {
+// openDevice opens the device. about is its name, and that of the code that multiplies
+// on it.
+func openDevice(o *options) (m machine, about string, err error) {
 	number, isGPU := strings.CutPrefix(o.device, "cuda:")
 	if !isGPU {
 		c, err := cpu.Open(cpu.Options{Capacity: capacity})
 		if err != nil {
-			return nil, nil, err
+			return nil, "", err
 		}
-		return c, c.Name, nil
+		return c, c.Name(), nil
 	}
 	ordinal, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, nil, fmt.Errorf("there is no device %q", o.device)
+		return nil, "", fmt.Errorf("there is no device %q", o.device)
 	}
 	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, OwnProducts: o.ownProducts, Notice: func(line string) { fmt.Fprintln(os.Stderr, line) }})
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if err := o.checkProducts(d); err != nil {
-		return nil, nil, errors.Join(err, d.Close())
+		return nil, "", errors.Join(err, d.Close())
 	}
-	return d, func() string {
-		info := d.Info()
-		return fmt.Sprintf("%s, %d MiB, compute capability %d.%d, driver of CUDA %d.%d, products: %s", info.Name, info.Memory>>20,
-			info.Major, info.Minor, info.Version/1000, info.Version%1000/10, d.Products())
-	}, nil
+	info := d.Info()
+	return d, fmt.Sprintf("%s, %d MiB, compute capability %d.%d, driver of CUDA %d.%d, products: %s", info.Name, info.Memory>>20,
+		info.Major, info.Minor, info.Version/1000, info.Version%1000/10, d.Products()), nil
 }
 
 // gpu prints the name of a GPU and the code that multiplies on it.
@@ -61,7 +59,7 @@ func gpu(_ context.Context, o *options) error {
 		return err
 	}
 	defer m.Close() //nolint:errcheck // what there is to say was said
-	fmt.Println(about())
+	fmt.Println(about)
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
@@ -85,9 +84,6 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 	}
 	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
 	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
-	if err := c.as(o.architecture); err != nil {
-		return all, err
-	}
 	c.meter = dry.MeterOf(c)
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
@@ -101,21 +97,6 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 		}
 	}
 	return c.print(out), nil
-}
-
-// architectures are the GPUs that launch different kernels.
-var architectures = []string{"ampere", "hopper"}
-
-// as selects the launches of an architecture. Every GPU from Ampere on except
-// Hopper has Ampere's.
-func (c *counted) as(architecture string) error {
-	if !slices.Contains(architectures, architecture) {
-		return fmt.Errorf("-architecture %s: want %s", architecture, strings.Join(architectures, " or "))
-	}
-	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
-		c.UseHopper(kind, architecture == "hopper")
-	}
-	return nil
 }
 
 // print prints the kernels, those with the most bytes first, and returns their sum.

@@ -68,7 +68,6 @@ type options struct {
 	device, amp, checkpoint string // engine, launches
 	residual                string //
 	layers, batch, tokens   int
-	architecture            string
 	ownProducts, library    bool
 	noTrain                 bool
 	rate, blocks, own       int // program
@@ -99,7 +98,6 @@ func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.amp, "amp", "off", "engine, launches: mixed precision, "+choice.Or(amp.Modes()))
 	f.StringVar(&o.checkpoint, "checkpoint", "none", "engine, launches: what to compute again instead of keeping")
 	f.StringVar(&o.residual, "residual", "full", "engine, launches: the type of the residual stream, "+choice.Or(nn.Residuals()))
-	f.StringVar(&o.architecture, "architecture", "ampere", "launches: the GPU, "+strings.Join(architectures, " or "))
 	f.BoolVar(&o.ownProducts, "own-products", false, "engine: on a GPU, multiply with our kernels even where cuBLASLt is found")
 	f.BoolVar(&o.library, "library", false, "engine: fail unless cuBLASLt multiplies")
 	f.BoolVar(&o.noTrain, "products", false, "engine: measure products and small operations only")
@@ -116,7 +114,6 @@ func (o *options) wants(part string) bool { return slices.Contains(strings.Split
 const noGPU = 77
 
 func main() {
-	cuda.Trials()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

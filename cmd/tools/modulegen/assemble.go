@@ -57,18 +57,18 @@ func (a *assembler) line() string {
 	return "assembler ptxas " + release + "\n"
 }
 
-// machines returns the GPUs for which a module gets machine code.
-func (a *assembler) machines(m source.Module) []string {
+// machines returns the GPUs for which modules get machine code.
+func (a *assembler) machines() []string {
 	if a == nil {
 		return nil
 	}
-	return m.Machines()
+	return source.Machines
 }
 
 // assemble returns a module's machine code for all machines. The error joins all
 // failures.
-func (a *assembler) assemble(ctx context.Context, m source.Module, ptx []byte) ([]file, error) {
-	machines := a.machines(m)
+func (a *assembler) assemble(ctx context.Context, ptx []byte) ([]file, error) {
+	machines := a.machines()
 	files, errs := make([]file, len(machines)), make([]error, len(machines))
 	var group sync.WaitGroup
 	for i, machine := range machines {

@@ -59,7 +59,7 @@ func (c *compiler) writeSources() error {
 
 // compile returns a module's PTX.
 func (c *compiler) compile(ctx context.Context, m source.Module) ([]byte, error) {
-	ptx, _, err := output(ctx, c.dir, m.Text(), c.clang, append(flags[:len(flags):len(flags)], "--cuda-gpu-arch="+m.Architecture)...)
+	ptx, _, err := output(ctx, c.dir, m.Text(), c.clang, append(flags[:len(flags):len(flags)], "--cuda-gpu-arch="+source.Least)...)
 	return strip(ptx), err
 }
 

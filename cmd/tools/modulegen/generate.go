@@ -65,12 +65,12 @@ func (g *generator) module(ctx context.Context, m source.Module) (string, error)
 	name := filepath.Join(g.out, m.Name+".tar.zst")
 	ofPTX := line(m.Name+".ptx", ptx)
 	lines := func(archive []byte) string {
-		return ofPTX + line(fmt.Sprintf("%s.tar.zst with %v", m.Name, g.assembler.machines(m)), archive)
+		return ofPTX + line(fmt.Sprintf("%s.tar.zst with %v", m.Name, g.assembler.machines()), archive)
 	}
 	if archive, err := os.ReadFile(name); err == nil && strings.Contains(g.before, g.assembler.line()) && strings.Contains(g.before, lines(archive)) {
 		return lines(archive), nil
 	}
-	images, err := g.assembler.assemble(ctx, m, ptx)
+	images, err := g.assembler.assemble(ctx, ptx)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", m.Name, err)
 	}

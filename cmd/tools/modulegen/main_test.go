@@ -57,7 +57,7 @@ func TestMachineCodeIsOfItsPTX(t *testing.T) {
 			}
 			files := unpack(t, archive)
 			ptx := files[len(files)-1]
-			made, err := a.assemble(t.Context(), m, ptx.content)
+			made, err := a.assemble(t.Context(), ptx.content)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,6 @@ import (
 type Backend struct {
 	*queue
 	*kernels.Compute
-	hopper hopper
 }
 
 var (
@@ -28,7 +27,7 @@ func (b *Backend) start() error {
 	if err != nil {
 		return err
 	}
-	b.Compute = kernels.NewCompute(b.queue, scratch, b.state.Addr)
+	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
 	return b.modules.load(kernels.Smallest)
 }
 
@@ -43,7 +42,6 @@ func (b *Backend) MatMul(m device.MatMulPlan) {
 			return
 		}
 	}
-	b.tryHopper(&m.MatMul)
 	b.Compute.MatMul(m)
 }
 
@@ -118,7 +116,7 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 	for _, part := range []struct {
 		at    *device.Buffer
 		bytes int64
-	}{{&q.scratch, kernels.ScratchBytes}, {&q.state, kernels.StateBytes}} {
+	}{{&q.scratch, kernels.ScratchBytes}, {&q.failure, kernels.FailureBytes}} {
 		addr, err := q.device.words(cuMemAlloc, uintptr(part.bytes))
 		if err != nil {
 			return scratch, err
@@ -129,14 +127,14 @@ func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 }
 
 func (q *queue) clearFailure() error {
-	return q.device.in(cuMemsetD8Async, uintptr(q.state.Addr), 0, uintptr(q.state.Bytes), q.compute)
+	return q.device.in(cuMemsetD8Async, uintptr(q.failure.Addr), 0, uintptr(q.failure.Bytes), q.compute)
 }
 
 // Synchronize implements device.Transfers.
 func (q *queue) Synchronize() error {
-	asks := q.err == nil && q.state.Addr != 0
+	asks := q.err == nil && q.failure.Addr != 0
 	if asks {
-		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.state.Addr), kernels.FailureBytes, q.compute))
+		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.failure.Addr), kernels.FailureBytes, q.compute))
 	}
 	q.keep(q.device.in(cuStreamSynchronize, q.compute))
 	if asks && q.err == nil {
@@ -151,7 +149,7 @@ func (q *queue) Synchronize() error {
 // releaseOwn frees the memory of reserveOwn.
 func (q *queue) releaseOwn() error {
 	var errs []error
-	for _, b := range []device.Buffer{q.scratch, q.state} {
+	for _, b := range []device.Buffer{q.scratch, q.failure} {
 		if b.Addr != 0 {
 			errs = append(errs, q.device.in(cuMemFree, uintptr(b.Addr)))
 		}

@@ -214,6 +214,22 @@ func (d *Device) Library() (string, error) {
 	return "", fmt.Errorf("no cuBLASLt starts: %s", d.refusals())
 }
 
+// Products returns in one line what multiplies matrices, cuBLASLt or our kernels, and why
+// it is not what would be faster. It belongs to the goroutine of the backend.
+func (d *Device) Products() string {
+	const own = "own, by mma.sync"
+	name, err := d.Library()
+	switch {
+	case err == nil && len(d.refused) > 0:
+		return name + "; not " + d.refusals()
+	case err == nil:
+		return name
+	case d.sought:
+		return own + "; " + err.Error()
+	}
+	return own
+}
+
 // refusals are the libraries that did not start, and why, in one line.
 func (d *Device) refusals() string {
 	var list []string

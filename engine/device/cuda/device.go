@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
-
-	"github.com/memtop/memtop/engine/device"
 )
 
 // Info describes a device.
@@ -43,10 +41,6 @@ type Options struct {
 	Driver Driver
 	// OwnProducts multiplies with our kernels even where cuBLASLt is found.
 	OwnProducts bool
-	// Try tells whether Hopper's kernels multiply matrices of a type as those for
-	// every device do. It must have no effect on this device; nil is a process of
-	// its own, for programs that call Trials.
-	Try func(device.DType) error
 	// Notice, if it is not nil, is called with a line for the user who runs the
 	// program when the device works, but otherwise than it should. It is called by
 	// the goroutine that calls the device, and must not call it.
@@ -159,14 +153,10 @@ func Open(o Options) (*Device, error) {
 			o.Ordinal, info.Name, info.Major, info.Minor, leastMajor)}
 	}
 	d := &Device{calls: c, info: info, handle: handle, notice: o.Notice}
-	h, err := newHopper(&d.info, &o)
-	if err != nil {
-		return nil, err
-	}
 	if d.candidates, err = wantedCandidates(); err != nil {
 		return nil, err
 	}
-	if err := d.start(h); err != nil {
+	if err := d.start(); err != nil {
 		return nil, err
 	}
 	if o.Driver == nil && !o.OwnProducts {
@@ -177,7 +167,7 @@ func Open(o Options) (*Device, error) {
 
 // start makes the parts of an open device. After a failure it releases the parts
 // made before.
-func (d *Device) start(h hopper) error {
+func (d *Device) start() error {
 	context, err := d.word(cuDevicePrimaryCtxRetain, d.handle)
 	if err != nil {
 		return &UnavailableError{fmt.Sprintf("cuda:%d does not start", d.info.Ordinal), err}
@@ -185,7 +175,7 @@ func (d *Device) start(h hopper) error {
 	d.context = uintptr(context)
 	d.Memory = &Memory{device: d}
 	q, err := newQueue(d)
-	d.Backend = &Backend{queue: q, hopper: h}
+	d.Backend = &Backend{queue: q}
 	if err == nil {
 		err = d.Backend.start()
 	}

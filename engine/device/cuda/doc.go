@@ -30,7 +30,6 @@
 // # Environment
 //
 // MEMTOP_CUDA_LIB_DIR is the folder where the libraries of the driver, of products
-// and of groups are looked for first. MEMTOP_CUDA_WGMMA=off multiplies by mma.sync on
-// Hopper too. MEMTOP_CUDA_CANDIDATES=8 times up to eight algorithms of cuBLASLt for each
-// product, see blas_timed.go.
+// and of groups are looked for first. MEMTOP_CUDA_CANDIDATES=8 times up to eight
+// algorithms of cuBLASLt for each product, see blas_timed.go.
 package cuda

@@ -83,7 +83,7 @@ func (q *queue) Fetch(src device.Buffer) device.Fetched {
 	for _, copied := range []struct {
 		to, from uint64
 		n        int64
-	}{{uint64(at), src.Addr, src.Bytes}, {uint64(at) + device.FetchBytes, q.state.Addr, kernels.FailureBytes}} {
+	}{{uint64(at), src.Addr, src.Bytes}, {uint64(at) + device.FetchBytes, q.failure.Addr, kernels.FailureBytes}} {
 		q.keep(q.device.in(cuMemcpyDtoHAsync, uintptr(copied.to), uintptr(copied.from), uintptr(copied.n), q.compute))
 	}
 	q.keep(q.device.in(cuEventRecord, q.fetches.events[v.slot], q.compute))

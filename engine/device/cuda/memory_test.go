@@ -15,7 +15,7 @@ import (
 const mib = 1 << 20
 
 // own is the memory that an open device allocates for its kernels.
-const own = kernels.ScratchBytes + kernels.StateBytes
+const own = kernels.ScratchBytes + kernels.FailureBytes
 
 // open opens the first device of a test's driver and checks at the end that
 // everything was released.

@@ -17,13 +17,15 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
-// means are the ways to multiply on a GPU: how the device's word on its products begins,
-// MEMTOP_CUDA_WGMMA, empty where the library multiplies, and MEMTOP_CUDA_CANDIDATES.
-var means = map[string]struct{ says, wgmma, candidates string }{
-	"cuBLASLt":        {"cuBLASLt", "", ""},
-	"cuBLASLt, timed": {"cuBLASLt", "", "8"},
-	"wgmma":           {"own, by wgmma", "on", ""},
-	"mma.sync":        {"own, by mma.sync", "off", ""},
+// means are the ways to multiply on a GPU: whether our kernels do, and
+// MEMTOP_CUDA_CANDIDATES.
+var means = map[string]struct {
+	own        bool
+	candidates string
+}{
+	"cuBLASLt":         {},
+	"cuBLASLt, timed":  {candidates: "8"},
+	"own, by mma.sync": {own: true},
 }
 
 // sized is a product of a layer, or a gradient of one.
@@ -51,14 +53,13 @@ func TestAGPUMultipliesAsTheProcessor(t *testing.T) {
 	gpu(t)
 	for name, way := range means {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("MEMTOP_CUDA_WGMMA", way.wgmma)
 			t.Setenv("MEMTOP_CUDA_CANDIDATES", way.candidates)
-			d, err := cuda.Open(cuda.Options{OwnProducts: way.wgmma != ""})
+			d, err := cuda.Open(cuda.Options{OwnProducts: way.own})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer d.Close() //nolint:errcheck // what matters was told
-			multiplyAll(t, d, way.says, gpt2, func(m device.MatMulPlan) { d.MatMul(m) })
+			multiplyAll(t, d, strings.TrimSuffix(name, ", timed"), gpt2, func(m device.MatMulPlan) { d.MatMul(m) })
 		})
 	}
 }

@@ -20,7 +20,7 @@ type queue struct {
 	up         *staging
 	down       pinned
 	scratch    device.Buffer // the kernels' own memory
-	state      device.Buffer // of the kernels: where one records a failure, and counts
+	failure    device.Buffer // where a kernel records one
 	report     pinned        // the host's copy of a failure
 	fetches    fetches
 	modules    modules

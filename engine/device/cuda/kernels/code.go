@@ -51,17 +51,12 @@ func (m Module) Codes(major, minor int) iter.Seq[Code] {
 	}
 }
 
-// runsOn reports whether machine code runs on a compute capability. Code runs on
-// its own capability, and on later ones of the same major version. Code that uses
-// features of one architecture, such as "sm_90a", runs only on that one.
+// runsOn reports whether machine code runs on a compute capability: on its own, and on
+// later ones of the same major version.
 func runsOn(machine string, major, minor int) bool {
 	var number int
-	var only string
-	if n, _ := fmt.Sscanf(machine, "sm_%d%s", &number, &only); n == 0 {
+	if _, err := fmt.Sscanf(machine, "sm_%d", &number); err != nil {
 		panic("kernels: there is no machine " + machine) // it is part of the program
-	}
-	if only != "" {
-		return number == 10*major+minor
 	}
 	return number/10 == major && number%10 <= minor
 }

@@ -18,8 +18,7 @@
 //
 // Kernels that a run uses together form one module. The device loads a module
 // when it first launches one of its kernels. All kernels run on compute
-// capability 8.0 and later, except Hopper's products: they use instructions that
-// only 9.0 has, and Compute launches them only after a call of UseHopper.
+// capability 8.0 and later.
 //
 // # Precision and order
 //

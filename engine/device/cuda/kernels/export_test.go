@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"unicode"
-	"unsafe"
 )
 
 // argumentTypes are the kernels' argument structs, by their names in C++.
@@ -105,15 +104,6 @@ func cName(name string) string {
 
 // SetBand makes bands of scores and of unfolded images small, so that small cases have several.
 func (c *Compute) SetBand(bytes int64, rows int) { c.band, c.rows = bytes, rows }
-
-// SetParts divides products into n parts, so that small cases are divided.
-func (c *Compute) SetParts(n int) { c.parts = func(_, steps int) int { return min(n, steps) } }
-
-// DepthOf returns K of a product's arguments, and what a part of it has.
-func DepthOf(args []byte) (whole, part int64) {
-	a := (*matMulArgs)(unsafe.Pointer(&args[0]))
-	return a.K, a.PartDepth
-}
 
 // SetScatterIDs makes rounds of ids small, so that small cases have several.
 func (c *Compute) SetScatterIDs(n int64) { c.scatterIDs = n }

@@ -9,13 +9,6 @@ import (
 // FailureBytes is the size of the record that a kernel writes when it fails.
 const FailureBytes = 32
 
-// StateBytes is the size of what kernels keep from launch to launch: the record of a
-// failure, and behind it, at arrivedAt, a count for each tile of a divided product.
-const (
-	StateBytes = arrivedAt + 4*mostParts
-	arrivedAt  = 256
-)
-
 // The operations that can fail, as kernels number them from 1 on.
 var failures = []string{
 	"gather: id %d at position %d is outside of a table of %d rows",

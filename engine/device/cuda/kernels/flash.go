@@ -14,6 +14,14 @@ const flashThreads = 128
 // block into any other.
 const flashShared = 80 << 10
 
+// mostShared returns the most dynamic shared memory of a launch of a kernel.
+func mostShared(k Kernel) uint32 {
+	if k >= FlashBackwardBfloat64 && k <= FlashBackwardHalf128 {
+		return flashShared
+	}
+	return MaxShared
+}
+
 // flashShape holds the sizes of those kernels for heads of up to 64 elements, or
 // up to 128.
 type flashShape struct {

@@ -31,8 +31,8 @@ type Queue interface {
 // ScratchBytes is how much scratch memory a Compute needs.
 const ScratchBytes = 32 << 20
 
-// MaxShared is the most dynamic shared memory of a Launch, except for Hopper's
-// products and flash's gradients: the default limit of every device.
+// MaxShared is the most dynamic shared memory of a Launch, except for flash's gradients:
+// the default limit of every device.
 const MaxShared = 48 << 10
 
 // Compute implements device.Backend, except device.Transfers, by launching
@@ -40,27 +40,24 @@ const MaxShared = 48 << 10
 type Compute struct {
 	queue   Queue
 	scratch device.Buffer
-	state   uint64
+	failure uint64
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
 	// The most ids whose last places are in scratch at a time.
 	scatterIDs int64
-	hopper     hopper
-	// Into how many parts a product of so many tiles and steps is divided.
-	parts  func(tiles, steps int) int
-	update updateArgs  // reused for the next
-	last   Launch      // the same
-	args   [512]uint64 // memory of last.Args
+	update     updateArgs  // reused for the next
+	last       Launch      // the same
+	args       [512]uint64 // memory of last.Args
 }
 
 // NewCompute returns a Compute that launches into q. scratch is device memory
-// of at least ScratchBytes, and state the address of StateBytes, zeroed; both
+// of at least ScratchBytes, and failure the address of FailureBytes, zeroed; both
 // are 256-byte aligned, belong to the Compute and are written by kernels.
-func NewCompute(q Queue, scratch device.Buffer, state uint64) *Compute {
-	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || state%256 != 0 {
-		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a state at %#x", scratch.Bytes, scratch.Addr, state))
+func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
+	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || failure%256 != 0 {
+		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a record of failures at %#x", scratch.Bytes, scratch.Addr, failure))
 	}
-	return &Compute{queue: q, scratch: scratch, state: state, band: ScratchBytes, rows: math.MaxInt, scatterIDs: ScratchBytes / 2 / 4, parts: partsOf}
+	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt, scatterIDs: ScratchBytes / 2 / 4}
 }
 
 // launch enqueues k with args. args must hold no pointers into this process's

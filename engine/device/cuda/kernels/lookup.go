@@ -27,7 +27,7 @@ func (c *Compute) Gather(dst, table, ids device.Array, rows, cols int) {
 		unit /= 2
 	}
 	launch(c, Gather, line(ids.Len), rowThreads(4*int(bytes/unit)), 0, gatherArgs{
-		dst, table, ids, int64(rows), int64(bytes / unit), c.state, int32(unit),
+		dst, table, ids, int64(rows), int64(bytes / unit), c.failure, int32(unit),
 	})
 }
 
@@ -57,7 +57,7 @@ func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 		panic(fmt.Sprintf("kernels: scatter add of %d rows, more than %d at a time", ids.Len, scatterPlaces))
 	}
 	a := scatterArgs{
-		Table: table, Src: src, IDs: ids, Rows: int64(rows), Cols: int64(cols), Failure: c.state,
+		Table: table, Src: src, IDs: ids, Rows: int64(rows), Cols: int64(cols), Failure: c.failure,
 		Next: c.scratch.Addr, State: c.scratch.Addr + uint64(4*ids.Len), Last: c.scratch.Addr + ScratchBytes/2,
 	}
 	threads, tile := rowThreads(4*cols), uint32(min(scatterTile, 32*ceil(ids.Len, 32)))

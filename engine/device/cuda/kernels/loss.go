@@ -79,6 +79,6 @@ func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs,
 	device.CheckLen(name, "count", x.Count, 1)
 	return entropyArgs{
 		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
-		Classes: int64(x.Classes), Stride: int64(x.RowStride()), Ignored: x.IgnoreIndex, Failure: c.state,
+		Classes: int64(x.Classes), Stride: int64(x.RowStride()), Ignored: x.IgnoreIndex, Failure: c.failure,
 	}, wide
 }

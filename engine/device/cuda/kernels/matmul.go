@@ -10,8 +10,6 @@ type matMulArgs struct {
 	OuterA, InnerA, OuterB, InnerB, OuterC, InnerC int64
 	Alpha, Beta                                    float64
 	TransA, TransB, Activation, Slope              int32
-	Parts, Arrived                                 uint64
-	PartDepth                                      int64
 }
 
 // maxGridZ is the most matrices of one launch.
@@ -30,9 +28,6 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 	if !m.SumA.Absent() {
 		c.sumRows(&m.MatMul, &a)
 	}
-	if m.Batch == 1 {
-		c.divide(&a)
-	}
 	c.multiplyFrom(a, 0, m.Batch)
 }
 
@@ -41,7 +36,7 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 func (c *Compute) sumRows(m *device.MatMul, a *matMulArgs) {
 	k, _, _ := c.productKernel(a, 1)
 	switch {
-	case m.N > 0 && (k >= TensorBfloatNn && k <= TensorHalfTt || isHopper(k)):
+	case m.N > 0 && k >= TensorBfloatNn && k <= TensorHalfTt:
 		a.SumA = m.SumA
 	case m.K == 0:
 		c.Fill(m.SumA, 0)
@@ -56,13 +51,10 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 		a.Alpha = 1
 	}
 	k, tile, shared := c.productKernel(&a, count)
-	if a.PartDepth == 0 {
-		a.PartDepth = max(a.K, 1) // whole
-	}
-	blocks, parts := ceil(int(a.M), tile)*ceil(int(a.N), tile), max(1, ceil(int(a.K), int(a.PartDepth)))
+	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
 	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
-		launch(c, k, [3]uint32{uint32(blocks), uint32(parts), uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
+		launch(c, k, [3]uint32{uint32(blocks), 1, uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
 	}
 }
 
@@ -82,8 +74,6 @@ func (c *Compute) productKernel(a *matMulArgs, batch int) (k Kernel, tile int, s
 	switch {
 	case device.Wide(a.C.DType, a.A.DType, a.B.DType):
 		return MatmulWide, smallTile, 0
-	case c.hopper.takes(a):
-		return c.hopper.kernel(a) + transposes, largeTile, hopperShared
 	case a.A.DType == device.BFloat16 && a.B.DType == device.BFloat16:
 		return TensorBfloatNn + transposes, largeTile, tensorShared
 	case a.A.DType == device.Float16 && a.B.DType == device.Float16:

@@ -15,8 +15,6 @@ const (
 	Products
 	ProductsBfloat
 	ProductsHalf
-	HopperBfloat // for compute capability 9.0 alone, as is HopperHalf
-	HopperHalf
 	FlashAttention
 	FlashAttentionBfloat
 	FlashAttentionHalf
@@ -34,8 +32,6 @@ var moduleNames = [ModuleCount]string{
 	Products:             "matmul",
 	ProductsBfloat:       "matmul_bfloat",
 	ProductsHalf:         "matmul_half",
-	HopperBfloat:         "hopper_bfloat",
-	HopperHalf:           "hopper_half",
 	FlashAttention:       "flash",
 	FlashAttentionBfloat: "flash_bfloat",
 	FlashAttentionHalf:   "flash_half",
@@ -66,8 +62,6 @@ func assign() (of [Count]Module) {
 		{MatmulWide, Products},
 		{TensorBfloatTt, ProductsBfloat},
 		{TensorHalfTt, ProductsHalf},
-		{HopperBfloatTt, HopperBfloat},
-		{HopperHalfTt, HopperHalf},
 		{FlashKeysWide, FlashAttention},
 		{FlashBackwardHalf128, FlashAttentionBfloat},
 		{AddChannelWide, Convolutions},

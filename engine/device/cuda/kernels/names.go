@@ -71,14 +71,6 @@ const (
 	TensorHalfNt
 	TensorHalfTn
 	TensorHalfTt
-	HopperBfloatNn
-	HopperBfloatNt
-	HopperBfloatTn
-	HopperBfloatTt
-	HopperHalfNn
-	HopperHalfNt
-	HopperHalfTn
-	HopperHalfTt
 	Flash
 	FlashWide
 	FlashQueries
@@ -169,14 +161,6 @@ var names = [Count]string{
 	TensorHalfNt:           "tensor_half_nt",
 	TensorHalfTn:           "tensor_half_tn",
 	TensorHalfTt:           "tensor_half_tt",
-	HopperBfloatNn:         "hopper_bfloat_nn",
-	HopperBfloatNt:         "hopper_bfloat_nt",
-	HopperBfloatTn:         "hopper_bfloat_tn",
-	HopperBfloatTt:         "hopper_bfloat_tt",
-	HopperHalfNn:           "hopper_half_nn",
-	HopperHalfNt:           "hopper_half_nt",
-	HopperHalfTn:           "hopper_half_tn",
-	HopperHalfTt:           "hopper_half_tt",
 	Flash:                  "flash",
 	FlashWide:              "flash_wide",
 	FlashQueries:           "flash_queries",

@@ -76,7 +76,7 @@ func nvrtcCompile(t *testing.T, pin *runtime.Pinner, call func(string, ...uintpt
 		t.Fatalf("nvrtcCreateProgram: %d", code)
 	}
 	options := []uintptr{
-		cText(pin, "--gpu-architecture="+strings.Replace(m.Architecture, "sm", "compute", 1)), cText(pin, "--std=c++17"), cText(pin, "--fmad=false"),
+		cText(pin, "--gpu-architecture="+strings.Replace(source.Least, "sm", "compute", 1)), cText(pin, "--std=c++17"), cText(pin, "--fmad=false"),
 		cText(pin, "-I"+dir), cText(pin, "--device-as-default-execution-space"),
 	}
 	pin.Pin(&options[0])

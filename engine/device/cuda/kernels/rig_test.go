@@ -213,7 +213,7 @@ func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
 	r.machine = newMachine(t, unsafe.Slice((*byte)(pointer(r.next)), rigBytes))
 	scratch := r.array(device.UInt8, kernels.ScratchBytes)
 	r.machine.Place(scratch, true)
-	r.failure = r.array(device.UInt8, kernels.StateBytes)
+	r.failure = r.array(device.UInt8, kernels.FailureBytes)
 	d.Fill(r.failure, 0)
 	r.kernels = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr)
 	return r

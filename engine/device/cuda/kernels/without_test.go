@@ -17,7 +17,7 @@ import (
 // noticed: reported when it is executed, or by what it leaves in memory.
 
 // orders are the instructions that make threads or copies wait for each other.
-var orders = []string{"bar.sync", "cp.async.wait_group", "fence.", "wgmma.fence", "wgmma.wait_group", "st.release", "ld.acquire", "atom.acq_rel"}
+var orders = []string{"bar.sync", "cp.async.wait_group", "st.release", "ld.acquire"}
 
 // unneeded are waits without which nothing is wrong, with the reason, by kernel and by
 // place among those of the same text.
@@ -39,11 +39,9 @@ func init() {
 		}
 	}
 	for k := range kernels.Count {
-		for prefix, numbers := range map[string][]int{"tensor_": {1}, "hopper_": {1, 2}, "flash_backward_": {2}} {
-			for _, number := range numbers {
-				if strings.HasPrefix(k.String(), prefix) {
-					unneeded[fmt.Sprintf("%v: cp.async.wait_group 0, number %d", k, number)] = "the groups that are still open are empty"
-				}
+		for prefix, number := range map[string]int{"tensor_": 1, "flash_backward_": 2} {
+			if strings.HasPrefix(k.String(), prefix) {
+				unneeded[fmt.Sprintf("%v: cp.async.wait_group 0, number %d", k, number)] = "the groups that are still open are empty"
 			}
 		}
 	}
@@ -61,7 +59,7 @@ func TestWithoutAnOrderSomethingIsNoticed(t *testing.T) {
 
 func TestWeakReleasesAndAcquiresAreNoticed(t *testing.T) {
 	spoil(t, 1, []ptx.Change{ptx.Weaken}, func(s spoiling) bool {
-		return strings.HasPrefix(s.Text, "st.release") || strings.HasPrefix(s.Text, "ld.acquire") || strings.HasPrefix(s.Text, "atom.acq_rel")
+		return strings.HasPrefix(s.Text, "st.release") || strings.HasPrefix(s.Text, "ld.acquire")
 	})
 }
 
@@ -132,7 +130,6 @@ func TestThisInstructionIsNoticed(t *testing.T) {
 		{kernels.MatmulSmall, "fma.rn.f32", ptx.Flip},
 		{kernels.TensorBfloatNn, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx.Remove},
 		{kernels.TensorHalfTn, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ptx.Remove},
-		{kernels.HopperBfloatNn, "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", ptx.Remove},
 		{kernels.FlashBfloat64, "cp.async.cg.shared.global", ptx.Remove},
 		{kernels.FlashBackwardHalf64, "ex2.approx.ftz.f32", ptx.Flip},
 		{kernels.Fold, "add.rn.f32", ptx.Flip},

@@ -57,7 +57,6 @@ struct Lane {
     jmp_buf at;
     bool finished;
     u32 collectives, groups, copies;
-    u32 unfenced; // copies that happened since the last shared_fence
     Copy copy[128];
 };
 
@@ -81,9 +80,8 @@ struct Block {
 
 static Block block;
 static Lane lanes[max_threads];
-static u32 unfenced; // of all lanes
 static Deposit deposits[2][max_threads];
-alignas(1024) static unsigned char shared[max_shared];
+alignas(128) static unsigned char shared[max_shared];
 // shared_from is the address of the first byte in the machine's shared memory. It
 // is only known to be a multiple of 128.
 const u32 shared_from = 128;
@@ -203,13 +201,12 @@ static Deposit *exchange(const char *operation, const u32 *words, u32 count) {
 static int run_block() {
     block.lane = block.begun = block.at_barrier = block.head = block.queued = 0;
     block.alive = block.threads;
-    unfenced = 0;
     block.used = (block.dynamic + 127) / 128 * 128;
     memset(block.declared, 0, sizeof block.declared);
     memset(shared, 0xff, block.used);
     for (u32 i = 0; i < block.threads; i++) {
         lanes[i].finished = false;
-        lanes[i].collectives = lanes[i].groups = lanes[i].copies = lanes[i].unfenced = 0;
+        lanes[i].collectives = lanes[i].groups = lanes[i].copies = 0;
         block.alive_in_warp[i / warp] = warp;
         block.at_warp[i / warp] = 0;
     }
@@ -226,7 +223,6 @@ DEVICE u32 block_size() { return host::block.threads; }
 DEVICE u32 block_x() { return host::block.index[0]; }
 DEVICE u32 block_y() { return host::block.index[1]; }
 DEVICE u32 block_z() { return host::block.index[2]; }
-DEVICE u32 blocks_y() { return host::block.grid[1]; }
 DEVICE u32 blocks_x() { return host::block.grid[0]; }
 
 DEVICE void barrier() {
@@ -294,10 +290,6 @@ DEVICE void wait_for(const u32 *word, u32 value) {
     if (*word != value) host::fail("a block waits for a later one");
 }
 DEVICE void publish(u32 *word, u32 value) { *word = value; }
-DEVICE bool arrive(u32 *count, u32 blocks) {
-    *count = *count == blocks - 1 ? 0 : *count + 1;
-    return *count == 0;
-}
 
 DEVICE u32 shared_address(const void *p) { return (u32)((const unsigned char *)p - host::shared) + host::shared_from; }
 
@@ -329,8 +321,6 @@ template <int pending> DEVICE void copy_async_wait() {
         }
         memset(c.to, 0, 16);
         memcpy(c.to, c.from, c.bytes);
-        l.unfenced++;
-        host::unfenced++;
     }
     l.copies = kept;
 }

@@ -7,9 +7,7 @@
 // MatMulArgs: C = act(alpha·op(A)·op(B) + beta·C + bias), row-major, or, for slope,
 // act'(pre)·(…). A batch has two levels, of which the inner one has inner matrices.
 // sum_a gets the sums of op(A)'s rows, from kernels that have tensor cores and a
-// transposed A. Of a divided product, see hopper.h, parts is memory for its parts,
-// arrived the counts of the tiles, 0 between launches, and part_depth what a part has
-// of K.
+// transposed A.
 struct MatMulArgs {
     Array c, a, b, bias, pre, sum_a;
     i64 m, n, k, lda, ldb, ldc;
@@ -17,8 +15,6 @@ struct MatMulArgs {
     i64 outer_a, inner_a, outer_b, inner_b, outer_c, inner_c;
     double alpha, beta;
     i32 trans_a, trans_b, activation, slope; // activation is negative when there is none
-    u64 parts, arrived;
-    i64 part_depth;
 };
 
 // Place is the tile of C that a block computes, of one matrix of the batch.

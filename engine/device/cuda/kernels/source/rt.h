@@ -55,7 +55,6 @@ DEVICE u32 block_size() { u32 x; asm("mov.u32 %0, %%ntid.x;" : "=r"(x)); return 
 DEVICE u32 block_x() { u32 x; asm("mov.u32 %0, %%ctaid.x;" : "=r"(x)); return x; }
 DEVICE u32 block_y() { u32 x; asm("mov.u32 %0, %%ctaid.y;" : "=r"(x)); return x; }
 DEVICE u32 block_z() { u32 x; asm("mov.u32 %0, %%ctaid.z;" : "=r"(x)); return x; }
-DEVICE u32 blocks_y() { u32 x; asm("mov.u32 %0, %%nctaid.y;" : "=r"(x)); return x; }
 DEVICE u32 blocks_x() { u32 x; asm("mov.u32 %0, %%nctaid.x;" : "=r"(x)); return x; }
 
 // barrier waits for every thread of the block and makes its stores visible.
@@ -130,15 +129,6 @@ DEVICE void wait_for(const u32 *word, u32 value) {
 // publish sets *word, behind all that this thread wrote, and before a barrier its
 // block.
 DEVICE void publish(u32 *word, u32 value) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
-
-// arrive counts a block that has come to a point, and reports whether it is the last
-// of so many; then the count is 0 again. What all these blocks wrote, each before a
-// barrier, is then visible to this thread, and behind a barrier to its block.
-DEVICE bool arrive(u32 *count, u32 blocks) {
-    u32 before;
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(count), "r"(blocks - 1) : "memory");
-    return before == blocks - 1;
-}
 
 // shared_address returns p's place in the block's memory.
 DEVICE u32 shared_address(const void *p) {

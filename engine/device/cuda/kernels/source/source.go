@@ -35,43 +35,32 @@ func Each(do func(name string, text []byte) error) error {
 
 // Module holds the sources of one module.
 type Module struct {
-	Name string // as package kernels names it
-	// Architecture is the lowest architecture that runs the module: "sm_80" means
-	// 8.0 and later, "sm_90a" means only 9.0.
-	Architecture string
-	Files        []string
+	Name  string // as package kernels names it
+	Files []string
 }
 
-// machines are the GPUs for which a module contains machine code: one of every
-// kind from Ampere on, for data centres and for desktops. Other GPUs compile the
-// PTX.
-var machines = []string{"sm_120", "sm_100", "sm_90", "sm_89", "sm_86", "sm_80"}
+// Machines are the GPUs for which a module contains machine code, the newest first: one
+// of every kind from Ampere on, for data centres and for desktops. Other GPUs compile
+// the PTX, which is for Least and later.
+var Machines = []string{"sm_120", "sm_100", "sm_90", "sm_89", "sm_86", Least}
 
-// Machines returns the GPUs for which the module has machine code, the newest
-// first.
-func (m Module) Machines() []string {
-	if m.Architecture != "sm_80" {
-		return []string{m.Architecture}
-	}
-	return machines
-}
+// Least is the lowest architecture that runs the kernels.
+const Least = "sm_80"
 
 // Modules lists all modules. Kernels that a run uses together share a module.
 // Kernels that compile slowly have their own, so that no run compiles kernels
 // that it does not use.
 var Modules = []Module{
-	{"elementwise", "sm_80", []string{"elementwise.cu", "strided.cu", "reduce.cu", "lookup.cu", "random.cu"}},
-	{"optimizers", "sm_80", []string{"list.cu", "optimizer.cu", "optimizer8.cu"}},
-	{"norms", "sm_80", []string{"norm.cu", "softmax.cu", "attention.cu"}},
-	{"matmul", "sm_80", []string{"matmul.cu"}},
-	{"matmul_bfloat", "sm_80", []string{"matmul_bfloat.cu"}},
-	{"matmul_half", "sm_80", []string{"matmul_half.cu"}},
-	{"hopper_bfloat", "sm_90a", []string{"hopper_bfloat.cu"}},
-	{"hopper_half", "sm_90a", []string{"hopper_half.cu"}},
-	{"flash", "sm_80", []string{"flash.cu"}},
-	{"flash_bfloat", "sm_80", []string{"flash_bfloat.cu"}},
-	{"flash_half", "sm_80", []string{"flash_half.cu"}},
-	{"convolutions", "sm_80", []string{"conv.cu"}},
+	{"elementwise", []string{"elementwise.cu", "strided.cu", "reduce.cu", "lookup.cu", "random.cu"}},
+	{"optimizers", []string{"list.cu", "optimizer.cu", "optimizer8.cu"}},
+	{"norms", []string{"norm.cu", "softmax.cu", "attention.cu"}},
+	{"matmul", []string{"matmul.cu"}},
+	{"matmul_bfloat", []string{"matmul_bfloat.cu"}},
+	{"matmul_half", []string{"matmul_half.cu"}},
+	{"flash", []string{"flash.cu"}},
+	{"flash_bfloat", []string{"flash_bfloat.cu"}},
+	{"flash_half", []string{"flash_half.cu"}},
+	{"convolutions", []string{"conv.cu"}},
 }
 
 // Text returns C++ that includes the module's files.
