@@ -18,17 +18,6 @@ type Backend interface {
 	Scaling
 }
 
-// Steps is implemented by backends that can queue the work of a step as a few
-// graphs. The results of the step are the same with it and without it.
-type Steps interface {
-	// BeginStep says that a step begins, and whether the backend queues its work as
-	// graphs.
-	BeginStep(asGraphs bool)
-	// EndStep queues the rest of the step. The caller calls it after every
-	// BeginStep.
-	EndStep()
-}
-
 // Transfers moves bytes between the host and the device and within the device.
 type Transfers interface {
 	// Upload copies len(src) bytes to the start of dst. src may be reused when

@@ -3,7 +3,6 @@ package train
 import (
 	"strings"
 
-	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -70,9 +69,6 @@ func (t *Trainer) has(key string) bool {
 		return t.config.Group != nil
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
-	case graphsKey:
-		_, can := t.config.Device.Machine().(device.Steps)
-		return can
 	}
 	return true
 }

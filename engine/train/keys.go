@@ -122,8 +122,6 @@ var neutralKeys = []setting{
 			return err
 		},
 	},
-	switchKey(graphsKey, "on a GPU, give the driver the work of a step as graphs, not launch by launch; not yet measured on a GPU",
-		func(s *Settings) *bool { return &s.Graphs }),
 }
 
 // mainCopiesKey is the setting that only models in half precision have.
@@ -143,10 +141,6 @@ const residualKey = "residual"
 
 // vocabKey is the setting that only models with a head for a vocabulary have.
 const vocabKey = "pad_vocab"
-
-// graphsKey is the setting that only devices that can queue a whole step at once
-// have.
-const graphsKey = "graphs"
 
 // parsed is a setting with a text that is parsed.
 func parsed[T fmt.Stringer](key, about string, choices []string, free bool, of func(s *Settings) *T, parse func(string) (T, error)) setting {

@@ -27,7 +27,6 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "attention", Value: "auto"},
 		{Key: "checkpoint", Value: "none"},
 		{Key: "clip", Value: "1"},
-		{Key: "graphs", Value: "off"},
 		{Key: "host", Value: "none"},
 		{Key: "loss", Value: "lean"},
 		{Key: "lr", Value: "0.001"},

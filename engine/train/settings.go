@@ -26,7 +26,6 @@ type Settings struct {
 	Optimizer  optim.Settings // changing its kind begins with fresh state
 	LR         float64
 	Schedule   optim.Schedule
-	Graphs     bool    // on a GPU, the work of a step as graphs
 	Clip       float64 // most length of all gradients together; 0 does not look
 	// MicroBatch is how many samples run at a time, and Accumulate is in how many
 	// parts a batch runs: two ways to say the same. If one is 0, the other

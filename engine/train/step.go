@@ -61,7 +61,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
-	end := t.beginWork(&s)
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.keepRunning()
@@ -70,7 +69,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 		t.run(batch, parts, q)
 		d.Land()
 	})
-	end()
 	t.dropRunning(err != nil && !t.updating)
 	if err != nil {
 		t.dropGradients()
@@ -100,17 +98,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	e.Settings = t.filled(s)
 	t.noteLeft(used, e)
 	return q, nil
-}
-
-// beginWork tells a device that can queue a whole step at once that a step
-// begins. It returns the function that ends the step.
-func (t *Trainer) beginWork(s *Settings) (end func()) {
-	steps, can := t.config.Device.Machine().(device.Steps)
-	if !can {
-		return func() {}
-	}
-	steps.BeginStep(s.Graphs)
-	return steps.EndStep
 }
 
 // take returns the batch of a step that failed, or the next one.

@@ -24,17 +24,17 @@ func limitOf(mode string) float64 {
 }
 
 // TestTheShippedPTXTrainsAsTheProcessorDoes takes single steps, which take all kernels of
-// a step through the driver's loading, streams and graphs.
+// a step through the driver's loading and streams.
 func TestTheShippedPTXTrainsAsTheProcessorDoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
 	tests := map[string]struct {
 		model, mode string
-		args, onGPU []string
+		args        []string
 	}{
 		"fp32":                       {model: "gpt"},
-		"bf16, as graphs":            {"gpt", "bf16", []string{"--steps", "4"}, []string{"--graphs", "on"}},
+		"bf16":                       {model: "gpt", mode: "bf16"},
 		"fp16, checkpointed":         {model: "gpt", mode: "fp16", args: []string{"--checkpoint", "block"}},
 		"llama, all on the host":     {model: "llama", mode: "bf16", args: []string{"--offload", everything}},
 		"convolutions":               {model: "convolutions"},
@@ -44,7 +44,7 @@ func TestTheShippedPTXTrainsAsTheProcessorDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mode := cmp.Or(test.mode, "off")
 			args := slices.Concat(tinyModels[test.model], []string{"--steps", "2", "--amp", mode}, test.args)
-			trainsAlike(t, interpreted(t), limitOf(mode), args, test.onGPU)
+			trainsAlike(t, interpreted(t), limitOf(mode), args)
 		})
 	}
 }
@@ -67,19 +67,18 @@ func onlyByPTX(t *testing.T) {
 // changes how a step is computed.
 func TestTheShippedPTXTrainsInEveryWay(t *testing.T) {
 	onlyByPTX(t)
-	ways := map[string]struct{ args, onGPU []string }{
-		"plain":                     {},
-		"checkpointed":              {args: []string{"--checkpoint", "block"}},
-		"all on the host":           {args: []string{"--offload", everything}},
-		"as graphs":                 {args: []string{"--steps", "4"}, onGPU: []string{"--graphs", "on"}},
-		"all of these":              {[]string{"--steps", "4", "--checkpoint", "block", "--offload", everything}, []string{"--graphs", "on"}},
-		"in two parts, with 8 bits": {args: []string{"--accumulate", "2", "--optimizer", "adamw8bit"}},
+	ways := map[string][]string{
+		"plain":                     nil,
+		"checkpointed":              {"--checkpoint", "block"},
+		"all on the host":           {"--offload", everything},
+		"both":                      {"--steps", "4", "--checkpoint", "block", "--offload", everything},
+		"in two parts, with 8 bits": {"--accumulate", "2", "--optimizer", "adamw8bit"},
 	}
 	for model, of := range tinyModels {
 		for _, mode := range []string{"off", "bf16", "fp16"} {
-			for way, test := range ways {
+			for way, args := range ways {
 				t.Run(model+", amp "+mode+", "+way, func(t *testing.T) {
-					trainsAlike(t, interpreted(t), limitOf(mode), slices.Concat(of, []string{"--steps", "2", "--amp", mode}, test.args), test.onGPU)
+					trainsAlike(t, interpreted(t), limitOf(mode), slices.Concat(of, []string{"--steps", "2", "--amp", mode}, args))
 				})
 			}
 		}
@@ -96,7 +95,7 @@ func TestRanksOnTheShippedPTXTrainAsProcessorsDo(t *testing.T) {
 				t.Run(model+", amp "+mode+", shards of "+shard, func(t *testing.T) {
 					args := slices.Concat(of, []string{"--steps", "4", "--batch", "4", "--amp", mode, "--shard", shard})
 					cpu := steppedBy(t, 2, append(args, "--device", "cpu:0")...)
-					gpu := steppedOnGPUs(t, 2, append(args, "--graphs", "on")...)
+					gpu := steppedOnGPUs(t, 2, args...)
 					if len(cpu) != 4 || len(gpu) != 4 {
 						t.Fatalf("%d steps on processors and %d on GPUs, want 4", len(cpu), len(gpu))
 					}

@@ -58,7 +58,7 @@ type options struct {
 // settingFlags are the settings in the order in which help has their flags.
 var settingFlags = []string{
 	"optimizer", "lr", "schedule", "clip", "amp", "checkpoint", "main_copies", "attention", "loss", "residual", "offload", "host",
-	"memory_budget", "shard", "pad_vocab", "graphs", "accumulate", "micro_batch",
+	"memory_budget", "shard", "pad_vocab", "accumulate", "micro_batch",
 }
 
 // flagOf returns the flag of a setting.

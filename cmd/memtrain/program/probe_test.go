@@ -186,7 +186,7 @@ func TestARunShowsItself(t *testing.T) {
 	for _, o := range settings.Options {
 		got = append(got, o.Key)
 	}
-	nothing := []string{"main_copies", "shard", "graphs"} // of a model in halves, of several processes, of a GPU
+	nothing := []string{"main_copies", "shard"} // of a model in halves, of several processes
 	want := append(slices.DeleteFunc(train.Keys(), func(key string) bool { return slices.Contains(nothing, key) }), "action")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -11,7 +11,6 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/tensor"
@@ -226,9 +225,6 @@ func (s *session) readSettings() (err error) {
 	}
 	if s.settings, err = s.change(settings); err != nil {
 		return err
-	}
-	if _, can := s.machine.(device.Steps); s.settings.Graphs && !can {
-		return usagef("--graphs on: %s has none, which are for GPUs", s.machine.Name())
 	}
 	return nil
 }

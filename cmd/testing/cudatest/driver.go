@@ -64,8 +64,7 @@ type Driver struct {
 	modules map[uint64]module
 	kernels map[uint64]kernel
 	machine ptx.Machine
-	graphs  map[uint64]*graph // and what was made of them to be launched
-	next    uint64            // the next handle
+	next    uint64 // the next handle
 	fails   map[string]failing
 	calls   map[string]int
 	texts   map[string][]byte // to which error names point
@@ -96,7 +95,7 @@ func New(o Options) *Driver {
 	return &Driver{
 		options: o, memory: make(ranges), host: make(map[uint64][]byte),
 		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
-		modules: make(map[uint64]module), kernels: make(map[uint64]kernel), graphs: make(map[uint64]*graph), next: 1 << 20,
+		modules: make(map[uint64]module), kernels: make(map[uint64]kernel), next: 1 << 20,
 		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
 	}
 }
@@ -132,14 +131,14 @@ func (d *Driver) Used() int64 {
 }
 
 // Left returns everything that was not released, one line each: memory, streams,
-// events, modules, graphs, contexts.
+// events, modules, contexts.
 func (d *Driver) Left() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var left []string
 	for name, n := range map[string]int{
 		"device memory": len(d.memory), "host memory": len(d.host), "streams": len(d.streams), "events": len(d.events),
-		"modules": len(d.modules), "graphs": len(d.graphs), "contexts": d.context, "reserved ranges": len(d.mapping.reserved), "mapped pieces": len(d.mapping.pieces),
+		"modules": len(d.modules), "contexts": d.context, "reserved ranges": len(d.mapping.reserved), "mapped pieces": len(d.mapping.pieces),
 	} {
 		if n > 0 {
 			left = append(left, fmt.Sprintf("%d %s", n, name))
@@ -162,9 +161,6 @@ func (d *Driver) Call(s cuda.Symbol, args ...uintptr) cuda.Result {
 			delete(d.fails, name)
 			if f.result.EndsContext() {
 				d.dead = f.result
-			}
-			if name == "cuStreamEndCapture" { // which it does even when it fails
-				d.endCaptures()
 			}
 			return f.result
 		}

@@ -66,14 +66,13 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuMemsetD8Async":      (*Driver).set,
 	"cuStreamCreate":       (*Driver).streamCreate,
 	"cuStreamDestroy_v2":   (*Driver).streamDestroy,
-	"cuStreamSynchronize":  (*Driver).streamSynchronize,
+	"cuStreamSynchronize":  func(d *Driver, a []uintptr) cuda.Result { return d.stream(a[0]).run(-1) },
 	"cuStreamWaitEvent":    (*Driver).streamWait,
 	"cuEventCreate":        (*Driver).eventCreate,
 	"cuEventDestroy_v2":    func(d *Driver, a []uintptr) cuda.Result { delete(d.events, uint64(a[0])); return success },
 	"cuEventRecord":        (*Driver).eventRecord,
 	"cuEventQuery":         (*Driver).eventQuery,
 	"cuEventSynchronize":   func(d *Driver, a []uintptr) cuda.Result { return d.event(a[0]).wait() },
-	"cuEventElapsedTime":   (*Driver).elapsed,
 	"cuModuleLoadDataEx":   (*Driver).moduleLoad,
 	"cuModuleUnload":       func(d *Driver, a []uintptr) cuda.Result { delete(d.modules, uint64(a[0])); return success },
 	"cuModuleGetFunction":  (*Driver).function,
@@ -86,14 +85,6 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuMemMap":             (*Driver).mapPiece,
 	"cuMemUnmap":           (*Driver).unmapPiece,
 	"cuMemSetAccess":       (*Driver).allow,
-
-	"cuStreamBeginCapture_v2":     (*Driver).beginCapture,
-	"cuStreamEndCapture":          (*Driver).endCapture,
-	"cuGraphInstantiateWithFlags": (*Driver).instantiate,
-	"cuGraphExecUpdate_v2":        (*Driver).updateGraph,
-	"cuGraphLaunch":               (*Driver).launchGraph,
-	"cuGraphExecDestroy":          (*Driver).destroyGraph,
-	"cuGraphDestroy":              (*Driver).destroyGraph,
 }
 
 // say writes the address of a text about a result.

@@ -113,9 +113,6 @@ func (d *Driver) unmapPiece(a []uintptr) cuda.Result {
 	if m == nil || m.size != int64(a[1]) {
 		return invalidValue
 	}
-	if g := d.captured(); g != nil {
-		return g.refuse()
-	}
 	delete(d.mapping.mapped, uint64(a[0]))
 	d.machine.Memory.Remove(uint64(a[0]), int(m.size))
 	return success

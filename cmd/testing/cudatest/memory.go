@@ -52,9 +52,6 @@ func (d *Driver) free(a []uintptr) cuda.Result {
 	if !ok {
 		return invalidValue
 	}
-	if g := d.captured(); g != nil { // memory must stay: what was captured may use it
-		return g.refuse()
-	}
 	r := d.runAll()
 	d.used -= int64(len(b))
 	delete(d.memory, uint64(a[0]))
@@ -103,7 +100,7 @@ func (d *Driver) OnDevice(addr uintptr, n int) bool {
 
 // copied queues a copy, whose two sides are looked up when it runs.
 func (d *Driver) copied(stream uintptr, dst, src func() []byte) cuda.Result {
-	return d.stream(stream).push("copy", func() cuda.Result {
+	return d.stream(stream).push(func() cuda.Result {
 		to, from := dst(), src()
 		if to == nil || from == nil {
 			return illegalAddress
@@ -137,7 +134,7 @@ func (d *Driver) within(a []uintptr) cuda.Result {
 }
 
 func (d *Driver) set(a []uintptr) cuda.Result {
-	return d.stream(a[3]).push("set", func() cuda.Result {
+	return d.stream(a[3]).push(func() cuda.Result {
 		to := d.onDevice(a[0], int(a[2]))
 		if to == nil {
 			return illegalAddress

@@ -2,7 +2,6 @@ package cudatest
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/memtop/memtop/engine/device/cuda"
 )
@@ -13,7 +12,6 @@ type stream struct {
 	work   []func() cuda.Result
 	done   int // pieces of work that have run, since the beginning
 	use    Use
-	graph  *graph // where work goes while the stream is captured
 }
 
 // Use is what was queued on a stream, since the beginning, and how much of it waits.
@@ -38,13 +36,8 @@ func (d *Driver) Streams() (list []Use) {
 // device.
 const mostQueued = 256
 
-// push queues work, or captures it. name says what it does, for a graph that is to
-// be like another.
-func (s *stream) push(name string, work func() cuda.Result) cuda.Result {
-	if s.graph != nil {
-		s.graph.add(name, work)
-		return success
-	}
+// push queues work.
+func (s *stream) push(work func() cuda.Result) cuda.Result {
 	s.work = append(s.work, work)
 	if len(s.work) > mostQueued {
 		return s.run(s.done + len(s.work)/2)
@@ -54,10 +47,10 @@ func (s *stream) push(name string, work func() cuda.Result) cuda.Result {
 
 // Queue queues the work of a library that is not the driver, in the order of a stream
 // that the caller got as the driver's handle. While it runs, the driver serves no call.
-func (d *Driver) Queue(handle uintptr, name string, work func() cuda.Result) cuda.Result {
+func (d *Driver) Queue(handle uintptr, work func() cuda.Result) cuda.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.stream(handle).push(name, work)
+	return d.stream(handle).push(work)
 }
 
 // Wrote says that work of Queue, which calls it while it runs, has written memory.
@@ -135,10 +128,7 @@ func (d *Driver) streamDestroy(a []uintptr) cuda.Result {
 
 func (d *Driver) streamWait(a []uintptr) cuda.Result {
 	e, s := *d.event(a[1]), d.stream(a[0]) // as it was recorded last
-	if s.graph != nil {
-		return s.graph.refuse()
-	}
-	return s.push("wait", e.wait)
+	return s.push(e.wait)
 }
 
 func (d *Driver) eventCreate(a []uintptr) cuda.Result {
@@ -150,11 +140,8 @@ func (d *Driver) eventCreate(a []uintptr) cuda.Result {
 
 func (d *Driver) eventRecord(a []uintptr) cuda.Result {
 	e, s := d.event(a[0]), d.stream(a[1])
-	if s.graph != nil {
-		return s.graph.refuse()
-	}
 	e.stream, e.at = s, s.done+len(s.work)+1
-	return s.push("record", func() cuda.Result { return success })
+	return s.push(func() cuda.Result { return success })
 }
 
 // eventQuery runs one piece of work, so that a caller that asks repeatedly gets
@@ -168,17 +155,6 @@ func (d *Driver) eventQuery(a []uintptr) cuda.Result {
 		return r
 	}
 	return notReady
-}
-
-// elapsed writes a microsecond for each piece of work between two events of one
-// stream.
-func (d *Driver) elapsed(a []uintptr) cuda.Result {
-	from, to := d.event(a[1]), d.event(a[2])
-	if !from.passed() || !to.passed() {
-		return notReady
-	}
-	put32(a[0], math.Float32bits(float32(to.at-from.at)/1000))
-	return success
 }
 
 func (d *Driver) launchKernel(a []uintptr) cuda.Result {
@@ -195,7 +171,7 @@ func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 		return invalidValue
 	}
 	d.stream(a[8]).use.Kernels++
-	return d.stream(a[8]).push(k.name, func() cuda.Result { return d.execute(k, l) })
+	return d.stream(a[8]).push(func() cuda.Result { return d.execute(k, l) })
 }
 
 // arguments reads the list of keys and values at the end of a launch's arguments,

@@ -111,7 +111,7 @@ func (l *Library) queue(s nccl.Symbol, a []uintptr) nccl.Result {
 	if !l.driver.OnDevice(o.send, sent) || !l.driver.OnDevice(o.receive, received) {
 		return cudaError
 	}
-	l.driver.Queue(stream, s.String(), func() cuda.Result {
+	l.driver.Queue(stream, func() cuda.Result {
 		if l.exchange(&o) != nil {
 			<-l.aborted
 		}

@@ -5,10 +5,10 @@
 # The parts in their order, and the most seconds of each.
 parts="driver    60  what the driver is, and three steps of memtrain
 kernels   420 the kernels against the processor, a process for each test
-device    120 memory, queue, graphs and libraries, a process for each test
+device    120 memory, queue and libraries, a process for each test
 products  240 products at the sizes of GPT-2 124M, by each means to multiply: right, the same twice, and how fast
-losses    240 losses of 50 steps: GPU and processor, with graphs and without
-steps     240 steps of GPT-2 124M in bf16, by cuBLASLt, by the fastest of eight of its algorithms, and by our kernels
+losses    240 losses of 50 steps: GPU and processor
+steps     240 steps of GPT-2 124M in bf16, by cuBLASLt and by our kernels
 torch     150 the same steps in PyTorch
 compile   420 the same steps in PyTorch, compiled
 ranks     240 two GPUs: losses as on one, and tokens a second
@@ -123,15 +123,10 @@ same_losses() {
 
 gpu_as_processor() { paste <(losses_of memtrain cpu:0 50 "$@") <(losses_of memtrain cuda:0 50 "$@") | same_losses 0.001; }
 
-with_graphs() { paste <(losses_of memtrain cuda:0 50 "$@" --graphs off) <(losses_of memtrain cuda:0 50 "$@" --graphs on) | same_losses 0; }
-
 with_host() { paste <(losses_of memtrain cuda:0 50) <(losses_of memtrain cuda:0 50 "$@") | same_losses 0.001; }
 
 part_losses() {
-	local failed=0 amp host
-	for amp in off bf16; do
-		tried "graphs on as off, --amp $amp" greatest with_graphs --amp $amp || failed=1
-	done
+	local failed=0 host
 	tried "the GPU as the processor, --amp off" greatest gpu_as_processor || failed=1
 	for host in wte+wpe+lm_head+loss h.1; do
 		tried "the GPU with its host as alone, --host $host" greatest with_host --host $host || failed=1
@@ -144,7 +139,6 @@ part_steps() {
 	local failed=0 batch
 	for batch in 16 64; do
 		tried "GPT-2 124M, bf16, batch $batch, cuBLASLt" 'best|peak' ./bench engine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -library || failed=1
-		tried "GPT-2 124M, bf16, batch $batch, cuBLASLt, timed" 'best|peak' env MEMTOP_CUDA_CANDIDATES=8 ./bench engine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -library || failed=1
 		tried "GPT-2 124M, bf16, batch $batch, own products" 'best|peak' ./bench engine -device cuda:0 -length 1024 -batch $batch -steps 20 -amp bf16 -own-products || failed=1
 	done
 	return $failed

@@ -15,10 +15,7 @@ type Backend struct {
 	*kernels.Compute
 }
 
-var (
-	_ device.Backend = (*Backend)(nil)
-	_ device.Steps   = (*Backend)(nil)
-)
+var _ device.Backend = (*Backend)(nil)
 
 // start allocates the kernels' own memory and loads the module that takes the
 // driver the least time, so that opening a device fails if the driver is too old.
@@ -80,33 +77,13 @@ func (b *Backend) end(m, plain *device.MatMul) {
 	}
 }
 
-// multiply queues a product with the device's context. The library is asked for
-// algorithms outside of a capture, within which it has none.
+// multiply queues a product with the device's context.
 func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
 		return false, err
 	}
-	if !lt.planned(m) {
-		if err := d.withoutCapture(); err != nil {
-			return false, err
-		}
-		if err := d.planProduct(lt, m); err != nil {
-			return false, err
-		}
-	}
-	held, err := d.before(cuLaunchKernel) // the library makes this call
-	if held {
-		defer d.graphs.mu.Unlock()
-	}
-	if err != nil {
-		return false, err
-	}
-	done, err := lt.multiply(m, d.compute)
-	if done && err == nil {
-		d.keepProduct(m)
-	}
-	return done, err
+	return lt.multiply(m, d.compute)
 }
 
 // reserveOwn allocates the memory that kernels need beside their operands. It

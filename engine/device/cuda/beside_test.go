@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"errors"
 	"testing"
+	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/engine/device"
@@ -13,7 +14,7 @@ import (
 func copier(t *testing.T, driver *cudatest.Driver, b *cuda.Beside, dst, src device.Buffer) *cuda.Point {
 	t.Helper()
 	p, err := b.Queue(func(stream uintptr) error {
-		driver.Queue(stream, "copy", func() cuda.Result {
+		driver.Queue(stream, func() cuda.Result {
 			*(*byte)(at(dst.Addr)) = *(*byte)(at(src.Addr))
 			return 0
 		})
@@ -82,7 +83,7 @@ func TestADeviceThatIsFailedFromOutsideReturnsNothing(t *testing.T) {
 	b := beside(t, d)
 	lost := errors.New("a peer is lost")
 	p, err := b.Queue(func(stream uintptr) error {
-		driver.Queue(stream, "sum", func() cuda.Result { d.Fail(lost); return 0 })
+		driver.Queue(stream, func() cuda.Result { d.Fail(lost); return 0 })
 		return nil
 	})
 	if err != nil {
@@ -100,3 +101,5 @@ func TestADeviceThatIsFailedFromOutsideReturnsNothing(t *testing.T) {
 		}
 	}
 }
+
+func at(address uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

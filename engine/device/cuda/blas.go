@@ -27,8 +27,7 @@ import (
 // chosen once for a product's sizes, types and alignment, and parts are added in
 // a fixed order, on one stream with a workspace of its own. So equal operands
 // give equal bits in every run with one version of the library on GPUs of one
-// model; another version or model may choose another order, and so may every run
-// that times algorithms, see blas_timed.go.
+// model; another version or model may choose another order.
 
 // blasSymbol is an entry point of the library.
 type blasSymbol int
@@ -93,10 +92,8 @@ type blas struct {
 	handle    uintptr
 	plans     map[productKind]*plan
 	workspace device.Buffer
-	// candidates is how many algorithms of a product are timed, 1 for none.
-	candidates int
-	words      *blasWords
-	args       [16]uintptr
+	words     *blasWords
+	args      [16]uintptr
 }
 
 // blasWords are the words that the library reads and writes through pointers, on
@@ -106,7 +103,7 @@ type blasWords struct {
 	attribute   uint64
 	alpha, beta [2]float32 // a float64 takes both halves
 	found       int32
-	heuristics  [mostCandidates]blasHeuristic
+	heuristic   blasHeuristic
 }
 
 // blasHeuristic is the library's cublasLtMatmulHeuristicResult_t.
@@ -146,9 +143,6 @@ func (d *Device) findBLAS(found iter.Seq[foundBLAS]) {
 		}
 		if err == nil {
 			d.blas.name = fmt.Sprintf("cuBLASLt %s of %s", d.blas.version(), f.path)
-			if d.candidates > 1 {
-				d.blas.name += fmt.Sprintf(", the fastest of up to %d algorithms", d.candidates)
-			}
 			return
 		}
 		d.refused = append(d.refused, fmt.Errorf("%s: %w", f.path, err))
@@ -165,7 +159,7 @@ func (d *Device) startBLAS(library blasLibrary) error {
 	if err != nil {
 		return err
 	}
-	b.workspace.Bytes, b.candidates = blasWorkspace(d.info.Major), d.candidates
+	b.workspace.Bytes = blasWorkspace(d.info.Major)
 	if b.workspace.Addr, err = d.Malloc(b.workspace.Bytes); err == nil {
 		err = b.try()
 	}
@@ -246,7 +240,7 @@ func (b *blas) version() string {
 }
 
 func newBLAS(library blasLibrary) (*blas, error) {
-	b := &blas{library: library, plans: make(map[productKind]*plan), candidates: 1, words: new(blasWords)}
+	b := &blas{library: library, plans: make(map[productKind]*plan), words: new(blasWords)}
 	h, err := b.create(ltCreate)
 	b.handle = h
 	return b, err

@@ -21,18 +21,18 @@ func (b *blas) multiply(m *device.MatMul, stream uintptr) (bool, error) {
 	if err := p.point(b, m); err != nil {
 		return false, err
 	}
-	return true, b.run(p, p.chosen, m, stream)
+	return true, b.run(p, m, stream)
 }
 
-// run queues a product by one of the algorithms of its plan, which points to m's arrays.
-func (b *blas) run(p *plan, algorithm int, m *device.MatMul, stream uintptr) error {
+// run queues a product by its plan, which points to m's arrays.
+func (b *blas) run(p *plan, m *device.MatMul, stream uintptr) error {
 	w := b.words
 	setFactor(&w.alpha, m.Alpha, m.A.DType)
 	setFactor(&w.beta, m.Beta, m.A.DType)
 	b.args = [16]uintptr{
 		b.handle, p.product, uintptr(unsafe.Pointer(&w.alpha)), uintptr(m.B.Addr), p.a, uintptr(m.A.Addr), p.b,
 		uintptr(unsafe.Pointer(&w.beta)), uintptr(m.C.Addr), p.c, uintptr(m.C.Addr), p.c,
-		uintptr(unsafe.Pointer(&p.algorithms[algorithm])), uintptr(b.workspace.Addr), uintptr(b.workspace.Bytes), stream,
+		uintptr(unsafe.Pointer(&p.algorithm)), uintptr(b.workspace.Addr), uintptr(b.workspace.Bytes), stream,
 	}
 	return b.do(ltMatmul, b.args[:]...)
 }

@@ -23,13 +23,11 @@ type productKind struct {
 	workspace                 int64
 }
 
-// plan is how a product is computed: the library's descriptors and the
-// algorithms that it listed, the one that it expects to be fastest first.
+// plan is how a product is computed: the library's descriptors, and the algorithm that
+// it expects to be fastest.
 type plan struct {
 	product, a, b, c uintptr
-	algorithms       [][8]uint64
-	chosen           int
-	timed            bool // or there is nothing to choose from
+	algorithm        [8]uint64
 }
 
 // The numbers of cublasLt.h and library_types.h that are used.
@@ -118,14 +116,6 @@ func alignment(addr uint64) uint32 {
 	return 1 << min(bits.TrailingZeros64(addr), 8)
 }
 
-// planned reports whether a product is multiplied without asking the library for
-// algorithms, and without timing them.
-func (b *blas) planned(m *device.MatMul) bool {
-	k, ok := b.kindOf(m)
-	p, planned := b.plans[k]
-	return !ok || planned && (p == nil || p.timed || !repeatable(m))
-}
-
 // planOf returns the plan for a kind of product, nil when the library has no
 // algorithm for it.
 func (b *blas) planOf(k productKind, m *device.MatMul) (*plan, error) {
@@ -138,7 +128,7 @@ func (b *blas) planOf(k productKind, m *device.MatMul) (*plan, error) {
 		err = p.point(b, m) // the library looks at the alignment
 	}
 	if err == nil {
-		err = p.list(b, k)
+		err = p.choose(b, k)
 	}
 	if err != nil {
 		p.close(b)
@@ -222,10 +212,10 @@ func (b *blas) layout(t device.DType, rows, cols, ld, batch, stride int) (uintpt
 	return l, errors.Join(b.set(ltLayoutSet, l, layoutBatch, uint64(batch), 4), b.set(ltLayoutSet, l, layoutStride, uint64(stride), 8))
 }
 
-// list asks the library for its best algorithms whose parts of a sum, where they
-// divide one, are kept in the type that the product is computed in and added in
+// choose asks the library for its best algorithm whose parts of a sum, where it
+// divides one, are kept in the type that the product is computed in and added in
 // a step of their own. See "Order of sums" in blas.go.
-func (p *plan) list(b *blas, k productKind) error {
+func (p *plan) choose(b *blas, k productKind) error {
 	preference, err := b.create(ltPreferenceCreate)
 	if err != nil {
 		return err
@@ -239,18 +229,12 @@ func (p *plan) list(b *blas, k productKind) error {
 	w := b.words
 	w.found = 0
 	if err == nil {
-		err = b.do(ltHeuristic, b.handle, p.product, p.a, p.b, p.c, p.c, preference, uintptr(b.candidates),
-			uintptr(unsafe.Pointer(&w.heuristics)), uintptr(unsafe.Pointer(&w.found)))
+		err = b.do(ltHeuristic, b.handle, p.product, p.a, p.b, p.c, p.c, preference, 1,
+			uintptr(unsafe.Pointer(&w.heuristic)), uintptr(unsafe.Pointer(&w.found)))
 	}
-	if err == nil {
-		for _, h := range w.heuristics[:min(int(w.found), b.candidates)] {
-			if h.state == 0 && h.workspace <= uint64(k.workspace) {
-				p.algorithms = append(p.algorithms, h.algorithm)
-			}
-		}
-		p.timed = len(p.algorithms) == 1
-	}
-	if err == nil && len(p.algorithms) == 0 {
+	h := &w.heuristic
+	p.algorithm = h.algorithm
+	if err == nil && (w.found == 0 || h.state != 0 || h.workspace > uint64(k.workspace)) {
 		err = &BLASError{ltHeuristic.String(), blasUnsupported}
 	}
 	return errors.Join(err, b.do(ltPreferenceDestroy, preference))

@@ -2,10 +2,8 @@ package cuda
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"unsafe"
 
@@ -21,11 +19,7 @@ type columns struct {
 	chosen  int                       // how often it was asked for an algorithm
 	wish    map[int]uint64            // what was preferred then
 	fails   map[string]int32          // statuses of entry points
-	// These are those of StandIn.
-	captured   func() bool
-	queue      func(stream uintptr, multiply func())
-	candidates []Candidate
-	ran        func(candidate int)
+	listed  blasHeuristic             // its algorithm
 }
 
 // Keys for the values a descriptor is created with, beside the library's own.
@@ -36,9 +30,6 @@ const (
 	attributeCols
 	attributeLeading
 )
-
-// internalError is the library's status for what it does not expect, such as a capture.
-const internalError = 14
 
 func newColumns() *columns { return &columns{next: 100, objects: make(map[uint64]map[int]uint64)} }
 
@@ -68,54 +59,14 @@ func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
 	case ltVersion:
 		return 130205
 	case ltHeuristic:
-		if c.captured != nil && c.captured() {
-			return internalError
-		}
 		c.chosen++
 		c.wish = c.objects[uint64(a[6])]
-		*(*int32)(pointer(a[9])) = c.list(unsafe.Slice((*blasHeuristic)(pointer(a[8])), a[7]))
 		if c.refuse {
-			*(*int32)(pointer(a[9])) = 0
 			return blasUnsupported
 		}
+		*(*blasHeuristic)(pointer(a[8])), *(*int32)(pointer(a[9])) = c.listed, 1
 	case ltMatmul:
-		return c.multiplyBy(int(*(*uint64)(pointer(a[12]))), a)
-	}
-	return 0
-}
-
-// list lists its algorithms, with their places as what the library would know them by. It
-// returns how many there are.
-func (c *columns) list(to []blasHeuristic) int32 {
-	clear(to)
-	for i := range to[:min(len(to), len(c.candidates))] {
-		to[i] = blasHeuristic{algorithm: [8]uint64{uint64(i)}, workspace: c.candidates[i].Workspace, state: c.candidates[i].State}
-	}
-	return int32(max(1, min(len(to), len(c.candidates))))
-}
-
-// multiplyBy multiplies by one of its algorithms.
-func (c *columns) multiplyBy(algorithm int, a []uintptr) int32 {
-	pieces := 1
-	if len(c.candidates) > 0 {
-		if status := c.candidates[algorithm].Status; status != 0 {
-			return status
-		}
-		pieces = c.candidates[algorithm].Pieces
-	}
-	if c.ran != nil {
-		c.ran(algorithm)
-	}
-	product, alpha, beta := c.objects[uint64(a[1])], *(*float32)(pointer(a[2])), *(*float32)(pointer(a[7]))
-	if c.queue == nil {
-		c.multiply(a, product, alpha, beta)
-		return 0
-	}
-	// What the host holds is read now.
-	stream, again, then := a[15], slices.Clone(a), maps.Clone(product)
-	c.queue(stream, func() { c.multiply(again, then, alpha, beta) })
-	for range pieces - 1 {
-		c.queue(stream, func() {})
+		c.multiply(a, c.objects[uint64(a[1])], *(*float32)(pointer(a[2])), *(*float32)(pointer(a[7])))
 	}
 	return 0
 }
@@ -378,20 +329,25 @@ func TestWhatTheLibraryDoesNotKnowIsLeftToTheKernels(t *testing.T) {
 			}
 		})
 	}
-	t.Run("no algorithm", func(t *testing.T) {
-		library := newColumns()
-		library.refuse = true
-		lt, err := newBLAS(library)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if ok, err := lt.multiply(&base, 0); ok || err != nil {
-				t.Errorf("%v, %v; want that the kernels are asked", ok, err)
+	for name, library := range map[string]*columns{
+		"no algorithm":         {refuse: true},
+		"one for another GPU":  {listed: blasHeuristic{state: blasUnsupported}},
+		"one that has no room": {listed: blasHeuristic{workspace: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			library.next, library.objects = 100, make(map[uint64]map[int]uint64)
+			lt, err := newBLAS(library)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if library.chosen != 1 {
-			t.Errorf("asked %d times for what it does not have", library.chosen)
-		}
-	})
+			for range 2 {
+				if ok, err := lt.multiply(&base, 0); ok || err != nil {
+					t.Errorf("%v, %v; want that the kernels are asked", ok, err)
+				}
+			}
+			if library.chosen != 1 {
+				t.Errorf("asked %d times for what it does not have", library.chosen)
+			}
+		})
+	}
 }

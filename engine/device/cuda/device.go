@@ -56,10 +56,7 @@ type Device struct {
 	context uintptr
 	*Memory
 	*Backend
-	graphs graphs
-	blas   *blas // nil when there is no library
-	// candidates is how many algorithms of the library are timed, 1 for none.
-	candidates int
+	blas *blas // nil when there is no library
 	// sought is true if a library was looked for; refused has those that were found
 	// and did not start.
 	sought  bool
@@ -153,9 +150,6 @@ func Open(o Options) (*Device, error) {
 			o.Ordinal, info.Name, info.Major, info.Minor, leastMajor)}
 	}
 	d := &Device{calls: c, info: info, handle: handle, notice: o.Notice}
-	if d.candidates, err = wantedCandidates(); err != nil {
-		return nil, err
-	}
 	if err := d.start(); err != nil {
 		return nil, err
 	}
@@ -222,18 +216,7 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
-	held, err := d.before(s)
-	if held {
-		defer d.graphs.mu.Unlock()
-	}
-	if err != nil {
-		return err
-	}
-	err = d.note(d.do(s, args...))
-	if held && err == nil {
-		d.keepCall(s, args)
-	}
-	return err
+	return d.note(d.do(s, args...))
 }
 
 // note keeps the first failure that ended the context. A call that succeeded
@@ -253,9 +236,6 @@ func (d *Device) note(err error) error {
 func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
-		return 0, err
-	}
-	if _, err := d.before(s); err != nil { // it queues no work, and so nothing is held
 		return 0, err
 	}
 	w, err := d.word(s, args...)

@@ -11,9 +11,6 @@
 // Memory is a driver for engine/alloc, with streams and expandable segments.
 // The queue moves bytes and launches kernels in the order of the calls.
 //
-// All calls go through one function, which knows when a step is captured into
-// graphs and which call ends that: see graphs.go.
-//
 // # Threads
 //
 // The driver has a current context per thread of the operating system. Every
@@ -30,6 +27,5 @@
 // # Environment
 //
 // MEMTOP_CUDA_LIB_DIR is the folder where the libraries of the driver, of products
-// and of groups are looked for first. MEMTOP_CUDA_CANDIDATES=8 times up to eight
-// algorithms of cuBLASLt for each product, see blas_timed.go.
+// and of groups are looked for first.
 package cuda

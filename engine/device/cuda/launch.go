@@ -26,9 +26,6 @@ func (c *launchCall) take(arguments []byte) uintptr {
 	return uintptr(unsafe.Pointer(&c.extra))
 }
 
-// arguments are those that take copied.
-func (c *launchCall) arguments() []byte { return c.args[:c.bytes] }
-
 // maxArguments is the most bytes of arguments that a kernel takes.
 const maxArguments = 4096
 

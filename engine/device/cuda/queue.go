@@ -181,9 +181,6 @@ func (q *queue) closeQueue() error {
 		errs = append(errs, q.Synchronize())
 	}
 	q.modules.close()
-	d.graphs.mu.Lock()
-	errs = append(errs, d.dropGraphs())
-	d.graphs.mu.Unlock()
 	errs = append(errs, q.up.close(), q.fetches.close(), d.unpin(q.down), d.unpin(q.report), q.releaseOwn())
 	for _, part := range []struct {
 		destroy Symbol

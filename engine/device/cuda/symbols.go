@@ -39,7 +39,6 @@ const (
 	cuEventRecord
 	cuEventQuery
 	cuEventSynchronize
-	cuEventElapsedTime
 	cuModuleLoadDataEx
 	cuModuleUnload
 	cuModuleGetFunction
@@ -52,13 +51,6 @@ const (
 	cuMemMap
 	cuMemUnmap
 	cuMemSetAccess
-	cuStreamBeginCapture
-	cuStreamEndCapture
-	cuGraphInstantiate
-	cuGraphExecUpdate
-	cuGraphLaunch
-	cuGraphExecDestroy
-	cuGraphDestroy
 	symbolCount = int(iota)
 )
 
@@ -97,7 +89,6 @@ var symbolNames = [symbolCount]string{
 	cuEventRecord:             "cuEventRecord",
 	cuEventQuery:              "cuEventQuery",
 	cuEventSynchronize:        "cuEventSynchronize",
-	cuEventElapsedTime:        "cuEventElapsedTime",
 	cuModuleLoadDataEx:        "cuModuleLoadDataEx",
 	cuModuleUnload:            "cuModuleUnload",
 	cuModuleGetFunction:       "cuModuleGetFunction",
@@ -110,13 +101,6 @@ var symbolNames = [symbolCount]string{
 	cuMemMap:                  "cuMemMap",
 	cuMemUnmap:                "cuMemUnmap",
 	cuMemSetAccess:            "cuMemSetAccess",
-	cuStreamBeginCapture:      "cuStreamBeginCapture_v2",
-	cuStreamEndCapture:        "cuStreamEndCapture",
-	cuGraphInstantiate:        "cuGraphInstantiateWithFlags",
-	cuGraphExecUpdate:         "cuGraphExecUpdate_v2",
-	cuGraphLaunch:             "cuGraphLaunch",
-	cuGraphExecDestroy:        "cuGraphExecDestroy",
-	cuGraphDestroy:            "cuGraphDestroy",
 }
 
 // String returns the function's name in the library.

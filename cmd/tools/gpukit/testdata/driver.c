@@ -56,13 +56,10 @@ int cuMemHostAlloc(void **to, uint64_t n, unsigned flags) { *to = calloc(n, 1); 
 int cuMemFreeHost(void *p) { free(p); return broken; }
 int cuStreamCreate(uint64_t *to, unsigned flags) { return handle(to, 0); }
 int cuEventCreate(uint64_t *to, unsigned flags) { return handle(to, 0); }
-int cuEventElapsedTime(float *to, void *from, void *until) { *to = 1; return broken; }
 int cuModuleLoadDataEx(uint64_t *to) { return handle(to, 0); }
 int cuModuleGetFunction(uint64_t *to) { return handle(to, 0); }
 int cuMemAddressReserve(uint64_t *to, uint64_t n) { return handle(to, n); }
 int cuMemCreate(uint64_t *to) { return handle(to, 0); }
-int cuStreamEndCapture(void *stream, uint64_t *to) { return handle(to, 0); }
-int cuGraphInstantiateWithFlags(uint64_t *to) { return handle(to, 0); }
 
 int cuCtxSynchronize(void) { return awaited(); }
 int cuStreamSynchronize(void) { return awaited(); }
@@ -91,8 +88,3 @@ NOTHING(cuMemRelease)
 NOTHING(cuMemMap)
 NOTHING(cuMemUnmap)
 NOTHING(cuMemSetAccess)
-NOTHING(cuStreamBeginCapture_v2)
-NOTHING(cuGraphExecUpdate_v2)
-NOTHING(cuGraphLaunch)
-NOTHING(cuGraphExecDestroy)
-NOTHING(cuGraphDestroy)
