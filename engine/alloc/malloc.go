@@ -191,8 +191,10 @@ func (a *Allocator) grow(q *request) (*block, error) {
 	if a.limited && a.stats.Reserved()+q.segment > a.limit {
 		return nil, nil
 	}
-	if _, total := a.driver.MemInfo(); a.config.rejects && a.stats.Reserved()+q.segment > total {
-		return nil, a.rejection(q)
+	if a.config.rejects {
+		if _, total := a.driver.MemInfo(); a.stats.Reserved()+q.segment > total {
+			return nil, a.rejection(q)
+		}
 	}
 	if a.config.Expandable {
 		return a.growExpandable(q)

@@ -98,12 +98,14 @@ type Reductions interface {
 	// outer 1 it is the gradient of an operand that was broadcast over leading
 	// dimensions; with outer and inner 1 it reduces everything.
 	Reduce(r Reduction, dst, src Array, outer, n, inner int)
-	// Norm2 sets dst (one element, float32 or float64) to the square root of
+	// Norm2 sets dst (one element) to the square root of
 	// the sum of the squares of all elements of all of list; squares are added
 	// in float64. No arrays: 0.
 	Norm2(dst Array, list []Array)
 	// AddSquares adds the squares of all elements of a list to sum, one float64,
-	// which then goes through the values that Norm2 goes through: its root, after the
+	// which then goes through the values that Norm2 goes through: its Root, after the
 	// parts of a list in order, is what Norm2 gives for the whole list.
 	AddSquares(sum Array, list []Array)
+	// Root sets dst, one element, to the square root of sum, one float64.
+	Root(dst, sum Array)
 }

@@ -39,8 +39,7 @@ func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) *Cli
 			r.device.Backend().AddSquares(sum.Array(), r.list)
 		}
 		sum = moved(sum, d)
-		d.Backend().Unary(device.Sqrt, sum.Array(), sum.Array())
-		d.Backend().Cast(length.Array(), sum.Array())
+		d.Backend().Root(length.Array(), sum.Array())
 		sum.Release()
 	}
 	if d.Group() != nil { // each process has parts of the gradients

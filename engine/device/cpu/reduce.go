@@ -150,6 +150,11 @@ func (b *Backend) AddSquares(sum device.Array, list []device.Array) {
 	v.setNumber(0, b.addSquares("add squares", v.number(0), list))
 }
 
+// Root implements device.Reductions.
+func (b *Backend) Root(dst, sum device.Array) {
+	b.view("root", "dst", dst, 1).setNumber(0, math.Sqrt(b.view("root", "sum", sum, 1).number(0)))
+}
+
 // addSquares adds part after part, in the order of the list.
 func (b *Backend) addSquares(name string, sum float64, list []device.Array) float64 {
 	j := &b.jobs.squares

@@ -22,7 +22,7 @@ import (
 //
 // # Order of sums
 //
-// A sum is of float32 throughout, of float64 for operands of that type: no part
+// A sum is of float32 throughout: no part
 // of it is ever rounded to 16 bits. Its order is that of the algorithm, which is
 // chosen once for a product's sizes, types and alignment, and parts are added in
 // a fixed order, on one stream with a workspace of its own. So equal operands
@@ -101,7 +101,7 @@ type blas struct {
 type blasWords struct {
 	handle      uint64
 	attribute   uint64
-	alpha, beta [2]float32 // a float64 takes both halves
+	alpha, beta float32
 	found       int32
 	heuristic   blasHeuristic
 }

@@ -32,8 +32,8 @@ type plan struct {
 
 // The numbers of cublasLt.h and library_types.h that are used.
 const (
-	real32, real64, real16, realB16 = 0, 1, 2, 14
-	compute32, compute64            = 68, 70
+	real32, real16, realB16 = 0, 2, 14
+	compute32               = 68
 
 	descTransA, descTransB, descEpilogue, descBias = 3, 4, 7, 8
 	descAux, descAuxLeading                        = 11, 12
@@ -50,7 +50,7 @@ const (
 )
 
 var blasTypes = map[device.DType]uintptr{
-	device.Float32: real32, device.Float64: real64, device.Float16: real16, device.BFloat16: realB16,
+	device.Float32: real32, device.Float16: real16, device.BFloat16: realB16,
 }
 
 // kindOf returns the kind of a product, and whether the library supports it:
@@ -61,7 +61,7 @@ func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
 	switch {
 	case !ok, m.A.DType != m.B.DType:
 		return productKind{}, false
-	case m.C.DType != m.A.DType && (m.C.DType != device.Float32 || m.A.DType == device.Float64):
+	case m.A.DType == device.Float64, m.C.DType != m.A.DType && m.C.DType != device.Float32:
 		return productKind{}, false
 	}
 	return productKind{
@@ -89,7 +89,7 @@ func biasOf(m *device.MatMul) device.Array {
 // tanh is good to 16 bits.
 func epilogueOf(m *device.MatMul) (uint64, bool) {
 	vector, kind := biasOf(m), m.C.DType
-	if !vector.Absent() && (vector.DType != kind || kind == device.Float64) {
+	if !vector.Absent() && vector.DType != kind {
 		return 0, false
 	}
 	if !m.SumA.Absent() {
@@ -103,7 +103,7 @@ func epilogueOf(m *device.MatMul) (uint64, bool) {
 	case !m.Activate:
 		return max(epilogue, epilogueDefault), m.Pre.Absent()
 	case m.Activation == device.ReLU && m.Pre.Absent():
-		return epilogue | epilogueReLU, kind != device.Float64
+		return epilogue | epilogueReLU, true
 	case !m.Slope || m.Activation != device.GELUTanh || kind.Size() != 2:
 		return 0, false
 	}
@@ -144,11 +144,7 @@ func (b *blas) planOf(k productKind, m *device.MatMul) (*plan, error) {
 
 // describe makes the descriptors, with the operands swapped.
 func (p *plan) describe(b *blas, k productKind) (err error) {
-	compute, scale := uintptr(compute32), uintptr(real32)
-	if k.operands == device.Float64 {
-		compute, scale = compute64, real64
-	}
-	if p.product, err = b.create(ltDescCreate, compute, scale); err != nil {
+	if p.product, err = b.create(ltDescCreate, compute32, real32); err != nil {
 		return err
 	}
 	err = errors.Join(

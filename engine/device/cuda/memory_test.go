@@ -128,6 +128,7 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 			if err := a.Configure(config); config != "" && err != nil {
 				t.Fatal(err)
 			}
+			asked := driver.Calls("cuMemGetInfo_v2")
 			var blocks []alloc.Allocation
 			for size := int64(1000); size < 20*mib; size = size*2 + 1 {
 				b, err := a.Alloc(size, cuda.ComputeStream, alloc.Tag{})
@@ -135,6 +136,9 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				blocks = append(blocks, b)
+			}
+			if n := driver.Calls("cuMemGetInfo_v2"); config == "" && n != asked {
+				t.Errorf("the driver was asked %d times what is free, which nothing needs", n-asked)
 			}
 			if config == "" { // an expandable segment keeps the range it reserved for the request, as PyTorch's does
 				if _, err := a.Alloc(280*mib, cuda.ComputeStream, alloc.Tag{}); !errors.Is(err, alloc.ErrNoMemory) {

@@ -90,6 +90,9 @@ func (Backend) Norm2(device.Array, []device.Array) {}
 // AddSquares does nothing.
 func (Backend) AddSquares(device.Array, []device.Array) {}
 
+// Root does nothing.
+func (Backend) Root(device.Array, device.Array) {}
+
 // MatMul does nothing.
 func (Backend) MatMul(device.MatMulPlan) {}
 

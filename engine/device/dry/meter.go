@@ -233,3 +233,8 @@ func (m *Meter) CrossEntropyBoth(dlogits device.Array, c device.CrossEntropy, dl
 func (m *Meter) AddSquares(sum device.Array, list []device.Array) {
 	m.do(Op{Name: AddSquares}.over(list...), func() { m.Backend.AddSquares(sum, list) })
 }
+
+// Root notes a norm.
+func (m *Meter) Root(dst, sum device.Array) {
+	m.do(Op{Name: Norm2}.over(dst, sum), func() { m.Backend.Root(dst, sum) })
+}

@@ -25,6 +25,7 @@ func (x *attention) args() attentionArgs {
 // Attention implements device.Attentions.
 func (c *Compute) Attention(p device.AttentionPlan) {
 	x := attention{p}
+	x.checkTypes("attention")
 	if x.AllHeads*x.Queries == 0 {
 		return
 	}
@@ -41,6 +42,7 @@ func (c *Compute) Attention(p device.AttentionPlan) {
 // AttentionBackward implements device.Attentions.
 func (c *Compute) AttentionBackward(g device.AttentionBackwardPlan) {
 	x := attention{g.AttentionPlan}
+	x.checkTypes("attention backward", g.DO, g.DQ, g.DK, g.DV)
 	if x.AllHeads == 0 {
 		return
 	}
@@ -51,6 +53,14 @@ func (c *Compute) AttentionBackward(g device.AttentionBackwardPlan) {
 		c.chunkedBackward(&x, &g)
 	default:
 		c.flashBackward(&x, &g)
+	}
+}
+
+// checkTypes is checkTypes of all operands; others are those of the backward operation.
+func (x *attention) checkTypes(operation string, others ...device.Heads) {
+	checkTypes(operation, x.Q.DType, x.K.DType, x.V.DType, x.O.DType, x.Probs.DType)
+	for _, h := range others {
+		checkTypes(operation, h.DType)
 	}
 }
 

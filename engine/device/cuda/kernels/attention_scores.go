@@ -47,15 +47,15 @@ func (c *Compute) naive(x *attention) {
 			c.product(x, x.lying(before, step, x.Keys), of(x.Q, row), of(x.K, 0), product{m: n, n: x.Keys, k: x.Dim, transB: true, first: head, count: count})
 			a := x.scores(scores, probs, n, row)
 			a.ScoresStep, a.ProbsStep = int64(step), int64(size)
-			c.onRows(x, ScoreSoftmaxWide, ScoreSoftmax, a, count*n)
+			c.onRows(x, ScoreSoftmax, a, count*n)
 		}
 	}
 	c.product(x, of(x.O, 0), x.lying(x.Probs, size, x.Keys), of(x.V, 0), product{m: x.Queries, n: x.Dim, k: x.Keys})
 }
 
 // onRows launches a kernel on rows of scores.
-func (c *Compute) onRows(x *attention, wide, single Kernel, a scoresArgs, rows int) {
-	launch(c, pick(x.Wide(), wide, single), line(rows), rowThreads(x.Keys), 0, a)
+func (c *Compute) onRows(x *attention, k Kernel, a scoresArgs, rows int) {
+	launch(c, k, line(rows), rowThreads(x.Keys), 0, a)
 }
 
 func (c *Compute) naiveBackward(x *attention, g *device.AttentionBackwardPlan) {
@@ -63,8 +63,7 @@ func (c *Compute) naiveBackward(x *attention, g *device.AttentionBackwardPlan) {
 	ds := device.ArrayOf(g.Work, x.Compute, x.AllHeads*size)
 	probs, grads := x.lying(x.Probs, size, x.Keys), x.lying(ds, size, x.Keys)
 	c.product(x, grads, of(g.DO, 0), of(x.V, 0), product{m: x.Queries, n: x.Keys, k: x.Dim, transB: true})
-	k := pick(device.Wide(x.Probs.DType, x.Compute), SoftmaxBackwardWide, SoftmaxBackward)
-	launch(c, k, line(x.AllHeads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
+	launch(c, SoftmaxBackward, line(x.AllHeads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
 	c.product(x, of(g.DV, 0), probs, of(g.DO, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true})
 	c.product(x, of(g.DQ, 0), grads, of(x.K, 0), product{m: x.Queries, n: x.Dim, k: x.Keys, alpha: x.Scale})
 	c.product(x, of(g.DK, 0), grads, of(x.Q, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true, alpha: x.Scale})
@@ -80,7 +79,7 @@ func (c *Compute) chunked(x *attention) {
 		c.product(x, scores, of(x.Q, query), of(x.K, 0), product{m: rows, n: seen, k: x.Dim, transB: true})
 		a := x.scores(work, work, rows, query)
 		a.ScoresStep, a.ProbsStep, a.LSE = int64(size), int64(size), x.LSE
-		c.onRows(x, ScoreSoftmaxWide, ScoreSoftmax, a, x.AllHeads*rows)
+		c.onRows(x, ScoreSoftmax, a, x.AllHeads*rows)
 		c.product(x, of(x.O, query), scores, of(x.V, 0), product{m: rows, n: x.Dim, k: seen})
 	}
 }
@@ -108,7 +107,7 @@ func (c *Compute) chunkedBackward(x *attention, g *device.AttentionBackwardPlan)
 		c.product(x, grads, of(g.DO, query), of(x.V, 0), product{m: rows, n: seen, k: x.Dim, transB: true})
 		a := x.scores(p, ds, rows, query)
 		a.ScoresStep, a.ProbsStep, a.LSE, a.Delta = int64(size), int64(size), x.LSE, delta
-		c.onRows(x, ScoreBackwardWide, ScoreBackward, a, x.AllHeads*rows)
+		c.onRows(x, ScoreBackward, a, x.AllHeads*rows)
 		c.product(x, x.lying(dv, keys, x.Dim), probs, of(g.DO, query), product{m: seen, n: x.Dim, k: rows, transA: true, beta: 1})
 		c.product(x, x.lying(dk, keys, x.Dim), grads, of(x.Q, query), product{m: seen, n: x.Dim, k: rows, transA: true, beta: 1, alpha: x.Scale})
 		c.product(x, of(g.DQ, query), grads, of(x.K, 0), product{m: rows, n: x.Dim, k: seen, alpha: x.Scale})
@@ -130,7 +129,7 @@ const deltaLanes = 16
 // launchDelta sets a.Delta, and a.Turns to 0.
 func (c *Compute) launchDelta(x *attention, a attentionArgs) {
 	blocks := max(ceil(x.AllHeads*x.Queries*deltaLanes, blockThreads), min(a.Turns.Len, 1))
-	launch(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(blocks), blockThreads, 0, a)
+	launch(c, AttentionDelta, line(blocks), blockThreads, 0, a)
 }
 
 type storeHeadsArgs struct {
@@ -141,7 +140,7 @@ type storeHeadsArgs struct {
 
 // storeHeads copies the keys' rows, which are contiguous in src, to heads.
 func (c *Compute) storeHeads(x *attention, dst device.Heads, src device.Array) {
-	launch(c, pick(x.Wide(), StoreHeadsWide, StoreHeads), line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
+	launch(c, StoreHeads, line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
 		src, dst, int64(x.Heads), int64(x.Keys), int64(x.Dim),
 	})
 }

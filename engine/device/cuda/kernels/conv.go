@@ -18,6 +18,7 @@ type addChannelArgs struct {
 
 // Conv2D implements device.Convolutions.
 func (c *Compute) Conv2D(p device.ConvPlan) {
+	checkTypes("convolution", p.X.DType, p.Weight.DType, p.Bias.DType, p.Y.DType)
 	unfolded := device.ArrayOf(p.Work, p.Compute, p.BandElements())
 	p.BandRows = min(p.BandRows, c.rows)
 	for b := range p.Bands() {
@@ -29,7 +30,7 @@ func (c *Compute) Conv2D(p device.ConvPlan) {
 		}.Plan())
 	}
 	if !p.Bias.Absent() {
-		launch(c, pick(p.Wide(), AddChannelWide, AddChannel), line(ceil(p.Y.Len, blockThreads)), blockThreads, 0, addChannelArgs{
+		launch(c, AddChannel, line(ceil(p.Y.Len, blockThreads)), blockThreads, 0, addChannelArgs{
 			p.Y, p.Bias, int64(p.OutRows * p.OutColumns),
 		})
 	}
@@ -49,11 +50,12 @@ func newConvArgs(p *device.ConvPlan, x, unfolded device.Array, b device.Band) co
 
 func (c *Compute) unfold(p *device.ConvPlan, b device.Band, unfolded device.Array) {
 	a := newConvArgs(p, p.X, unfolded, b)
-	launch(c, pick(p.Wide(), UnfoldWide, Unfold), line(ceil(a.Unfolded.Len, blockThreads)), blockThreads, 0, a)
+	launch(c, Unfold, line(ceil(a.Unfolded.Len, blockThreads)), blockThreads, 0, a)
 }
 
 // Conv2DBackward implements device.Convolutions.
 func (c *Compute) Conv2DBackward(p device.ConvBackwardPlan) {
+	checkTypes("convolution backward", p.X.DType, p.Weight.DType, p.DY.DType, p.DX.DType, p.DWeight.DType, p.DBias.DType)
 	unfolded, image, sums := p.Scratch()
 	p.BandRows = min(p.BandRows, c.rows)
 	if !p.DWeight.Absent() {
@@ -98,6 +100,6 @@ func (c *Compute) convInput(p *device.ConvBackwardPlan, unfolded, image device.A
 		}.Plan())
 		a := newConvArgs(&p.ConvPlan, p.DX, unfolded, b)
 		a.Begins, a.Last, a.Sums = flag(b.Row == 0), flag(b.Row+b.Rows == p.OutRows), image
-		launch(c, pick(p.Wide(), FoldWide, Fold), line(ceil(p.ImageElements(), blockThreads)), blockThreads, 0, a)
+		launch(c, Fold, line(ceil(p.ImageElements(), blockThreads)), blockThreads, 0, a)
 	}
 }

@@ -22,7 +22,8 @@
 //
 // # Precision and order
 //
-// A kernel that computes in float64 has _wide at the end of its name, and runs
-// when all floating-point operands are float64. The sizes alone fix the order of
-// a sum: there are no floating-point atomics.
+// Kernels compute in float32, and carry some sums in float64. An operation on arrays of
+// float64, which is for gradient checks on the processor, panics; they are only filled,
+// cast and copied. The sizes alone fix the order of a sum: there are no floating-point
+// atomics.
 package kernels

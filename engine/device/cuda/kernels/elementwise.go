@@ -45,11 +45,10 @@ func (c *Compute) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
 }
 
 func (c *Compute) unary(name string, op device.UnaryOp, dst, x, dy device.Array) {
-	device.CheckFloat(name, dst.DType, x.DType, dy.DType)
+	checkTypes(name, dst.DType, x.DType, dy.DType)
 	device.CheckLen(name, "dst", dst, x.Len)
 	op.Check(name)
-	k := pick(device.Wide(dst.DType, x.DType, dy.DType), UnaryWide, Unary)
-	launch(c, k, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
+	launch(c, Unary, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
 }
 
 type binaryArgs struct {
@@ -77,10 +76,9 @@ func (c *Compute) AddScaled(dst, a, b device.Array, alpha float64) {
 }
 
 func (c *Compute) binary(name string, op device.BinaryOp, dst, a, b device.Array, alpha float64) {
-	device.CheckFloat(name, dst.DType, a.DType, b.DType)
+	checkTypes(name, dst.DType, a.DType, b.DType)
 	device.CheckLen(name, "dst", dst, a.Len)
-	k := pick(device.Wide(dst.DType, a.DType, b.DType), BinaryWide, Binary)
-	launch(c, k, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
+	launch(c, Binary, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
 }
 
 type scaleArgs struct {
@@ -96,13 +94,12 @@ func (c *Compute) Scale(dst, x device.Array, factor float64) {
 // ScaleBy implements device.Elementwise.
 func (c *Compute) ScaleBy(dst, x, factor device.Array) {
 	device.CheckLen("scale by", "factor", factor, 1)
-	device.CheckFloat("scale by", factor.DType)
+	checkTypes("scale by", factor.DType)
 	c.scale("scale by", dst, x, factor, 0)
 }
 
 func (c *Compute) scale(name string, dst, x, by device.Array, factor float64) {
-	device.CheckFloat(name, dst.DType, x.DType)
+	checkTypes(name, dst.DType, x.DType)
 	device.CheckLen(name, "dst", dst, x.Len)
-	k := pick(device.Wide(dst.DType, x.DType), ScaleWide, Scale)
-	launch(c, k, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
+	launch(c, Scale, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
 }

@@ -28,6 +28,7 @@ var argumentTypes = []reflect.Type{
 	reflect.TypeFor[scatterArgs](),
 	reflect.TypeFor[dropoutArgs](),
 	reflect.TypeFor[drawArgs](),
+	reflect.TypeFor[correctArgs](),
 	reflect.TypeFor[updateItem](),
 	reflect.TypeFor[updateArgs](),
 	reflect.TypeFor[advanceArgs](),

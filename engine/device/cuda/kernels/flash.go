@@ -71,7 +71,7 @@ func (c *Compute) flash(x *attention) {
 	}
 	tile, shared := x.flashTile(3, 1)
 	a.Tile = int32(tile)
-	launch(c, pick(x.Wide(), FlashWide, Flash), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	launch(c, Flash, line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
 }
 
 // flashTile returns the largest tile of flash on ordinary cores, at most 32, for
@@ -106,6 +106,6 @@ func (c *Compute) flashBackward(x *attention, g *device.AttentionBackwardPlan) {
 	c.launchDelta(x, a)
 	tile, shared := x.flashTile(6, 2)
 	a.Tile = int32(tile)
-	launch(c, pick(x.Wide(), FlashQueriesWide, FlashQueries), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
-	launch(c, pick(x.Wide(), FlashKeysWide, FlashKeys), line(x.AllHeads*ceil(x.Keys, tile)), blockThreads, shared, a)
+	launch(c, FlashQueries, line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	launch(c, FlashKeys, line(x.AllHeads*ceil(x.Keys, tile)), blockThreads, shared, a)
 }

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/memtop/memtop/engine/device"
@@ -90,10 +91,11 @@ func (c *Compute) scratchArray(d device.DType, offset int64, n int) device.Array
 	return device.ArrayOf(device.Buffer{Addr: c.scratch.Addr + uint64(offset), Bytes: c.scratch.Bytes - offset}, d, n)
 }
 
-// pick returns the kernel that computes in float64 when wide.
-func pick(wide bool, double, single Kernel) Kernel {
-	if wide {
-		return double
+// checkTypes wants floating-point types that kernels compute with. float64 is for
+// gradient checks, which need no GPU.
+func checkTypes(operation string, kinds ...device.DType) {
+	device.CheckFloat(operation, kinds...)
+	if slices.Contains(kinds, device.Float64) {
+		panic("kernels: " + operation + " of float64: only the processor computes in it, cpu:0")
 	}
-	return single
 }

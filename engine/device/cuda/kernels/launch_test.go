@@ -120,7 +120,7 @@ func TestAListOfParametersTakesFewLaunches(t *testing.T) {
 	}{
 		"a step": {func(c *kernels.Compute) {
 			c.Update(device.Update{Rule: device.AdamW, List: parameters, Step: one}.Plan())
-		}, 3},
+		}, 4},
 		"the norm":            {func(c *kernels.Compute) { c.Norm2(one, arrays) }, 2},
 		"the end of a scale":  {func(c *kernels.Compute) { c.Unscale(arrays, one, one) }, 1},
 		"a step without any":  {func(c *kernels.Compute) { c.Update(device.Update{Rule: device.SGD}.Plan()) }, 0},
@@ -172,6 +172,49 @@ func TestWrongSizesAndTypesPanic(t *testing.T) {
 			defer func() {
 				if recover() == nil {
 					t.Error("no panic")
+				}
+			}()
+			do()
+		})
+	}
+}
+
+// TestFloat64IsForTheProcessor wants one clear line of every kind of operation.
+func TestFloat64IsForTheProcessor(t *testing.T) {
+	_, c := newCounting()
+	d, f, ids := nowhere(device.Float64, 4), nowhere(device.Float32, 1), nowhere(device.Int32, 2)
+	h := device.Heads{Array: d, BatchStride: 4, HeadStride: 2, RowStride: 2}
+	a := device.Attention{Batch: 1, Heads: 1, Queries: 2, Keys: 2, Dim: 2, Q: h, K: h, V: h, O: h, Probs: d}
+	norm := device.Norm{Rows: 2, Cols: 2, X: d, Y: d, RStd: nowhere(device.Float64, 2), RMS: true}
+	image := device.Conv2D{Batch: 1, InChannels: 1, OutChannels: 1, InHeight: 2, InWidth: 2, KernelHeight: 1, KernelWidth: 1, X: d, Y: d, Weight: d.Slice(0, 1), Work: device.Buffer{Addr: 1, Bytes: 1 << 20}}
+	entropy := device.CrossEntropy{Rows: 2, Classes: 2, Logits: d, Targets: ids, LSE: d.Slice(0, 2), Loss: d.Slice(0, 1), Count: d.Slice(0, 1)}
+	for name, do := range map[string]func(){
+		"unary":            func() { c.Unary(device.Neg, d, d) },
+		"unary backward":   func() { c.UnaryBackward(device.Neg, d, d, d) },
+		"binary":           func() { c.Binary(device.Add, d, d, d) },
+		"add scaled":       func() { c.AddScaled(d, d, d, 2) },
+		"scale":            func() { c.Scale(d, d, 2) },
+		"matmul":           func() { c.MatMul(device.MatMul{C: d, A: d, B: d, M: 2, N: 2, K: 2}.Plan()) },
+		"reduce":           func() { c.Reduce(device.Sum, d.Slice(0, 1), d, 1, 4, 1) },
+		"norm2":            func() { c.Norm2(d.Slice(0, 1), nil) },
+		"add squares":      func() { c.AddSquares(d.Slice(0, 1), []device.Array{d}) },
+		"unscale":          func() { c.Unscale([]device.Array{d}, f, f) },
+		"softmax":          func() { c.Softmax(d, d, 2, 2) },
+		"softmax backward": func() { c.SoftmaxBackward(d, d, d, 2, 2) },
+		"cross entropy":    func() { c.CrossEntropy(entropy) },
+		"norm":             func() { c.Normalize(norm.Plan()) },
+		"norm backward":    func() { c.NormalizeBackward(device.NormBackward{N: norm, DY: d, DX: d}.Plan()) },
+		"scatter add":      func() { c.ScatterAdd(d, d, ids, 2, 2) },
+		"dropout":          func() { c.Dropout(d, d, device.Array{}, 0.5, device.Seed{}) },
+		"random":           func() { c.Normal(d, 0, 1, device.Seed{}) },
+		"attention":        func() { c.Attention(a.Plan()) },
+		"convolution":      func() { c.Conv2D(image.Plan()) },
+		"update":           func() { c.Update(device.Update{Rule: device.SGD, List: []device.Parameter{{P: d, G: d}}}.Plan()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if got, want := recover(), "kernels: "+name+" of float64: only the processor computes in it, cpu:0"; got != want {
+					t.Errorf("got %v, want %q", got, want)
 				}
 			}()
 			do()

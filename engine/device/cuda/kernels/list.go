@@ -22,27 +22,33 @@ type listArgs struct {
 }
 
 type normRootArgs struct {
-	Dst      device.Array
-	Partials uint64
-	Count    int64
+	Dst           device.Array
+	Sum, Partials uint64
+	Count         int64
 }
 
 // Norm2 implements device.Reductions.
 func (c *Compute) Norm2(dst device.Array, list []device.Array) {
-	device.CheckFloat("norm2", dst.DType)
+	checkTypes("norm2", dst.DType)
 	device.CheckLen("norm2", "dst", dst, 1)
 	blocks := c.each("norm2", NormSquares, list, listArgs{Partials: c.scratch.Addr})
-	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
+	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{Dst: dst, Partials: c.scratch.Addr, Count: int64(blocks)})
 }
 
 // AddSquares implements device.Reductions. The sum so far is the first of the
-// parts. The root is squared again, so the last bits of a float64 may differ.
+// parts.
 func (c *Compute) AddSquares(sum device.Array, list []device.Array) {
 	device.CheckLen("add squares", "sum", sum, 1)
-	c.Scale(c.scratchArray(device.Float64, 0, 1), sum, 1)
+	c.copyArray(c.scratchArray(device.Float64, 0, 1), sum)
 	blocks := c.each("add squares", NormSquares, list, listArgs{Partials: c.scratch.Addr + 8})
-	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{sum, c.scratch.Addr, int64(blocks) + 1})
-	c.Unary(device.Square, sum, sum)
+	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{Sum: sum.Addr, Partials: c.scratch.Addr, Count: int64(blocks) + 1})
+}
+
+// Root implements device.Reductions.
+func (c *Compute) Root(dst, sum device.Array) {
+	checkTypes("root", dst.DType)
+	device.CheckLen("root", "dst", dst, 1)
+	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{Dst: dst, Partials: sum.Addr, Count: 1})
 }
 
 // Unscale implements device.Scaling.
@@ -57,7 +63,7 @@ func (c *Compute) Unscale(gradients []device.Array, scale, foundInf device.Array
 func (c *Compute) each(operation string, k Kernel, list []device.Array, a listArgs) int {
 	total, blocks := 0, 0
 	for i, x := range list {
-		device.CheckFloat(operation, x.DType)
+		checkTypes(operation, x.DType)
 		if x.Len > 0 {
 			a.Item[a.Count] = listItem{x.Addr, int64(x.Len), int32(x.DType), int32(blocks)}
 			a.Count++

@@ -50,7 +50,7 @@ const (
 // the other rows.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckIndex("scatter add", ids.DType)
-	device.CheckFloat("scatter add", table.DType, src.DType)
+	checkTypes("scatter add", table.DType, src.DType)
 	device.CheckLen("scatter add", "table", table, rows*cols)
 	device.CheckLen("scatter add", "src", src, ids.Len*cols)
 	if ids.Len > scatterPlaces {
@@ -61,12 +61,11 @@ func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 		Next: c.scratch.Addr, State: c.scratch.Addr + uint64(4*ids.Len), Last: c.scratch.Addr + ScratchBytes/2,
 	}
 	threads, tile := rowThreads(4*cols), uint32(min(scatterTile, 32*ceil(ids.Len, 32)))
-	k := pick(device.Wide(table.DType, src.DType), ScatterWide, Scatter)
 	grid := [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}
 	for a.Low = 0; a.Low < a.Rows; a.Low = a.High {
 		a.High = min(a.Rows, a.Low+c.scatterIDs)
 		launch(c, ScatterTiles, line(ceil(ids.Len, scatterTile)), tile, 0, a)
 		launch(c, ScatterChain, line(min(ids.Len, 1)), tile, 0, a)
-		launch(c, k, grid, threads, 0, a)
+		launch(c, Scatter, grid, threads, 0, a)
 	}
 }

@@ -26,24 +26,24 @@ func entropyThreads(classes int) uint32 {
 
 // CrossEntropy implements device.Losses.
 func (c *Compute) CrossEntropy(x device.CrossEntropy) {
-	a, wide := c.newEntropy("cross entropy", x)
+	a := c.newEntropy("cross entropy", x)
 	if x.Classes > 0 {
-		launch(c, pick(wide, EntropyWide, Entropy), line(x.Rows), entropyThreads(x.Classes), 0, a)
+		launch(c, Entropy, line(x.Rows), entropyThreads(x.Classes), 0, a)
 	}
 	launch(c, EntropyMean, line(1), blockThreads, 0, a)
 }
 
 // CrossEntropyBackward implements device.Losses.
 func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntropy, dloss device.Array) {
-	a, wide := c.newEntropyBackward("cross entropy backward", dlogits, x, dloss)
+	a := c.newEntropyBackward("cross entropy backward", dlogits, x, dloss)
 	if x.Classes > 0 {
-		launch(c, pick(wide, EntropyBackwardWide, EntropyBackward), line(x.Rows), entropyThreads(x.Classes), 0, a)
+		launch(c, EntropyBackward, line(x.Rows), entropyThreads(x.Classes), 0, a)
 	}
 }
 
 // CrossEntropyBoth implements device.Losses.
 func (c *Compute) CrossEntropyBoth(dlogits device.Array, x device.CrossEntropy, dloss device.Array) {
-	a, wide := c.newEntropyBackward("cross entropy", dlogits, x, dloss)
+	a := c.newEntropyBackward("cross entropy", dlogits, x, dloss)
 	if x.Classes == 0 || x.Rows*8 > ScratchBytes {
 		c.CrossEntropy(x)
 		c.CrossEntropyBackward(dlogits, x, dloss)
@@ -51,25 +51,24 @@ func (c *Compute) CrossEntropyBoth(dlogits device.Array, x device.CrossEntropy, 
 	}
 	a.Picked = c.scratch.Addr
 	launch(c, EntropyCount, line(1), blockThreads, 0, a)
-	launch(c, pick(wide, EntropyBothWide, EntropyBoth), line(x.Rows), entropyThreads(x.Classes), 0, a)
+	launch(c, EntropyBoth, line(x.Rows), entropyThreads(x.Classes), 0, a)
 	launch(c, EntropyMean, line(1), blockThreads, 0, a)
 }
 
-func (c *Compute) newEntropyBackward(name string, dlogits device.Array, x device.CrossEntropy, dloss device.Array) (a entropyArgs, wide bool) {
-	a, wide = c.newEntropy(name, x)
-	device.CheckFloat(name, dlogits.DType, dloss.DType)
+func (c *Compute) newEntropyBackward(name string, dlogits device.Array, x device.CrossEntropy, dloss device.Array) entropyArgs {
+	a := c.newEntropy(name, x)
+	checkTypes(name, dlogits.DType, dloss.DType)
 	device.CheckLen(name, "dlogits", dlogits, x.Rows*x.RowStride())
 	device.CheckLen(name, "dloss", dloss, 1)
 	a.DLogits, a.DLoss = dlogits, dloss
-	return a, wide
+	return a
 }
 
-func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs, wide bool) {
-	device.CheckFloat(name, x.Logits.DType)
+func (c *Compute) newEntropy(name string, x device.CrossEntropy) entropyArgs {
+	checkTypes(name, x.Logits.DType)
 	device.CheckIndex(name, x.Targets.DType)
-	wide = x.Logits.DType == device.Float64
 	for _, scalar := range [3]device.Array{x.LSE, x.Loss, x.Count} {
-		if scalar.DType != device.ComputeType(x.Logits.DType) {
+		if scalar.DType != device.Float32 {
 			panic(fmt.Sprintf("kernels: %s: loss, lse or count of %v for logits of %v", name, scalar.DType, x.Logits.DType))
 		}
 	}
@@ -80,5 +79,5 @@ func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs,
 	return entropyArgs{
 		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
 		Classes: int64(x.Classes), Stride: int64(x.RowStride()), Ignored: x.IgnoreIndex, Failure: c.failure,
-	}, wide
+	}
 }

@@ -17,6 +17,7 @@ const maxGridZ = 65535
 
 // MatMul implements device.MatMuls.
 func (c *Compute) MatMul(m device.MatMulPlan) {
+	checkTypes("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType, m.SumA.DType)
 	a := matMulArgs{
 		C: m.C, A: m.A, B: m.B, Bias: m.Bias, Pre: m.Pre, M: int64(m.M), N: int64(m.N), K: int64(m.K),
 		LDA: int64(m.LDA), LDB: int64(m.LDB), LDC: int64(m.LDC), Inner: int64(max(m.Batch, 1)), InnerA: int64(m.StrideA), InnerB: int64(m.StrideB),
@@ -72,8 +73,6 @@ const (
 func (c *Compute) productKernel(a *matMulArgs, batch int) (k Kernel, tile int, shared uint32) {
 	transposes := Kernel(2*a.TransA + a.TransB)
 	switch {
-	case device.Wide(a.C.DType, a.A.DType, a.B.DType):
-		return MatmulWide, smallTile, 0
 	case a.A.DType == device.BFloat16 && a.B.DType == device.BFloat16:
 		return TensorBfloatNn + transposes, largeTile, tensorShared
 	case a.A.DType == device.Float16 && a.B.DType == device.Float16:

@@ -56,15 +56,15 @@ func assign() (of [Count]Module) {
 	}{
 		{ReduceRanges, Elementwise},
 		{UpdateScale, Optimizers},
-		{StoreHeadsWide, Norms},
+		{StoreHeads, Norms},
 		{Draw, Elementwise},
 		{Update8, Optimizers},
-		{MatmulWide, Products},
+		{MatmulSmall, Products},
 		{TensorBfloatTt, ProductsBfloat},
 		{TensorHalfTt, ProductsHalf},
-		{FlashKeysWide, FlashAttention},
+		{FlashKeys, FlashAttention},
 		{FlashBackwardHalf128, FlashAttentionBfloat},
-		{AddChannelWide, Convolutions},
+		{AddChannel, Convolutions},
 	} {
 		for ; first <= run.last; first++ {
 			of[first] = run.module

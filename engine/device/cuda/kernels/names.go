@@ -8,11 +8,8 @@ const (
 	Fill Kernel = iota
 	Cast
 	Unary
-	UnaryWide
 	Binary
-	BinaryWide
 	Scale
-	ScaleWide
 	CopyStrided
 	ReduceColumns
 	ReduceRows
@@ -22,47 +19,32 @@ const (
 	Unscale
 	UpdateScale
 	Normalize
-	NormalizeWide
 	NormalizeBackward
-	NormalizeBackwardWide
 	NormParams
-	NormParamsWide
 	NormJoin
 	Softmax
-	SoftmaxWide
 	SoftmaxBackward
-	SoftmaxBackwardWide
 	Entropy
-	EntropyWide
 	EntropyMean
 	EntropyCount
 	EntropyBackward
-	EntropyBackwardWide
 	EntropyBoth
-	EntropyBothWide
 	ScoreSoftmax
-	ScoreSoftmaxWide
 	ScoreBackward
-	ScoreBackwardWide
 	AttentionDelta
-	AttentionDeltaWide
 	StoreHeads
-	StoreHeadsWide
 	Gather
 	ScatterTiles
 	ScatterChain
 	Scatter
-	ScatterWide
 	Dropout
-	DropoutWide
 	Draw
+	Correct
 	Update
-	UpdateWide
 	Advance
 	Update8
 	Matmul
 	MatmulSmall
-	MatmulWide
 	TensorBfloatNn
 	TensorBfloatNt
 	TensorBfloatTn
@@ -72,11 +54,8 @@ const (
 	TensorHalfTn
 	TensorHalfTt
 	Flash
-	FlashWide
 	FlashQueries
 	FlashKeys
-	FlashQueriesWide
-	FlashKeysWide
 	FlashBfloat64
 	FlashBfloat128
 	FlashHalf64
@@ -86,11 +65,8 @@ const (
 	FlashBackwardHalf64
 	FlashBackwardHalf128
 	Unfold
-	UnfoldWide
 	Fold
-	FoldWide
 	AddChannel
-	AddChannelWide
 	Count // the number of kernels
 )
 
@@ -98,11 +74,8 @@ var names = [Count]string{
 	Fill:                   "fill",
 	Cast:                   "cast",
 	Unary:                  "unary",
-	UnaryWide:              "unary_wide",
 	Binary:                 "binary",
-	BinaryWide:             "binary_wide",
 	Scale:                  "scale",
-	ScaleWide:              "scale_wide",
 	CopyStrided:            "copy_strided",
 	ReduceColumns:          "reduce_columns",
 	ReduceRows:             "reduce_rows",
@@ -112,47 +85,32 @@ var names = [Count]string{
 	Unscale:                "unscale",
 	UpdateScale:            "update_scale",
 	Normalize:              "normalize",
-	NormalizeWide:          "normalize_wide",
 	NormalizeBackward:      "normalize_backward",
-	NormalizeBackwardWide:  "normalize_backward_wide",
 	NormParams:             "norm_params",
-	NormParamsWide:         "norm_params_wide",
 	NormJoin:               "norm_join",
 	Softmax:                "softmax",
-	SoftmaxWide:            "softmax_wide",
 	SoftmaxBackward:        "softmax_backward",
-	SoftmaxBackwardWide:    "softmax_backward_wide",
 	Entropy:                "entropy",
-	EntropyWide:            "entropy_wide",
 	EntropyMean:            "entropy_mean",
 	EntropyCount:           "entropy_count",
 	EntropyBackward:        "entropy_backward",
-	EntropyBackwardWide:    "entropy_backward_wide",
 	EntropyBoth:            "entropy_both",
-	EntropyBothWide:        "entropy_both_wide",
 	ScoreSoftmax:           "score_softmax",
-	ScoreSoftmaxWide:       "score_softmax_wide",
 	ScoreBackward:          "score_backward",
-	ScoreBackwardWide:      "score_backward_wide",
 	AttentionDelta:         "attention_delta",
-	AttentionDeltaWide:     "attention_delta_wide",
 	StoreHeads:             "store_heads",
-	StoreHeadsWide:         "store_heads_wide",
 	Gather:                 "gather",
 	ScatterTiles:           "scatter_tiles",
 	ScatterChain:           "scatter_chain",
 	Scatter:                "scatter",
-	ScatterWide:            "scatter_wide",
 	Dropout:                "dropout",
-	DropoutWide:            "dropout_wide",
 	Draw:                   "draw",
+	Correct:                "correct",
 	Update:                 "update",
-	UpdateWide:             "update_wide",
 	Advance:                "advance",
 	Update8:                "update8",
 	Matmul:                 "matmul",
 	MatmulSmall:            "matmul_small",
-	MatmulWide:             "matmul_wide",
 	TensorBfloatNn:         "tensor_bfloat_nn",
 	TensorBfloatNt:         "tensor_bfloat_nt",
 	TensorBfloatTn:         "tensor_bfloat_tn",
@@ -162,11 +120,8 @@ var names = [Count]string{
 	TensorHalfTn:           "tensor_half_tn",
 	TensorHalfTt:           "tensor_half_tt",
 	Flash:                  "flash",
-	FlashWide:              "flash_wide",
 	FlashQueries:           "flash_queries",
 	FlashKeys:              "flash_keys",
-	FlashQueriesWide:       "flash_queries_wide",
-	FlashKeysWide:          "flash_keys_wide",
 	FlashBfloat64:          "flash_bfloat64",
 	FlashBfloat128:         "flash_bfloat128",
 	FlashHalf64:            "flash_half64",
@@ -176,11 +131,8 @@ var names = [Count]string{
 	FlashBackwardHalf64:    "flash_backward_half64",
 	FlashBackwardHalf128:   "flash_backward_half128",
 	Unfold:                 "unfold",
-	UnfoldWide:             "unfold_wide",
 	Fold:                   "fold",
-	FoldWide:               "fold_wide",
 	AddChannel:             "add_channel",
-	AddChannelWide:         "add_channel_wide",
 }
 
 // String returns the kernel's name in the module.

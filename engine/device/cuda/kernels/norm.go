@@ -22,11 +22,12 @@ func (c *Compute) Normalize(p device.NormPlan) {
 	if p.Cols > 0 {
 		a := newNormArgs(&p)
 		a.Residual, a.Sum, a.ResidualRows = p.Residual, p.Sum, int64(p.Residual.Len/p.Cols)
-		launch(c, pick(p.Wide(), NormalizeWide, Normalize), line(p.Rows), rowThreads(p.Cols), 0, a)
+		launch(c, Normalize, line(p.Rows), rowThreads(p.Cols), 0, a)
 	}
 }
 
 func newNormArgs(p *device.NormPlan) normArgs {
+	checkTypes("norm", p.X.DType, p.Y.DType, p.Weight.DType, p.Bias.DType, p.Residual.DType)
 	return normArgs{
 		X: p.X, Y: p.Y, Weight: p.Weight, Bias: p.Bias, Mean: p.Mean, RStd: p.RStd,
 		Rows: int64(p.Rows), Cols: int64(p.Cols), Range: 1, Eps: p.Eps, RMS: flag(p.RMS),
@@ -49,6 +50,7 @@ func (c *Compute) NormalizeBackward(p device.NormBackwardPlan) {
 	if p.Rows*p.Cols == 0 {
 		return
 	}
+	checkTypes("norm backward", p.DY.DType, p.DX.DType, p.DWeight.DType, p.DBias.DType, p.Add.DType, p.Low.DType)
 	a := newNormArgs(&p.NormPlan)
 	a.DY, a.DX, a.Add, a.Low = p.DY, p.DX, p.Add, p.Low
 	blocks, shared := p.Rows, 0
@@ -65,12 +67,12 @@ func (c *Compute) NormalizeBackward(p device.NormBackwardPlan) {
 			Rows: int64(p.Rows), Cols: int64(p.Cols), Range: int64(perRange), Ranges: int64(ranges), RMS: flag(p.RMS),
 		}
 		if a.Shares == 0 { // first: dx may be dy, which is read here
-			launch(c, pick(p.Wide(), NormParamsWide, NormParams), [3]uint32{uint32(ceil(p.Cols, 32)), uint32(ranges), 1}, blockThreads, 0, join)
+			launch(c, NormParams, [3]uint32{uint32(ceil(p.Cols, 32)), uint32(ranges), 1}, blockThreads, 0, join)
 		}
 		defer launch(c, NormJoin, line(ceil(2*p.Cols, blockThreads)), blockThreads, 0, join)
 	}
 	if a.Shares != 0 || !p.DX.Absent() {
-		launch(c, pick(p.Wide(), NormalizeBackwardWide, NormalizeBackward), line(blocks), rowThreads(p.Cols), uint32(shared), a)
+		launch(c, NormalizeBackward, line(blocks), rowThreads(p.Cols), uint32(shared), a)
 	}
 }
 

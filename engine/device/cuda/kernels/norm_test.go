@@ -16,7 +16,6 @@ func TestNorms(t *testing.T) {
 	r := newRig(t)
 	start := r.next
 	for name, mix := range mixes {
-		statistic := map[bool]device.DType{true: device.Float64}[mix[1] == device.Float64]
 		for _, size := range rowSizes {
 			for _, with := range []string{"nothing", "weight", "weight and bias"} {
 				t.Run(fmt.Sprintf("%s, %v, with %s", name, size, with), func(t *testing.T) {
@@ -43,16 +42,16 @@ func TestNorms(t *testing.T) {
 					dy, residual, add := r.normals(mix[2], rows*cols), r.normals(mix[2], again*cols), r.normals(mix[0], rows*cols)
 					r.agree(t, 6, func(c computer) {
 						n := n
-						n.Y, n.Mean, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows), r.output(statistic, rows)
+						n.Y, n.Mean, n.RStd = r.output(mix[0], rows*cols), r.output(device.Float32, rows), r.output(device.Float32, rows)
 						c.Normalize(n.Plan())
 						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols), DBias: r.output(mix[2], cols)}.Plan())
 						inPlace := r.changed(dy)
 						c.NormalizeBackward(device.NormBackward{N: n, DY: inPlace, DX: inPlace, DWeight: r.output(mix[2], cols)}.Plan())
-						n.RMS, n.Y, n.RStd = true, r.output(mix[0], rows*cols), r.output(statistic, rows)
+						n.RMS, n.Y, n.RStd = true, r.output(mix[0], rows*cols), r.output(device.Float32, rows)
 						c.Normalize(n.Plan())
 						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols)}.Plan())
 						n.Residual, n.Sum = residual, r.output(mix[1], rows*cols)
-						n.Y, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows)
+						n.Y, n.RStd = r.output(mix[0], rows*cols), r.output(device.Float32, rows)
 						c.Normalize(n.Plan())
 						n.X = n.Sum
 						sum := r.changed(add)
@@ -97,7 +96,6 @@ func TestCrossEntropy(t *testing.T) {
 					r.seedAskew(t.Name())
 					r.next = start
 					rows, classes, stride := size[0], size[1], size[2]
-					statistic := map[bool]device.DType{true: device.Float64}[kind == device.Float64]
 					targets := make([]float64, rows)
 					for i := range targets {
 						targets[i] = float64(r.rand.IntN(classes))
@@ -114,17 +112,17 @@ func TestCrossEntropy(t *testing.T) {
 					for i := range rows {
 						r.cpu.Fill(c.Logits.Slice(i*stride+classes, stride-classes), math.NaN())
 					}
-					dloss, logits := r.put(statistic, 0.7), c.Logits
+					dloss, logits := r.put(device.Float32, 0.7), c.Logits
 					r.agree(t, 8, func(on computer) {
 						c := c
-						c.LSE, c.Loss, c.Count = r.output(statistic, rows), r.output(statistic, 1), r.output(statistic, 1)
+						c.LSE, c.Loss, c.Count = r.output(device.Float32, rows), r.output(device.Float32, 1), r.output(device.Float32, 1)
 						on.CrossEntropy(c)
 						on.CrossEntropyBackward(r.output(kind, rows*stride), c, dloss)
 						c.Logits = r.changed(c.Logits)
 						on.CrossEntropyBackward(c.Logits, c, dloss)
 						both := c
-						both.Logits, both.LSE = r.changed(logits), r.output(statistic, rows)
-						both.Loss, both.Count = r.output(statistic, 1), r.output(statistic, 1)
+						both.Logits, both.LSE = r.changed(logits), r.output(device.Float32, rows)
+						both.Loss, both.Count = r.output(device.Float32, 1), r.output(device.Float32, 1)
 						on.CrossEntropyBoth(both.Logits, both, dloss)
 					})
 				})

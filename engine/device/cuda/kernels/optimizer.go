@@ -21,29 +21,39 @@ type updateItem struct {
 }
 
 type updateArgs struct {
-	Item                                                                 [updateItems]updateItem
-	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps, Momentum, Undamped float64
-	Limit                                                                float64
-	Step, Found, Norm                                                    uint64 // addresses, 0 for none
-	Count, Rule, Nesterov                                                int32
+	Item                                             [updateItems]updateItem
+	LR, Decay, Beta1, Beta2, Eps, Momentum, Undamped float64
+	Limit                                            float64
+	Correction, Found, Norm                          uint64 // addresses, 0 for none
+	Count, Rule, Nesterov                            int32
 }
 
-// Update implements device.Optimizers.
+type correctArgs struct {
+	LR, LogBeta1, LogBeta2 float64
+	Step, To               uint64
+}
+
+// Update implements device.Optimizers. Adam's corrections for its bias are computed once,
+// before the blocks that read them.
 func (c *Compute) Update(u device.UpdatePlan) {
-	k, part, threads := pick(u.Wide(), UpdateWide, Update), updatePart, uint32(blockThreads)
+	k, part, threads := Update, updatePart, uint32(blockThreads)
 	if u.Rule.InBytes() {
 		k, part, threads = Update8, device.QuantBlock, device.QuantBlock
 	}
 	a := &c.update
 	*a = updateArgs{
-		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: math.Log(u.Beta1), LogBeta2: math.Log(u.Beta2),
-		Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening, Limit: u.Limit,
-		Step: u.Step.Addr, Found: u.FoundInf.Addr, Norm: u.Norm.Addr,
-		Rule: int32(u.Rule), Nesterov: flag(u.Nesterov),
+		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening,
+		Limit: u.Limit, Found: u.FoundInf.Addr, Norm: u.Norm.Addr, Rule: int32(u.Rule), Nesterov: flag(u.Nesterov),
+	}
+	if !u.Step.Absent() && len(u.List) > 0 {
+		a.Correction = c.scratch.Addr
+		launch(c, Correct, line(1), 32, 0, correctArgs{u.LR, math.Log(u.Beta1), math.Log(u.Beta2), u.Step.Addr, a.Correction})
 	}
 	blocks := 0
 	for i := range u.List {
-		if x := &u.List[i]; x.P.Len > 0 {
+		x := &u.List[i]
+		checkTypes("update", x.P.DType, x.G.DType, x.Low.DType)
+		if x.P.Len > 0 {
 			a.Item[a.Count] = itemOf(x, blocks)
 			a.Count++
 			blocks += ceil(x.P.Len, part)

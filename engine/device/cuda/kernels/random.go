@@ -27,7 +27,7 @@ func (c *Compute) DropoutBackward(dx, dy, mask device.Array, p float64) {
 }
 
 func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dropoutArgs) {
-	device.CheckFloat(name, y.DType, x.DType)
+	checkTypes(name, y.DType, x.DType)
 	device.CheckLen(name, "output", y, x.Len)
 	device.CheckOptional(name, "mask", mask, x.Len)
 	if !mask.Absent() && mask.DType != device.UInt8 {
@@ -38,7 +38,7 @@ func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dro
 	}
 	a.Y, a.X, a.Mask = y, x, mask
 	a.Scale, a.Least = 1/(1-p), uint32(math.Ceil(p*0x1p24))
-	launch(c, pick(device.Wide(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
+	launch(c, Dropout, quads(x.Len), blockThreads, 0, a)
 }
 
 type drawArgs struct {
@@ -59,6 +59,6 @@ func (c *Compute) Normal(dst device.Array, mean, std float64, s device.Seed) {
 }
 
 func (c *Compute) draw(a drawArgs) {
-	device.CheckFloat("random", a.Dst.DType)
+	checkTypes("random", a.Dst.DType)
 	launch(c, Draw, quads(a.Dst.Len), blockThreads, 0, a)
 }

@@ -22,7 +22,7 @@ const (
 
 // Reduce implements device.Reductions.
 func (c *Compute) Reduce(kind device.Reduction, dst, src device.Array, outer, n, inner int) {
-	device.CheckFloat("reduce", dst.DType, src.DType)
+	checkTypes("reduce", dst.DType, src.DType)
 	kind.Check("reduce")
 	if n <= 0 {
 		panic(fmt.Sprintf("kernels: reduce: groups of %d elements", n))

@@ -59,12 +59,12 @@ func TestNorm2(t *testing.T) {
 			list := r.list(kinds...)
 			r.agree(t, 1, func(c computer) {
 				c.Norm2(r.output(device.Float32, 1), list)
-				c.Norm2(r.output(device.Float64, 1), list)
 				c.Norm2(r.output(device.Float32, 1), nil)
 				sum := r.output(device.Float64, 1)
 				c.Fill(sum, 2)
 				c.AddSquares(sum, list[:7])
 				c.AddSquares(sum, list[7:])
+				c.Root(r.output(device.Float32, 1), sum)
 			})
 		})
 	}
@@ -105,16 +105,14 @@ func (r *rig) copies(list []device.Array) []device.Array {
 func TestUpdatesClip(t *testing.T) {
 	r := newRig(t)
 	for _, norm := range []float64{0.5, 7, math.Inf(1), math.NaN()} {
-		for _, kind := range []device.DType{device.Float32, device.Float64} {
-			t.Run(fmt.Sprintf("%v in %v", norm, kind), func(t *testing.T) {
-				r.seed(t.Name())
-				p, g, norm := r.normals(kind, 5001), r.normals(device.BFloat16, 5001), r.put(device.Float32, norm)
-				r.agree(t, 1, func(c computer) {
-					u := device.Update{Rule: device.SGD, LR: 0.1, Norm: norm, Limit: 1.5, List: []device.Parameter{{P: r.changed(p), G: g}}}
-					c.Update(u.Plan())
-				})
+		t.Run(fmt.Sprint(norm), func(t *testing.T) {
+			r.seed(t.Name())
+			p, g, norm := r.normals(device.Float32, 5001), r.normals(device.BFloat16, 5001), r.put(device.Float32, norm)
+			r.agree(t, 1, func(c computer) {
+				u := device.Update{Rule: device.SGD, LR: 0.1, Norm: norm, Limit: 1.5, List: []device.Parameter{{P: r.changed(p), G: g}}}
+				c.Update(u.Plan())
 			})
-		}
+		})
 	}
 }
 
@@ -124,7 +122,7 @@ func TestNormsOfUnalignedArrays(t *testing.T) {
 	r.askew = true
 	list, scale, found := r.list(floats...), r.put(device.Float32, 4), r.put(device.Float32, 0)
 	r.agree(t, 1, func(c computer) {
-		c.Norm2(r.output(device.Float64, 1), list)
+		c.Norm2(r.output(device.Float32, 1), list)
 		c.Unscale(r.copies(list), scale, r.changed(found))
 	})
 }

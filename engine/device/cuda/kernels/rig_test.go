@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -166,7 +165,6 @@ type rig struct {
 	rand    *rand.Rand
 	next    uint64
 	failure device.Array
-	single  bool // the case computes in float32, and may write float64
 	chance  uint64
 	askew   bool // arrays begin at their second element, so that none is aligned
 	// The outputs of the operation under test, in the order of its requests.
@@ -180,7 +178,6 @@ const rigBytes = 256 << 20
 func (r *rig) seed(name string) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // it cannot fail
-	r.single = strings.Contains(name, "in float32") || strings.Contains(name, "in_float32")
 	r.rand = rand.New(rand.NewPCG(7, h.Sum64()))
 	r.askew, r.chance = false, h.Sum64()
 }
@@ -378,9 +375,6 @@ func (r *rig) near(t *testing.T, i int, got, want device.Array, slack float64) {
 		off, size = off+d*d, size+w[k]*w[k]
 	}
 	allowed := slack * precision(got.DType)
-	if r.single {
-		allowed = max(allowed, slack*precision(device.Float32))
-	}
 	if off > allowed*allowed*size {
 		t.Errorf("output %d, %d elements of %v: relative error %.3g, allowed %.3g; first %v, want %v", i, len(w), got.DType,
 			math.Sqrt(off/size), allowed, first(g, 6), first(w, 6))
@@ -396,18 +390,16 @@ func finite(x float64) float64 {
 
 func first(x []float64, n int) []float64 { return x[:min(n, len(x))] }
 
-var floats = []device.DType{device.Float32, device.Float64, device.BFloat16, device.Float16}
+var floats = []device.DType{device.Float32, device.BFloat16, device.Float16}
 
 // mixes are the types of operands that operations get: all equal, and those of
 // mixed precision.
 var mixes = map[string][3]device.DType{
 	"float32":                  {device.Float32, device.Float32, device.Float32},
-	"float64":                  {device.Float64, device.Float64, device.Float64},
 	"bfloat16":                 {device.BFloat16, device.BFloat16, device.BFloat16},
 	"float16":                  {device.Float16, device.Float16, device.Float16},
 	"bfloat16 into float32":    {device.Float32, device.BFloat16, device.BFloat16},
 	"float32 into bfloat16":    {device.BFloat16, device.Float32, device.Float32},
-	"float64 into float16":     {device.Float16, device.Float64, device.Float32},
 	"float32 beside bfloat16s": {device.BFloat16, device.BFloat16, device.Float32},
 }
 
@@ -422,12 +414,6 @@ func halves(number int) []device.DType {
 		return both
 	}
 	return both[number%2:][:1]
-}
-
-func init() {
-	if thorough {
-		mixes["float64s, in float32"] = [3]device.DType{device.Float64, device.Float16, device.Float64}
-	}
 }
 
 var lengths = []int{1, 3, 4, 33, 1023, 4099}

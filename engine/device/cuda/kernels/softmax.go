@@ -9,26 +9,24 @@ type softmaxArgs struct {
 
 // Softmax implements device.Normalizations.
 func (c *Compute) Softmax(y, x device.Array, rows, cols int) {
-	device.CheckFloat("softmax", y.DType, x.DType)
+	checkTypes("softmax", y.DType, x.DType)
 	device.CheckLen("softmax", "y", y, rows*cols)
 	device.CheckLen("softmax", "x", x, rows*cols)
 	if cols == 0 {
 		return
 	}
-	k := pick(device.Wide(y.DType, x.DType), SoftmaxWide, Softmax)
-	launch(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, X: x, Cols: int64(cols)})
+	launch(c, Softmax, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, X: x, Cols: int64(cols)})
 }
 
 // SoftmaxBackward implements device.Normalizations.
 func (c *Compute) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
 	const name = "softmax backward"
-	device.CheckFloat(name, dx.DType, y.DType, dy.DType)
+	checkTypes(name, dx.DType, y.DType, dy.DType)
 	device.CheckLen(name, "dx", dx, rows*cols)
 	device.CheckLen(name, "y", y, rows*cols)
 	device.CheckLen(name, "dy", dy, rows*cols)
 	if cols == 0 {
 		return
 	}
-	k := pick(device.Wide(dx.DType, y.DType, dy.DType), SoftmaxBackwardWide, SoftmaxBackward)
-	launch(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, DY: dy, DX: dx, Cols: int64(cols)})
+	launch(c, SoftmaxBackward, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, DY: dy, DX: dx, Cols: int64(cols)})
 }

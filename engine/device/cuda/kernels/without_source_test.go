@@ -15,7 +15,7 @@ import (
 
 // mistakes are lines of sources, and what a tired person might have written instead.
 var mistakes = []struct{ module, file, line, instead string }{
-	{"elementwise", "functions.h", "case relu: return x < 0 ? (T)0 : x;", "case relu: return x > 0 ? (T)0 : x;"},
+	{"elementwise", "functions.h", "case relu: return x < 0 ? 0.0f : x;", "case relu: return x > 0 ? 0.0f : x;"},
 	{"elementwise", "functions.h", "case gelu: math::normal(x, phi, bell); return x * phi;", "case gelu: math::normal(x, phi, bell); return x * bell;"},
 	{"elementwise", "functions.h", "default: return x * math::sigmoid(x);", "default: return math::sigmoid(x);"},
 	{"elementwise", "number.h", "if ((double)x >= (double)high) return high;", "if ((double)x > (double)high) return low;"},
@@ -23,7 +23,7 @@ var mistakes = []struct{ module, file, line, instead string }{
 	{"elementwise", "reduce.cu", "if (line > 0 || col >= a.inner) return;", "if (line > 0) return;"},
 	{"elementwise", "lookup.cu", "if (id < 0 || id >= a.rows) {", "if (id < 0 || id > a.rows) {"},
 	{"elementwise", "random.cu", "k0 += 0x9e3779b9;", "k0 += 0x9e3779b8;"},
-	{"norms", "norm.cu", "T d = k < count ? x[k] - mean : (T)0;", "T d = x[k] - mean;"},
+	{"norms", "norm.cu", "float d = k < count ? x[k] - mean : 0.0f;", "float d = x[k] - mean;"},
 	{"norms", "norm.cu", "barrier(); // the next row's columns may be other threads'", ""},
 	{"norms", "softmax.cu", "sum *= math::exp_small(top - shift);", ""},
 	{"norms", "block.h", "for (u32 w = 1; w < warps; w++)", "for (u32 w = 2; w < warps; w++)"},

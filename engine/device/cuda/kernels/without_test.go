@@ -26,12 +26,9 @@ var unneeded = map[string]string{}
 func init() {
 	for reason, places := range map[string]string{
 		"a reduction's last barrier is for slots that are used again, and these are not": `reduce_rows 2, reduce_rows 4, norm_squares 2,
-			norm_root 2, normalize 4, normalize_wide 4, normalize_backward 6, normalize_backward_wide 6, softmax 2, softmax 4,
-			softmax_wide 2, softmax_wide 4, softmax_backward 2, softmax_backward_wide 2, entropy 2, entropy 4, entropy_wide 2,
-			entropy_wide 4, entropy_mean 4, entropy_count 2, entropy_both 2, entropy_both 4, entropy_both_wide 2, entropy_both_wide 4,
-			score_softmax 2, score_softmax 4, score_softmax_wide 2, score_softmax_wide 4,
-			score_backward 2, score_backward_wide 2, update8 5`,
-		"a thread stores the numbers that it has made": "flash 6, flash_wide 6, flash_queries 4, flash_queries_wide 4, flash_keys 4, flash_keys_wide 4",
+			norm_root 2, normalize 4, normalize_backward 6, softmax 2, softmax 4, softmax_backward 2, entropy 2, entropy 4,
+			entropy_mean 4, entropy_count 2, entropy_both 2, entropy_both 4, score_softmax 2, score_softmax 4, score_backward 2, update8 5`,
+		"a thread stores the numbers that it has made": "flash 6, flash_queries 4, flash_keys 4",
 	} {
 		for place := range strings.SplitSeq(places, ",") {
 			kernel, number, _ := strings.Cut(strings.TrimSpace(place), " ")
@@ -68,8 +65,8 @@ var bounds = regexp.MustCompile(`^(not )?setp\.(lt|le|gt|ge)\.[su](32|64) `)
 
 // equivalent are tests of bounds without which the same is computed, and why.
 var equivalent = []rule{
-	{`elementwise (binary|binary_wide|copy_strided)`, `setp\.lt\.u64 .* 4294967296`, "division of 64 bits in place of 32 gives the same"},
-	{`norms (softmax|score_softmax|entropy|entropy_both)(_wide)?`, `setp\.lt\.u32 .*`, "the largest of a row is only subtracted: another of its numbers gives the same"},
+	{`elementwise (binary|copy_strided)`, `setp\.lt\.u64 .* 4294967296`, "division of 64 bits in place of 32 gives the same"},
+	{`norms (softmax|score_softmax|entropy|entropy_both)`, `setp\.lt\.u32 .*`, "the largest of a row is only subtracted: another of its numbers gives the same"},
 }
 
 // TestWithoutABoundsTestSomethingIsNoticed has all threads take a branch, or none.

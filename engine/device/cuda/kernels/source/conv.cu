@@ -15,7 +15,7 @@ struct ConvArgs {
     Array sums; // of fold, from earlier bands
 };
 
-template <typename T> DEVICE void unfold(const ConvArgs &a) {
+KERNEL(unfold, ConvArgs, 256) {
     i64 i = (i64)block_x() * block_size() + thread_id();
     if (i >= a.unfolded.len) return;
     i64 x = i % a.out_width, rest = i / a.out_width, y = rest % a.rows + a.row, line = rest / a.rows;
@@ -23,19 +23,16 @@ template <typename T> DEVICE void unfold(const ConvArgs &a) {
     y = y * a.stride_height - a.pad_height + ky * a.dilate_height;
     x = x * a.stride_width - a.pad_width + kx * a.dilate_width;
     bool inside = y >= 0 && y < a.in_height && x >= 0 && x < a.in_width;
-    element<T>(a.unfolded, i) = inside ? load<T>(a.x, (channel * a.in_height + y) * a.in_width + x) : (T)0;
+    element<float>(a.unfolded, i) = inside ? load<float>(a.x, (channel * a.in_height + y) * a.in_width + x) : 0.0f;
 }
-
-KERNEL(unfold, ConvArgs, 256) { unfold<float>(a); }
-KERNEL(unfold_wide, ConvArgs, 256) { unfold<double>(a); }
 
 // fold has a thread for every input element, which adds the band's values of the
 // taps that met it to the sum of earlier bands.
-template <typename T> DEVICE void fold(const ConvArgs &a) {
+KERNEL(fold, ConvArgs, 256) {
     i64 i = (i64)block_x() * block_size() + thread_id();
     if (i >= a.channels * a.in_height * a.in_width) return;
     i64 x = i % a.in_width, y = i / a.in_width % a.in_height, channel = i / (a.in_width * a.in_height);
-    T sum = a.begins ? (T)0 : element<T>(a.sums, i);
+    float sum = a.begins ? 0.0f : element<float>(a.sums, i);
     for (i64 ky = 0; ky < a.kernel_height; ky++) {
         i64 row = y + a.pad_height - ky * a.dilate_height;
         if (row < 0 || row % a.stride_height != 0) continue;
@@ -45,15 +42,12 @@ template <typename T> DEVICE void fold(const ConvArgs &a) {
             i64 col = x + a.pad_width - kx * a.dilate_width;
             if (col < 0 || col % a.stride_width != 0 || col / a.stride_width >= a.out_width) continue;
             i64 line = (channel * a.kernel_height + ky) * a.kernel_width + kx;
-            sum += element<T>(a.unfolded, (line * a.rows + row) * a.out_width + col / a.stride_width);
+            sum += element<float>(a.unfolded, (line * a.rows + row) * a.out_width + col / a.stride_width);
         }
     }
     if (a.last) store(a.x, i, sum);
-    else element<T>(a.sums, i) = sum;
+    else element<float>(a.sums, i) = sum;
 }
-
-KERNEL(fold, ConvArgs, 256) { fold<float>(a); }
-KERNEL(fold_wide, ConvArgs, 256) { fold<double>(a); }
 
 // AddChannelArgs adds the bias of its channel to every element of y, which is
 // [images, channels, size].
@@ -62,10 +56,8 @@ struct AddChannelArgs {
     i64 size;
 };
 
-template <typename T> DEVICE void add_channel(const AddChannelArgs &a) {
+KERNEL(add_channel, AddChannelArgs, 256) {
     i64 i = (i64)block_x() * block_size() + thread_id();
-    if (i < a.y.len) store(a.y, i, load<T>(a.y, i) + load<T>(a.bias, i / a.size % a.bias.len));
+    if (i < a.y.len) store(a.y, i, load<float>(a.y, i) + load<float>(a.bias, i / a.size % a.bias.len));
 }
 
-KERNEL(add_channel, AddChannelArgs, 256) { add_channel<float>(a); }
-KERNEL(add_channel_wide, AddChannelArgs, 256) { add_channel<double>(a); }

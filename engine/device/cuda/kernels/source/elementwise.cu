@@ -1,6 +1,6 @@
 // Operations on every element by itself. A thread has four elements. Only this module
-// has arrays of whole numbers.
-#define WHOLE_NUMBERS
+// has arrays of float64 and of whole numbers.
+#define ALL_TYPES
 #include "functions.h"
 #include "number.h"
 
@@ -50,10 +50,10 @@ struct UnaryArgs {
     i32 f;
 };
 
-template <typename T> DEVICE void unary(const UnaryArgs &a) {
+KERNEL(unary, UnaryArgs, 256) {
     Quad q = quad(a.x.len);
     if (q.n <= 0) return;
-    T x[4], dy[4];
+    float x[4], dy[4];
     load4(x, a.x, q.i, q.n);
     if (present(a.dy)) {
         load4(dy, a.dy, q.i, q.n);
@@ -64,9 +64,6 @@ template <typename T> DEVICE void unary(const UnaryArgs &a) {
     store4(a.dst, q.i, q.n, x);
 }
 
-KERNEL(unary, UnaryArgs, 256) { unary<float>(a); }
-KERNEL(unary_wide, UnaryArgs, 256) { unary<double>(a); }
-
 // BinaryArgs is dst[i] = a[i] op b[i mod b.len]; op 0 to 3 mirror
 // device.BinaryOp, and 4 is a + alpha·b.
 struct BinaryArgs {
@@ -75,7 +72,7 @@ struct BinaryArgs {
     i32 op;
 };
 
-template <typename T> DEVICE T combine(u32 op, T a, T b, T alpha) {
+DEVICE float combine(u32 op, float a, float b, float alpha) {
     switch (op) {
     case 0: return a + b;
     case 1: return a - b;
@@ -87,23 +84,20 @@ template <typename T> DEVICE T combine(u32 op, T a, T b, T alpha) {
 
 DEVICE i64 remainder(i64 i, i64 n) { return (i | n) >> 32 ? i % n : (i64)((u32)i % (u32)n); }
 
-template <typename T> DEVICE void binary(const BinaryArgs &a) {
+KERNEL(binary, BinaryArgs, 256) {
     Quad q = quad(a.a.len);
     if (q.n <= 0) return;
-    T x[4], y[4];
+    float x[4], y[4];
     i64 at = a.b.len == a.a.len ? q.i : remainder(q.i, a.b.len);
     load4(x, a.a, q.i, q.n);
     if (at + q.n <= a.b.len) {
         load4(y, a.b, at, q.n);
     } else {
-        for (i32 k = 0; k < 4; k++) y[k] = load<T>(a.b, remainder(q.i + k, a.b.len));
+        for (i32 k = 0; k < 4; k++) y[k] = load<float>(a.b, remainder(q.i + k, a.b.len));
     }
-    for (i32 k = 0; k < 4; k++) x[k] = combine(a.op, x[k], y[k], (T)a.alpha);
+    for (i32 k = 0; k < 4; k++) x[k] = combine(a.op, x[k], y[k], (float)a.alpha);
     store4(a.dst, q.i, q.n, x);
 }
-
-KERNEL(binary, BinaryArgs, 256) { binary<float>(a); }
-KERNEL(binary_wide, BinaryArgs, 256) { binary<double>(a); }
 
 // ScaleArgs is dst = factor·x, and with by present dst = by[0]·x.
 struct ScaleArgs {
@@ -111,14 +105,12 @@ struct ScaleArgs {
     double factor;
 };
 
-template <typename T> DEVICE void scale(const ScaleArgs &a) {
+KERNEL(scale, ScaleArgs, 256) {
     Quad q = quad(a.x.len);
     if (q.n <= 0) return;
-    T x[4], factor = present(a.by) ? load<T>(a.by, 0) : (T)a.factor;
+    float x[4], factor = present(a.by) ? load<float>(a.by, 0) : (float)a.factor;
     load4(x, a.x, q.i, q.n);
     for (i32 k = 0; k < 4; k++) x[k] *= factor;
     store4(a.dst, q.i, q.n, x);
 }
 
-KERNEL(scale, ScaleArgs, 256) { scale<float>(a); }
-KERNEL(scale_wide, ScaleArgs, 256) { scale<double>(a); }

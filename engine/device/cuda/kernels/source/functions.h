@@ -9,10 +9,10 @@ namespace math {
 DEVICE float infinity(float) { return float_of(0x7f800000); }
 DEVICE double infinity(double) { return double_of(0x7ff0000000000000ULL); }
 DEVICE float nan() { return float_of(0x7fc00000); }
-template <typename T> DEVICE T abs(T x) { return x < 0 ? -x : x == 0 ? (T)0 : x; }
+DEVICE float abs(float x) { return x < 0 ? -x : x == 0 ? 0.0f : x; }
 // larger returns the larger of two, and NaN when one of them is.
 template <typename T> DEVICE T larger(T a, T b) { return b > a || b != b ? b : a; }
-template <typename T> DEVICE T sign(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }
+DEVICE float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 
 // exp_small is exp of numbers that are not positive, but for rounding: those from which
 // the largest was subtracted. It takes 2^(x·log2 e) from the machine, and corrects the
@@ -43,8 +43,6 @@ OUTLINE double exp(double x) {
     return p * double_of((u64)(half + 1023) << 52) * double_of((u64)(other + 1023) << 52);
 }
 
-DEVICE double exp_small(double x) { return exp(x); }
-
 // log writes x as m·2^e with m near 1 and takes ln m = 2·artanh((m−1)/(m+1))
 // from its series.
 OUTLINE double log(double x) {
@@ -64,25 +62,25 @@ OUTLINE double log(double x) {
 DEVICE float log(float x) { return (float)log((double)x); }
 
 // tanh is 1 − 2/(1+e^2x), and near 0, where that cancels, its series.
-template <typename T> DEVICE T tanh(T x) {
-    if (x > (T)-0.25 && x < (T)0.25) {
-        const T s = x * x;
-        T p = (T)(-929569.0 / 638512875);
-        p = p * s + (T)(21844.0 / 6081075);
-        p = p * s + (T)(-1382.0 / 155925);
-        p = p * s + (T)(62.0 / 2835);
-        p = p * s + (T)(-17.0 / 315);
-        p = p * s + (T)(2.0 / 15);
-        p = p * s + (T)(-1.0 / 3);
+DEVICE float tanh(float x) {
+    if (x > (float)-0.25 && x < (float)0.25) {
+        const float s = x * x;
+        float p = (float)(-929569.0 / 638512875);
+        p = p * s + (float)(21844.0 / 6081075);
+        p = p * s + (float)(-1382.0 / 155925);
+        p = p * s + (float)(62.0 / 2835);
+        p = p * s + (float)(-17.0 / 315);
+        p = p * s + (float)(2.0 / 15);
+        p = p * s + (float)(-1.0 / 3);
         return x + x * s * p;
     }
     return 1 - 2 / (1 + exp(2 * x));
 }
 
-template <typename T> DEVICE T sigmoid(T x) { return 1 / (1 + exp(-x)); }
+DEVICE float sigmoid(float x) { return 1 / (1 + exp(-x)); }
 
-// normal sets phi to Φ(x), the normal distribution's, and bell to e^(−x²/2). For
-// float by formula 7.1.26 of Abramowitz and Stegun, whose error is below 1e-7.
+// normal sets phi to Φ(x), the normal distribution's, and bell to e^(−x²/2), by
+// formula 7.1.26 of Abramowitz and Stegun, whose error is below 1e-7.
 DEVICE void normal(float x, float &phi, float &bell) {
     bell = exp_small(-0.5f * x * x);
     float t = 1 / (abs(x) * (float)(0.3275911 * 0.70710678118654752) + 1);
@@ -93,31 +91,6 @@ DEVICE void normal(float x, float &phi, float &bell) {
     p = p * t + 0.254829592f / 2;
     float tail = p * t * bell;
     phi = x < 0 ? tail : 1 - tail;
-}
-
-// For double by the series of Φ(x) − 1/2 with positive terms, and far out by
-// the continued fraction of the tail.
-OUTLINE void normal(double x, double &phi, double &bell) {
-    const double density = 0.39894228040143267794; // 1/√(2π)
-    bell = exp(-0.5 * x * x);
-    double z = abs(x);
-    if (!(z < 40)) {
-        phi = x != x ? x : x > 0 ? 1 : 0;
-        return;
-    }
-    if (z > 3.5) {
-        double f = z;
-        ROLLED for (i32 k = 100; k > 0; k--) f = z + k / f;
-        double tail = density * bell / f;
-        phi = x < 0 ? tail : 1 - tail;
-        return;
-    }
-    double term = x, sum = x;
-    ROLLED for (i32 k = 3; k < 121; k += 2) {
-        term *= x * x / k;
-        sum += term;
-    }
-    phi = 0.5 + density * bell * sum;
 }
 
 // sin_cos takes turns, in [0, 1), and subtracts quarters without error.
@@ -145,18 +118,18 @@ const double gelu_scale = 1.59576912160573071176; // 2·√(2/π)
 const double gelu_cubic = 0.044715;
 
 // activate is apply for the activations of a product.
-template <typename T> DEVICE T activate(u32 f, T x) {
-    T phi, bell;
+DEVICE float activate(u32 f, float x) {
+    float phi, bell;
     switch (f) {
-    case relu: return x < 0 ? (T)0 : x;
+    case relu: return x < 0 ? 0.0f : x;
     case gelu: math::normal(x, phi, bell); return x * phi;
-    case gelu_tanh: return x * math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
+    case gelu_tanh: return x * math::sigmoid((float)gelu_scale * (x + (float)gelu_cubic * x * x * x));
     default: return x * math::sigmoid(x);
     }
 }
 
 // apply returns f(x).
-template <typename T> DEVICE T apply(u32 f, T x) {
+DEVICE float apply(u32 f, float x) {
     switch (f) {
     case neg: return -x;
     case exp_: return math::exp(x);
@@ -172,27 +145,27 @@ template <typename T> DEVICE T apply(u32 f, T x) {
 }
 
 // slope_of is slope for the activations of a product.
-template <typename T> DEVICE T slope_of(u32 f, T x) {
-    T phi, bell, s;
+DEVICE float slope_of(u32 f, float x) {
+    float phi, bell, s;
     switch (f) {
-    case relu: return x <= 0 ? (T)0 : (T)1;
-    case gelu: math::normal(x, phi, bell); return phi + x * (T)0.39894228040143267794 * bell;
+    case relu: return x <= 0 ? 0.0f : 1.0f;
+    case gelu: math::normal(x, phi, bell); return phi + x * (float)0.39894228040143267794 * bell;
     case gelu_tanh:
-        s = math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
-        return s + x * s * (1 - s) * ((T)gelu_scale * (1 + 3 * (T)gelu_cubic * x * x));
+        s = math::sigmoid((float)gelu_scale * (x + (float)gelu_cubic * x * x * x));
+        return s + x * s * (1 - s) * ((float)gelu_scale * (1 + 3 * (float)gelu_cubic * x * x));
     default: s = math::sigmoid(x); return s * (1 + x * (1 - s));
     }
 }
 
 // slope returns f'(x).
-template <typename T> DEVICE T slope(u32 f, T x) {
-    T s;
+DEVICE float slope(u32 f, float x) {
+    float s;
     switch (f) {
     case neg: return -1;
     case exp_: return math::exp(x);
     case log_: return 1 / x;
-    case sqrt_: return (T)0.5 / root(x);
-    case rsqrt_: return (T)-0.5 / (x * root(x));
+    case sqrt_: return (float)0.5 / root(x);
+    case rsqrt_: return (float)-0.5 / (x * root(x));
     case square: return 2 * x;
     case abs_: return math::sign(x);
     case sigmoid_: s = math::sigmoid(x); return s * (1 - s);

@@ -34,25 +34,22 @@ DEVICE Part part_of(const ListArgs &a) {
 
 DEVICE i32 rest_of(const Part &p, i64 i) { return (i32)(p.to - i < 4 ? p.to - i : 4); }
 
-template <typename T> DEVICE double squares(const Part &p) {
+KERNEL(norm_squares, ListArgs, 256) {
+    Part p = part_of(a);
     double sum = 0;
     for (i64 i = p.from + thread_id() * 4; i < p.to; i += 4 * block_size()) {
-        T x[4];
+        float x[4];
         load4(x, p.a, i, rest_of(p, i));
         for (i32 k = 0; k < 4; k++) sum += (double)x[k] * (double)x[k];
     }
-    return sum;
-}
-
-KERNEL(norm_squares, ListArgs, 256) {
-    Part p = part_of(a);
-    double sum = block_sum(p.a.type == float64 ? squares<double>(p) : squares<float>(p));
+    sum = block_sum(sum);
     if (thread_id() == 0) ((double *)a.partials)[block_x()] = sum;
 }
 
+// NormRootArgs: dst gets the root of a sum, or sum, if it is not 0, the sum itself.
 struct NormRootArgs {
     Array dst;
-    u64 partials;
+    u64 sum, partials;
     i64 count;
 };
 
@@ -61,14 +58,16 @@ KERNEL(norm_root, NormRootArgs, 256) {
     double sum = 0;
     for (i64 i = thread_id(); i < a.count; i += block_size()) sum += ((const double *)a.partials)[i];
     sum = block_sum(sum);
-    if (thread_id() == 0) store(a.dst, 0, root(sum));
+    if (thread_id() != 0) return;
+    if (a.sum) *(double *)a.sum = sum;
+    else store(a.dst, 0, root(sum));
 }
 
 // multiply scales a part and returns whether all of it was finite: then x−x is 0.
-template <typename T> DEVICE bool multiply(const Part &p, T factor) {
-    T difference = 0;
+DEVICE bool multiply(const Part &p, float factor) {
+    float difference = 0;
     for (i64 i = p.from + thread_id() * 4; i < p.to; i += 4 * block_size()) {
-        T x[4];
+        float x[4];
         load4(x, p.a, i, rest_of(p, i));
         for (i32 k = 0; k < 4; k++) {
             difference += x[k] - x[k];
@@ -79,13 +78,9 @@ template <typename T> DEVICE bool multiply(const Part &p, T factor) {
     return difference == 0;
 }
 
-DEVICE bool multiply_any(const Part &p, double factor) {
-    return p.a.type == float64 ? multiply<double>(p, factor) : multiply<float>(p, (float)factor);
-}
-
 // unscale multiplies by 1/by. All threads that write found write the same.
 KERNEL(unscale, ListArgs, 256) {
-    if (!multiply_any(part_of(a), 1 / (double)element<float>(a.by, 0))) element<float>(a.found, 0) = 1;
+    if (!multiply(part_of(a), (float)(1 / (double)element<float>(a.by, 0)))) element<float>(a.found, 0) = 1;
 }
 
 struct UpdateScaleArgs {

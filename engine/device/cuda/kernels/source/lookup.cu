@@ -95,27 +95,25 @@ KERNEL(scatter_chain, ScatterArgs, 1024) {
 // blocks write one row: the block of an id's first place adds all rows with that id,
 // and the others return. A thread has one column. It finds some places ahead, so that
 // their rows come at the same time.
-template <typename T> DEVICE void scatter(const ScatterArgs &a) {
+KERNEL(scatter, ScatterArgs, 256) {
     const i32 ahead = 4;
     i64 place = block_x(), col = (i64)block_y() * block_size() + thread_id();
     if (!(((const u8 *)a.state)[place] & head) || col >= a.cols) return;
     i64 to = index(a.ids, place) * a.cols + col;
     const i32 *next = (const i32 *)a.next;
-    T sum = 0;
+    float sum = 0;
     for (i32 at = (i32)place; at >= 0;) {
         i32 places[ahead], n = 0;
         UNROLLED for (i32 k = 0; k < ahead; k++) {
             places[k] = at;
             if (at >= 0) n++, at = next[at];
         }
-        T x[ahead];
-        UNROLLED for (i32 k = 0; k < ahead; k++) x[k] = k < n ? load<T>(a.src, places[k] * a.cols + col) : (T)0;
+        float x[ahead];
+        UNROLLED for (i32 k = 0; k < ahead; k++) x[k] = k < n ? load<float>(a.src, places[k] * a.cols + col) : 0.0f;
         UNROLLED for (i32 k = 0; k < ahead; k++) {
             if (k < n) sum += x[k];
         }
     }
-    store(a.table, to, load<T>(a.table, to) + sum);
+    store(a.table, to, load<float>(a.table, to) + sum);
 }
 
-KERNEL(scatter, ScatterArgs, 256) { scatter<float>(a); }
-KERNEL(scatter_wide, ScatterArgs, 256) { scatter<double>(a); }

@@ -7,9 +7,9 @@ const i32 depth = 16; // of a tile, along K
 
 // Tile describes how 256 threads fetch an operand's tile of size × depth, four
 // elements at a time along the direction in which they are contiguous.
-template <typename T, i32 size> struct Tile {
+template <i32 size> struct Tile {
     static constexpr i32 quads = size * depth / 4 / 256;
-    T x[quads][4];
+    float x[quads][4];
 };
 
 struct Operand {
@@ -19,7 +19,7 @@ struct Operand {
     bool along_k;     // elements are contiguous along K
 };
 
-template <typename T, i32 size> DEVICE void fetch(Tile<T, size> &t, const Operand &o, i64 k, i64 k_end) {
+template <i32 size> DEVICE void fetch(Tile<size> &t, const Operand &o, i64 k, i64 k_end) {
     for (i32 i = 0; i < t.quads; i++) {
         i32 q = thread_id() + i * 256;
         if (o.along_k) {
@@ -33,11 +33,11 @@ template <typename T, i32 size> DEVICE void fetch(Tile<T, size> &t, const Operan
 }
 
 // A row of shared memory has one k, and a pad against bank conflicts.
-template <typename T, i32 size> struct alignas(16) Shelf {
-    T x[depth][size + 4];
+template <i32 size> struct alignas(16) Shelf {
+    float x[depth][size + 4];
 };
 
-template <typename T, i32 size> DEVICE void put(Shelf<T, size> &s, const Tile<T, size> &t, bool along_k) {
+template <i32 size> DEVICE void put(Shelf<size> &s, const Tile<size> &t, bool along_k) {
     for (i32 i = 0; i < t.quads; i++) {
         i32 q = thread_id() + i * 256;
         for (i32 e = 0; e < 4; e++) {
@@ -49,9 +49,9 @@ template <typename T, i32 size> DEVICE void put(Shelf<T, size> &s, const Tile<T,
 
 // multiply_tiles computes size × size of C: a thread has groups of 4 × 4, in as
 // many places in both directions.
-template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) {
+template <i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) {
     constexpr i32 groups = size / 64;
-    typedef Shelf<T, size> OneShelf;
+    typedef Shelf<size> OneShelf;
     SHARED(OneShelf, shelf_a);
     SHARED(OneShelf, shelf_b);
     SHARED(Finish, end);
@@ -59,8 +59,8 @@ template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) 
     begin_finish(end, a, p.c);
     const Operand left = {a.a, p.a, a.lda, p.row, a.m, !a.trans_a}, right = {a.b, p.b, a.ldb, p.col, a.n, (bool)a.trans_b};
     i32 row = thread_id() / 16 * 4, col = thread_id() % 16 * 4;
-    T sum[groups * 4][groups * 4] = {};
-    Tile<T, size> tile_a, tile_b;
+    float sum[groups * 4][groups * 4] = {};
+    Tile<size> tile_a, tile_b;
     ROLLED for (i64 k = -depth; k < a.k; k += depth) {
         if (k >= 0) {
             put(shelf_a, tile_a, left.along_k);
@@ -73,7 +73,7 @@ template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) 
         }
         if (k < 0) continue;
         UNROLLED for (i32 d = 0; d < depth; d++) {
-            T x[groups * 4], y[groups * 4];
+            float x[groups * 4], y[groups * 4];
             UNROLLED for (i32 i = 0; i < groups * 4; i++) x[i] = shelf_a.x[d][i / 4 * 64 + row + i % 4];
             UNROLLED for (i32 i = 0; i < groups * 4; i++) y[i] = shelf_b.x[d][i / 4 * 64 + col + i % 4];
             UNROLLED for (i32 i = 0; i < groups * 4; i++) {
@@ -85,12 +85,11 @@ template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) 
     barrier(); // for end, where there was no loop
     UNROLLED for (i32 i = 0; i < groups * 4; i++) {
         UNROLLED for (i32 j = 0; j < groups; j++) {
-            const T *x = sum[i] + j * 4;
+            const float *x = sum[i] + j * 4;
             finish(end, p.row + i / 4 * 64 + row + i % 4, p.col + j * 64 + col, x[0], x[1], x[2], x[3]);
         }
     }
 }
 
-KERNEL(matmul, MatMulArgs, 256) { multiply_tiles<float, 128>(a); }
-KERNEL(matmul_small, MatMulArgs, 256) { multiply_tiles<float, 64>(a); }
-KERNEL(matmul_wide, MatMulArgs, 256) { multiply_tiles<double, 64>(a); }
+KERNEL(matmul, MatMulArgs, 256) { multiply_tiles<128>(a); }
+KERNEL(matmul_small, MatMulArgs, 256) { multiply_tiles<64>(a); }

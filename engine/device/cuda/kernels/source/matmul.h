@@ -49,15 +49,15 @@ DEVICE void begin_finish(Finish &f, const MatMulArgs &a, i64 matrix) {
 
 // finish stores four complete sums. What an activation or its slope is taken of is
 // rounded first, as it is for one that reads it from memory.
-template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, T x0, T x1, T x2, T x3) {
+OUTLINE void finish(const Finish &f, i64 row, i64 col, float x0, float x1, float x2, float x3) {
     i32 n = (i32)(f.n - col < 4 ? f.n - col : 4);
     if (row >= f.m || n <= 0) return;
     i64 at = f.matrix + row * f.ldc + col;
-    T x[4] = {x0, x1, x2, x3}, more[4];
-    for (i32 k = 0; k < 4; k++) x[k] *= (T)f.alpha;
+    float x[4] = {x0, x1, x2, x3}, more[4];
+    for (i32 k = 0; k < 4; k++) x[k] *= (float)f.alpha;
     if (f.beta != 0) {
         load4(more, f.c, at, n);
-        for (i32 k = 0; k < 4; k++) x[k] += (T)f.beta * more[k];
+        for (i32 k = 0; k < 4; k++) x[k] += (float)f.beta * more[k];
     }
     if (present(f.bias)) {
         load4(more, f.bias, col, n);

@@ -16,16 +16,16 @@ struct NormArgs {
     i32 rms;
 };
 
-template <typename T> DEVICE void normalize(const NormArgs &a) {
+KERNEL(normalize, NormArgs, 256) {
     i64 row = block_x(), base = row * a.cols;
-    T n = (T)a.cols, mean = 0, sum = 0;
+    float n = (float)a.cols, mean = 0, sum = 0;
     // A thread reads back what it has stored, so that the sum is as it will be read
     // from memory.
     const Array &from = present(a.residual) ? a.sum : a.x;
     if (present(a.residual)) {
         const i64 again = (i64)(block_x() % (u32)a.residual_rows) * a.cols;
         each_quad(base, a.cols, [&](i64 i, i32 count) {
-            T x[4], more[4];
+            float x[4], more[4];
             load4(x, a.x, base + i, count);
             load4(more, a.residual, again + i, count);
             for (i32 k = 0; k < 4; k++) x[k] += more[k];
@@ -34,7 +34,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     }
     if (!a.rms) {
         each_quad(base, a.cols, [&](i64 i, i32 k) {
-            T x[4];
+            float x[4];
             load4(x, from, base + i, k);
             sum += (x[0] + x[1]) + (x[2] + x[3]);
         });
@@ -42,20 +42,20 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
         sum = 0;
     }
     each_quad(base, a.cols, [&](i64 i, i32 count) {
-        T x[4];
+        float x[4];
         load4(x, from, base + i, count);
         for (i32 k = 0; k < 4; k++) {
-            T d = k < count ? x[k] - mean : (T)0;
+            float d = k < count ? x[k] - mean : 0.0f;
             sum += d * d;
         }
     });
-    T rstd = (T)(1 / root((double)(block_sum(sum) / n) + a.eps));
+    float rstd = (float)(1 / root((double)(block_sum(sum) / n) + a.eps));
     if (thread_id() == 0) {
-        if (!a.rms) element<T>(a.mean, row) = mean;
-        element<T>(a.rstd, row) = rstd;
+        if (!a.rms) element<float>(a.mean, row) = mean;
+        element<float>(a.rstd, row) = rstd;
     }
     each_quad(base, a.cols, [&](i64 i, i32 count) {
-        T x[4], weight[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
+        float x[4], weight[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
         load4(x, from, base + i, count);
         if (present(a.weight)) load4(weight, a.weight, i, count);
         if (present(a.bias)) load4(bias, a.bias, i, count);
@@ -64,31 +64,28 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     });
 }
 
-KERNEL(normalize, NormArgs, 256) { normalize<float>(a); }
-KERNEL(normalize_wide, NormArgs, 256) { normalize<double>(a); }
-
 // NormQuad is four elements of a row on the way back: dy, g = dy·weight and x̂.
-template <typename T> struct NormQuad {
-    T dy[4], g[4], x[4];
+struct NormQuad {
+    float dy[4], g[4], x[4];
 };
 
-template <typename T> DEVICE void load_norm(NormQuad<T> &q, const NormArgs &a, i64 base, i64 i, i32 count, T mean, T rstd) {
-    T weight[4] = {1, 1, 1, 1};
+DEVICE void load_norm(NormQuad &q, const NormArgs &a, i64 base, i64 i, i32 count, float mean, float rstd) {
+    float weight[4] = {1, 1, 1, 1};
     load4(q.x, a.x, base + i, count);
     load4(q.dy, a.dy, base + i, count);
     if (present(a.weight)) load4(weight, a.weight, i, count);
     for (i32 k = 0; k < 4; k++) {
-        q.x[k] = k < count ? (q.x[k] - mean) * rstd : (T)0;
+        q.x[k] = k < count ? (q.x[k] - mean) * rstd : 0.0f;
         q.g[k] = q.dy[k] * weight[k];
     }
 }
 
 // normalize_row_backward computes dx of a row and adds to the shares dw and db.
-template <typename T> DEVICE void normalize_row_backward(const NormArgs &a, i64 row, T *dw, T *db) {
+DEVICE void normalize_row_backward(const NormArgs &a, i64 row, float *dw, float *db) {
     i64 base = row * a.cols;
-    T mean = a.rms ? (T)0 : element<T>(a.mean, row), rstd = element<T>(a.rstd, row), sum_g = 0, sum_gx = 0;
+    float mean = a.rms ? 0.0f : element<float>(a.mean, row), rstd = element<float>(a.rstd, row), sum_g = 0, sum_gx = 0;
     each_quad(base, a.cols, [&](i64 i, i32 count) {
-        NormQuad<T> q;
+        NormQuad q;
         load_norm(q, a, base, i, count, mean, rstd);
         for (i32 k = 0; k < 4; k++) {
             sum_g += q.g[k];
@@ -97,11 +94,11 @@ template <typename T> DEVICE void normalize_row_backward(const NormArgs &a, i64 
         }
     });
     if (!present(a.dx)) return;
-    T mean_gx = block_sum(sum_gx) / (T)a.cols, mean_g = a.rms ? (T)0 : block_sum(sum_g) / (T)a.cols;
+    float mean_gx = block_sum(sum_gx) / (float)a.cols, mean_g = a.rms ? 0.0f : block_sum(sum_g) / (float)a.cols;
     each_quad(base, a.cols, [&](i64 i, i32 count) {
-        NormQuad<T> q;
+        NormQuad q;
         load_norm(q, a, base, i, count, mean, rstd);
-        T more[4] = {0, 0, 0, 0};
+        float more[4] = {0, 0, 0, 0};
         if (present(a.add)) load4(more, a.add, base + i, count);
         for (i32 k = 0; k < 4; k++) q.g[k] = rstd * (q.g[k] - mean_g - q.x[k] * mean_gx) + more[k];
         store4(a.dx, base + i, count, q.g);
@@ -109,25 +106,22 @@ template <typename T> DEVICE void normalize_row_backward(const NormArgs &a, i64 
     });
 }
 
-template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
+KERNEL(normalize_backward, NormArgs, 256) {
     SHARED_BYTES(bytes);
-    T *dw = a.shares ? (T *)bytes : (T *)0, *db = dw ? dw + a.cols : dw;
+    float *dw = a.shares ? (float *)bytes : (float *)0, *db = dw ? dw + a.cols : dw;
     i64 from = block_x() * a.range, to = from + a.range < a.rows ? from + a.range : a.rows;
     if (dw) {
         for (i64 i = thread_id(); i < 2 * a.cols; i += block_size()) dw[i] = 0;
         barrier();
     }
     ROLLED for (i64 row = from; row < to; row++) {
-        normalize_row_backward<T>(a, row, dw, db);
+        normalize_row_backward(a, row, dw, db);
         barrier(); // the next row's columns may be other threads'
     }
     if (!dw) return;
     double *share = (double *)a.shares + block_x() * 2 * a.cols;
     for (i64 i = thread_id(); i < 2 * a.cols; i += block_size()) share[i] = (double)dw[i];
 }
-
-KERNEL(normalize_backward, NormArgs, 256) { normalize_backward<float>(a); }
-KERNEL(normalize_backward_wide, NormArgs, 256) { normalize_backward<double>(a); }
 
 struct NormParamsArgs {
     Array x, mean, rstd, dy, dw, db;
@@ -140,15 +134,15 @@ struct ParamSums {
     double w[8][32], b[8][32];
 };
 
-template <typename T> DEVICE void norm_params(const NormParamsArgs &a) {
+KERNEL(norm_params, NormParamsArgs, 256) {
     SHARED(ParamSums, sums);
     u32 lane = thread_id() % 32, line = thread_id() / 32;
     i64 col = (i64)block_x() * 32 + lane, from = block_y() * a.range, to = from + a.range < a.rows ? from + a.range : a.rows;
     double dw = 0, db = 0;
     if (col < a.cols) {
         for (i64 row = from + line; row < to; row += 8) {
-            T mean = a.rms ? (T)0 : element<T>(a.mean, row), rstd = element<T>(a.rstd, row);
-            T dy = load<T>(a.dy, row * a.cols + col), x = (load<T>(a.x, row * a.cols + col) - mean) * rstd;
+            float mean = a.rms ? 0.0f : element<float>(a.mean, row), rstd = element<float>(a.rstd, row);
+            float dy = load<float>(a.dy, row * a.cols + col), x = (load<float>(a.x, row * a.cols + col) - mean) * rstd;
             dw += (double)dy * (double)x;
             db += (double)dy;
         }
@@ -162,9 +156,6 @@ template <typename T> DEVICE void norm_params(const NormParamsArgs &a) {
     share[col] = dw;
     share[a.cols + col] = db;
 }
-
-KERNEL(norm_params, NormParamsArgs, 256) { norm_params<float>(a); }
-KERNEL(norm_params_wide, NormParamsArgs, 256) { norm_params<double>(a); }
 
 // norm_join adds the ranges' shares up, in their order.
 KERNEL(norm_join, NormParamsArgs, 256) {

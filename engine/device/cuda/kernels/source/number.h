@@ -1,5 +1,6 @@
 // Numbers in memory: arrays of any element type, read and written as float or
-// double, one element or four at a time. The kernel tests the type as it runs; all
+// double, one element or four at a time. Nothing is computed in float64 arrays: they are
+// filled, cast and copied. The kernel tests the type as it runs; all
 // threads take the same branch, and four elements share the test, so that one
 // kernel serves all combinations of types at the memory's speed.
 #pragma once
@@ -29,9 +30,9 @@ template <typename T> OUTLINE T load_any(u64 addr, u32 type, i64 i) {
     const Array a = {addr, 0, (u8)type};
     switch (type) {
     case float32: return (T)element<float>(a, i);
-    case float64: return (T)element<double>(a, i);
     case bfloat16: return (T)float_of((u32)element<u16>(a, i) << 16);
-#ifdef WHOLE_NUMBERS
+#ifdef ALL_TYPES
+    case float64: return (T)element<double>(a, i);
     case float16: return (T)float_of_half(element<u16>(a, i));
     case int8: return (T)element<i8>(a, i);
     case uint8: return (T)element<u8>(a, i);
@@ -73,9 +74,9 @@ template <typename T> OUTLINE void store_any(u64 addr, u32 type, i64 i, T x) {
     const Array a = {addr, 0, (u8)type};
     switch (type) {
     case float32: element<float>(a, i) = (float)x; break;
-    case float64: element<double>(a, i) = (double)x; break;
     case bfloat16: element<u16>(a, i) = bfloat_of(odd_round(x)); break;
-#ifdef WHOLE_NUMBERS
+#ifdef ALL_TYPES
+    case float64: element<double>(a, i) = (double)x; break;
     case float16: element<u16>(a, i) = half_of(odd_round(x)); break;
     case int8: element<i8>(a, i) = (i8)whole(x, -128, 127); break;
     case uint8: element<u8>(a, i) = (u8)whole(x, 0, 255); break;
@@ -91,18 +92,16 @@ template <typename T> OUTLINE void store_any(u64 addr, u32 type, i64 i, T x) {
 template <typename T> DEVICE void store(const Array &a, i64 i, T x) { store_any<T>(a.addr, a.type, i, x); }
 
 // rounded returns x as an array of a floating-point type holds it.
-DEVICE double rounded(u8, double x) { return x; }
 DEVICE float rounded(u8 type, float x) {
     if (type == bfloat16) return float_of((u32)bfloat_of(x) << 16);
     return type == float16 ? float_of_half(half_of(x)) : x;
 }
 
-// together reports whether the four elements from i on can be moved at once. Kernels that
-// compute in double do so with float64 alone, and those that compute in float with all
-// other floating-point types: they seldom have anything else.
+// together reports whether the four elements from i on can be moved at once: float as any
+// floating-point type but float64, and double never, which few kernels have.
 template <typename T> DEVICE bool together(const Array &a, i64 i) {
-    if ((sizeof(T) == 8) != (a.type == float64) || a.type > float16) return false;
-    const u32 size = sizeof(T) == 8 ? 8 : a.type == float32 ? 4 : 2;
+    if (sizeof(T) == 8 || a.type == float64 || a.type > float16) return false;
+    const u32 size = a.type == float32 ? 4 : 2;
     return ((a.addr + i * size) & (4 * size - 1)) == 0;
 }
 
@@ -125,10 +124,6 @@ template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
     if (n < 4 || !together<T>(a, i)) {
         const Four<T> f = load_few<T>(a.addr, a.type, i, n);
         for (i32 k = 0; k < 4; k++) x[k] = f.x[k];
-        return;
-    }
-    if (sizeof(T) == 8) {
-        for (i32 k = 0; k < 4; k++) x[k] = (T)element<double>(a, i + k);
         return;
     }
     u32 w[4];
@@ -166,10 +161,6 @@ template <typename T> OUTLINE void store_few(u64 addr, u32 type, i64 i, i32 n, T
 template <typename T> DEVICE void store4(const Array &a, i64 i, i32 n, const T x[4]) {
     if (n < 4 || !together<T>(a, i)) {
         store_few<T>(a.addr, a.type, i, n, x[0], x[1], x[2], x[3]);
-        return;
-    }
-    if (sizeof(T) == 8) {
-        for (i32 k = 0; k < 4; k++) element<double>(a, i + k) = (double)x[k];
         return;
     }
     u32 w[4];

@@ -16,9 +16,9 @@ const i32 update_items = 52;
 
 struct UpdateArgs {
     UpdateItem item[update_items];
-    double lr, decay, beta1, beta2, log_beta1, log_beta2, eps, momentum, undamped;
+    double lr, decay, beta1, beta2, eps, momentum, undamped;
     double limit;
-    u64 step, found, norm; // addresses, 0 of what there is not
+    u64 correction, found, norm; // addresses, 0 of what there is not
     i32 count, rule, nesterov;
 };
 
@@ -38,75 +38,75 @@ DEVICE double clipping(const UpdateArgs &a) {
     return factor >= 1 ? 1 : factor;
 }
 
-// correction is computed once in a block.
-DEVICE Correction correction(u64 step, double lr, double log_beta1, double log_beta2) {
-    SHARED(Correction, c);
-    if (thread_id() == 0) {
-        double t = (double)*(const float *)step;
-        c.size = lr / (1 - math::exp(t * log_beta1));
-        c.root = 1 / root(1 - math::exp(t * log_beta2));
-    }
-    barrier();
-    return c;
+// CorrectArgs is of one step of one rule: a Correction is written to an address.
+struct CorrectArgs {
+    double lr, log_beta1, log_beta2;
+    u64 step, to;
+};
+
+// correct has one thread at work.
+KERNEL(correct, CorrectArgs, 32) {
+    if (thread_id() != 0) return;
+    double t = (double)*(const float *)a.step;
+    *(Correction *)a.to = {a.lr / (1 - math::exp(t * a.log_beta1)), 1 / root(1 - math::exp(t * a.log_beta2))};
 }
 
 // Moments is the state of one element that a rule changes.
-template <typename T> struct Moments {
-    T p, m, v;
+struct Moments {
+    float p, m, v;
 };
 
-template <typename T> DEVICE void step_sgd(const UpdateArgs &a, const UpdateItem &item, Moments<T> &x, T g) {
-    T d = g + (T)a.decay * x.p;
+DEVICE void step_sgd(const UpdateArgs &a, const UpdateItem &item, Moments &x, float g) {
+    float d = g + (float)a.decay * x.p;
     if (item.m) {
-        x.m = item.first ? d : (T)a.momentum * x.m + (T)a.undamped * d;
-        d = a.nesterov ? d + (T)a.momentum * x.m : x.m;
+        x.m = item.first ? d : (float)a.momentum * x.m + (float)a.undamped * d;
+        d = a.nesterov ? d + (float)a.momentum * x.m : x.m;
     }
-    x.p -= (T)a.lr * d;
+    x.p -= (float)a.lr * d;
 }
 
-// AdamFactors are the factors that AdamW8 needs too, in the type of computation.
-template <typename T> struct AdamFactors {
-    T coupled, shrink, beta1, rest1, beta2, rest2, eps, size, root;
+// AdamFactors are the factors that AdamW8 needs too.
+struct AdamFactors {
+    float coupled, shrink, beta1, rest1, beta2, rest2, eps, size, root;
 };
 
-template <typename T> DEVICE void step_adam(const AdamFactors<T> &f, Moments<T> &x, T g) {
-    T d = g + f.coupled * x.p;
+DEVICE void step_adam(const AdamFactors &f, Moments &x, float g) {
+    float d = g + f.coupled * x.p;
     x.m = f.beta1 * x.m + f.rest1 * d;
     x.v = f.beta2 * x.v + f.rest2 * d * d;
     x.p = x.p * f.shrink - f.size * x.m / (root(x.v) * f.root + f.eps);
 }
 
-template <typename T> DEVICE void step_lion(const UpdateArgs &a, Moments<T> &x, T g) {
-    T beta1 = (T)a.beta1, beta2 = (T)a.beta2;
-    x.p -= (T)a.lr * (math::sign(beta1 * x.m + (T)(1 - a.beta1) * g) + (T)a.decay * x.p);
-    x.m = beta2 * x.m + (T)(1 - a.beta2) * g;
+DEVICE void step_lion(const UpdateArgs &a, Moments &x, float g) {
+    float beta1 = (float)a.beta1, beta2 = (float)a.beta2;
+    x.p -= (float)a.lr * (math::sign(beta1 * x.m + (float)(1 - a.beta1) * g) + (float)a.decay * x.p);
+    x.m = beta2 * x.m + (float)(1 - a.beta2) * g;
 }
 
 const i32 update_part = 4096; // elements of a block
 
-template <typename T> DEVICE void update(const UpdateArgs &a) {
+KERNEL(update, UpdateArgs, 256) {
     if (skips(a.found)) return;
-    AdamFactors<T> f = {};
+    AdamFactors f = {};
     if (a.rule == adam || a.rule == adamw) {
-        Correction c = correction(a.step, a.lr, a.log_beta1, a.log_beta2);
-        f = {a.rule == adam ? (T)a.decay : (T)0, a.rule == adam ? (T)1 : (T)(1 - a.lr * a.decay), (T)a.beta1, (T)(1 - a.beta1),
-             (T)a.beta2, (T)(1 - a.beta2), (T)a.eps, (T)c.size, (T)c.root};
+        const Correction c = *(const Correction *)a.correction;
+        f = {a.rule == adam ? (float)a.decay : 0.0f, a.rule == adam ? 1.0f : (float)(1 - a.lr * a.decay), (float)a.beta1, (float)(1 - a.beta1),
+             (float)a.beta2, (float)(1 - a.beta2), (float)a.eps, (float)c.size, (float)c.root};
     }
-    const T clip = (T)clipping(a);
+    const float clip = (float)clipping(a);
     const UpdateItem &item = a.item[item_of_block(a.item, a.count)];
-    const u8 type = sizeof(T) == 4 ? float32 : float64;
-    const Array ps = {item.p, item.len, type}, gs = {item.g, item.len, item.grad_type}, ms = {item.m, item.len, type},
-                vs = {item.v, item.len, type}, lows = {item.low, item.len, item.low_type};
+    const Array ps = {item.p, item.len, float32}, gs = {item.g, item.len, item.grad_type}, ms = {item.m, item.len, float32},
+                vs = {item.v, item.len, float32}, lows = {item.low, item.len, item.low_type};
     i64 from = (i64)(block_x() - item.begin) * update_part, to = from + update_part < item.len ? from + update_part : item.len;
     for (i64 i = from + thread_id() * 4; i < to; i += 4 * block_size()) {
         i32 n = (i32)(to - i < 4 ? to - i : 4);
-        T p[4], g[4], m[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0};
+        float p[4], g[4], m[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0};
         load4(p, ps, i, n);
         load4(g, gs, i, n);
         if (present(ms)) load4(m, ms, i, n);
         if (present(vs)) load4(v, vs, i, n);
         UNROLLED for (i32 k = 0; k < 4; k++) {
-            Moments<T> x = {p[k], m[k], v[k]};
+            Moments x = {p[k], m[k], v[k]};
             g[k] *= clip;
             if (a.rule == sgd) step_sgd(a, item, x, g[k]);
             else if (a.rule == lion) step_lion(a, x, g[k]);
@@ -119,9 +119,6 @@ template <typename T> DEVICE void update(const UpdateArgs &a) {
         if (present(lows)) store4(lows, i, n, p);
     }
 }
-
-KERNEL(update, UpdateArgs, 256) { update<float>(a); }
-KERNEL(update_wide, UpdateArgs, 256) { update<double>(a); }
 
 struct AdvanceArgs {
     Array step, found;

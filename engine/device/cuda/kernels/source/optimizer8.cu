@@ -58,8 +58,9 @@ KERNEL(update8, UpdateArgs, 256) {
     if (skips(a.found)) return;
     maps.signed_map[thread_id()] = all_quant_maps.signed_map[thread_id()];
     maps.unsigned_map[thread_id()] = all_quant_maps.unsigned_map[thread_id()];
-    Correction c = correction(a.step, a.lr, a.log_beta1, a.log_beta2);
-    AdamFactors<float> f = {0, (float)(1 - a.lr * a.decay), (float)a.beta1, (float)(1 - a.beta1), (float)a.beta2,
+    barrier();
+    const Correction c = *(const Correction *)a.correction;
+    AdamFactors f = {0, (float)(1 - a.lr * a.decay), (float)a.beta1, (float)(1 - a.beta1), (float)a.beta2,
                             (float)(1 - a.beta2), (float)a.eps, (float)c.size, (float)c.root};
     const UpdateItem &item = a.item[item_of_block(a.item, a.count)];
     const Array ps = {item.p, item.len, float32}, gs = {item.g, item.len, item.grad_type}, lows = {item.low, item.len, item.low_type};
@@ -67,7 +68,7 @@ KERNEL(update8, UpdateArgs, 256) {
     i64 block = block_x() - item.begin, i = block * quant_block + thread_id();
     float &old_m = ((float *)item.scale_m)[block], &old_v = ((float *)item.scale_v)[block];
     bool mine = i < item.len;
-    Moments<float> x = {0, 0, 0};
+    Moments x = {0, 0, 0};
     if (mine) {
         x = {element<float>(ps, i), maps.signed_map[ms[i]] * old_m, maps.unsigned_map[vs[i]] * old_v};
         step_adam(f, x, load<float>(gs, i) * (float)clipping(a));

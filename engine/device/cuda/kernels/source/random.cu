@@ -28,24 +28,21 @@ struct DropoutArgs {
     i32 drawn;
 };
 
-template <typename T> DEVICE void dropout(const DropoutArgs &a) {
+KERNEL(dropout, DropoutArgs, 256) {
     Quad q = quad(a.x.len);
     if (q.n <= 0) return;
-    T x[4];
+    float x[4];
     u32 words[4];
     load4(x, a.x, q.i, q.n);
     if (a.drawn) philox(words, a.seed, a.offset + (u64)q.i / 4);
     UNROLLED for (i32 k = 0; k < 4; k++) {
         if (k >= q.n) break;
         u8 kept = a.drawn ? words[k] >> 8 >= a.least : element<u8>(a.mask, q.i + k);
-        x[k] = x[k] * (T)a.scale * (T)kept;
+        x[k] = x[k] * (float)a.scale * (float)kept;
         if (a.drawn && present(a.mask)) element<u8>(a.mask, q.i + k) = kept;
     }
     store4(a.y, q.i, q.n, x);
 }
-
-KERNEL(dropout, DropoutArgs, 256) { dropout<float>(a); }
-KERNEL(dropout_wide, DropoutArgs, 256) { dropout<double>(a); }
 
 // DrawArgs: dst = base + width·u, or with normal set base + width·z.
 struct DrawArgs {

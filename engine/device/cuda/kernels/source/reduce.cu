@@ -55,10 +55,6 @@ KERNEL(reduce_rows, ReduceArgs, 256) {
     for (i64 i = from + thread_id() * 4; i < to; i += 4 * block_size()) {
         float y[4];
         i32 n = (i32)(to - i < 4 ? to - i : 4);
-        if (a.src.type == float64) {
-            for (i32 k = 0; k < n; k++) x = reduce_join(a.kind, x, element<double>(a.src, base + i + k));
-            continue;
-        }
         load4(y, a.src, base + i, n);
         for (i32 k = 0; k < 4; k++) {
             if (k < n) x = reduce_join(a.kind, x, (double)y[k]);
