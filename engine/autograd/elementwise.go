@@ -95,6 +95,20 @@ func (t *Tape) ScaleBy(x *Value, factor *tensor.Tensor) *Value {
 // Softmax returns e^x / Σ e^x over the last dimension.
 func (t *Tape) Softmax(x *Value) *Value {
 	atLeast("softmax", x, 1)
+	return t.softmax(x, false)
+}
+
+// CausalSoftmax is Softmax of square matrices of scores: a query, a row, sees its own key
+// and those before it, and the rest becomes 0.
+func (t *Tape) CausalSoftmax(x *Value) *Value {
+	atLeast("softmax", x, 2)
+	if s := x.Shape(); s[len(s)-2] != s.Last() {
+		panic(fmt.Sprintf("autograd: causal softmax of %v, which has no square matrices", s))
+	}
+	return t.softmax(x, true)
+}
+
+func (t *Tape) softmax(x *Value, causal bool) *Value {
 	c := t.begin("softmax", x)
 	defer c.end()
 	c.contiguous(0)
@@ -102,7 +116,7 @@ func (t *Tape) Softmax(x *Value) *Value {
 	cols := x.Shape().Last()
 	rows := rowsOf(x.Shape())
 	y := c.out(x.Shape(), x.DType())
-	c.run(func() { t.backend().Softmax(y.Array(), x.data.Array(), rows, cols) })
+	c.run(func() { t.backend().Softmax(y.Array(), x.data.Array(), rows, cols, causal) })
 	return c.value(y, []*tensor.Tensor{y}, func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			b.backend().SoftmaxBackward(dx.Array(), b.saved(0).Array(), b.dy.Array(), rows, cols)

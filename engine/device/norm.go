@@ -104,8 +104,9 @@ type Normalizations interface {
 	// for RMSNorm mean and avg(g) are 0.
 	NormalizeBackward(p NormBackwardPlan)
 	// Softmax sets y = e^(x−max) / Σ e^(x−max) for every one of rows rows of
-	// cols elements.
-	Softmax(y, x Array, rows, cols int)
+	// cols elements. With causal they are rows of square matrices, and row i of one is
+	// of its first i+1 elements: the rest of y is 0.
+	Softmax(y, x Array, rows, cols int, causal bool)
 	// SoftmaxBackward sets dx = y·(dy − Σ y·dy) for every row.
 	SoftmaxBackward(dx, y, dy Array, rows, cols int)
 }

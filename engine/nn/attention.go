@@ -6,7 +6,6 @@ import (
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Attention is the implementation that attention layers use. All implementations
@@ -108,22 +107,11 @@ func (m *MultiHeadAttention) dropped(c *Ctx, qkv *autograd.Value) *autograd.Valu
 		return c.Permute(c.View(c.Narrow(qkv, 2, i*width, width), batch, rows, m.Heads, width/m.Heads), 0, 2, 1, 3)
 	}
 	scale := 1 / math.Sqrt(float64(width/m.Heads))
-	scores := c.Scale(c.MatMul(part(0), c.Transpose(part(1), 2, 3)), scale)
+	softmax := c.Softmax
 	if m.Causal {
-		scores = c.Add(scores, causalMask(c, rows, scores.DType()))
+		softmax = c.CausalSoftmax
 	}
-	probs := c.Dropout(c.Softmax(scores), m.Dropout)
-	y := c.MatMul(probs, part(2))
+	probs := softmax(c.Scale(c.MatMul(part(0), c.Transpose(part(1), 2, 3)), scale))
+	y := c.MatMul(c.Dropout(probs, m.Dropout), part(2))
 	return c.View(c.Permute(y, 0, 2, 1, 3), batch, rows, width)
-}
-
-// causalMask is −∞ where a key comes after the query, and 0 elsewhere.
-func causalMask(c *Ctx, rows int, dtype device.DType) *autograd.Value {
-	mask := make([]float32, rows*rows)
-	for i := range rows {
-		for j := i + 1; j < rows; j++ {
-			mask[i*rows+j] = float32(math.Inf(-1))
-		}
-	}
-	return c.Take(tensor.From(c.Device(), mask, tensor.Shape{rows, rows}, dtype, c.Workspace("causal mask")))
 }

@@ -23,7 +23,7 @@ func everything(r *rig, kind device.DType) map[string][]byte {
 	keep("unary", y)
 	r.Binary(device.Add, y, x, r.normals(kind, cols))
 	keep("binary", y)
-	r.Softmax(y, x, rows, cols)
+	r.Softmax(y, x, rows, cols, false)
 	keep("softmax", y)
 	r.Dropout(y, x, device.Array{}, 0.1, device.Seed{Seed: 3})
 	keep("dropout", y)
@@ -140,7 +140,7 @@ func operations(r *rig, kind device.DType) map[string]func() {
 		"add scaled":    func() { r.AddScaled(y, x, dy, 2) },
 		"reduce":        func() { r.Reduce(device.Sum, sums, x, 1, rows, cols) },
 		"layer norm":    func() { norm.run(r) },
-		"softmax":       func() { r.Softmax(y, x, rows, cols) },
+		"softmax":       func() { r.Softmax(y, x, rows, cols, false) },
 		"cross entropy": func() { r.CrossEntropy(entropy); r.CrossEntropyBackward(y, entropy, entropy.Loss) },
 		"dropout":       func() { r.Dropout(y, x, device.Array{}, 0.1, device.Seed{}) },
 		"convolution":   func() { r.Conv2D(conv.Plan()); r.Conv2DBackward(convGrad.Plan()) },

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -191,7 +193,7 @@ func TestSoftmaxAndItsGradient(t *testing.T) {
 				r := newRig(t, 2)
 				n := size[0] * size[1]
 				x, y, dy, dx := r.normals(kind, n), r.array(kind, n), r.normals(kind, n), r.array(kind, n)
-				r.Softmax(y, x, size[0], size[1])
+				r.Softmax(y, x, size[0], size[1], false)
 				near(t, "y", r.get(y), referenceSoftmax(r.get(x), size[0], size[1]), tolerance(kind))
 				r.SoftmaxBackward(dx, y, dy, size[0], size[1])
 				if n > 100 || kind != device.Float64 {
@@ -207,6 +209,26 @@ func TestSoftmaxAndItsGradient(t *testing.T) {
 func TestSoftmaxOfLargeNumbersStaysFinite(t *testing.T) {
 	r := newRig(t, 1)
 	y := r.array(device.Float32, 3)
-	r.Softmax(y, r.put(device.Float32, 1e30, 1e30, -1e30), 1, 3)
+	r.Softmax(y, r.put(device.Float32, 1e30, 1e30, -1e30), 1, 3, false)
 	near(t, "y", r.get(y), []float64{0.5, 0.5, 0}, 1e-7)
+}
+
+// TestACausalSoftmaxIsThatOfMaskedScores wants the same bits as with −Inf in place of the
+// keys that a query does not see.
+func TestACausalSoftmaxIsThatOfMaskedScores(t *testing.T) {
+	const matrices, n = 2, 19
+	for _, kind := range floats {
+		r := newRig(t, 2)
+		x, masked := r.normals(kind, matrices*n*n), r.array(kind, matrices*n*n)
+		r.Cast(masked, x)
+		for row := range matrices * n {
+			r.Fill(masked.Slice(row*n+row%n+1, n-row%n-1), math.Inf(-1))
+		}
+		got, want := r.array(kind, x.Len), r.array(kind, x.Len)
+		r.Softmax(got, x, matrices*n, n, true)
+		r.Softmax(want, masked, matrices*n, n, false)
+		if diff := cmp.Diff(r.get(want), r.get(got)); diff != "" {
+			t.Errorf("%v (-masked +causal):\n%s", kind, diff)
+		}
+	}
 }

@@ -12,14 +12,15 @@ type softmaxJob struct {
 	y, x       view
 	dy         view // the gradient is wanted when present, and then x is dx
 	wide       bool
+	causal     bool
 }
 
 // Softmax implements device.Normalizations.
-func (b *Backend) Softmax(y, x device.Array, rows, cols int) {
+func (b *Backend) Softmax(y, x device.Array, rows, cols int, causal bool) {
 	device.CheckFloat("softmax", y.DType, x.DType)
 	b.jobs.softmax = softmaxJob{
 		rows: rows, cols: cols, y: b.view("softmax", "y", y, rows*cols), x: b.view("softmax", "x", x, rows*cols),
-		wide: device.Wide(y.DType, x.DType),
+		wide: device.Wide(y.DType, x.DType), causal: causal,
 	}
 	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
 }
@@ -51,7 +52,13 @@ func softmaxPart[T float](w *worker, j *softmaxJob, part int) {
 		at := row * j.cols
 		if j.dy.absent() {
 			y := room[T](w, slotB, j.y, at, j.cols)
-			softmaxRow(y, load[T](w, slotA, j.x, at, j.cols), 1)
+			x := load[T](w, slotA, j.x, at, j.cols)
+			if j.causal {
+				copy(y, x)
+				softmaxFirst(y, row%j.cols+1, 1)
+			} else {
+				softmaxRow(y, x, 1)
+			}
 			store(j.y, at, y)
 			return
 		}

@@ -9,7 +9,7 @@ func (Backend) Normalize(device.NormPlan) {}
 func (Backend) NormalizeBackward(device.NormBackwardPlan) {}
 
 // Softmax does nothing.
-func (Backend) Softmax(_, _ device.Array, _, _ int) {}
+func (Backend) Softmax(_, _ device.Array, _, _ int, _ bool) {}
 
 // SoftmaxBackward does nothing.
 func (Backend) SoftmaxBackward(_, _, _ device.Array, _, _ int) {}

@@ -183,8 +183,8 @@ func (m *Meter) NormalizeBackward(p device.NormBackwardPlan) {
 }
 
 // Softmax notes one.
-func (m *Meter) Softmax(y, x device.Array, rows, cols int) {
-	m.do(Op{Name: Softmax}.over(y, x), func() { m.Backend.Softmax(y, x, rows, cols) })
+func (m *Meter) Softmax(y, x device.Array, rows, cols int, causal bool) {
+	m.do(Op{Name: Softmax}.over(y, x), func() { m.Backend.Softmax(y, x, rows, cols, causal) })
 }
 
 // SoftmaxBackward notes one.

@@ -142,7 +142,7 @@ func TestOperationsOnNothingLaunchNothing(t *testing.T) {
 	none := device.Array{}
 	c.Fill(none, 1)
 	c.Unary(device.GELU, none, none)
-	c.Softmax(none, none, 0, 5)
+	c.Softmax(none, none, 0, 5, false)
 	c.MatMul(device.MatMul{N: 4, K: 4, B: nowhere(device.Float32, 16)}.Plan())
 	c.Gather(none, nowhere(device.Float32, 8), device.Array{DType: device.Int64}, 2, 4)
 	c.CopyStrided(device.Strided{Strides: []int{1}}, device.Strided{Strides: []int{1}}, []int{0})
@@ -199,7 +199,7 @@ func TestFloat64IsForTheProcessor(t *testing.T) {
 		"norm2":            func() { c.Norm2(d.Slice(0, 1), nil) },
 		"add squares":      func() { c.AddSquares(d.Slice(0, 1), []device.Array{d}) },
 		"unscale":          func() { c.Unscale([]device.Array{d}, f, f) },
-		"softmax":          func() { c.Softmax(d, d, 2, 2) },
+		"softmax":          func() { c.Softmax(d, d, 2, 2, false) },
 		"softmax backward": func() { c.SoftmaxBackward(d, d, d, 2, 2) },
 		"cross entropy":    func() { c.CrossEntropy(entropy) },
 		"norm":             func() { c.Normalize(norm.Plan()) },

@@ -8,11 +8,18 @@ type softmaxArgs struct {
 }
 
 // Softmax implements device.Normalizations.
-func (c *Compute) Softmax(y, x device.Array, rows, cols int) {
+func (c *Compute) Softmax(y, x device.Array, rows, cols int, causal bool) {
 	checkTypes("softmax", y.DType, x.DType)
 	device.CheckLen("softmax", "y", y, rows*cols)
 	device.CheckLen("softmax", "x", x, rows*cols)
 	if cols == 0 {
+		return
+	}
+	if causal {
+		n := int64(cols)
+		launch(c, ScoreSoftmax, line(rows), rowThreads(cols), 0, scoresArgs{
+			Scores: x, Probs: y, ScoresStep: n * n, ProbsStep: n * n, Rows: n, Queries: n, Keys: n, Scale: 1, Causal: 1,
+		})
 		return
 	}
 	launch(c, Softmax, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, X: x, Cols: int64(cols)})
