@@ -62,9 +62,9 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 		t.Skip("it builds programs")
 	}
 	driver := stubDriver(t)
-	parts, names := []string{"driver", "device", "products", "memtop"}, []string{"bench", "memtrain", "memtop", "cuda.test"}
+	parts, names := []string{"driver", "device"}, []string{"bench", "memtrain", "cuda.test"}
 	if os.Getenv("MEMTOP_LONG") != "" {
-		parts, names = nil, append(names, "kernels.test")
+		parts, names = nil, append(names, "memtop", "kernels.test")
 	}
 	built := build(t, names...)
 	tests := map[string]struct {
@@ -73,16 +73,13 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 	}{
 		"refuse": {10, map[string]string{
 			"driver: all": "SKIP there is no GPU: bench: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
-			"memtop: all": "SKIP there is no GPU: bench: the NVIDIA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (100): the stub was asked for it",
 		}},
 		"hang": {3, map[string]string{
 			"driver: all": "FAIL it was stopped after 3 s", "device: all": "FAIL it was stopped after 3 s, during TestAGPU",
-			"products: all": "FAIL it was stopped after 3 s, during TestAGPUMultipliesAsTheProcessor", "memtop: all": "FAIL it was stopped after 3 s, during a first step",
 		}},
 		"fault": {15, map[string]string{
 			"driver: three steps of memtrain": "FAIL memtrain: ", "driver: all": "FAIL exit code 1",
 			"device: TestAGPUReturnsWhatItWasGiven": "FAIL ", "device: TestAGPUHasExpandableSegments": "FAIL ", "device: all": "FAIL exit code 1",
-			"products: TestAGPUMultipliesAsTheProcessor": "FAIL ", "products: all": "FAIL exit code 1", "memtop: all": "FAIL exit code 1: memtrain: step 1: ",
 		}},
 	}
 	for mode, test := range tests {

@@ -150,6 +150,7 @@ func write(t *testing.T, name, text string) {
 }
 
 func TestEveryPartIsInTheTable(t *testing.T) {
+	t.Parallel()
 	k := newKit(t, nil)
 	got, last := k.table()
 	want := map[string]string{
@@ -237,6 +238,7 @@ while :; do sleep 1; done`,
 
 // TestAKitThatIsInterruptedKeepsItsLines ends the script while a part runs.
 func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
+	t.Parallel()
 	k := newKit(t, map[string]string{
 		"cuda.test": `[ "$1" = -test.list ] && { echo TestMemory; exit; }; echo '--- PASS: TestMemory (0.01s)'; kill -TERM $(cat run.pid); exec sleep 600`,
 	})
@@ -255,6 +257,7 @@ func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
 
 // TestPartsAreChosenByName runs one after another, and one again.
 func TestPartsAreChosenByName(t *testing.T) {
+	t.Parallel()
 	k := newKit(t, nil)
 	for _, turn := range []struct {
 		parts []string
@@ -307,6 +310,7 @@ var twoGPUs = map[string]string{
 // TestTwoRanksAreComparedWithOne has two GPUs, and processes of which those with --shard
 // gradients lose otherwise, and those with --shard parameters not at all.
 func TestTwoRanksAreComparedWithOne(t *testing.T) {
+	t.Parallel()
 	others := maps.Clone(twoGPUs)
 	others["memtrain"] = endless + `case "$RANKS$*" in 2*gradients*) loss=3.3;; 2*parameters*) exit 1;; *) loss=3.2;; esac
 for i in 1 2 3 4 5; do printf '{"step":%s,"loss":%s,"tokens":%s,"step_time_ns":%s}\n' $i $loss ${RANKS:-1}000 $((i * 500)); done`
@@ -333,6 +337,7 @@ for i in 1 2 3 4 5; do printf '{"step":%s,"loss":%s,"tokens":%s,"step_time_ns":%
 }
 
 func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
+	t.Parallel()
 	got, _ := newKit(t, map[string]string{"memtop": `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || echo a device`}).table("allocator")
 	const name = "allocator: our allocator on plain.pickle"
 	if want := `FAIL "reproduces": "at event 7"`; got[name] != want {
@@ -341,6 +346,7 @@ func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 }
 
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
+	t.Parallel()
 	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
 	if len(got) != 15 || last != "0 PASS, 0 FAIL, 15 SKIP" {
 		t.Errorf("%d rows, and the last line is %q", len(got), last)
