@@ -281,34 +281,6 @@ func TestGarbageCollectExpandable(t *testing.T) {
 	}
 }
 
-// test_allocator_fuzz: no two blocks that are in use at once share a byte.
-func TestAllocatorFuzz(t *testing.T) {
-	for name, config := range map[string]string{
-		"segments": "", "expandable segments": "expandable_segments:True",
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, newMemory(t, 64*gib), Options{Config: config})
-			rnd := rand.New(rand.NewPCG(3, 4))
-			var held []Allocation
-			for range 4000 {
-				if len(held) > 0 && rnd.IntN(2) == 0 {
-					i := rnd.IntN(len(held))
-					a.Free(held[i])
-					held = slices.Delete(held, i, i+1)
-					continue
-				}
-				b := must(t, a, randomSize(rnd))
-				for _, other := range held {
-					if b.Addr() < other.Addr()+uint64(other.Size()) && other.Addr() < b.Addr()+uint64(b.Size()) {
-						t.Fatalf("the blocks at %#x and %#x share bytes", b.Addr(), other.Addr())
-					}
-				}
-				held = append(held, b)
-			}
-		})
-	}
-}
-
 // TestBlockStateAbsorption is the part of it that is about private pools;
 // restoring checkpoints of a pool belongs to CUDA graphs.
 func TestBlockStateAbsorption(t *testing.T) {

@@ -73,15 +73,6 @@ func (r *run) zero() {
 	}
 }
 
-// descend is a plain gradient step.
-func (r *run) descend(rate float64) {
-	for _, p := range nn.Params(r.model) {
-		r.device.Backend().AddScaled(p.Data().Array(), p.Data().Array(), p.Grad().Array(), -rate)
-		p.Data().Storage().Wrote()
-	}
-	r.zero()
-}
-
 func TestOperationsRunInTheTypesOfPyTorchsLists(t *testing.T) {
 	d := tensortest.Device(t)
 	constant := func(shape ...int) *autograd.Variable {
@@ -357,49 +348,6 @@ func TestARecomputationCastsAsItsForwardRunDid(t *testing.T) {
 		if !same(want, gradient(nn.PerBlock(), during)) {
 			t.Errorf("with %v during the backward pass the gradient is another", during)
 		}
-	}
-}
-
-func TestTheLossIsBitEqualAcrossCheckpointPoliciesUnderAutocast(t *testing.T) {
-	for name, o := range map[string]struct {
-		mode     amp.Mode
-		residual nn.Residual
-	}{"bf16": {mode: amp.BF16}, "fp16": {mode: amp.FP16}, "bf16 with its residual": {amp.BF16, nn.BF16Residual}} {
-		t.Run(name, func(t *testing.T) {
-			var want []float64
-			for _, p := range []nn.Policy{{}, nn.PerBlock(), nn.SqrtN(), nn.Selective(), nn.Selective("cast", "gelu_tanh"), nn.Selective("add"), nn.Selective("layer_norm")} {
-				r := newRun(t, nn.Options{Checkpoint: p, Residual: o.residual})
-				r.c.SetCaster(o.mode.Caster())
-				var losses []float64
-				for range 4 {
-					losses = append(losses, r.step(nil))
-					r.descend(0.1)
-				}
-				if want == nil {
-					want = losses
-				}
-				for i := range want {
-					if losses[i] != want[i] {
-						t.Errorf("%v, step %d: loss %v, without checkpoints %v", p, i, losses[i], want[i])
-					}
-				}
-				if losses[3] >= losses[0] {
-					t.Errorf("%v: losses %v do not fall", p, losses)
-				}
-			}
-		})
-	}
-}
-
-func TestModesAreReadAsTheyAreWritten(t *testing.T) {
-	for _, text := range []string{"off", "bf16", "fp16"} {
-		m, err := amp.ParseMode(text)
-		if err != nil || m.String() != text {
-			t.Errorf("%q is read as %v, error %v", text, m, err)
-		}
-	}
-	if m, err := amp.ParseMode("fp8"); err == nil {
-		t.Errorf("\"fp8\" is read as %v, want an error", m)
 	}
 }
 

@@ -73,15 +73,6 @@ func (d *Dropout) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.Dropout(x, d.P)
 }
 
-// Flatten joins all dimensions from the second on.
-type Flatten struct{ stateless }
-
-// Forward takes [Batch, ...] and returns [Batch, N], a view where it can be.
-func (f *Flatten) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	x := one(f, in)
-	return c.View(x, x.Shape()[0], -1)
-}
-
 // MeanPool averages the last two dimensions, the pixels of every channel.
 type MeanPool struct{ stateless }
 

@@ -81,18 +81,6 @@ func TestAPolicyKeepsOnlyOperationsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAttentionNamesAreReadAsTheyAreWritten(t *testing.T) {
-	for _, text := range []string{"auto", "naive", "chunked", "flash"} {
-		a, err := nn.ParseAttention(text)
-		if err != nil || a.String() != text {
-			t.Errorf("%q is read as %v, error %v", text, a, err)
-		}
-	}
-	if _, err := nn.ParseAttention("fast"); err == nil {
-		t.Error("\"fast\" is an attention")
-	}
-}
-
 func TestSelectivePoliciesKeepWhatTheyName(t *testing.T) {
 	tests := map[string]struct {
 		policy nn.Policy

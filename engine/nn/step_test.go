@@ -3,10 +3,7 @@ package nn_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/tensortest"
-	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -100,26 +97,6 @@ func policies(t *testing.T) map[string]nn.Policy {
 	return all
 }
 
-func TestTheLossIsBitEqualAcrossCheckpointPolicies(t *testing.T) {
-	g := small
-	g.Dropout = 0.1
-	losses := make(map[string][]float64)
-	for name, p := range policies(t) {
-		r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: nn.FlashAttention})
-		for range 6 {
-			losses[name] = append(losses[name], r.step())
-		}
-	}
-	if first, last := losses["none"][0], losses["none"][5]; last >= first {
-		t.Errorf("the loss went from %v to %v, want it to fall", first, last)
-	}
-	for name, got := range losses {
-		if diff := cmp.Diff(losses["none"], got); diff != "" {
-			t.Errorf("losses of %s (-none +%s):\n%s", name, name, diff)
-		}
-	}
-}
-
 func TestTheLossIsTheSameAcrossAttentionImplementations(t *testing.T) {
 	losses := make(map[nn.Attention][]float64)
 	for _, a := range []nn.Attention{nn.AutoAttention, nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
@@ -200,107 +177,4 @@ func TestMicroBatchesDoNotAddUpInTheLayerTable(t *testing.T) {
 	if one, three := saved(1), saved(3); one != three || one == 0 {
 		t.Errorf("one run saves %d bytes, three in a step %d, want the same", one, three)
 	}
-}
-
-func TestAThousandStepsDoNotMoveMemoryByAByte(t *testing.T) {
-	g := nn.GPTConfig{Layers: 1, Dim: 8, Heads: 2, Context: rows, Vocab: 7, Bias: true, Dropout: 0.1}
-	r := newTrainer(t, g, nn.Options{Checkpoint: nn.PerBlock()})
-	r.step()
-	before := r.device.Memory().Stats()
-	for range 1000 {
-		r.step()
-	}
-	after := r.device.Memory().Stats()
-	if before.AllocatedBytes.All.Current != after.AllocatedBytes.All.Current || before.Reserved() != after.Reserved() {
-		t.Errorf("allocated went from %d to %d bytes, reserved from %d to %d", before.AllocatedBytes.All.Current,
-			after.AllocatedBytes.All.Current, before.Reserved(), after.Reserved())
-	}
-}
-
-func TestPredictedBytesOfEveryLayerEqualMeasured(t *testing.T) {
-	for name, p := range policies(t) {
-		for _, a := range []nn.Attention{nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
-			t.Run(name+" "+a.String(), func(t *testing.T) {
-				g := small
-				g.Dropout = 0.1
-				r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: a})
-				predictedAsMeasured(t, r, g, nil)
-			})
-		}
-	}
-}
-
-func TestPredictedBytesEqualMeasuredUnderAutocast(t *testing.T) {
-	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
-		t.Run(mode.String(), func(t *testing.T) {
-			r := newTrainer(t, small, nn.Options{Checkpoint: nn.SqrtN()})
-			r.c.SetCaster(mode.Caster())
-			predictedAsMeasured(t, r, small, mode.Caster())
-		})
-	}
-}
-
-func predictedAsMeasured(t *testing.T, r *trainer, g nn.GPTConfig, caster autograd.Caster) {
-	t.Helper()
-	predicted := predict(t, r, g, caster)
-	measured := prediction{}
-	usage := r.device.Measure(func() {
-		r.c.Run(func() {
-			loss := r.forward(r.c)
-			measured.ActivationBytes, measured.InputBytes = r.bytes(trace.Activation), r.bytes(trace.Input)
-			r.c.Backward(loss)
-		})
-	})
-	measured.PeakBytes = usage.Peak
-	measured.ParameterBytes, measured.GradientBytes = r.bytes(trace.Parameter), r.bytes(trace.Gradient)
-	if diff := cmp.Diff(table(r.c.Layers()), table(predicted.Layers)); diff != "" {
-		t.Errorf("layers (-measured +predicted):\n%s", diff)
-	}
-	stats := r.device.Memory().Stats()
-	measured.ReservedBytes = stats.Reserved()
-	predicted.Layers = nil
-	if diff := cmp.Diff(measured, predicted); diff != "" {
-		t.Errorf("totals (-measured +predicted):\n%s", diff)
-	}
-}
-
-func predict(t *testing.T, r *trainer, g nn.GPTConfig, caster autograd.Caster) prediction {
-	t.Helper()
-	held := r.device.Live()
-	p, err := rehearsed(r.device, plan[*nn.GPT]{
-		build:   func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) },
-		caster:  caster,
-		options: r.c.Options,
-		loss: func(c *nn.Ctx, m *nn.GPT) *autograd.Value {
-			stage := trainer{model: m, tokens: tokens(c.Device(), g.Vocab, 0), targets: tokens(c.Device(), g.Vocab, 1)}
-			return stage.forward(c)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := r.device.Live(); got != held {
-		t.Errorf("predicting moved the device from %d to %d bytes", held, got)
-	}
-	return p
-}
-
-// row holds the part of a layer that does not depend on time.
-type row struct {
-	Name, Class, DType                           string
-	Calls                                        int
-	Shape                                        string
-	Parameters, Output, Saved, TotalSaved, Trans int64
-	Checkpointed                                 bool
-}
-
-func table(layers []*nn.Layer) []row {
-	var list []row
-	for _, l := range layers {
-		list = append(list, row{
-			l.Name, l.Class, l.DType.String(), l.Calls, l.OutputShape.String(), l.ParameterBytes, l.OutputBytes, l.SavedBytes,
-			l.TotalSavedBytes, l.TransientPeakBytes, l.Checkpointed,
-		})
-	}
-	return list
 }

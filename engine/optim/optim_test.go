@@ -480,20 +480,6 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-func TestKindsHaveNames(t *testing.T) {
-	if len(Kinds()) != int(kindCount) {
-		t.Errorf("%d optimizers are offered, of %d", len(Kinds()), kindCount)
-	}
-	for _, k := range Kinds() {
-		if got, err := ParseKind(k.String()); err != nil || got != k {
-			t.Errorf("%v parses as %v, %v", k, got, err)
-		}
-	}
-	if _, err := ParseKind("adagrad"); err == nil {
-		t.Error("an unknown optimizer was accepted")
-	}
-}
-
 // StateBytes returns the bytes of state for one parameter, without a master
 // copy: what [New] will allocate for it.
 func (s *Settings) StateBytes(elements int) int64 {

@@ -111,21 +111,6 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 	}
 }
 
-func TestABudgetBelowTheLeastNamesTheLeast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	g := budgeted()
-	b := newBench(t, 64<<20, g)
-	var small *TooSmallError
-	if _, err := b.plan(g).Within(t.Context(), 1<<20); !errors.As(err, &small) {
-		t.Fatalf("got error %v, want a TooSmallError", err)
-	}
-	if _, err := b.plan(g).Within(t.Context(), small.Least); err != nil {
-		t.Errorf("the least is %d bytes, but: %v", small.Least, err)
-	}
-}
-
 // TestABudgetHoldsWhenSettingsAreChangedFromOutside changes a run to settings
 // that do not fit, and back.
 func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/tensortest"
-	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -98,37 +97,6 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 	}
 }
 
-func TestBothWaysOfCrossEntropyTrainWithTheSameBits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	for name, change := range map[string]func(*Settings){
-		"float32":                   func(*Settings) {},
-		"bf16, in parts":            func(s *Settings) { s.AMP, s.Accumulate = amp.BF16, 4 },
-		"fp16, saved on the host":   func(s *Settings) { s.AMP, s.Offload.Activations = amp.FP16, AllLayers },
-		"checkpointed, from step 4": func(s *Settings) { s.Checkpoint = nn.PerBlock() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			train := func(way string) (got []float64, peak int64) {
-				b, s := newBench(t, 64<<20, tiny()), DefaultSettings()
-				change(&s)
-				trainer := b.trainer(t, s, nil)
-				before := steps(t, trainer, 3)
-				if err := trainer.Change("loss", way); err != nil {
-					t.Fatal(err)
-				}
-				after := steps(t, trainer, 5)
-				return losses(append(before, after...)), after[4].Memory.PeakAllocated
-			}
-			want, least := train("lean")
-			got, peak := train("pytorch")
-			if diff := cmp.Diff(want, got); diff != "" || peak <= least {
-				t.Errorf("peak %d and %d, losses (-lean +pytorch):\n%s", least, peak, diff)
-			}
-		})
-	}
-}
-
 func TestWhatALossKeepsIsOfferedWhereItIsCrossEntropy(t *testing.T) {
 	for _, loss := range []nn.Module{nil, &nn.MSE{}} {
 		trainer, err := New(regression(t, loss, data.Spirals{Features: 8, Classes: 8}))
@@ -144,29 +112,6 @@ func TestWhatALossKeepsIsOfferedWhereItIsCrossEntropy(t *testing.T) {
 }
 
 func tripled(c *nn.Ctx, in ...*autograd.Value) *autograd.Value { return c.Scale(in[0], 3) }
-
-func TestLossOfABatchInPartsIsThatOfTheWhole(t *testing.T) {
-	var whole []Event
-	for _, accumulate := range []string{"1", "4"} {
-		trainer, err := New(regression(t, &nn.MSE{}, points{data.Spirals{Features: 8, Classes: 3}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer trainer.Close()
-		if err := trainer.Change("accumulate", accumulate); err != nil {
-			t.Fatal(err)
-		}
-		events := steps(t, trainer, 5)
-		if whole == nil {
-			whole = events
-		}
-		for i := range events {
-			if d := events[i].Loss - whole[i].Loss; d > 1e-5 || d < -1e-5 {
-				t.Errorf("step %d in %s parts: loss %g, want %g", i+1, accumulate, events[i].Loss, whole[i].Loss)
-			}
-		}
-	}
-}
 
 func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
 	set := points{data.Spirals{Features: 8, Classes: 3}}

@@ -76,7 +76,7 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 		"dividing parameters, in parts":         {settings: []string{"shard", "parameters", "accumulate", "2"}},
 		"dividing parameters, with checkpoints": {settings: []string{"shard", "parameters", "checkpoint", "block"}},
 		"dividing the state of lion":            {settings: []string{"shard", "gradients", "optimizer", "lion"}},
-		"with large gradients":                  {shape: func(g *nn.GPTConfig) { g.Dim, g.Vocab = 512, 16384 }},
+		"with large gradients":                  {shape: func(g *nn.GPTConfig) { g.Dim, g.Vocab, g.Context = 512, 16384, 4 }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -117,23 +117,6 @@ func values(changes string) []trace.Value {
 	return list
 }
 
-// TestPredictionsComeTrueInALongRun changes one setting after the other in a
-// run whose memory has been cut to pieces and is leaking.
-func TestPredictionsComeTrueInALongRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	trainer := rehearsing(t, visible())
-	trainer.Plant(LeakCache)
-	steps(t, trainer, 20)
-	for _, change := range []string{
-		"checkpoint=block", "amp=bf16", "optimizer=adamw8bit", "checkpoint=none", "accumulate=4", "optimizer=sgd",
-		"amp=off", "accumulate=1", "attention=naive", "optimizer=adamw", "checkpoint=sqrt",
-	} {
-		comesTrue(t, trainer, change, cacheEntry*4)
-	}
-}
-
 func TestPredictionsThatCannotBeMade(t *testing.T) {
 	trainer := rehearsing(t, tiny())
 	for _, setting := range [][2]string{{"amp", "tf32"}, {"volume", "11"}, {"accumulate", "3"}, {"micro_batch", "9"}} {

@@ -131,14 +131,3 @@ func TestWhatIsGatheredIsGivenUp(t *testing.T) {
 		t.Errorf("%d bytes are gathered at once of 2 layers, %d of 8", few, many)
 	}
 }
-
-func TestShardsHaveNames(t *testing.T) {
-	for _, s := range Shards() {
-		if got, err := ParseShard(s.String()); err != nil || got != s {
-			t.Errorf("%v: got %v, error %v", s, got, err)
-		}
-	}
-	if _, err := ParseShard("weights"); err == nil || err.Error() != `shard "weights": want none, optimizer, gradients or parameters` {
-		t.Errorf("got error %v", err)
-	}
-}
