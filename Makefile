@@ -11,8 +11,9 @@ PARTS    ?=
 # Programs whose answers are compared with the truth, of cmd/testing/truthtest/programs.
 PROGRAMS ?= all
 KILLS    ?= 100
-# Steps of the jobs in which the agent must find no leak.
-STEPS    ?= 2000
+LISTS    ?= 5000
+ATTACHES ?= 1000
+MINUTES  ?= 0
 # Jobs that must not notice memtop: a folder, names of programs in it or none for all, and the seconds of each.
 JOBS     ?= probe/python/tests/jobs
 NAMES    ?=
@@ -36,7 +37,7 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz long-files mutations jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -191,6 +192,11 @@ soak-agent: ## a job's memory by minute while it is attached for $(SOAK), in min
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --soak $(SOAK:m=)
 
+looks: ## programs that train while they are looked at, $(LISTS) ls and $(ATTACHES) attach each: none ends, losses equal
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
+	OMP_NUM_THREADS=1 MEMTOP_IMITATE=$(CURDIR)/bin/imitate $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
+
 jobs: ## jobs of unusual habits, of $(JOBS): alone, watched by nobody and looked at all the time they print the same
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 SECONDS=$(SECONDS) $(TORCH_PYTHON) probe/python/tests/looked/notice.py bin/memtop $(JOBS) $(NAMES)
@@ -198,7 +204,7 @@ jobs: ## jobs of unusual habits, of $(JOBS): alone, watched by nobody and looked
 agent-real: ## the agent beside models that people train, compared with the tests' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
-	cd probe/python && OMP_NUM_THREADS=1 MEMTOP_BINARY=$(CURDIR)/bin/memtop MEMTOP_TEST_STEPS=$(STEPS) MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
+	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
 		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real tests/test_interrupts.py
 
 agent-cuda: ## the agent in CUDA jobs on the imitated GPU, compared with the jobs' own counts

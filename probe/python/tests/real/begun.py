@@ -12,9 +12,9 @@ from typing import Any, Callable
 import pytest
 import torch
 from recording import MEMTOP
+from test_counted import TORCHRUN
 
 HERE = Path(__file__).parent
-TORCHRUN = ("-m", "torch.distributed.run", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0")
 IMITATE = os.environ.get("MEMTOP_IMITATE", "")
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MEMTOP = os.environ.get("MEMTOP_BINARY", "")
+MEMTOP = os.environ.get("MEMTOP_BINARY") or os.environ.get("MEMTOP", "")
 CUT = 7  # the exit code for a file that ends early: what was readable was used
 PATIENCE = 300.0  # seconds that a busy machine may take for anything
 
