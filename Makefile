@@ -36,8 +36,10 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 # Labelled snapshots, and the table of their labels when it lies elsewhere.
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
+# Repositories of others with their recordings, see cmd/memtop/rehearse_recordings_test.go.
+RECORDINGS ?=
 
-.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-published fuzz long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -228,6 +230,9 @@ alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settin
 rehearsals: ## rehearse programs of the tests $(REHEARSALS) with the PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run '$(REHEARSALS)' ./cmd/memtop
 
+rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $(RECORDINGS), PyTorch of $(TORCH_PYTHON)
+	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
+
 rehearse-published: ## rehearse published measurements of the PyTorch of $(TORCH_PYTHON): the table of differences
 	MEMTOP_REHEARSALS=all MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
 
@@ -238,6 +243,9 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; \
 		done; \
 	done
+
+fuzz-mutate: ## fuzz whole files of every kind for $(FUZZTIME), with changes of their structure
+	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
 
 mutations: ## change $(MUTATIONS) lines of the product, drawn by $(SEED), one at a time: do the tests notice?
 	$(GO) run ./cmd/tools/mutate -seed $(SEED) -count $(MUTATIONS) -python $(TORCH_PYTHON)
