@@ -2,7 +2,6 @@ package export_test
 
 import (
 	"encoding/json"
-	"io"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -169,19 +168,5 @@ func TestLargeTracesStayLoadable(t *testing.T) {
 	x := analysis.NewIndex(tr, &tr.Devices[0])
 	if high, _, _ := extremes(events, 0, "requested"); high != x.Summary().PeakRequested || high < 1<<40 {
 		t.Errorf("the highest point is %d, want the peak, %d", high, x.Summary().PeakRequested)
-	}
-}
-
-func BenchmarkFormats(b *testing.B) {
-	tr := large(200_000)
-	indexes := []*analysis.Index{analysis.NewIndex(tr, &tr.Devices[0])}
-	for _, f := range export.Formats() {
-		b.Run(f.Name, func(b *testing.B) {
-			for b.Loop() {
-				if err := f.Write(io.Discard, tr, export.Options{Indexes: indexes}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -94,10 +94,3 @@ func TestATouchAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
-
-func BenchmarkTouch(b *testing.B) {
-	var to [2]int
-	for b.Loop() {
-		_ = Touch(nil, func() error { to[1]++; return nil })
-	}
-}

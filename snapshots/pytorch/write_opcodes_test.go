@@ -130,15 +130,3 @@ func TestTagsOfOurOwnEngineAreWritten(t *testing.T) {
 	}
 	sameMeaning(t, want, decode(t, write(t, want)))
 }
-
-func BenchmarkWrite(b *testing.B) {
-	tr := pytorchtest.Random(pytorchtest.Options{Operations: 100_000})
-	var out bytes.Buffer
-	for b.Loop() {
-		out.Reset()
-		if err := pytorch.Write(&out, tr); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.SetBytes(int64(out.Len()))
-}

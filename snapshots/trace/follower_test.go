@@ -437,3 +437,23 @@ func TestStepsThatLedToTheFirstWindowAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// crowded is a segment with a thousand live blocks of 1 KiB, every second one of which is
+// freed and allocated again and again.
+func crowded() (trace.State, []trace.Event) {
+	const addr, size, blocks = 0x7f00_0000_0000, 1024, 1000
+	s := trace.Segment{Addr: addr, Size: (blocks + 1) * size, SegmentFacts: trace.SegmentFacts{Stack: 1}}
+	var events []trace.Event
+	for i := range blocks {
+		at := addr + uint64(i)*size
+		s.Blocks = append(s.Blocks, trace.Block{Addr: at, Size: size, Requested: 1000, State: trace.Allocated, Given: trace.GaveRequested})
+		if i%2 == 0 {
+			e := trace.Event{Addr: at, Size: 1000, Time: int64(i)}
+			for _, k := range []trace.Kind{trace.FreeRequested, trace.FreeCompleted, trace.Alloc} {
+				e.Kind = k
+				events = append(events, e)
+			}
+		}
+	}
+	return trace.State{Segments: []trace.Segment{s}}, events
+}

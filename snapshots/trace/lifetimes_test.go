@@ -229,11 +229,3 @@ func TestAliveStopsWhenTold(t *testing.T) {
 		t.Errorf("%d allocations were given after the second was refused, want 2", seen)
 	}
 }
-
-func BenchmarkLifetimes(b *testing.B) {
-	events := busy(1_400_000).Devices[0].Events
-	for b.Loop() {
-		l := trace.NewLifetimes()
-		l.Advance(events)
-	}
-}

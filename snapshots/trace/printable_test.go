@@ -140,19 +140,6 @@ func TestPrintableWritersSayWhatWentWrong(t *testing.T) {
 	}
 }
 
-func BenchmarkPrintableText(b *testing.B) {
-	for name, line := range map[string]string{"ascii": "0,1234,alloc,0x7f0000000000,4096,0,1700000000000000,activation,123456,model.py:7 forward\n", "mixed": "0,模型é,alloc\u202e\n"} {
-		b.Run(name, func(b *testing.B) {
-			text := []byte(strings.Repeat(line, 1000))
-			w := PrintableText(writeNothing{})
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				_, _ = w.Write(text)
-			}
-		})
-	}
-}
-
 type writeNothing struct{}
 
 func (writeNothing) Write(p []byte) (int, error) { return len(p), nil }

@@ -294,12 +294,3 @@ func busy(events int) *trace.Trace {
 	tables := trace.NewInterner().View()
 	return &trace.Trace{Tables: &tables, Devices: []trace.Device{{Final: final, Events: log.Events()}}}
 }
-
-func BenchmarkRewind(b *testing.B) {
-	tr := busy(1_400_000)
-	for b.Loop() {
-		if _, problems := trace.Rewind(tr, &tr.Devices[0]); problems.Count > 0 {
-			b.Fatal(problems.First[0])
-		}
-	}
-}
