@@ -71,7 +71,7 @@ func resident(t *testing.T, args ...string) (peak int64, code int, said string) 
 // someBombs are those that are tried always.
 var someBombs = []string{
 	"zeros", "appends", "tuples", "nested tuples", "memo puts", "texts", "entries in a trace", "JSON lists",
-	"a plot's elements", "a recording's layers", "a page of tuples",
+	"a recording's layers", "a page of tuples",
 }
 
 // TestBombsStayWithinTheBound opens contents that ask for much memory with few
