@@ -84,7 +84,7 @@ func newHostileStage(t *testing.T) *hostileStage {
 		}
 	}
 	s.listen(t)
-	s.memtop(t, []string{"record", aProcess, "-o", aRecording, "--for", "50ms"})
+	s.memtop(t, []string{"record", aProcess, "-o", aRecording, "--for", "1s"})
 	return s
 }
 

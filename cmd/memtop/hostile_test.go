@@ -146,7 +146,7 @@ func TestJSONKeepsHostileText(t *testing.T) {
 func TestBinaryOutputIsLeftAsItIs(t *testing.T) {
 	s := newHostileStage(t)
 	for _, use := range [][]string{
-		{"export", aFile, "--to", "pickle", "-o", "-"}, {"snapshot", aProcess, "-o", "-"}, {"record", aProcess, "-o", "-", "--for", "50ms"},
+		{"export", aFile, "--to", "pickle", "-o", "-"}, {"snapshot", aProcess, "-o", "-"}, {"record", aProcess, "-o", "-", "--for", "1s"},
 	} {
 		path := filepath.Join(t.TempDir(), "out")
 		out, _ := s.memtop(t, use)
