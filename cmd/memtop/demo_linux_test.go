@@ -64,25 +64,6 @@ func TestKillingTheDemoEndsTheTrainer(t *testing.T) {
 	s.leave(-1) // by a signal
 }
 
-func TestAKilledTrainerLeavesItsLastStateOnTheScreen(t *testing.T) {
-	liveness(t)
-	s := openScreen(t, 100, 30, demoArgs...)
-	pid := s.trainerOf()
-	s.see("step")
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	s.see("has ended", "parameters")
-	s.press("3")
-	s.see("creation sites")
-	s.press("q")
-	s.leave(command.ExitOK)
-}
-
 // training starts memtrain until the test ends, waits for its probe and returns
 // its pid.
 func training(t *testing.T) int {

@@ -153,19 +153,6 @@ func TestAClientChangesSettings(t *testing.T) {
 	})
 }
 
-func TestASnapshotIsWhole(t *testing.T) {
-	p := probetest.New()
-	probe := listening(t, p, probe.Options{})
-	p.Run(10)
-	var file strings.Builder
-	if _, err := Snapshot(t.Context(), probe.Path(), &file, SnapshotOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := file.String(); !strings.HasPrefix(got, "\x80") || !strings.HasSuffix(got, ".") {
-		t.Errorf("a snapshot of %d bytes is no pickle", len(got))
-	}
-}
-
 // relay passes connections on to a probe, under a socket of its own, until it
 // is told to drop them. It is in this process, as the probe is.
 type relay struct {

@@ -169,17 +169,6 @@ func follow(t *testing.T, stream []byte, at int) {
 	}
 }
 
-func TestASnapshotThatEndsEarlyIsAnError(t *testing.T) {
-	path := serving(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("\x80\x04"))
-		panic(http.ErrAbortHandler)
-	})
-	var file bytes.Buffer
-	if _, err := Snapshot(t.Context(), path, &file, SnapshotOptions{}); err == nil {
-		t.Error("it is taken for whole")
-	}
-}
-
 func TestARecordingIsWhatWasStreamed(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{})

@@ -223,25 +223,3 @@ func TestAProgramThatIsKilledLeavesItsLastState(t *testing.T) {
 		t.Errorf("attaching to the dead gives %v", err)
 	}
 }
-
-func TestAViewerThatIsKilledFreesTheLease(t *testing.T) {
-	folder := shortFolder(t)
-	o := startOther(t, folder, nil)
-	target := strconv.Itoa(o.Process.Pid)
-	first, err := Dial(t.Context(), target, DialOptions{Viewer: "first"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Set(t.Context(), "amp", "bf16"); err != nil {
-		t.Fatal(err)
-	}
-	first.cancel() // as when it is killed: its connections end and nothing is said
-	second := dialling(t, target, DialOptions{Viewer: "second"})
-	probetest.Eventually(t, "the lease to be free", func() bool {
-		_, err := second.Set(t.Context(), "amp", "off")
-		return err == nil
-	})
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
-}
