@@ -105,16 +105,13 @@ func boxCost(ctx context.Context, o *options, t *table, step time.Duration) erro
 // without a viewer.
 func (j *job) askViewer(ctx context.Context, o *options, t *table) error {
 	j.observe(true)
-	look, end := commandViewer(o.with, j.probe.Path())
-	if o.with == "" {
-		var err error
-		if look, end, err = ownViewer(ctx, j.probe.Path()); err != nil {
-			return err
-		}
+	look, end, err := ownViewer(ctx, j.probe.Path())
+	if err != nil {
+		return err
 	}
 	defer end()
 	var failed error
-	err := j.ask(ctx, o, t, "a viewer at 10 Hz", 1, func(on bool) { failed = errors.Join(failed, look(on)) })
+	err = j.ask(ctx, o, t, "a viewer at 10 Hz", 1, func(on bool) { failed = errors.Join(failed, look(on)) })
 	return errors.Join(err, failed)
 }
 

@@ -155,9 +155,12 @@ func (j *job) warm(ctx context.Context) (time.Duration, error) {
 // stretch is the time of some steps, in seconds.
 type stretch struct{ wall, processor float64 }
 
+// uncountedSteps are the steps before a stretch that are not counted.
+const uncountedSteps = 2
+
 // stretch takes steps. It first collects the garbage of earlier steps.
 func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
-	for range o.settle {
+	for range uncountedSteps {
 		err = errors.Join(err, j.step(ctx))
 	}
 	runtime.GC()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
 	priority "github.com/memtop/memtop/cmd/command"
@@ -36,31 +34,6 @@ func ownViewer(ctx context.Context, socket string) (look func(on bool) error, en
 		_, err := r.out.ReadString('\n')
 		return err
 	}, r.end, nil
-}
-
-// commandViewer is ownViewer for a command line of the caller's, such as memtop
-// itself in a terminal. It starts the command and kills it; the command attaches
-// during the steps that are not counted.
-func commandViewer(line, socket string) (look func(on bool) error, end func()) {
-	var running *exec.Cmd
-	end = func() {
-		if running != nil {
-			_ = running.Process.Kill() // it may have ended by itself
-			_ = running.Wait()         // it was killed
-			running = nil
-		}
-	}
-	return func(on bool) error {
-		if on == (running != nil) {
-			return nil
-		}
-		if end(); !on {
-			return nil
-		}
-		running = exec.Command("sh", "-c", "exec "+strings.ReplaceAll(line, "{}", socket))
-		running.Stderr = os.Stderr
-		return running.Start()
-	}, end
 }
 
 // viewer runs the viewer. At each line of its input it starts or stops following

@@ -48,13 +48,11 @@ func engine(ctx context.Context, o *options) error {
 	if err := tensor.Try(func() { rows = append(products(d), smallOperation(d)) }); err != nil {
 		return err
 	}
-	if !o.noTrain {
-		took, err := trainSteps(ctx, d, o, settings)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, took...)
+	took, err := trainSteps(ctx, d, o, settings)
+	if err != nil {
+		return err
 	}
+	rows = append(rows, took...)
 	t := newTable(os.Stdout, about, "GFLOP/s", "time")
 	for _, cells := range rows {
 		t.row(cells...)

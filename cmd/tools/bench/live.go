@@ -27,14 +27,7 @@ func live(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	var sizes []size
-	for text := range strings.SplitSeq(o.sizes, ",") {
-		var s size
-		if _, err := fmt.Sscanf(text, "%dx%d", &s.w, &s.h); err != nil {
-			return fmt.Errorf("%q is not a size of a screen", text)
-		}
-		sizes = append(sizes, s)
-	}
+	sizes := []size{{80, 24}, {120, 40}}
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context, *options, string, []size) error
@@ -82,7 +75,7 @@ func demo(ctx context.Context, o *options, s size) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.leave(ctx)) }()
 	t := newSharesTable(fmt.Sprintf("demo at %d×%d", s.w, s.h))
-	for _, number := range o.pages {
+	for _, number := range "12345678" {
 		if err := m.shares(ctx, o, t, string(number), "page "+string(number)); err != nil {
 			return err
 		}
@@ -99,9 +92,6 @@ func demo(ctx context.Context, o *options, s size) (err error) {
 // latency measures how long an allocation takes to appear on the screen, at
 // moments that do not depend on the screen's updates.
 func latency(ctx context.Context, o *options, folder string, _ []size) (err error) {
-	if o.samples == 0 {
-		return nil
-	}
 	p, err := newMade(ctx, &options{own: -1, rest: filepath.Join(folder, "latency.sock")})
 	if err != nil {
 		return err
@@ -123,7 +113,7 @@ func latency(ctx context.Context, o *options, folder string, _ []size) (err erro
 	}
 	defer func() { err = errors.Join(err, m.leave(ctx)) }()
 	var took []time.Duration
-	for range o.samples {
+	for range 60 { // allocations that are awaited on the screen
 		if err := pause(ctx, 150*time.Millisecond+rand.N(200*time.Millisecond)); err != nil {
 			return err
 		}

@@ -59,17 +59,12 @@ type options struct {
 	only             string
 	rest             string // the argument after the flags
 
-	copies, shared, keep    string // open
-	sizes, pages            string // live
-	samples, ranks          int
-	limit                   int64  // soak
-	settle                  int    // attach
-	with                    string //
+	copies                  string // open
+	ranks                   int    // live
 	device, amp, checkpoint string // engine, launches
 	residual                string //
 	layers, batch, tokens   int
 	ownProducts, library    bool
-	noTrain                 bool
 	rate, blocks, own       int // program
 	names                   bool
 }
@@ -82,15 +77,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.DurationVar(&o.length, "for", o.length, "how long to measure: a page, or all of a soak")
 	f.StringVar(&o.only, "only", o.only, "the parts to measure; live has ranks besides")
 	f.StringVar(&o.copies, "copies", "64,256", "open: how many copies of the snapshot a file has")
-	f.StringVar(&o.shared, "shared", "../shared", "open: the folder of the real snapshots and of grow_snapshot.py")
-	f.StringVar(&o.keep, "keep", "", "open: a folder to keep the grown files in, and to find them again")
-	f.StringVar(&o.sizes, "sizes", "80x24,120x40", "live: sizes of the screen")
-	f.StringVar(&o.pages, "pages", "12345678", "live: pages to measure, by number")
-	f.IntVar(&o.samples, "samples", 60, "live: how many allocations are awaited on the screen")
 	f.IntVar(&o.ranks, "ranks", 64, "live, program: how many ranks a job has")
-	f.Int64Var(&o.limit, "limit", 150_000_000, "soak: bytes that memtop may have resident")
-	f.IntVar(&o.settle, "settle", 2, "attach: steps before a stretch that are not counted")
-	f.StringVar(&o.with, "with", "", "attach: a `COMMAND` to be the viewer, with {} where the socket goes, such as: script -qec 'memtop attach {}' /dev/null")
 	f.StringVar(&o.device, "device", o.device, "engine, gpu: the device, cpu:0 or cuda:N")
 	f.IntVar(&o.layers, "layers", 12, "engine, launches, program: layers of the model")
 	f.IntVar(&o.batch, "batch", 4, "engine, launches: samples in a step")
@@ -100,7 +87,6 @@ func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.residual, "residual", "full", "engine, launches: the type of the residual stream, "+choice.Or(nn.Residuals()))
 	f.BoolVar(&o.ownProducts, "own-products", false, "engine: on a GPU, multiply with our kernels even where cuBLASLt is found")
 	f.BoolVar(&o.library, "library", false, "engine: fail unless cuBLASLt multiplies")
-	f.BoolVar(&o.noTrain, "products", false, "engine: measure products and small operations only")
 	f.IntVar(&o.rate, "rate", 9, "program: the steps that it makes a second")
 	f.IntVar(&o.blocks, "blocks", 200, "program: the blocks that each of them takes")
 	f.IntVar(&o.own, "rank", -1, "program: which rank of a job it is")

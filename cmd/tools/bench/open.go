@@ -32,14 +32,11 @@ var errSkip = errors.New("skipped")
 // loads it, memtop reports on it, and memtop opens it on a screen. Ratios are of
 // medians.
 func open(ctx context.Context, o *options) error {
-	folder := o.keep
-	if folder == "" {
-		var err error
-		if folder, err = os.MkdirTemp("", "bench"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(folder)
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
 	}
+	defer os.RemoveAll(folder)
 	for copies := range strings.SplitSeq(o.copies, ",") {
 		path, err := grow(ctx, o, folder, copies)
 		if errors.Is(err, errSkip) {
@@ -49,7 +46,7 @@ func open(ctx context.Context, o *options) error {
 		if err == nil {
 			err = measureFile(ctx, o, path, copies)
 		}
-		if err == nil && o.keep == "" {
+		if err == nil {
 			err = os.Remove(path)
 		}
 		if err != nil {
@@ -59,14 +56,14 @@ func open(ctx context.Context, o *options) error {
 	return nil
 }
 
+// shared is the folder of the real snapshots and of grow_snapshot.py.
+const shared = "../shared"
+
 // grow makes a file of a number of copies of a real snapshot.
 func grow(ctx context.Context, o *options, folder, copies string) (string, error) {
 	path := filepath.Join(folder, "training_medium_512."+copies+".pickle")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	snapshot := filepath.Join(o.shared, "snapshots", "training_medium_512.torch2.10.pickle")
-	tool := filepath.Join(o.shared, "tools", "grow_snapshot.py")
+	snapshot := filepath.Join(shared, "snapshots", "training_medium_512.torch2.10.pickle")
+	tool := filepath.Join(shared, "tools", "grow_snapshot.py")
 	for _, needed := range []string{snapshot, tool} {
 		if _, err := os.Stat(needed); err != nil {
 			return "", fmt.Errorf("%w: %s is not here", errSkip, needed)
