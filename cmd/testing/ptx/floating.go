@@ -46,16 +46,10 @@ func of[T float](f func(x T) T) operation {
 	}
 }
 
-// absolute clears the sign of a number, and of what is none.
+// absolute32 clears the sign of a number, and of what is none.
 func absolute32(d, a, _, _ *lanes) {
 	for i := range d {
 		out(d, i, uint32(a[i])&^(1<<31))
-	}
-}
-
-func absolute64(d, a, _, _ *lanes) {
-	for i := range d {
-		d[i] = a[i] &^ (1 << 63)
 	}
 }
 

@@ -13,7 +13,7 @@ var operations = allOperations()
 
 func allOperations() map[string]operation {
 	all := map[string]operation{
-		"add.s16": add[int16], "add.s32": add[int32], "add.s64": add[int64], "add.u64": add[uint64],
+		"add.s32": add[int32], "add.s64": add[int64], "add.u64": add[uint64],
 		"add.rn.f32": plus[float32], "add.rn.f64": plus[float64],
 		"sub.s32": sub[int32], "sub.s64": sub[int64],
 		"sub.rn.f32": minus[float32], "sub.rn.f64": minus[float64],
@@ -26,12 +26,12 @@ func allOperations() map[string]operation {
 		"div.rn.f32": divide[float32], "div.rn.f64": divide[float64],
 		"rem.u32": rem[uint32], "rem.s64": rem[int64], "rem.u64": rem[uint64],
 		"neg.s32": neg[int32], "neg.s64": neg[int64], "neg.f32": opposite32, "neg.f64": opposite64,
-		"abs.f32": absolute32, "abs.f64": absolute64,
+		"abs.f32": absolute32,
 		"min.s32": least[int32], "min.u32": least[uint32], "min.s64": least[int64], "min.u64": least[uint64],
 		"max.s32": most[int32], "max.u32": most[uint32], "max.s64": most[int64], "max.f32": larger,
 		"rcp.rn.f32": of(inverse[float32]), "rcp.rn.f64": of(inverse[float64]),
 		"sqrt.rn.f32": of(root32), "sqrt.rn.f64": of(math.Sqrt),
-		"shl.b16": left[uint16], "shl.b32": left[uint32], "shl.b64": left[uint64],
+		"shl.b32": left[uint32], "shl.b64": left[uint64],
 		"shr.s32": right[int32], "shr.u32": right[uint32], "shr.s64": right[int64], "shr.u64": right[uint64],
 		"bfe.u32": field, "not.pred": deny, "not.b32": not,
 	}

@@ -42,6 +42,9 @@ func TestAttention(t *testing.T) {
 				if half && (a.Kind != device.Flash && a.Queries > 30 || !slices.Contains(halves(len(name)+i), kind)) {
 					continue
 				}
+				if half && a.Keys > 1000 && !every { // they are many for rows of scores, which are in float32
+					continue
+				}
 				t.Run(fmt.Sprintf("%s, %v, %v", name, kind, a.Kind), func(t *testing.T) {
 					r.seed(t.Name())
 					r.next = start
@@ -64,7 +67,7 @@ func TestFlashGradientsInTurns(t *testing.T) {
 		"all see all":                        {Heads: 1, Queries: 130, Keys: 260, Dim: 64},
 		"more keys than queries":             {Heads: 1, Queries: 70, Keys: 290, Dim: 40, Causal: true},
 		"queries that see no key":            {Heads: 1, Queries: 310, Keys: 150, Dim: 64, Causal: true},
-		"large heads":                        {Heads: 2, Queries: 133, Keys: 133, Dim: 128, Causal: true},
+		"large heads":                        {Heads: 1, Queries: 133, Keys: 133, Dim: 128, Causal: true},
 		"large heads that see all":           {Heads: 1, Queries: 40, Keys: 150, Dim: 128},
 		"large heads, queries that see none": {Heads: 1, Queries: 150, Keys: 70, Dim: 128, Causal: true, Scale: -0.2},
 		"large heads, no queries":            {Heads: 1, Queries: 0, Keys: 70, Dim: 128},

@@ -406,11 +406,15 @@ var mixes = map[string][3]device.DType{
 // thorough is whether cases are tried that only reach what others do not in the PTX.
 var thorough = os.Getenv("MEMTOP_GPU") == "ptx"
 
+// every is whether cases are tried that repeat on the host what others show: on a GPU, and
+// as PTX.
+var every = os.Getenv("MEMTOP_GPU") != ""
+
 // halves returns a type of 16 bits, or both on a GPU and as PTX: their kernels are the same
 // but for the numbers, so on the host a case has the one that its number says.
 func halves(number int) []device.DType {
 	both := []device.DType{device.BFloat16, device.Float16}
-	if os.Getenv("MEMTOP_GPU") != "" {
+	if every {
 		return both
 	}
 	return both[number%2:][:1]
