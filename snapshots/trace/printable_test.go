@@ -139,7 +139,3 @@ func TestPrintableWritersSayWhatWentWrong(t *testing.T) {
 		}
 	}
 }
-
-type writeNothing struct{}
-
-func (writeNothing) Write(p []byte) (int, error) { return len(p), nil }

@@ -268,29 +268,3 @@ func TestProblemsStayFew(t *testing.T) {
 		t.Errorf("%d problems counted and %d kept, want 10000 and %d", problems.Count, len(problems.First), trace.ProblemsKept)
 	}
 }
-
-// busy is a device with 2,000 live blocks, each of which is freed and made anew
-// in turn.
-func busy(events int) *trace.Trace {
-	const segments, blocks, size = 40, 50, 32 << 10
-	var log trace.EventLog
-	var final trace.State
-	for s := range uint64(segments) {
-		segment := trace.Segment{Addr: 1<<40 + s*blocks*size, Size: blocks * size}
-		for b := range uint64(blocks) {
-			segment.Blocks = append(segment.Blocks, trace.Block{
-				Addr: segment.Addr + b*size, Size: size, Requested: size, State: trace.Allocated,
-				Given: trace.GaveRequested | trace.GaveState,
-			})
-		}
-		final.Segments = append(final.Segments, segment)
-	}
-	for i := 0; log.Len() < events; i++ {
-		addr := 1<<40 + uint64(i*7%(segments*blocks)*size)
-		for _, kind := range []trace.Kind{trace.FreeRequested, trace.FreeCompleted, trace.Alloc} {
-			log.Append(trace.Event{Kind: kind, Addr: addr, Size: size})
-		}
-	}
-	tables := trace.NewInterner().View()
-	return &trace.Trace{Tables: &tables, Devices: []trace.Device{{Final: final, Events: log.Events()}}}
-}

@@ -15,8 +15,8 @@ import (
 // Page is the layers page.
 type Page struct {
 	page.Body
-	asked    *asking.One[question, *table]
-	data     *table                  // the newest answer that has layers, nil before the first
+	asked    *asking.One[question, *answer]
+	data     *answer                 // the newest answer that has layers, nil before the first
 	table    page.Table[row, string] // of the visible layers; names stay when another step is shown
 	kept     []bool                  // the rows that pass the filter, nil without one
 	opened   map[string]bool         // rows that the user opened or closed

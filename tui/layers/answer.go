@@ -15,8 +15,8 @@ type question struct {
 	step  int64 // its number
 }
 
-// table is the answer: the layers' tree, with times that do not flicker.
-type table struct {
+// answer is what a question gets: the layers' tree, with times that do not flicker.
+type answer struct {
 	analysis.LayerTable
 	steps   int // number of steps in the median of times
 	largest int // row that itself keeps the most for the backward pass, -1 for none
@@ -26,8 +26,8 @@ type table struct {
 // too much to be compared.
 const settledOver = 9
 
-func ask(_ context.Context, q question) *table {
-	t := &table{LayerTable: analysis.Layers(q.index.Trace(), q.step), largest: -1}
+func ask(_ context.Context, q question) *answer {
+	t := &answer{LayerTable: analysis.Layers(q.index.Trace(), q.step), largest: -1}
 	if t.Step == nil {
 		return t
 	}
@@ -42,7 +42,7 @@ func ask(_ context.Context, q question) *table {
 
 // settle replaces the times by the medians of the last steps with the same
 // layers and the same settings.
-func (t *table) settle(steps []trace.Step) {
+func (t *answer) settle(steps []trace.Step) {
 	var same []*trace.Step
 	for i := len(steps) - 1; i >= 0 && len(same) < settledOver; i-- {
 		s := &steps[i]
