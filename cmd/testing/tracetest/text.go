@@ -67,15 +67,27 @@ type field struct {
 
 func infoFields(i *trace.Info) []field {
 	return []field{
-		{key: "kind", at: &i.Kind}, {key: "container", at: &i.Container}, {key: "path", at: &i.Path}, {key: "writer", at: &i.Writer},
-		{key: "protocol", at: &i.PickleProtocol}, {key: "bytes", at: &i.Bytes}, {key: "lists", at: &i.TraceLists}, {key: "list", at: &i.List},
-		{key: "notraces", at: &i.NoTraces}, {key: "growing", at: &i.Growing}, {key: "control", at: &i.Control}, {key: "truncated", at: &i.Truncated},
+		{key: "kind", at: &i.Kind},
+		{key: "container", at: &i.Container},
+		{key: "path", at: &i.Path},
+		{key: "writer", at: &i.Writer},
+		{key: "protocol", at: &i.PickleProtocol},
+		{key: "bytes", at: &i.Bytes},
+		{key: "lists", at: &i.TraceLists},
+		{key: "list", at: &i.List},
+		{key: "notraces", at: &i.NoTraces},
+		{key: "growing", at: &i.Growing},
+		{key: "control", at: &i.Control},
+		{key: "truncated", at: &i.Truncated},
 	}
 }
 
 func fxFields(x *trace.FX) []field {
 	return []field{
-		{key: "op", at: &x.Op}, {key: "node", at: &x.NodeName}, {key: "target", at: &x.Target}, {key: "original", at: &x.OriginalTrace},
+		{key: "op", at: &x.Op},
+		{key: "node", at: &x.NodeName},
+		{key: "target", at: &x.Target},
+		{key: "original", at: &x.OriginalTrace},
 		{key: "info", at: &x.Info},
 	}
 }
@@ -99,10 +111,12 @@ func segmentFields(s *trace.Segment) []field {
 		{"active", &s.Active, g, trace.GaveActive, false},
 		{"requested", &s.Requested, g, trace.GaveRequested, false},
 		{"stream", &s.Stream, g, trace.GaveStream, false},
-		{key: "type", at: &s.Type}, {key: "pool", at: &s.Pool},
+		{key: "type", at: &s.Type},
+		{key: "pool", at: &s.Pool},
 		{"expandable", &s.Expandable, g, trace.GaveExpandable, false},
 		{key: "stack", at: &s.Stack},
-		{"unaddressed", nil, g, trace.GaveAddr, true}, {"unsized", nil, g, trace.GaveSize, true},
+		{"unaddressed", nil, g, trace.GaveAddr, true},
+		{"unsized", nil, g, trace.GaveSize, true},
 	}
 }
 
@@ -112,9 +126,11 @@ func blockFields(b *trace.Block) []field {
 		{"", &b.State, g, trace.GaveState, false},
 		{key: "as", at: &b.StateText},
 		{"requested", &b.Requested, g, trace.GaveRequested, false},
-		{key: "stack", at: &b.Stack}, {key: "note", at: &b.Note},
+		{key: "stack", at: &b.Stack},
+		{key: "note", at: &b.Note},
 		{"history", nil, g, trace.GaveHistory, false},
-		{"unaddressed", nil, g, trace.GaveAddr, true}, {"unsized", nil, g, trace.GaveSize, true},
+		{"unaddressed", nil, g, trace.GaveAddr, true},
+		{"unsized", nil, g, trace.GaveSize, true},
 	}
 }
 
