@@ -56,10 +56,6 @@ func (d *Device) Memory() *alloc.Allocator { return d.memory }
 // Backend returns the operations. It belongs to the goroutine of the device.
 func (d *Device) Backend() device.Backend { return d.backend }
 
-// Machine returns the backend that the device was made with, for asking what it is.
-// Safe for concurrent use.
-func (d *Device) Machine() device.Backend { return d.backend }
-
 // Synchronize waits for the device. It fails with the first failure of an
 // operation.
 func (d *Device) Synchronize() { fail(d.backend.Synchronize(), "compute on %s", d.name) }

@@ -13,7 +13,7 @@ import (
 // none: the viewer asks the driver, and never the training program. For cpu:0 it
 // measures as a driver would; no other process uses that device.
 func gauge(d *tensor.Device) func() []trace.Gauge {
-	machine, isCPU := d.Machine().(*cpu.Device)
+	machine, isCPU := d.Backend().(*cpu.Device)
 	if !isCPU {
 		return nil
 	}
