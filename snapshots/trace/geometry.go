@@ -124,7 +124,7 @@ func (g *Geometry) Round(n int64) int64 {
 	if d > 1 && n > MinBlock*d {
 		return roundPower2(n, d)
 	}
-	return roundUp(n, MinBlock)
+	return (n + MinBlock - 1) &^ (MinBlock - 1)
 }
 
 // roundPower2 rounds n up to a part of the power of two below it.
@@ -137,7 +137,7 @@ func roundPower2(n, divisions int64) int64 {
 	if step == 0 {
 		return floor << 1
 	}
-	return roundUp(n, step)
+	return (n + step - 1) &^ (step - 1)
 }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
