@@ -46,7 +46,7 @@ var tasks = map[string]task{
 		command: "open ran_out.pickle", leave: "q",
 		answer: []string{
 			`asked     2\.0 MiB by norm\.go:\d+ nn\.\(\*LayerNorm\)\.Forward`, `short by  10\.0 MiB: it takes a new segment of 20\.0 MiB`,
-			`20\.0 MiB linear\.go:\d+ nn\.\(\*Linear\)`, `12\.6 MiB build\.go:\d+ nn\.Builder\.Param`,
+			`36\.0 MiB linear\.go:\d+ nn\.\(\*Linear\)`, `12\.6 MiB build\.go:\d+ nn\.Builder\.Param`,
 		},
 	},
 	"which of the devices ran out of memory": {
