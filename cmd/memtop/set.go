@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,10 +143,13 @@ func (d *dialer) settled(ctx context.Context, c *attach.Client, changes []trace.
 	return made, err
 }
 
-// deviceOf returns the device of the last step.
+// deviceOf returns the device of the last step whose memory was measured: of others the
+// agent says none but the first.
 func deviceOf(t *trace.Trace) int {
-	if n := len(t.Steps); n > 0 {
-		return t.Steps[n-1].Device
+	for _, s := range slices.Backward(t.Steps) {
+		if s.Measured() {
+			return s.Device
+		}
 	}
 	return 0
 }
