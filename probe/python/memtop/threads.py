@@ -73,14 +73,14 @@ def start(function: Callable[[], None]) -> None:
     """Call a function in a thread of the agent's own, or raise RuntimeError if none can be started.
 
     `threading` does not know this thread, so the program does not wait for it when it joins all threads, and puts no
-    functions of its profiler or debugger there. Signals are blocked in it, so that the program's own threads get them.
+    functions of its profiler or debugger there. Signals are blocked in it from its beginning, so that the program's own
+    threads get them.
     """
-    _thread.start_new_thread(_run, (function,))
-
-
-def _run(function: Callable[[], None]) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
-    function()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
+    try:
+        _thread.start_new_thread(function, ())
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def touches(function: Function) -> Function:
