@@ -42,7 +42,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 			}
 			t.Parallel()
 			command := append(append([]string{python}, p.launcher...), path)
-			flags := append(append([]string{"--steps", "1000"}, p.flags...), valuesIn(t, path)...)
+			flags := append(append([]string{"--steps", "1000", "--caught", "fits"}, p.flags...), valuesIn(t, path)...)
 			r := rehearseWith(t, append(append(flags, "--"), command...)...)
 			if r.code != 0 || !r.Fits || len(r.Ranks) < p.ranks || len(r.NotImitated) > 0 {
 				t.Errorf("code %d, %d ranks, not imitated %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
