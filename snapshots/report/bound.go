@@ -66,7 +66,7 @@ func (r *Rehearsal) Conclude() {
 		r.Because = append(r.Because, mayDepend+quantity.Plural(n, "line")+" and not computed")
 	}
 	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
-	r.Bound, r.BoundBytes = r.bound(modelled), nil
+	r.Bound, r.BoundBytes, r.NotRun = r.bound(modelled), nil, ""
 	if most := r.Most(); most != nil && (r.Ended == "settled" || r.Ended == "steps") {
 		r.NotRun = "what follows " + quantity.Plural(most.Steps, "step")
 	}

@@ -259,3 +259,17 @@ func TestARunWithTheGPUsMemorySaysWhetherAValueFits(t *testing.T) {
 		t.Errorf("the runs are %+v", v.Runs)
 	}
 }
+
+// TestOfRanksThatEndOtherwiseNothingIsSaidToBeLeftOut joins a rank that ended early with one that failed.
+func TestOfRanksThatEndOtherwiseNothingIsSaidToBeLeftOut(t *testing.T) {
+	first, second := rehearsalOn(4*gib), rehearsalOn(4*gib)
+	first.Add(RehearsedOn{Steps: 4, DeviceBytes: gib}, nil, false)
+	first.Conclude()
+	second.Ended, second.ExitCode = "", 1
+	if first.NotRun != "what follows 4 steps" {
+		t.Fatalf("of one rank it is %q", first.NotRun)
+	}
+	if joined := first.Join(second); joined.NotRun != "" {
+		t.Errorf("of both it is %q", joined.NotRun)
+	}
+}

@@ -85,6 +85,12 @@ def begin() -> None:
         _stores.append(Store(ranks))
         return original(backend, store=_stores[-1], rank=int(os.environ["RANK"]), world_size=ranks, **named)
 
-    for name, module in list(sys.modules.items()):  # device_mesh has the function under a name of its own
-        if name.startswith("torch.distributed") and vars(module).get("init_process_group") is original:
-            module.init_process_group = alone  # type: ignore[attr-defined]
+    replace("init_process_group", alone)
+
+
+def replace(name: str, by: Any) -> None:
+    """Replace a function of PyTorch's groups in all modules that have imported it, as `device_mesh` does."""
+    original = getattr(distributed_c10d, name)
+    for path, module in list(sys.modules.items()):
+        if path.startswith("torch.distributed") and vars(module).get(name) is original:
+            setattr(module, name, by)

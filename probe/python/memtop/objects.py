@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import torch
 
-from .alone import WORLD
+from .alone import WORLD, replace
 from .reads import SIZE, Operation, Reads
 
 INTEGER = "torch.int64"  # the type of the objects' sizes in PyTorch
@@ -40,9 +40,7 @@ class Objects:
         ):  # fmt: skip
             original = getattr(self._c10d, name, None)
             if original is not None:
-                wrapped = self._wrapped(original, others)
-                setattr(self._c10d, name, wrapped)
-                setattr(torch.distributed, name, wrapped)
+                replace(name, self._wrapped(original, others))
 
     def _wrapped(self, original: Callable[..., Any], others: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

@@ -65,16 +65,13 @@ def _wait_at_barriers(groups: Any) -> None:
     does not come in the store's time is an error, as it is in NCCL."""
     barrier = groups.barrier
 
-    def waited(group: Any = None, async_op: bool = False, **named: Any) -> Any:
-        work = barrier(group, async_op=async_op, **named)
+    def waited(group: Any = None, async_op: bool = False, *rest: Any, **named: Any) -> Any:
+        work = barrier(group, async_op, *rest, **named)
         if not async_op and group is not groups.GroupMember.NON_GROUP_MEMBER:
             _meet(groups, group or groups._get_default_group())
         return work
 
-    groups.barrier = waited
-    distributed = sys.modules["torch.distributed"]
-    if getattr(distributed, "barrier", None) is barrier:
-        distributed.barrier = waited  # type: ignore[attr-defined]
+    alone.replace("barrier", waited)
 
 
 def _meet(groups: Any, group: Any) -> None:
