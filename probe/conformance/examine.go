@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/memtop/memtop/probe/attach"
@@ -86,18 +87,27 @@ func (e *examination) examineVersion(ctx context.Context) error {
 }
 
 // examineAll watches streams and meanwhile sends requests. The first two streams
-// are open during all requests, and for some time after.
+// are open during all requests, and until batches have come that are later by some time.
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
 	var main, past, newer *watcher
 	var lines *lineReader
 	var moments []moment
+	var enough atomic.Int64 // the time of the last batch that is needed, microseconds since 1970; 0 when not yet known
 	watched, begin := context.WithCancel(ctx)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	all.Go(func() {
 		defer begin()
-		main = e.watch(watching, asking{interval: protocol.DefaultInterval}, longest, func(w *watcher) { e.examineOpen(ctx, w); begin() })
+		main = e.watch(watching, asking{interval: protocol.DefaultInterval}, longest, func(w *watcher) {
+			if len(w.counters) == 1 {
+				e.examineOpen(ctx, w)
+				begin()
+			}
+			if last := enough.Load(); last > 0 && w.counters[len(w.counters)-1].Time > last {
+				stop()
+			}
+		})
 	})
 	all.Go(func() {
 		past = e.watch(ctx, asking{interval: protocol.DefaultInterval, past: true}, e.o.For, ignore)
@@ -116,7 +126,8 @@ func (e *examination) examineAll(ctx context.Context) {
 	all.Go(func() {
 		<-watched.Done()
 		moments = e.examineAnswers(ctx)
-		time.AfterFunc(e.o.For, stop)
+		enough.Store(time.Now().Add(e.o.For).UnixMicro())
+		time.AfterFunc(e.o.For+e.within(answerWithin), stop)
 	})
 	all.Wait()
 	e.compare([]*watcher{main, past, newer}, lines)

@@ -115,8 +115,8 @@ func (w *watcher) count(c wire.Counters) {
 	}
 	if w.counters = append(w.counters, batchEnd{c, w.reading.late()}); len(w.counters) == 1 {
 		w.whole()
-		w.begun()
 	}
+	w.batched()
 }
 
 // lastSteps is how many earlier steps a new stream may have, in addition to one

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
@@ -77,7 +78,7 @@ func (e *examination) examineIdler(ctx context.Context) {
 	w := newWatcher(newLedger(), asking{}) // whose other findings are those of the other streams
 	reading, start, end := window(ctx, answerWithin, 3*time.Second)
 	defer end()
-	w.begun = start
+	w.batched = sync.OnceFunc(start)
 	stop := context.AfterFunc(reading, func() { _ = response.Body.Close() })
 	defer stop()
 	w.read(reading, response.Body)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
@@ -45,7 +46,7 @@ func (a asking) path() string {
 type watcher struct {
 	*ledger
 	asked    asking
-	begun    func() // called with the first batch, while the stream is open
+	batched  func() // called with each batch, while the stream is open
 	stream   *wire.Stream
 	memory   map[int]*played // by device
 	observed *observation
@@ -75,19 +76,20 @@ const watchMemory = 32 << 20
 
 func newWatcher(l *ledger, asked asking) *watcher {
 	return &watcher{
-		ledger: l, asked: asked, begun: func() {}, memory: make(map[int]*played), observed: newObservation(),
+		ledger: l, asked: asked, batched: func() {}, memory: make(map[int]*played), observed: newObservation(),
 		seen: make(map[wire.Type]int), steps: make(map[stepOf]trace.Step), lastStep: make(map[int]int64),
 		changes: make(map[int64]trace.ChangeState), unbased: make(map[int]bool), latest: latestNow(), opened: time.Now().UnixMicro(),
 	}
 }
 
 // watch reads a stream for the given time from its first batch on, and calls
-// begun at that batch. The batch must come within answerWithin.
-func (e *examination) watch(ctx context.Context, asked asking, long time.Duration, begun func(*watcher)) *watcher {
+// batched at every batch. The first must come within answerWithin.
+func (e *examination) watch(ctx context.Context, asked asking, long time.Duration, batched func(*watcher)) *watcher {
 	w := newWatcher(e.ledger, asked)
 	ctx, start, end := window(ctx, e.within(answerWithin), long)
 	defer end()
-	w.begun = func() { begun(w); start() }
+	first := sync.OnceFunc(start)
+	w.batched = func() { batched(w); first() }
 	response, err := e.viewer.open(ctx, get(asked.path()))
 	if err != nil {
 		e.broken("stream.answer", "a stream", "GET %s: %v", asked.path(), err)
