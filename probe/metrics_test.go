@@ -165,7 +165,7 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 	requested, failed := int64(10*probetest.Block), int64(0)
 	loss := wire.Float(2)
 	want := protocol.Info{
-		Version: 1, Capabilities: []string{"ndjson", "snapshot", "metrics", "control", "gauges"}, Command: "train",
+		Version: 1, Capabilities: []string{"snapshot", "metrics", "control", "gauges"}, Command: "train",
 		Writer: "a made program", Step: 1, Changing: "w", Rank: &rank,
 		Devices: []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block, OutOfMemory: &failed}},
 		LastStep: &protocol.LastStep{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
@@ -12,11 +11,8 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Content types of /v1/stream.
-const (
-	contentFrames = "application/vnd.memtop.stream"
-	contentNDJSON = "application/x-ndjson"
-)
+// contentFrames is the content type of /v1/stream.
+const contentFrames = "application/vnd.memtop.stream"
 
 // lookAt is how often a session checks whether the ring will overflow before the
 // viewer's next batch is due.
@@ -69,7 +65,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	defer p.viewers.leave()
 	p.changes.lease.open(viewer)
 	defer p.changes.lease.close(viewer)
-	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
+	s := p.newSession(w, interval)
 	s.past, s.from = r.URL.Query().Has("past"), from
 	s.minor = minor
 	s.e.Checksum(sum)
@@ -92,21 +88,16 @@ func minorOf(r *http.Request) (int, error) {
 	return n, nil
 }
 
-func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson bool) *session {
+func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration) *session {
+	paced := p.newPaced(w)
 	s := &session{
-		p: p, w: p.newPaced(w), interval: interval,
+		p: p, w: paced, e: wire.NewEncoder(paced), interval: interval,
 		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
 		step: p.steps.end(), changes: make(map[int64]trace.Change),
 	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
-	if ndjson {
-		header.Set("Content-Type", contentNDJSON)
-		s.e = wire.NewLineEncoder(s.w)
-	} else {
-		header.Set("Content-Type", contentFrames)
-		s.e = wire.NewEncoder(s.w)
-	}
+	header.Set("Content-Type", contentFrames)
 	return s
 }
 

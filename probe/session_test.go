@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,7 +91,7 @@ func (wide) Devices() []int {
 // event of device 0.
 func TestAStepThatEndsWithinABatchComesAfterItsEvents(t *testing.T) {
 	probe := listening(t, wide{probetest.New()}, Options{Ring: 1 << 13})
-	s := probe.newSession(httptest.NewRecorder(), time.Second, false)
+	s := probe.newSession(httptest.NewRecorder(), time.Second)
 	s.minor = 2
 	var program sync.WaitGroup
 	ended := make(chan struct{}) // closed by the test
@@ -172,7 +171,7 @@ func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
 
 // TestLinesOfJSON also has texts that a terminal would obey: whoever looks with
 // curl is shown them escaped.
-func TestLinesOfJSON(t *testing.T) {
+func TestWhatAProgramSaysOfItselfIsPrintable(t *testing.T) {
 	const hostile = "a\u009b31m\u202e\u200b\U000e0041\x7f"
 	p := probetest.New()
 	p.Names.String(hostile)
@@ -182,33 +181,6 @@ func TestLinesOfJSON(t *testing.T) {
 		if _, text := newClient(t, probe, "").ask(t, http.MethodGet, path, ""); !allPrintable(text) {
 			t.Errorf("%s answers %q", path, text)
 		}
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://probe/v1/stream", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Accept", contentNDJSON)
-	answer, err := newClient(t, probe, "").Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shut(answer.Body)
-	if got := answer.Header.Get("Content-Type"); got != contentNDJSON {
-		t.Errorf("content type %q", got)
-	}
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if !strings.Contains(lines[0], `"hello"`) || !strings.Contains(lines[len(lines)-1], `"bye"`) {
-		t.Errorf("got:\n%s", text)
-	}
-	if !allPrintable(string(text)) || !strings.Contains(string(text), `"a\u009b31m\u202e\u200b\udb40\udc41\u007f"`) {
-		t.Errorf("the hostile text is not escaped:\n%q", text)
 	}
 }
 
@@ -267,7 +239,7 @@ func TestAStreamHasTheChecksumThatIsAskedFor(t *testing.T) {
 func TestWhoFellBehindGetsAllOfItsBatch(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, Options{Ring: 1 << 13})
-	s := probe.newSession(httptest.NewRecorder(), time.Second, false)
+	s := probe.newSession(httptest.NewRecorder(), time.Second)
 	p.Run(1 << 16)
 	probe.base(0) // which another viewer has asked for
 	p.Run(10)

@@ -14,11 +14,8 @@ import (
 )
 
 // compare checks that streams of one program agree with each other.
-func (e *examination) compare(streams []*watcher, lines *lineReader) {
+func (e *examination) compare(streams []*watcher) {
 	main, past, newer := streams[0], streams[1], streams[2]
-	if lines != nil {
-		e.agree("lines.same", "the same as in the binary form", main.observed, lines.observed)
-	}
 	for _, other := range streams[1:] {
 		e.agree("stream.viewers", "the same for every viewer", main.observed, other.observed)
 	}

@@ -5,7 +5,6 @@
 //	rules     the rules of the page by id, as far as they can be seen       (rules.go)
 //	ledger    what was seen of each rule                                    (ledger.go)
 //	watcher   a stream as it is read: order, numbers, memory                (watch.go, playing.go)
-//	lines     the same stream as lines of JSON                              (lines.go)
 //	Report    the outcome, as text and as JSON                              (report.go)
 //
 // It costs the program as much as a few viewers, and changes no setting unless

@@ -91,7 +91,6 @@ func (e *examination) examineVersion(ctx context.Context) error {
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
 	var main, past, newer *watcher
-	var lines *lineReader
 	var moments []moment
 	var enough atomic.Int64 // the time of the last batch that is needed, microseconds since 1970; 0 when not yet known
 	watched, begin := context.WithCancel(ctx)
@@ -115,9 +114,6 @@ func (e *examination) examineAll(ctx context.Context) {
 	all.Go(func() {
 		newer = e.watch(ctx, asking{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"}, e.o.For, ignore)
 	})
-	if e.can(protocol.CapabilityNDJSON) {
-		all.Go(func() { lines = e.lines(watching, longest) })
-	}
 	all.Go(func() { e.examineIntervals(ctx) })
 	if !e.o.Quick {
 		all.Go(func() { e.examineIdler(ctx) })
@@ -130,7 +126,7 @@ func (e *examination) examineAll(ctx context.Context) {
 		time.AfterFunc(e.o.For+e.within(answerWithin), stop)
 	})
 	all.Wait()
-	e.compare([]*watcher{main, past, newer}, lines)
+	e.compare([]*watcher{main, past, newer})
 	e.remember(main, moments)
 	e.examineAfter(ctx)
 }

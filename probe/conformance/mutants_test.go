@@ -140,19 +140,6 @@ func mutants() map[string]mutant {
 		"a change without its step":  {rule: "message.change", frame: replaced(14, `"step":`, `"other":`)},
 		"gauges of seconds":          {rule: "message.gauges", frame: before(16, frame{kind: 15, payload: []byte(`[{"device":0,"time_us":1700000000}]`)})},
 
-		"lines of another type": {rule: "lines.answer", kind: contentFrames},
-		"lines that are none":   {rule: "lines.form", line: func(_ int, text string) string { return strings.Replace(text, `"type"`, `"name"`, 1) }},
-		"tables out of turn":    {rule: "lines.tables", line: inLines(`"first":2`, `"first":3`)},
-		"a base of other names": {rule: "lines.base", line: inLines(`"addr"`, `"address"`)},
-		"events of other names": {rule: "lines.events", line: inEvents(`"kind"`, `"action"`)},
-		"other sizes in lines":  {rule: "lines.same", line: inEvents(`"size":4096`, `"size":4097`)},
-		"a part without a count": {rule: "lines.parts", line: func(at int, text string) string {
-			if at == 1 {
-				text = `{"type":"snapshot","data":{"pickle":"gA=="}}` + "\n" + text
-			}
-			return text
-		}},
-
 		"a pickle that ends early": {rule: "snapshot.pickle", answer: func(r *http.Request, a *recorded) {
 			if r.URL.Path == "/v1/snapshot" {
 				a.body = a.body[:len(a.body)/2]
@@ -420,20 +407,6 @@ func ending() func(trace.Event) []trace.Event {
 		other := e
 		other.Kind, other.Size = trace.StepEnd, 1
 		return []trace.Event{e, other}
-	}
-}
-
-func inLines(old, by string) func(int, string) string {
-	return func(_ int, text string) string { return strings.ReplaceAll(text, old, by) }
-}
-
-// inEvents is inLines for those of events.
-func inEvents(old, by string) func(int, string) string {
-	return func(_ int, text string) string {
-		if strings.HasPrefix(text, `{"type":"events"`) {
-			text = strings.ReplaceAll(text, old, by)
-		}
-		return text
 	}
 }
 

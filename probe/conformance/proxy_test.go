@@ -28,15 +28,14 @@ import (
 type mutant struct {
 	rule string // the first that it must be found to break
 
-	ask    func(*http.Request)              // changes what the probe is asked
-	answer func(*http.Request, *recorded)   // changes an answer that is no stream
-	header func(h []byte)                   // changes the header of a stream
-	frame  func(at int, f frame) []frame    // changes a frame of a stream
-	line   func(at int, text string) string // changes a line of JSON
-	kind   string                           // of the stream's content
-	record func(trace.Event) []trace.Event  // changes an event before the probe has it
-	state  func(*trace.State)               // changes a state likewise
-	set    []trace.Setting                  // of the allocator
+	ask    func(*http.Request)             // changes what the probe is asked
+	answer func(*http.Request, *recorded)  // changes an answer that is no stream
+	header func(h []byte)                  // changes the header of a stream
+	frame  func(at int, f frame) []frame   // changes a frame of a stream
+	kind   string                          // of the stream's content
+	record func(trace.Event) []trace.Event // changes an event before the probe has it
+	state  func(*trace.State)              // changes a state likewise
+	set    []trace.Setting                 // of the allocator
 	o      probe.Options
 	place  func(t *testing.T, path string) string // changes where the socket is
 }
@@ -206,26 +205,8 @@ func (m *mutant) stream(w http.ResponseWriter, answer *http.Response) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	}
-	if kind == contentNDJSON {
-		m.lines(out, from, flush)
-	} else {
-		m.frames(out, from, flush)
-	}
+	m.frames(out, from, flush)
 	_ = out.Flush()
-}
-
-func (m *mutant) lines(out io.Writer, from *bufio.Reader, flush func()) {
-	for at := 0; ; at++ {
-		text, err := from.ReadString('\n')
-		if err != nil {
-			return
-		}
-		if m.line != nil {
-			text = m.line(at, text)
-		}
-		_, _ = io.WriteString(out, text)
-		flush()
-	}
 }
 
 func (m *mutant) frames(out io.Writer, from *bufio.Reader, flush func()) {

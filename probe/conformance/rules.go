@@ -118,14 +118,6 @@ var rules = []Rule{
 	{"C2", "message.change", "a change is pending, then applied or refused", "there was no change"},
 	{"M8", "message.gauges", "gauges say when, and -1 for what is not known", "the program has no gauges"},
 
-	{"R3 S7", "lines.answer", "the stream comes as lines of JSON when asked so", "the program has none"},
-	{"L1", "lines.form", "each line is a type and its data", "the program has none"},
-	{"L2", "lines.tables", "the entries of tables have the names and forms of the page", "the program has none"},
-	{"L3 L5", "lines.base", "a base has the names of the page", "the program has none"},
-	{"L4", "lines.events", "events have the names and kinds of the page", noEvents},
-	{"L6", "lines.parts", "snapshots and tags have the names of the page", noParts},
-	{"L1", "lines.same", "lines say what frames say", "the program has none"},
-
 	{"R4", "snapshot.pickle", "/v1/snapshot is a pickle as PyTorch writes it", "the program has none"},
 	{"R4", "snapshot.memory", "a snapshot has the memory that the stream leads to", "the program has none"},
 	{"R5", "settings.answer", "/v1/settings is a JSON object with options and changes", noControl},

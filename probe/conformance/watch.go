@@ -14,10 +14,7 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-const (
-	contentFrames = "application/vnd.memtop.stream"
-	contentNDJSON = "application/x-ndjson"
-)
+const contentFrames = "application/vnd.memtop.stream"
 
 // asking has the parameters of a request for a stream.
 type asking struct {

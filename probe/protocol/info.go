@@ -82,7 +82,6 @@ type LastStep struct {
 
 // Capabilities of a probe, the words in Info.Capabilities.
 const (
-	CapabilityNDJSON   = "ndjson"   // /v1/stream as lines of JSON
 	CapabilitySnapshot = "snapshot" // /v1/snapshot
 	CapabilityMetrics  = "metrics"  // /metrics
 	CapabilityControl  = "control"  // settings may be changed

@@ -21,7 +21,6 @@ type Encoder struct {
 	begin int    // where the payload of the unfinished frame begins
 	head  []byte // its type and length
 	began bool   // the header is written
-	lines bool   // frames are lines of JSON
 	sum   Checksum
 	sent  counts // how much of the tables was sent
 	steps []byte // scratch: steps for one frame
@@ -47,7 +46,7 @@ func (e *Encoder) Flush() error {
 
 // header begins the stream, once.
 func (e *Encoder) header() {
-	if !e.began && !e.lines {
+	if !e.began {
 		e.buf = append(e.buf, magic...)
 		e.buf = append(e.buf, Version, Minor|byte(e.sum)<<checksumShift)
 	}
@@ -75,7 +74,9 @@ func (e *Encoder) end(t Type) {
 	at := start + copy(e.buf[start:], e.head)
 	at += copy(e.buf[at:], payload)
 	e.buf = e.sum.append(e.buf[:at], e.buf[start:at])
-	e.flushFull()
+	if len(e.buf) >= flushAt {
+		_ = e.Flush() // the encoder keeps the error, and Flush returns it again
+	}
 }
 
 // message sends a frame of JSON.
@@ -88,34 +89,18 @@ func (e *Encoder) message(t Type, value any) {
 // short sends a frame of JSON unless it is too long, and reports whether it sent
 // it.
 func (e *Encoder) short(t Type, value any) bool {
-	if e.lines {
-		value = line{t.String(), value}
-	}
 	text, err := json.Marshal(value)
 	switch {
 	case err != nil:
 		e.fail(err)
 		return true
-	case len(text) > jsonLimit && !e.lines:
+	case len(text) > jsonLimit:
 		return false
-	}
-	if e.lines {
-		e.buf = append(append(e.buf, text...), '\n')
-		e.flushFull()
-		return true
 	}
 	e.frame()
 	e.buf = append(e.buf, text...)
 	e.end(t)
 	return true
-}
-
-// flushFull writes the collected frames when there are many. The encoder keeps
-// the error, and Flush returns it again.
-func (e *Encoder) flushFull() {
-	if len(e.buf) >= flushAt {
-		_ = e.Flush()
-	}
 }
 
 func (e *Encoder) fail(err error) {

@@ -43,11 +43,7 @@ const eventsInFrame = 4096
 func (e *Encoder) Events(device int, first int64, events []trace.Event) {
 	for len(events) > 0 {
 		n := min(len(events), eventsInFrame)
-		if e.lines {
-			e.eventsLine(device, first, events[:n])
-		} else {
-			e.eventsFrame(device, first, events[:n])
-		}
+		e.eventsFrame(device, first, events[:n])
 		events, first = events[n:], first+int64(n)
 	}
 }

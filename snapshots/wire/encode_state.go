@@ -23,10 +23,6 @@ const (
 // unknown, and why. first is the number, in the program's own count, of the event
 // that follows next.
 func (e *Encoder) Base(device int, first int64, s *trace.State, missed int64, reason string) {
-	if e.lines {
-		e.baseLine(device, first, s, missed, reason)
-		return
-	}
 	e.frame()
 	e.signed(int64(device))
 	e.signed(first)

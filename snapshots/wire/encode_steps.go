@@ -36,10 +36,7 @@ const (
 // host, and very long steps, as Step does.
 func (e *Encoder) Steps(steps []*trace.Step) {
 	for len(steps) > 0 {
-		n := 0
-		if !e.lines {
-			n = e.stepsFrame(steps)
-		}
+		n := e.stepsFrame(steps)
 		if n == 0 {
 			e.Step(steps[0])
 			n = 1

@@ -20,10 +20,6 @@ const tableFrame = 32 << 10
 // Tables sends the new entries of t since the last call. Each t must be a later
 // view of the same tables. Entries refer only to earlier entries.
 func (e *Encoder) Tables(t *trace.Tables) {
-	if e.lines {
-		e.tableLines(t)
-		return
-	}
 	e.table(StringTable, &e.sent.strings, len(t.Strings), func(i int) { e.text(t.Strings[i]) })
 	e.table(ListTable, &e.sent.lists, len(t.Lists), func(i int) { appendIDs(e, t.Lists[i]) })
 	e.table(PoolTable, &e.sent.pools, len(t.Pools), func(i int) {

@@ -33,7 +33,7 @@ var typeNames = [firstMessage]string{
 	"", "strings", "lists", "pools", "streams", "frames", "stacks", "notes", "base", "events",
 }
 
-// String returns the type's name, which is its "type" in the lines of JSON.
+// String returns the type's name.
 func (t Type) String() string {
 	switch {
 	case t < firstMessage:

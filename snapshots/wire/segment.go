@@ -8,8 +8,7 @@ import (
 
 // # Segments
 //
-// All that the formats have of a segment beside its blocks: how it is written and
-// read in frames, and written in lines.
+// All that frames have of a segment beside its blocks: how it is written, and read.
 
 // segmentLeast is the least bytes of a segment in a frame.
 const segmentLeast = 12
@@ -39,22 +38,4 @@ func (d *Decoder) segmentFields(s *trace.Segment, c *cursor) {
 	s.Stream = lookup(c, &d.ids.streams, c.number())
 	s.Pool = lookup(c, &d.ids.pools, c.number())
 	s.Type = lookup(c, &d.ids.strings, c.number())
-}
-
-type segmentLine struct {
-	Addr       address        `json:"addr"`
-	Size       int64          `json:"size"`
-	Stream     trace.StreamID `json:"stream"`
-	Pool       trace.PoolID   `json:"pool,omitempty"`
-	Type       trace.StringID `json:"type,omitempty"`
-	Stack      trace.StackID  `json:"stack,omitempty"`
-	Expandable bool           `json:"expandable,omitempty"`
-	Blocks     []blockLine    `json:"blocks"`
-}
-
-func newSegmentLine(s *trace.Segment) segmentLine {
-	return segmentLine{
-		Addr: address(s.Addr), Size: s.Size, Stream: s.Stream, Pool: s.Pool, Type: s.Type, Stack: s.Stack,
-		Expandable: s.Expandable, Blocks: make([]blockLine, len(s.Blocks)),
-	}
 }

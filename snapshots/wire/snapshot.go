@@ -29,10 +29,6 @@ func (e *Encoder) Snapshot(pickle []byte) {
 	for left := max(0, len(pickle)-1) / partBytes; left >= 0; left-- {
 		part := pickle[:min(len(pickle), partBytes)]
 		pickle = pickle[len(part):]
-		if e.lines {
-			e.message(SnapshotFrame, snapshotLine{left, part})
-			continue
-		}
 		e.frame()
 		e.number(uint64(left))
 		e.buf = append(e.buf, part...)
@@ -42,10 +38,6 @@ func (e *Encoder) Snapshot(pickle []byte) {
 
 // Tags sends the purpose of a device's current live memory.
 func (e *Encoder) Tags(device int, tags []trace.Tag) {
-	if e.lines {
-		e.tagsLine(device, tags)
-		return
-	}
 	e.frame()
 	e.signed(int64(device))
 	e.number(uint64(len(tags)))

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -144,36 +143,6 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-sent +received):\n%s", diff)
-	}
-}
-
-func TestLinesAreJSONOfTheSameFrames(t *testing.T) {
-	var b bytes.Buffer
-	e := wire.NewLineEncoder(&b)
-	session(e)
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	var types []string
-	for text := range bytes.Lines(b.Bytes()) {
-		var line struct {
-			Type string
-			Data any
-		}
-		if err := json.Unmarshal(text, &line); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		types = append(types, line.Type)
-	}
-	var want []string
-	for _, f := range frames(t, written(t, session)) {
-		want = append(want, f.Type.String())
-	}
-	if diff := cmp.Diff(want, types); diff != "" {
-		t.Errorf("the types of the lines (-frames +lines):\n%s", diff)
-	}
-	if !bytes.Contains(b.Bytes(), []byte(`{"kind":"alloc","addr":"0x7f0000000000","size":1000,"time_us":1700000000001001,"stack":2,"note":2}`)) {
-		t.Errorf("no line has the allocation:\n%s", b.String())
 	}
 }
 

@@ -11,8 +11,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
-from .journal import ALLOC, FREE, RETAG, Event, Journal
-from .lines import KINDS
+from .journal import ALLOC, FREE, RETAG, SETTING_CHANGED, STEP_BEGIN, STEP_END, Event, Journal
 from .tables import Note, Tables
 
 Dict = dict[str, Any]
@@ -20,6 +19,15 @@ Dict = dict[str, Any]
 # PyTorch's viewer on the web colours an allocation by the category of its alloc event. It fails on a file that has
 # categories but not this one.
 _UNKNOWN = "unknown"
+
+_ACTIONS = {
+    ALLOC: "alloc",
+    FREE: "free_completed",
+    RETAG: "retag",
+    STEP_BEGIN: "step_begin",
+    STEP_END: "step_end",
+    SETTING_CHANGED: "setting_changed",
+}
 
 
 def of(journal: Journal, settings: Mapping[str, Any]) -> bytes:
@@ -80,13 +88,12 @@ class _Writer:
             elif event.kind == FREE:
                 allocs.pop(event.address, None)
                 trace.append({**entry, "action": "free_requested"})
-                entry["action"] = "free_completed"
             trace.append(entry)
         return trace
 
     def _event(self, event: Event) -> Dict:
         entry = {
-            "action": KINDS[event.kind], "addr": event.address, "size": event.size, "stream": 0,
+            "action": _ACTIONS[event.kind], "addr": event.address, "size": event.size, "stream": 0,
             "time_us": event.time_us, "frames": self._frames(event.stack), **self._note(event.note),
         }  # fmt: skip
         entry.setdefault("category", _UNKNOWN)

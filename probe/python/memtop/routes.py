@@ -15,8 +15,6 @@ from .changes import Changes
 from .checksum import CHECKSUMS
 from .journal import Journal
 from .lease import Lease
-from .lines import CONTENT_TYPE as NDJSON
-from .lines import Lines
 from .place import Peer
 from .process import Process
 from .program import Program
@@ -86,7 +84,7 @@ class Routes:
             raise Refusal(405, f"{request.path} takes {' and '.join(allowed)}", {"Allow": ", ".join(allowed)})
         return handler(request, peer)
 
-    def session(self, encoder: Frames | Lines, shared: Shared, interval: float) -> Session:
+    def session(self, encoder: Frames, shared: Shared, interval: float) -> Session:
         """Return a session that begins now. Any thread may call this."""
         hello = self._about.hello(interval)
         return Session(self._program, self._journal, self._changes, self.meter, shared, hello, encoder, interval)
@@ -102,7 +100,7 @@ class Routes:
     def _stream(self, request: Request, peer: Peer) -> Answer:
         viewer = request.viewer(peer.pid)
         interval = request.duration("interval", INTERVAL, INTERVAL_MIN, INTERVAL_MAX)
-        encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
+        encoder = Frames(_checksum(request))
         session = self.session(encoder, self._shared, interval)
         self._viewers.enter()
         self._lease.open(viewer)

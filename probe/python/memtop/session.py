@@ -29,7 +29,6 @@ from .journal import (
     Pickled,
     now_us,
 )
-from .lines import Lines
 from .program import Info, Json, Program
 from .shared import Shared
 from .wire import Frames
@@ -65,7 +64,7 @@ class Session:
         meter: Meter,
         shared: Shared,
         hello: Json,
-        encoder: Frames | Lines,
+        encoder: Frames,
         interval: float,
     ) -> None:
         self._program = program

@@ -17,7 +17,7 @@ class Connection(http.client.HTTPConnection):
     """A connection of HTTP over a unix socket."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("memtop", timeout=20)
+        super().__init__("memtop", timeout=120)
         self.path = path
 
     def connect(self) -> None:

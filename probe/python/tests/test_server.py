@@ -29,7 +29,7 @@ def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> Non
     status, info = serving.peer().ask("/v1/info")
     assert status == 200
     assert (info["version"], info["step"], info["viewers"], info["read_only"]) == (1, 3, 0, False)
-    assert info["capabilities"] == ["ndjson", "snapshot", "metrics", "control", "at"]
+    assert info["capabilities"] == ["snapshot", "metrics", "control", "at"]
     [device] = info["devices"]
     assert device["allocated_bytes"] == device["requested_bytes"] == 12 * 65536
     assert info["last_step"]["peak_allocated_bytes"] > info["devices"][0]["allocated_bytes"]

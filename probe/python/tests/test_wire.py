@@ -14,7 +14,6 @@ from memtop.checksum import crc32c
 from memtop.encoding import json_text, signed, text, unsigned
 from memtop.events import encode_events
 from memtop.journal import ALLOC, FREE, HELLO, STEP, Event, Journal, Message, Pickled, Tags
-from memtop.lines import KINDS
 from memtop.wire import SNAPSHOT, TAGS, Frames
 
 PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
@@ -89,11 +88,6 @@ def test_a_table_is_sent_once_and_in_frames_of_bounded_length() -> None:
     assert list(frames.tables(tables)) == []
     tables.frame("another.py", "f", 1)
     assert [frame[0] for frame in frames.tables(tables)] == [1, 5]
-
-
-def test_the_kinds_have_the_names_of_the_page() -> None:
-    listed = re.search(r"from 0 on: (.*?)\.", PAGE.read_text(), re.DOTALL)
-    assert listed is not None and tuple(re.findall(r"`(\w+)`", listed[1])) == KINDS
 
 
 def test_a_snapshot_comes_in_parts_and_tags_after_it(serving: Serving) -> None:

@@ -18,12 +18,14 @@ import sys
 import threading
 import urllib.parse
 from collections.abc import Iterator
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
-from socket import AF_UNIX, socket
 from typing import Any
 
 import pytest
+from peer import Peer
+
+from memtop.journal import CHANGE, STEP
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -37,19 +39,6 @@ pytestmark = [
     pytest.mark.skipif(not IMITATE, reason="MEMTOP_IMITATE does not name the program that imitates a GPU"),
     pytest.mark.skipif(torch.version.cuda is None, reason="needs a PyTorch for CUDA"),
 ]
-
-
-class Local(HTTPConnection):
-    """A connection to a unix socket."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("memtop", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket(AF_UNIX)  # type: ignore[assignment]
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(self.path)
 
 
 class Job:
@@ -80,7 +69,7 @@ class Job:
     def _read(self) -> None:
         """Take in what the stream tells. It ends when the program begins to use the device, and then begins anew."""
         while self.process.poll() is None:
-            with contextlib.suppress(OSError, HTTPException, ValueError):
+            with contextlib.suppress(OSError, HTTPException, EOFError, AssertionError):
                 self._read_one()
         with self.news:
             self.ended = True
@@ -97,16 +86,12 @@ class Job:
                 self.news.notify_all()
 
     def _read_one(self) -> None:
-        stream = Local(self.socket)
-        headers = {"Accept": "application/x-ndjson", "Memtop-Viewer": "test"}
-        stream.request("GET", "/v1/stream?interval=50ms", headers=headers)
-        for line in stream.getresponse():
-            message = json.loads(line)
+        for frame in Peer(self.socket).stream(Memtop_Viewer="test").frames():
             with self.news:
-                if message["type"] == "step" and (not self.steps or message["data"]["step"] > self.steps[-1]["step"]):
-                    self.steps.append(message["data"])
-                elif message["type"] == "change":
-                    self.changes[message["data"]["id"]] = message["data"]
+                if frame.type == STEP and (not self.steps or frame.data["step"] > self.steps[-1]["step"]):
+                    self.steps.append(frame.data)
+                elif frame.type == CHANGE:
+                    self.changes[frame.data["id"]] = frame.data
                 self.news.notify_all()
 
     def until(self, what: str, condition: Any) -> Any:
@@ -118,10 +103,9 @@ class Job:
         return found
 
     def ask(self, method: str, path: str, body: str | None = None) -> Any:
-        connection = Local(self.socket)
-        connection.request(method, path, body, {"Memtop-Viewer": "test"})
-        answer = json.loads(connection.getresponse().read())
-        connection.close()
+        peer = Peer(self.socket)
+        _, answer = peer.ask(path, method, body, Memtop_Viewer="test")
+        peer.close()
         return answer
 
     def predicted(self, key: str, value: str) -> Any:
