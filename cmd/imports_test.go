@@ -165,6 +165,7 @@ var picture = map[string][]string{
 	"cmd/testing/killtest":       {},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
 	"cmd/testing/ptx":            {}, // text to results, of no package of ours
+	"cmd/testing/metricstest":    {"probe/exposition"},
 	"cmd/testing/probetest":      {"snapshots/trace"},
 	"cmd/testing/pytorchtest":    {"cmd/testing/tracetest", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},

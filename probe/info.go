@@ -14,7 +14,7 @@ import (
 )
 
 func (p *Probe) capabilities() []string {
-	list := []string{protocol.CapabilitySnapshot, protocol.CapabilityMetrics}
+	list := []string{protocol.CapabilitySnapshot}
 	if p.changes.allowed() {
 		list = append(list, protocol.CapabilityControl)
 	}

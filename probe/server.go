@@ -51,7 +51,6 @@ func (p *Probe) routes() map[string]map[string]handler {
 		"/v1/snapshot":   {http.MethodGet: p.serveSnapshot},
 		"/v1/settings":   {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
 		"/v1/prediction": {http.MethodGet: p.servePrediction},
-		"/metrics":       {http.MethodGet: p.serveMetrics},
 	}
 }
 

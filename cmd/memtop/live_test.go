@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -203,7 +204,7 @@ func metrics(ts *testscript.TestScript, _ bool, args []string) {
 		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != format.ContentType() {
 			ts.Fatalf("%s gives %s of %s", url, answer.Status, got)
 		}
-		if _, err := exposition.Parse(format, string(text)); err != nil {
+		if _, err := metricstest.Parse(format, string(text)); err != nil {
 			ts.Fatalf("%v in\n%s", err, text)
 		}
 		fmt.Fprint(ts.Stdout(), string(text))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/probe/protocol"
@@ -36,7 +37,7 @@ func written(t *testing.T, families []exposition.Family) map[string]float64 {
 		if err := exposition.Write(&text, f, families); err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := exposition.Parse(f, text.String())
+		parsed, err := metricstest.Parse(f, text.String())
 		if err != nil {
 			t.Fatalf("%v in\n%.2000s", err, text.String())
 		}

@@ -71,6 +71,16 @@ func TestRulesAndDashboardAskForWhatIsServed(t *testing.T) {
 	}
 }
 
+// TestThePageHasAllMetrics compares the families that are served with the page's.
+func TestThePageHasAllMetrics(t *testing.T) {
+	page := read(t, "README.md")
+	for _, f := range New(nil).families(nil) {
+		if !strings.Contains(page, "`"+f.Name) {
+			t.Errorf("the page does not have %s", f.Name)
+		}
+	}
+}
+
 // expressions returns all queries of the dashboard.
 func expressions(t *testing.T) []string {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
 )
@@ -68,7 +69,7 @@ func scrape(ctx context.Context, h http.Handler, change func(*http.Request)) *ht
 // those of others that may run here.
 func ofThisProcess(t *testing.T, text, name string) (value float64, found bool) {
 	t.Helper()
-	samples, err := exposition.Parse(exposition.Text, text)
+	samples, err := metricstest.Parse(exposition.Text, text)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

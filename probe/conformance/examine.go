@@ -154,7 +154,6 @@ func (e *examination) examineAnswers(ctx context.Context) []moment {
 	e.examineCapabilities(ctx)
 	e.examineRefusals(ctx)
 	e.examineSettings(ctx)
-	e.examineMetrics(ctx)
 	var moments []moment
 	for range 3 {
 		moments = append(moments, e.infoMoment(ctx))

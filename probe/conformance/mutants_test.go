@@ -39,16 +39,15 @@ func mutants() map[string]mutant {
 			return filepath.Join(filepath.Dir(path), "probe.sock")
 		}},
 
-		"no metrics where they are announced": {rule: "http.capabilities", answer: answered("/metrics", http.StatusNotFound)},
-		"a parameter that it minds":           {rule: "http.unknown", answer: answered("/v1/info?nothing", http.StatusBadRequest)},
-		"nonsense is an error of its own":     {rule: "http.400", answer: status(http.StatusBadRequest, http.StatusInternalServerError)},
-		"anything is found":                   {rule: "http.404", answer: status(http.StatusNotFound, http.StatusOK)},
-		"any method will do":                  {rule: "http.405", answer: status(http.StatusMethodNotAllowed, http.StatusBadRequest)},
+		"no settings where they are announced": {rule: "http.capabilities", answer: answered("/v1/settings", http.StatusNotFound)},
+		"a parameter that it minds":            {rule: "http.unknown", answer: answered("/v1/info?nothing", http.StatusBadRequest)},
+		"nonsense is an error of its own":      {rule: "http.400", answer: status(http.StatusBadRequest, http.StatusInternalServerError)},
+		"anything is found":                    {rule: "http.404", answer: status(http.StatusNotFound, http.StatusOK)},
+		"any method will do":                   {rule: "http.405", answer: status(http.StatusMethodNotAllowed, http.StatusBadRequest)},
 		"no word of what methods do": {rule: "http.405", answer: func(_ *http.Request, a *recorded) {
 			a.header.Del("Allow")
 		}},
-		"any format will do": {rule: "http.406", answer: status(http.StatusNotAcceptable, http.StatusBadRequest)},
-		"any body will do":   {rule: "http.413", answer: status(http.StatusRequestEntityTooLarge, http.StatusBadRequest)},
+		"any body will do": {rule: "http.413", answer: status(http.StatusRequestEntityTooLarge, http.StatusBadRequest)},
 		"a refusal that is HTML": {rule: "http.error", answer: func(_ *http.Request, a *recorded) {
 			if a.status == http.StatusNotFound {
 				a.body = []byte("<p>not found</p>")
@@ -160,11 +159,6 @@ func mutants() map[string]mutant {
 		"a change of what is read-only": {rule: "settings.read-only", o: readOnly, answer: status(http.StatusForbidden, http.StatusOK)},
 		"a prediction without one":      {rule: "prediction.answer", answer: said("/v1/prediction", `"predicted"`, `"other"`)},
 		"a prediction of anything":      {rule: "prediction.refused", answer: answered("/v1/prediction", http.StatusOK)},
-		"metrics without an end":        {rule: "metrics.format", answer: said("/metrics", "# EOF\n", "")},
-		"metrics of another type":       {rule: "metrics.format", answer: typed("/metrics", "text/html")},
-		"metrics of another step":       {rule: "metrics.values", answer: said("/metrics", "memtop_events_total{device=\"0\"} ", "memtop_events_total{device=\"0\"} 9")},
-		"metrics of more viewers":       {rule: "metrics.values", answer: said("/metrics", "\nmemtop_probe_viewers ", "\nmemtop_probe_viewers 9")},
-		"metrics without a sample":      {rule: "metrics.values", answer: unsaid("/metrics", "memtop_probe_viewers ")},
 	}
 }
 
@@ -247,17 +241,6 @@ func typed(path, kind string) func(*http.Request, *recorded) {
 	return func(r *http.Request, a *recorded) {
 		if r.URL.Path == path {
 			a.header.Set("Content-Type", kind)
-		}
-	}
-}
-
-// unsaid leaves the lines out that have some words.
-func unsaid(path, words string) func(*http.Request, *recorded) {
-	return func(r *http.Request, a *recorded) {
-		if r.URL.Path == path {
-			lines := strings.SplitAfter(string(a.body), "\n")
-			lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, words) })
-			a.body = []byte(strings.Join(lines, ""))
 		}
 	}
 }

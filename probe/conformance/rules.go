@@ -41,7 +41,6 @@ var rules = []Rule{
 	{"S6", "http.400", "what makes no sense is refused with 400", ""},
 	{"S6", "http.404", "what is not there is refused with 404", ""},
 	{"S6", "http.405", "another method is refused with 405, and Allow", ""},
-	{"S6", "http.406", "metrics in no format that is accepted are refused with 406", "the program has no metrics"},
 	{"S6", "http.408", "a body that does not come is refused with 408", notTried},
 	{"S6", "http.413", "a body that is too large is refused with 413", noControl},
 	{"S6", "http.503", "a viewer too many is refused with 503", "it turns other viewers away: ask for it with --crowd"},
@@ -129,8 +128,6 @@ var rules = []Rule{
 	{"C3", "settings.read-only", "changes of a read-only program are refused with 403", "the program is not read-only"},
 	{"R7", "prediction.answer", "/v1/prediction says what a value would change, or null", noControl},
 	{"R7", "prediction.refused", "a prediction of nothing is refused with 400", noControl},
-	{"R8", "metrics.format", "/metrics is by the letter of the format that is liked best", "the program has no metrics"},
-	{"X1", "metrics.values", "metrics are the numbers of /v1/info", "the program has no metrics"},
 }
 
 // unseeable are the rules of the page that no viewer can check, with the reason.

@@ -1,13 +1,10 @@
 package conformance
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/memtop/memtop/probe/protocol"
 )
 
 // TestEveryRuleOfThePageIsHere compares the labels of docs/protocol.md with the rules
@@ -39,19 +36,6 @@ func TestEveryRuleOfThePageIsHere(t *testing.T) {
 	for label := range unseeable {
 		if !labels[label] {
 			t.Errorf("%s cannot be seen, and is not on the page", label)
-		}
-	}
-}
-
-// TestThePageHasAllMetrics compares the families that our probe writes with the page's.
-func TestThePageHasAllMetrics(t *testing.T) {
-	page, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range protocol.Metrics(nil) {
-		if !strings.Contains(string(page), fmt.Sprintf("`%s`", f.Name)) {
-			t.Errorf("the page does not have %s", f.Name)
 		}
 	}
 }

@@ -16,18 +16,12 @@ type Kind int
 const (
 	Gauge   Kind = iota // goes up and down
 	Counter             // only goes up, from when its program began
-	Info                // 1: what it says is in its labels
 )
 
-// kinds has, for each kind, its name in each format and the suffix of its
-// samples' names.
-var kinds = [...]struct {
-	names  [2]string
-	suffix string
-}{
-	Gauge:   {[2]string{"gauge", "gauge"}, ""},
-	Counter: {[2]string{"counter", "counter"}, "_total"},
-	Info:    {[2]string{"info", "gauge"}, "_info"},
+// kinds has, for each kind, its name and the suffix of its samples' names.
+var kinds = [...]struct{ name, suffix string }{
+	Gauge:   {"gauge", ""},
+	Counter: {"counter", "_total"},
 }
 
 // Family is a metric with all of its samples. Name, Unit and Help are the
@@ -70,7 +64,7 @@ func (f *Family) writeHead(out *bufio.Writer, format Format) {
 		name += kinds[f.Kind].suffix // each name has its own metadata there
 	}
 	line("HELP", name, f.Help)
-	line("TYPE", name, kinds[f.Kind].names[format])
+	line("TYPE", name, kinds[f.Kind].name)
 	if format == OpenMetrics && f.Unit != "" {
 		line("UNIT", name, f.Unit)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/exposition"
 )
 
@@ -17,7 +18,7 @@ var sampleFamilies = []exposition.Family{
 		Samples: []exposition.Sample{{[]string{"device", "0"}, 1 << 40}, {[]string{"device", "1"}, 0}},
 	},
 	{Name: "memtop_reserved_bytes", Unit: "bytes", Help: "A family without a sample."},
-	{Name: "memtop_program", Kind: exposition.Info, Help: "The program.", Samples: []exposition.Sample{{[]string{"command", "train \"big\"\\\nmodel \xff"}, 1}}},
+	{Name: "memtop_program", Help: "The program.", Samples: []exposition.Sample{{[]string{"command", "train \"big\"\\\nmodel \xff"}, 1}}},
 	{Name: "memtop_cost_seconds", Kind: exposition.Counter, Unit: "seconds", Help: "A cost.", Samples: []exposition.Sample{{nil, 1.5}}},
 	{Name: "memtop_loss", Help: "A loss.", Samples: []exposition.Sample{{[]string{"pid", "1"}, math.Inf(1)}, {[]string{"pid", "2"}, math.NaN()}}},
 }
@@ -33,8 +34,8 @@ func TestFamiliesAreWrittenByTheLetter(t *testing.T) {
 memtop_allocated_bytes{device="0"} 1.099511627776e+12
 memtop_allocated_bytes{device="1"} 0
 # HELP memtop_program The program.
-# TYPE memtop_program info
-memtop_program_info{command="train \"big\"\\\nmodel ` + "\uFFFD" + `"} 1
+# TYPE memtop_program gauge
+memtop_program{command="train \"big\"\\\nmodel ` + "\uFFFD" + `"} 1
 # HELP memtop_cost_seconds A cost.
 # TYPE memtop_cost_seconds counter
 # UNIT memtop_cost_seconds seconds
@@ -49,9 +50,9 @@ memtop_loss{pid="2"} NaN
 # TYPE memtop_allocated_bytes gauge
 memtop_allocated_bytes{device="0"} 1.099511627776e+12
 memtop_allocated_bytes{device="1"} 0
-# HELP memtop_program_info The program.
-# TYPE memtop_program_info gauge
-memtop_program_info{command="train \"big\"\\\nmodel ` + "\uFFFD" + `"} 1
+# HELP memtop_program The program.
+# TYPE memtop_program gauge
+memtop_program{command="train \"big\"\\\nmodel ` + "\uFFFD" + `"} 1
 # HELP memtop_cost_seconds_total A cost.
 # TYPE memtop_cost_seconds_total counter
 memtop_cost_seconds_total 1.5
@@ -70,7 +71,7 @@ memtop_loss{pid="2"} NaN
 			if diff := cmp.Diff(test.want, text.String()); diff != "" {
 				t.Errorf("the text (-want +got):\n%s", diff)
 			}
-			if _, err := exposition.Parse(test.format, text.String()); err != nil {
+			if _, err := metricstest.Parse(test.format, text.String()); err != nil {
 				t.Error(err)
 			}
 		})

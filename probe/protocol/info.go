@@ -83,7 +83,6 @@ type LastStep struct {
 // Capabilities of a probe, the words in Info.Capabilities.
 const (
 	CapabilitySnapshot = "snapshot" // /v1/snapshot
-	CapabilityMetrics  = "metrics"  // /metrics
 	CapabilityControl  = "control"  // settings may be changed
 	CapabilityGauges   = "gauges"   // the driver's gauges are available
 	CapabilityAt       = "at"       // viewers may name the step from which a change holds

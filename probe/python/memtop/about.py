@@ -41,7 +41,7 @@ class About:
     def _who(self, info: Info) -> Json:
         """Return the fields that /v1/info and hello have in common."""
         who = self._process
-        capabilities = ["snapshot", "metrics", *info.capabilities]
+        capabilities = ["snapshot", *info.capabilities]
         if not info.read_only:
             capabilities += ["control", "at"]
         return {

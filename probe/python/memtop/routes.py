@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Union
 
-from . import metrics
 from .about import About
 from .answer import Answer, Later, json_answer
 from .changes import Changes
@@ -62,7 +61,6 @@ class Routes:
             "/v1/snapshot": {"GET": self._snapshot},
             "/v1/settings": {"GET": self._settings.get, "POST": self._settings.post},
             "/v1/prediction": {"GET": self._settings.predict},
-            "/metrics": {"GET": self._metrics},
         }
 
     def admit(self, peer: Peer) -> None:
@@ -91,11 +89,6 @@ class Routes:
 
     def _info(self, request: Request, peer: Peer) -> Answer:
         return json_answer(self._about.info())
-
-    def _metrics(self, request: Request, peer: Peer) -> Answer:
-        format = metrics.negotiate(request.headers.get("accept"))
-        headers = {"Content-Type": metrics.content_type(format), "Vary": "Accept"}
-        return Answer(200, headers, metrics.write(self._about.info(), format))
 
     def _stream(self, request: Request, peer: Peer) -> Answer:
         viewer = request.viewer(peer.pid)

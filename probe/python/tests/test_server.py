@@ -29,7 +29,7 @@ def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> Non
     status, info = serving.peer().ask("/v1/info")
     assert status == 200
     assert (info["version"], info["step"], info["viewers"], info["read_only"]) == (1, 3, 0, False)
-    assert info["capabilities"] == ["snapshot", "metrics", "control", "at"]
+    assert info["capabilities"] == ["snapshot", "control", "at"]
     [device] = info["devices"]
     assert device["allocated_bytes"] == device["requested_bytes"] == 12 * 65536
     assert info["last_step"]["peak_allocated_bytes"] > info["devices"][0]["allocated_bytes"]
@@ -90,9 +90,6 @@ def test_viewers_are_told_while_no_whole_step_was_looked_at(serving: Serving, mo
 def test_what_a_step_did_not_say_is_no_zero(serving: Serving) -> None:
     serving.journal.message(STEP, {"step": 1, "time_us": 1, "duration_ns": 5, "device": 0})
     assert "loss" not in serving.peer().ask("/v1/info")[1]["last_step"]
-    text = serving.peer().request("/metrics").read().decode()
-    assert "memtop_step_duration_seconds" in text
-    assert "memtop_step_loss" not in text and "memtop_step_peak" not in text
 
 
 def test_a_stream_says_goodbye_when_the_memory_is_another_than_it_began_with(serving: Serving) -> None:

@@ -1,4 +1,6 @@
-package exposition
+// Package metricstest reads what collectors of metrics read, by the letter of the formats. It does not write it: that is
+// probe/exposition.
+package metricstest
 
 import (
 	"errors"
@@ -7,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 // Parse returns the samples of a text, by name and labels in the order of their
@@ -14,9 +18,9 @@ import (
 // text that OpenMetrics 1.0 or the text format 0.0.4 forbids, and also for text
 // that promtool warns of: a family without help, or a counter whose name does not
 // end in _total.
-func Parse(f Format, text string) (map[string]float64, error) {
+func Parse(f exposition.Format, text string) (map[string]float64, error) {
 	p := &parser{format: f, samples: make(map[string]float64), families: make(map[string]bool)}
-	if f == OpenMetrics {
+	if f == exposition.OpenMetrics {
 		body, ok := strings.CutSuffix(text, "# EOF\n")
 		if !ok {
 			return nil, errors.New("the end is missing")
@@ -37,7 +41,7 @@ func Parse(f Format, text string) (map[string]float64, error) {
 }
 
 type parser struct {
-	format       Format
+	format       exposition.Format
 	family, kind string
 	metadata     []string // of the family, so far
 	sampled      bool
@@ -52,9 +56,9 @@ var (
 
 // suffixes has the types that a TYPE line may have, and for each the suffix of
 // the samples' names.
-var suffixes = map[Format]map[string]string{
-	OpenMetrics: {"gauge": "", "counter": "_total", "info": "_info"},
-	Text:        {"gauge": "", "counter": ""},
+var suffixes = map[exposition.Format]map[string]string{
+	exposition.OpenMetrics: {"gauge": "", "counter": "_total"},
+	exposition.Text:        {"gauge": "", "counter": ""},
 }
 
 func (p *parser) line(line string) error {
@@ -74,7 +78,7 @@ func (p *parser) line(line string) error {
 	if !ok || err != nil {
 		return fmt.Errorf("no value: %q", rest)
 	}
-	if p.kind == "counter" && !(value >= 0) || p.kind == "info" && value != 1 {
+	if p.kind == "counter" && !(value >= 0) {
 		return fmt.Errorf("a %s of %v", p.kind, value)
 	}
 	if _, twice := p.samples[name+labels]; twice {
@@ -87,7 +91,7 @@ func (p *parser) line(line string) error {
 func (p *parser) comment(comment string) error {
 	fields := strings.SplitN(comment, " ", 3)
 	words := []string{"TYPE", "HELP"}
-	if p.format == OpenMetrics {
+	if p.format == exposition.OpenMetrics {
 		words = append(words, "UNIT")
 	}
 	if len(fields) != 3 || !slices.Contains(words, fields[0]) {
@@ -105,11 +109,11 @@ func (p *parser) comment(comment string) error {
 	p.metadata = append(p.metadata, word)
 	if word == "TYPE" {
 		p.kind = fields[2]
-		if total := strings.HasSuffix(name, "_total"); total != (p.kind == "counter" && p.format == Text) {
+		if total := strings.HasSuffix(name, "_total"); total != (p.kind == "counter" && p.format == exposition.Text) {
 			return fmt.Errorf("a %s of this name", p.kind)
 		}
 	}
-	if word == "UNIT" && (p.kind == "info" || !strings.HasSuffix(name, "_"+fields[2])) {
+	if word == "UNIT" && !strings.HasSuffix(name, "_"+fields[2]) {
 		return errors.New("the family's name does not end in its unit")
 	}
 	return nil
