@@ -11,6 +11,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/report"
 )
@@ -71,6 +72,9 @@ otherwise.`,
 			}
 			if err := checkRanks(cmd, &r); err != nil {
 				return err
+			}
+			if err := protocol.MakeFolder(protocol.Folder(), os.Geteuid()); err != nil {
+				return err // the agent needs it, and without an agent the answer is a guess
 			}
 			r.Agent, r.Report, r.Said = unpackAgent, a.files.report, a.stderr
 			if isTerminal(a.stderr) {
@@ -209,6 +213,9 @@ func (c *console) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitati
 	}
 	found, code, err := r.Run(ctx, g, args, shown)
 	if err == nil {
+		if !c.settings.json && isTerminal(c.stdout) {
+			fmt.Fprintln(c.stdout) // the program may have left its line unfinished, as progress bars do
+		}
 		err = c.print(found)
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/output"
@@ -69,5 +70,9 @@ func fitsOn(bytes int64) (list []string) {
 // Failed returns the error for a program that failed for a reason other than
 // memory.
 func Failed(code int, args []string) error {
-	return command.Failure{Code: code, Cause: fmt.Sprintf("%s ended with exit code %d for a reason of its own", strings.Join(args, " "), code)}
+	f := command.Failure{Code: code, Cause: fmt.Sprintf("%s ended with exit code %d for a reason of its own", strings.Join(args, " "), code)}
+	if code == command.ExitSignal+int(syscall.SIGKILL) {
+		f.Remedy = "the kernel may have killed it for lack of this machine's memory, which a rehearsal needs for what the program has on the processor"
+	}
+	return f
 }
