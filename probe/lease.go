@@ -16,7 +16,7 @@ import (
 // last change, sooner for a holder without a stream.
 
 const (
-	leaseAlone     = 10 * time.Second // without a stream
+	leaseAlone     = 2 * time.Second // without a stream: it does not measure what its changes do
 	leaseStreaming = time.Minute
 )
 

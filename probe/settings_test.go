@@ -378,10 +378,10 @@ func TestTheLease(t *testing.T) {
 	take("script", "")
 	take("script", "")
 	take("screen", "script")
-	now = now.Add(10*time.Second - 1)
+	now = now.Add(leaseAlone - 1)
 	take("screen", "script")
 	now = now.Add(1)
-	take("screen", "") // a script has no claim ten seconds after its last change
+	take("screen", "") // a script has no claim two seconds after its last change
 
 	l.open("screen")
 	l.open("screen")
@@ -393,7 +393,7 @@ func TestTheLease(t *testing.T) {
 	take("script", "") // at once when it has gone
 
 	l.open("screen")
-	now = now.Add(10 * time.Second)
+	now = now.Add(leaseAlone)
 	take("screen", "")
 	now = now.Add(time.Minute)
 	if held := l.held(); held != "" {

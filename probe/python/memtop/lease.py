@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from .request import Refusal
 
-_ALONE = 10.0  # seconds, for a holder without a stream
+_ALONE = 2.0  # seconds, for a holder without a stream, which does not measure what its changes do
 _STREAMING = 60.0
 
 
