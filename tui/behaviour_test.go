@@ -92,57 +92,12 @@ func TestAFileWithoutDevicesSaysSo(t *testing.T) {
 	d.wants("no segments and no events")
 }
 
-func TestPagesAreReachedByNumberAndTab(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	for number, text := range map[string]string{
-		"1": "What stands out", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
-	} {
-		d.press(number)
-		d.wants(text)
-	}
-	d.press("1", "tab")
-	d.wants("creation sites")
-	d.press("7", "shift+tab")
-	d.wants("Stacks at the cursor")
-	d.press("1", "shift+tab", "tab")
-	d.wants("What stands out")
-}
-
 func TestTheFirstPageCanBeChosen(t *testing.T) {
 	for _, chosen := range []string{"stacks", "Stacks", "6"} {
 		d := start(t, 80, 24, Options{Page: chosen}, fileOf("run.pickle", tuitest.Small()))
 		d.wants("Stacks at the cursor")
 	}
 	start(t, 80, 24, Options{Page: "nonsense"}, fileOf("run.pickle", tuitest.Small())).wants("What stands out")
-}
-
-func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	for number, need := range map[string]string{
-		"2": "Layers are those of a program that measures them",
-		"8": "Experiments are those of a running program",
-		"9": "Ranks are those of a job of several processes",
-		"0": "Advice is asked of a running program",
-	} {
-		d.press(number)
-		d.wants("1 Overview  3 Tensors", "7 Events", need, "What stands out")
-		d.lacks("2 Layers")
-		d.lacks("8 Exper")
-	}
-	d.press("?")
-	d.lacks("Experiments")
-	for name, file := range map[string]*trace.Trace{"layers": tuitest.Small(), "timeline": tuitest.StateOnly()} {
-		start(t, 80, 24, Options{Page: name}, fileOf("run.pickle", file)).wants("What stands out", map[string]string{
-			"layers": "Layers are those of a program", "timeline": "The file holds one state and no history",
-		}[name])
-	}
-}
-
-func TestAllPagesHaveTheirNamesAt80Columns(t *testing.T) {
-	d, _ := startLive(t, 80, 24, 3)
-	d.wants("1Overview 2Layers 3Tensors 4Time 5Map 6Stacks 7Events 8Trials 0Advice")
-	d = startRecording(t, 80, 24, Options{Color: "never"})
-	d.wants("1Overview 2Layers 3Tensors 4Timeline 5Segments 6Stacks 7Events 8Experiments")
 }
 
 // TestStepsThatEndedBeforeTheFirstEvent is about a ring buffer of events that
@@ -157,20 +112,6 @@ func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
 	d := start(t, 80, 24, Options{}, fileOf("run.pickle", early))
 	d.press("p", "2")
 	d.wants("Layers are those of a program that measures them")
-}
-
-func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	if got, want := d.scene().Cursor(), 246; got != want {
-		t.Errorf("cursor at %d, want the oom at %d", got, want)
-	}
-	d.wants("(out of memory)")
-	d.press("p")
-	d.wants("(peak)")
-	d.press("o")
-	d.wants("(out of memory)")
-	d.press("^")
-	d.wants("at the start")
 }
 
 // TestAFileOpensOnTheDeviceThatRanOut has a device 0 with more events, of one
@@ -188,59 +129,6 @@ func TestAFileOpensOnTheDeviceThatRanOut(t *testing.T) {
 		d.lacks("device 1: out of memory")
 		asked := start(t, 120, 40, Options{Color: "never", Device: 0}, f)
 		asked.wants("device 0 of 2", "device 1: out of memory", "Device 1 ran out of memory, at its event 123")
-	}
-}
-
-func TestMovingThroughEventsMovesEveryPage(t *testing.T) {
-	d := startSmall(t, 140, 40)
-	for _, test := range []struct {
-		keys []string
-		at   int
-		want map[string]string // by page
-	}{
-		{[]string{"7", "g"}, -1, map[string]string{
-			"1": "at the start", "3": "sites, 27.0 MiB", "4": "▲ before the first event", "5": "map before the first event", "6": "at the cursor: 27.0 MiB in 13", "7": "before the first event: 27.0 MiB held",
-		}},
-		{[]string{"7", "p"}, 198, map[string]string{
-			"1": "at event 198", "3": "sites, 139.5 MiB", "4": "▲ 198", "5": "Allocator's map after event 198", "6": "at the cursor: 139.5 MiB in ", "7": "event 198  ",
-		}},
-	} {
-		d.press(test.keys...)
-		if got := d.scene().Cursor(); got != test.at {
-			t.Errorf("%v moved the cursor to %d, want %d", test.keys, got, test.at)
-		}
-		for page, want := range test.want {
-			d.press(page)
-			d.wants(want)
-		}
-	}
-}
-
-func TestSearchFindsFramesActionsSizesAndAddresses(t *testing.T) {
-	tests := map[string]struct{ query, want string }{
-		"a function":                 {"attend", "attention.py:31 attend"},
-		"a file":                     {"adamw.py", "adamw"},
-		"an action":                  {"segment_alloc", "segment_alloc"},
-		"a size as shown":            {"58.6kib", "58.6 KiB"},
-		"a size in bytes":            {"60000", "58.6 KiB"},
-		"an address":                 {"0x7f00", "0x7f00"},
-		"sizes above":                {">7MiB", "8.0 MiB"},
-		"several words must match":   {"alloc log_loss", "log_loss"},
-		"upper case is lower case":   {"ATTEND", "attend"},
-		"an event that ran out":      {"oom", "out of memory"},
-		"a line of a file":           {"model.py:41", "model.py"},
-		"names of the C++ operators": {"_ops::linear", "forward"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d := startSmall(t, 140, 40)
-			d.press("7", "g", "/")
-			d.typed(test.query)
-			d.press("enter")
-			d.wants("“" + test.query + "”")
-			d.lacks("” 0 matches")
-			d.wants(test.want)
-		})
 	}
 }
 
@@ -266,27 +154,6 @@ func TestNextAndPreviousMatchGoAroundTheEnds(t *testing.T) {
 	}
 }
 
-func TestTheStateAfterAnEventStandsBesideIt(t *testing.T) {
-	d := startSmall(t, 200, 60)
-	d.press("7", "^", "/")
-	d.typed("attend")
-	d.press("enter")
-	d.wants("Allocator after it", "= reserved", "segment 0x7f", "▲")
-	d.press("o")
-	d.lacks("is in no segment")
-}
-
-func TestAFilterLeavesOnlyMatchingEvents(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("7", "\\")
-	d.typed("segment_")
-	d.press("enter")
-	d.wants("Events matching “segment_”", "segment_alloc")
-	d.lacks("free_completed")
-	d.press("esc")
-	d.wants("▌ 247 events")
-}
-
 func TestEnterGoesToTheOtherEndOfAnAllocation(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	d.press("7", "^", "/")
@@ -302,60 +169,6 @@ func TestEnterGoesToTheOtherEndOfAnAllocation(t *testing.T) {
 	if d.scene().Cursor() != freed {
 		t.Errorf("back at %d, want %d", d.scene().Cursor(), freed)
 	}
-}
-
-func TestDrillingFromABandToAnEventAndBack(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("4", "down", "down")
-	d.wants("At the cursor")
-	d.press("enter")
-	d.wants("activation at the cursor, by stack", "all of activation")
-	d.press("enter")
-	d.wants("all of this stack")
-	d.press("enter")
-	d.wants("247 events")
-	if e := d.scene().Events().At(d.scene().Cursor()); e.Kind != trace.Alloc {
-		t.Errorf("led to a %s, want the alloc", e.Kind)
-	}
-	d.press("esc")
-	d.wants("all of this stack")
-	d.press("esc")
-	d.wants("all of activation")
-	d.press("esc")
-	d.wants("At the cursor")
-}
-
-func TestZoomingKeepsTheCursorInViewAndGoesBackToAll(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("4", "p")
-	d.wants("all 247 events")
-	d.press("+", "+")
-	d.lacks("all 247 events")
-	d.wants("of 247", "▲ 198")
-	d.press("a")
-	d.wants("all 247 events")
-	for range 12 {
-		d.press("+")
-	}
-	d.press("p", "right", "right")
-	if got, want := d.scene().Cursor(), d.scene().Summary.PeakEvent+2; got != want {
-		t.Errorf("two steps right of the peak is %d, want %d", got, want)
-	}
-	for range 20 {
-		d.press("-")
-	}
-	d.wants("all 247 events")
-}
-
-func TestFittingTheYAxisSaysWhereItBegins(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("4", "+", "+")
-	d.wants("   0 B ")
-	d.press("f")
-	d.wants("y from ")
-	d.press("f")
-	d.wants("   0 B ")
-	d.lacks("y from ")
 }
 
 func TestTheMouseMovesTheTimelinesCursorAndZooms(t *testing.T) {
@@ -411,57 +224,6 @@ func TestClickingATabOpensItsPage(t *testing.T) {
 	d.wants("Stacks at the cursor")
 }
 
-func TestTheFlameGraphZoomsIntoAFrameAndBack(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("6", "t", "down", "down", "enter")
-	d.lacks("▏all")
-	d.press("esc")
-	d.wants("▏all")
-}
-
-func TestTheTreeExpandsCollapsesAndFilters(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("6")
-	before := strings.Count(plain(d.screen()), "▾")
-	d.press("g", "e")
-	if after := strings.Count(plain(d.screen()), "▾"); after >= before {
-		t.Errorf("%d open frames after collapsing, %d before", after, before)
-	}
-	d.press("e", "\\")
-	d.typed("attend")
-	d.press("enter")
-	d.wants("filter “attend”", "attend")
-	d.lacks("_init_group")
-	d.press("esc")
-	d.wants("_init_group")
-}
-
-func TestStacksAtCursorPeakAndEnd(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("6", "c")
-	d.wants("Stacks at the peak")
-	d.press("c")
-	d.wants("Stacks live at the end")
-	d.press("c", "i")
-	d.wants("Stacks at the cursor", "innermost first")
-}
-
-func TestSegmentsOpenToBlocksAndSortAndFilter(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("5", "enter")
-	d.wants("blocks", "requested", "state")
-	d.press("esc", "\\")
-	d.typed("graph")
-	d.press("enter")
-	d.wants("1 of 14 segments")
-	d.press("esc", ">")
-	d.wants("used▼")
-	d.press("I")
-	d.wants("used▲")
-	d.press("c")
-	d.wants("pool default")
-}
-
 func TestCopyingUsesTheTerminalsClipboard(t *testing.T) {
 	d := startSmall(t, 120, 40)
 	d.press("7", "^", "/")
@@ -473,31 +235,6 @@ func TestCopyingUsesTheTerminalsClipboard(t *testing.T) {
 	d.wants("copied the event")
 	d.press("j")
 	d.lacks("copied the event")
-}
-
-func TestSeveralFilesAndDevicesKeepTheirPlaces(t *testing.T) {
-	d := start(t, 80, 24, Options{Device: -1}, fileOf("a.pickle", tuitest.Small()), fileOf("b.pickle", tuitest.TwoDevices()))
-	d.press("7", "^")
-	d.press("]")
-	d.wants("b.pickle", "[2/2]", "device 1 of 2")
-	d.press("d")
-	d.wants("device 0 of 2", "device 1: out of memory")
-	d.press("d", "[")
-	d.wants("a.pickle", "at the start")
-	d.press("[")
-	d.wants("b.pickle")
-}
-
-func TestMaximisingAPaneAndBack(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("4", "z")
-	d.lacks("At the cursor")
-	d.press("z")
-	d.lacks("Live memory")
-	d.press("z")
-	d.wants("Live memory", "At the cursor")
-	d.press("7", "z")
-	d.lacks("Detail")
 }
 
 func TestQuitAndSuspend(t *testing.T) {
@@ -526,18 +263,6 @@ func TestAHiddenPageComputesNothing(t *testing.T) {
 	if len(d.waiting) > 1 {
 		t.Errorf("a resize on the overview started %d commands", len(d.waiting))
 	}
-}
-
-func TestAPromptTakesKeysThatMeanSomethingElsewhere(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("7", "/")
-	d.typed("q1?")
-	d.wants("search q1?", "247 events")
-	if d.quit {
-		t.Error("a q in the prompt quit the program")
-	}
-	d.press("backspace", "backspace", "esc")
-	d.lacks("search q")
 }
 
 // ownSequences are what the screen itself says to the terminal.
@@ -690,15 +415,6 @@ free_completed 0x2000 1024 @30 stack=drop
 	d := start(t, 200, 60, Options{Color: "never"}, fileOf("run.pickle", tr))
 	d.press("4", "^", ".", "enter")
 	d.wants("held, freed at train.py:7 drop", "train.py:3 make")
-}
-
-func TestTheRulesBehindTheCategoriesShowBelowThem(t *testing.T) {
-	d := startSmall(t, 120, 60)
-	d.press("c") // away from where memory ran out
-	d.wants("activation", "not known")
-	d.lacks("forward with a graph")
-	d.press("e")
-	d.wants("freed by backward", "module moved or converted", "optimizer begins its state")
 }
 
 // TestEnterOnACategorySaysWhichRulesGaveIt goes backwards from the first finding: to

@@ -25,26 +25,6 @@ func wantsAsked(t *testing.T, p *tuitest.Process, want ...string) {
 	}
 }
 
-func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
-	d, p := startLive(t, 120, 40, 9)
-	d.press("C")
-	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "predicted peak -5.7 MiB", "y yes", "n no")
-	d.press("j", "C", "enter", "4")
-	d.wants("C changes the running job")
-	d.press("n")
-	d.lacks("C changes the running job")
-	wantsAsked(t, p)
-	d.press("C", "esc")
-	wantsAsked(t, p)
-	d.press("C", "y")
-	wantsAsked(t, p, "checkpoint=block")
-	d.press("A", "O")
-	d.lacks("changes the running job")
-	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
-	d.press("S")
-	d.wants("the program offers no choice of shard") // it is alone
-}
-
 func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {
 	d, p := startLive(t, 80, 24, 9)
 	d.press("O")
@@ -111,14 +91,6 @@ func TestTheLineOfAChangeSaysWhatTheTableSays(t *testing.T) {
 	if last == "" {
 		t.Errorf("the change is not measured:\n%s", plain(d.screen()))
 	}
-}
-
-func TestARefusedChangeSaysWhy(t *testing.T) {
-	d, p := startLive(t, 80, 24, 9)
-	p.Refuse("optimizer", "the state of adamw is not that of lion")
-	d.press("O", "y")
-	d.news()
-	d.wants("optimizer adamw → lion · refused: the state of adamw is not that of lion")
 }
 
 func TestAChangeThatCouldNotBeAskedForSaysWhy(t *testing.T) {
@@ -206,21 +178,6 @@ func TestChangesAreSentInTheOrderOfTheKeys(t *testing.T) {
 	wantsAsked(t, p, "optimizer=lion", "checkpoint=block", "amp=fp16", "checkpoint=none")
 }
 
-func TestUndoGoesBackThroughTheChanges(t *testing.T) {
-	d, p := startLive(t, 80, 24, 9)
-	d.press("U")
-	d.wants("nothing was changed yet")
-	d.press("C", "y", "A")
-	d.train(p, 2)
-	d.press("C")
-	d.train(p, 1)
-	d.press("U", "U")
-	d.train(p, 1)
-	d.press("U", "U")
-	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "checkpoint=every=2", "checkpoint=block", "amp=off", "checkpoint=none")
-	d.wants("nothing was changed yet")
-}
-
 // following is a source of which changes are asked.
 type following struct {
 	given
@@ -305,14 +262,6 @@ func TestAKeyEmptiesTheCache(t *testing.T) {
 	d.wants("the program has no cache that could be emptied")
 }
 
-func TestARefusedChangeIsNotUndone(t *testing.T) {
-	d, p := startLive(t, 80, 24, 9)
-	p.Refuse("optimizer", "no")
-	d.press("O", "y", "U")
-	wantsAsked(t, p, "optimizer=lion")
-	d.wants("nothing was changed yet")
-}
-
 func TestUndoGoesBackToWhatHeld(t *testing.T) {
 	change := func(key, from, to string, state trace.ChangeState) trace.Change {
 		return trace.Change{Key: key, From: from, To: to, State: state}
@@ -381,31 +330,6 @@ func TestAProgramThatGoesAwayIsNotMeasured(t *testing.T) {
 	d.news()
 	d.news()
 	d.wants("checkpoint none → block · never measured: the program is gone")
-}
-
-func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
-	d, p := startLive(t, 80, 24, 9)
-	d.press("8", "enter")
-	d.wants("checkpoint: choose", "every=2", "another value …")
-	d.press("down", "down", "enter")
-	d.wants("This changes the running job", "checkpoint none → every=2")
-	d.press("y")
-	d.news()
-	d.wants("checkpoint none → every=2, pending")
-	d.press("G", "k", "enter") // lr has no choices
-	d.press("backspace", "backspace", "9", "enter")
-	d.news()
-	d.wants("lr 0.0003 → 0.009")
-	d.press("g", "enter", "G", "enter")
-	d.typed("x")
-	d.press("enter")
-	wantsAsked(t, p, "checkpoint=every=2", "lr=0.009", "checkpoint=x")
-}
-
-func TestARecordingIsNotChanged(t *testing.T) {
-	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", tuitest.Recording()))
-	d.press("8", "v", "enter")
-	d.wants("this is a recording: nothing runs that could be changed")
 }
 
 func TestHelpHasTheKeysThatChangeTheProgram(t *testing.T) {

@@ -112,11 +112,16 @@ func (d *driver) take(msg tea.Msg) {
 	d.send(msg)
 }
 
-// press types keys: names like "enter", or single characters.
-func (d *driver) press(names ...string) {
+// press types keys, which a space may separate: names like "enter", single characters,
+// and other words, which are typed character by character.
+func (d *driver) press(keys ...string) {
 	d.t.Helper()
-	for _, name := range names {
-		d.send(keyPress(name))
+	for name := range strings.FieldsSeq(strings.Join(keys, " ")) {
+		if _, named := namedKeys[name]; named {
+			d.send(keyPress(name))
+		} else {
+			d.typed(name)
+		}
 	}
 }
 

@@ -102,15 +102,3 @@ func meansOneThing(t *testing.T, where string, groups []keys.Group) {
 		}
 	}
 }
-
-func TestHelpShowsThePagesKeys(t *testing.T) {
-	d, _ := startLive(t, 200, 60, 3)
-	for number, text := range map[string]string{
-		"2": "to the layer that keeps the most", "4": "bands by category", "6": "tree or flame graph", "7": "search action",
-	} {
-		d.press(number, "?")
-		d.wants(text, "suspend", "quit")
-		d.press("esc")
-		d.lacks("suspend")
-	}
-}

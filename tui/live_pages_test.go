@@ -10,8 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/cmd/testing/tuitest"
-	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -87,44 +85,6 @@ func TestScreensOfChanges(t *testing.T) {
 	}
 }
 
-func TestRecordedScreensFitAtEverySize(t *testing.T) {
-	for name, keys := range recordedViews {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := startRecording(t, 80, 24, Options{Color: "never", ASCII: true})
-			d.press(keys...)
-			for _, size := range sizes([2]int{minWidth, minHeight}, [2]int{250, 80}) {
-				d.m.w, d.m.h = size[0], size[1] // as in TestEverySizeFits
-				fits(t, d.screen(), size[0], size[1])
-			}
-			d.resized(t)
-		})
-	}
-}
-
-func TestTheQuestionFitsAtEverySize(t *testing.T) {
-	d, _ := startLive(t, 80, 24, 5)
-	d.m.theme.ASCII = true
-	d.press("C")
-	for _, size := range sampleSizes([2]int{minWidth, minHeight}, [2]int{250, 80}, 60) {
-		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-		exact(t, d.screen(), size[0], size[1])
-		d.wants("C changes the running job", "y yes")
-	}
-}
-
-func TestTensorsSayWhatIsNotKnown(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("3", "t")
-	d.wants("activation?")
-	s := start(t, 120, 40, Options{Color: "never"}, fileOf("state.pickle", tuitest.StateOnly()))
-	s.press("3")
-	s.wants("no steps: ages are not known", "undecided: nothing says where steps begin", "bytes▼")
-	s.lacks("per step")
-	s.press("t")
-	s.wants("not known: nothing says where steps begin")
-}
-
 func TestASiteOpensItsTensorsAndATensorItsStack(t *testing.T) {
 	d := startRecording(t, 120, 40, Options{Color: "never"})
 	d.press("3", "/")
@@ -145,32 +105,6 @@ func TestASiteOpensItsTensorsAndATensorItsStack(t *testing.T) {
 	d.wants("creation sites")
 }
 
-func TestTensorsFollowTheCursor(t *testing.T) {
-	d := startRecording(t, 120, 40, Options{Color: "never"})
-	d.press("3", "t")
-	d.wants("133 tensors, ")
-	d.press("^")
-	d.wants("8 tensors, 8.0 MiB")
-	d.press("$")
-	d.wants("133 tensors, ")
-}
-
-func TestTensorsAreSortedByAnyColumn(t *testing.T) {
-	d := startRecording(t, 200, 60, Options{Color: "never"})
-	d.press("3", "t")
-	for _, head := range []string{"age▼", "category▼", "tensor▼", "shape▼", "dtype▼", "layer▼", "created at▼", "bytes▼"} {
-		d.press(">")
-		d.wants(head)
-	}
-	d.press("<", "I")
-	d.wants("created at▲")
-	d.press("t")
-	for _, head := range []string{"bytes▼", "count▼", "per step▼", "oldest▼", "category▼", "created at▼", "verdict▼"} {
-		d.press(">")
-		d.wants(head)
-	}
-}
-
 func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
 	d.press("3", "t", "\\")
@@ -184,14 +118,6 @@ func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
 	d.wants("12 of 45 tensors")
 }
 
-func TestATensorThatIsReadGrowsOlder(t *testing.T) {
-	d, p := startLive(t, 120, 40, 9)
-	d.press("3", "t", "enter")
-	d.wants("at least 8 steps")
-	d.train(p, 3)
-	d.wants("at least 11 steps")
-}
-
 // detailOf returns the line that names what is selected.
 func detailOf(shown string) string {
 	_, detail, _ := strings.Cut(shown, "─ Detail")
@@ -201,35 +127,6 @@ func detailOf(shown string) string {
 		}
 	}
 	return ""
-}
-
-func TestAFilterLeavesWhatMatches(t *testing.T) {
-	d := startRecording(t, 120, 40, Options{Color: "never"})
-	d.press("3", "\\")
-	d.typed("optimizer")
-	d.press("enter")
-	d.wants("1 of 7 creation sites", "filter “optimizer”", "adam.go:61")
-	d.lacks("linear.go:37")
-	d.press("esc")
-	d.wants("7 creation sites")
-}
-
-func TestSitesThatGrowComeFirst(t *testing.T) {
-	made := tuitest.Recording()
-	x := analysis.NewIndex(made, &made.Devices[0])
-	worst := leak.Undecided
-	for _, s := range x.Sites(made.Devices[0].Events.Len() - 1) {
-		worst = max(worst, s.Trend)
-	}
-	if !worst.Alarming() {
-		t.Fatal("no site of the recording is alarming")
-	}
-	d := startRecording(t, 120, 40, Options{Color: "never"})
-	d.press("3")
-	d.wants("because", "per step")
-	d.press("f")
-	d.wants("only what grows or leaks")
-	d.lacks("linear.go:37")
 }
 
 func TestTensorsOfARunningProgramStandStillWithinAStep(t *testing.T) {
@@ -298,33 +195,6 @@ func TestExperimentsByMouse(t *testing.T) {
 	d.click(5, headerRows+1)
 	d.press("y")
 	wantsAsked(t, p, "amp=fp16")
-}
-
-func TestAChangeLeadsToItsMoment(t *testing.T) {
-	d := startRecording(t, 120, 40, Options{Color: "never"})
-	d.press("8", "G", "enter")
-	d.wants("Live memory by category")
-	at := d.scene().Cursor()
-	if e := d.scene().Events().At(at); e.Kind != trace.SettingChanged {
-		t.Errorf("the cursor is at a %v, want a setting_changed", e.Kind)
-	}
-	d.press("esc")
-	d.wants("4 changes, the newest first")
-	d.press("g", "enter")
-	d.wants("this change has no event")
-}
-
-func TestTheLiveOverviewShowsThePeakOfTheLastStep(t *testing.T) {
-	d, p := startLive(t, 120, 40, 9)
-	d.wants("Memory, now", "What it is, at the peak of step 9", "Who holds most, at the peak of step 9")
-	d.train(p, 1)
-	d.wants("at the peak of step 10")
-	d.press("c")
-	d.wants("What it is, now", "Who holds most, now")
-	d.press("c")
-	d.wants("What it is, at the peak of step 10")
-	d.press("4", "left", "1")
-	d.wants("Memory, at the cursor", "What it is, at the cursor")
 }
 
 // TestTheLiveTimelineOpensOnTheLastSteps reads the window from the title.

@@ -90,35 +90,6 @@ func TestScreensOfTrouble(t *testing.T) {
 	}
 }
 
-func TestLiveScreensFitAtEverySize(t *testing.T) {
-	for name, keys := range liveViews {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, p := startLiveWith(t, 80, 24, 20, Options{Color: "never", ASCII: true})
-			p.Miss(7, "the viewer was too slow")
-			d.news()
-			d.press(keys...)
-			for _, size := range sizes([2]int{20, 6}, [2]int{250, 80}) {
-				d.m.w, d.m.h = size[0], size[1] // as in TestEverySizeFits
-				fits(t, d.screen(), size[0], size[1])
-			}
-			d.resized(t)
-		})
-	}
-}
-
-func TestALiveScreenGoesAlong(t *testing.T) {
-	d, p := startLive(t, 120, 40, 3)
-	d.wants("pid 4711", "step 3", "ckpt none", "live")
-	d.train(p, 2)
-	d.wants("step 5")
-	for _, number := range []string{"4", "5", "6", "7"} {
-		d.press(number)
-		d.train(p, 1)
-	}
-	d.wants("step 9", "live")
-}
-
 func TestSpaceFreezesTheScreen(t *testing.T) {
 	d, p := startLive(t, 120, 40, 3)
 	for _, number := range []string{"1", "2", "4", "7"} {
@@ -134,23 +105,6 @@ func TestSpaceFreezesTheScreen(t *testing.T) {
 		d.lacks("frozen")
 	}
 	d.wants("step 19")
-}
-
-func TestMovingTheCursorBackStopsFollowing(t *testing.T) {
-	d, p := startLive(t, 120, 40, 5)
-	d.press("7", "up")
-	d.wants("back: $ follows")
-	at := d.scene().Cursor()
-	d.train(p, 2)
-	if got := d.scene().Cursor(); got != at {
-		t.Errorf("the cursor went from event %d to %d by itself", at, got)
-	}
-	d.wants("steps back")
-	d.press("end")
-	d.wants("live", "step 7")
-	d.press("up", "$")
-	d.train(p, 1)
-	d.wants("step 8", "live")
 }
 
 func TestPagesShowTheStepOfTheCursor(t *testing.T) {

@@ -193,13 +193,6 @@ func TestAFrozenScreenTakesNoRows(t *testing.T) {
 	d.lacks("lost 12 s")
 }
 
-func TestAFileAloneHasNoRanks(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.lacks("9 Ranks")
-	d.press("9")
-	d.wants("Ranks are those of a job of several processes", "1 Overview")
-}
-
 func TestASettingIsChangedInAllRanksOrInNone(t *testing.T) {
 	tests := map[string]struct {
 		together bool
@@ -250,16 +243,6 @@ func TestWhatAChangeDidToTheRankThatHoldsMostIsSaid(t *testing.T) {
 	processes[1].Train(20)
 	d.news()
 	d.wants("checkpoint none → block in all 4 ranks · at step 25 · highest peak 63.0 GiB → 53.0 GiB")
-}
-
-func TestRanksFitEverySize(t *testing.T) {
-	d, _, _ := startJob(t, 80, 24, 64, Options{Color: "always"})
-	for _, size := range sizes([2]int{20, 6}, [2]int{250, 80}) {
-		d.m.w, d.m.h = size[0], size[1]
-		fits(t, d.screen(), size[0], size[1])
-	}
-	d, _, _ = startJob(t, 80, 24, 64, Options{Color: "never", ASCII: true})
-	d.resized(t)
 }
 
 func TestKeysOfRanksMeanOneThing(t *testing.T) {

@@ -34,55 +34,6 @@ device 0
 	}
 }
 
-func TestTwoFilesAreComparedFromEither(t *testing.T) {
-	d := start(t, 100, 30, Options{Color: "never"}, twoRuns(t)...)
-	d.press("6", "v")
-	d.wants("By cause at the cursor: -2.5 KiB", "→ second.pickle", "of 6.0 KiB → 3.5 KiB",
-		"   6.0 KiB    3.0 KiB    -3.0 KiB           2 → 2  half as large", "       0 B      512 B      +512 B           0 → 1  activation, only after",
-		"Half as large: 2 allocations, 6.0 KiB before, 3.0 KiB after")
-	for _, by := range []struct{ name, row string }{
-		{"line", "   6.0 KiB    3.0 KiB    -3.0 KiB           2 → 2  model.py:20 forward"},
-		{"function", "   6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  model.py forward"},
-		{"file", "   6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  model.py"},
-		{"module", "   6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  me"},
-		{"category", "   6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  activation"},
-		{"time of allocation", "   6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  while recording"},
-	} {
-		d.press("l")
-		d.wants("By "+by.name+" at the cursor: -2.5 KiB", by.row)
-	}
-	d.press("]", "6", "v")
-	d.wants("[2/2]", "By cause at the cursor: -2.5 KiB", "first.pickle → second.pickle")
-	d.press("v")
-	d.wants("Stacks at the cursor: 3.5 KiB in 3")
-}
-
-func TestBothSidesOfAFlameGraphHaveOneSelection(t *testing.T) {
-	d := start(t, 100, 30, Options{Color: "never"}, twoRuns(t)...)
-	d.press("6", "v", "t")
-	d.wants("Flame graphs at the cursor: -2.5 KiB", "- all  6.0 KiB", "- all  3.5 KiB", "6.0 KiB in 2 → 3.5 KiB in 3, -2.5 KiB")
-	d.press("down", "down", "down", "enter")
-	d.wants("- model.py forward", "/me/model.py:20")
-	d.press("esc", "esc", "esc", "esc", "esc")
-	d.wants("Stacks at the cursor: 6.0 KiB in 2")
-}
-
-func TestOneFileIsComparedWithItsPeak(t *testing.T) {
-	d := startSmall(t, 100, 30)
-	d.press("6", "v")
-	d.wants("By cause at the cursor: -16.0 MiB", "peak → cursor", "of 139.5 MiB → 123.5 MiB")
-	d.press("c")
-	d.wants("at the peak: 0 B", "no difference")
-	d.press("c")
-	d.wants("live at the end", "peak → end")
-}
-
-func TestAFileThatCannotBeComparedSaysWhy(t *testing.T) {
-	d := start(t, 100, 30, Options{Color: "never"}, fileOf("run.pickle", tuitest.Small()), brokenFile("bad.pickle", "damaged at byte 1234"))
-	d.press("6", "v")
-	d.wants("bad.pickle: damaged at byte 1234")
-}
-
 func TestTheOtherFileIsReadWhenItIsAskedFor(t *testing.T) {
 	loads := 0
 	other := File{Name: "other.pickle", Load: func(context.Context, trace.Progress) (trace.Source, error) {

@@ -1,0 +1,149 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/tuitest"
+)
+
+func TestARecordingAnswers(t *testing.T) {
+	tests := map[string]struct {
+		w, h  int
+		turns dialogue
+	}{
+		"tensors follow the cursor": {120, 40, dialogue{{"3 t", "133 tensors, "}, {"^", "8 tensors, 8.0 MiB"}, {"$", "133 tensors, "}}},
+		"tensors by any column": {200, 60, dialogue{
+			{"3 t >", "age▼"},
+			{">", "category▼"},
+			{">", "tensor▼"},
+			{">", "shape▼"},
+			{">", "dtype▼"},
+			{">", "layer▼"},
+			{">", "created at▼"},
+			{">", "bytes▼"},
+			{"< I", "created at▲"},
+			{"t >", "bytes▼"},
+			{">", "count▼"},
+			{">", "per step▼"},
+			{">", "oldest▼"},
+			{">", "category▼"},
+			{">", "created at▼"},
+			{">", "verdict▼"},
+		}},
+		"a filter of sites": {120, 40, dialogue{
+			{`3 \ optimizer enter`, "1 of 7 creation sites | filter “optimizer” | adam.go:61 | !linear.go:37"}, {"esc", "7 creation sites"},
+		}},
+		"sites that grow come first": {120, 40, dialogue{{"3", "because | per step"}, {"f", "only what grows or leaks | !linear.go:37"}}},
+		"a change leads to its moment": {120, 40, dialogue{
+			{"8 G enter", "Live memory by category"},
+			{"esc", "4 changes, the newest first"},
+			{"g enter", "this change has no event"},
+			{"G enter 7", "  setting_changed"},
+		}},
+		"settings are not changed": {80, 24, dialogue{{"8 v enter", "this is a recording: nothing runs that could be changed"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			startRecording(t, test.w, test.h, Options{Color: "never"}).holds(nil, test.turns)
+		})
+	}
+}
+
+func TestAProcessAnswers(t *testing.T) {
+	tests := map[string]struct {
+		w, h, steps int
+		before      func(*tuitest.Process)
+		turns       dialogue
+		asked       []string // of the program
+	}{
+		"the page moves with the program": {120, 40, 3, nil, dialogue{
+			{"", "pid 4711 | step 3 | ckpt none | live"}, {"×2", "step 5"}, {"4 ×1 5 ×1 6 ×1 7 ×1", "step 9 | live"},
+		}, nil},
+		"the cursor goes back": {120, 40, 5, nil, dialogue{
+			{"7 up", "back: $ follows"}, {"×2", "steps back"}, {"end", "live | step 7"}, {"up $ ×1", "step 8 | live"},
+		}, nil},
+		"a filter finds what comes": {120, 40, 3, nil, dialogue{
+			{`7 \ step_end enter`, "Events matching “step_end”: 3 of"}, {"×2", "Events matching “step_end”: 5 of"},
+		}, nil},
+		"the peak of the last step": {120, 40, 9, nil, dialogue{
+			{"", "Memory, now | What it is, at the peak of step 9 | Who holds most, at the peak of step 9"},
+			{"×1", "at the peak of step 10"},
+			{"c", "What it is, now | Who holds most, now"},
+			{"c", "What it is, at the peak of step 10"},
+			{"4 left 1", "Memory, at the cursor | What it is, at the cursor"},
+		}, nil},
+		"a tensor that is read grows older": {120, 40, 9, nil, dialogue{{"3 t enter", "at least 8 steps"}, {"×3", "at least 11 steps"}}, nil},
+		"layers fold": {120, 40, 20, nil, dialogue{
+			{"2", "▾ h.1 | · mlp"},
+			{"down e", "▸ h.0"},
+			{"×1", "▸ h.0 | Layers of step 21"},
+			{"left left", "▸ model | !h.1"},
+			{"right down enter", "▾ h.0 | ▾ h.1"},
+			{"m", "h.0.mlp  MLP | keeps 2.7 MiB for the backward pass"},
+		}, nil},
+		"layers are sorted": {120, 40, 20, nil, dialogue{
+			{"2 >", "class▼"}, {"< <", "recompute▼"}, {"> > I", "class▲ | inverted"}, {"×1", "class▲"}, {"esc", "!class▲"},
+		}, nil},
+		"layers are filtered and searched": {120, 40, 20, nil, dialogue{
+			{`2 \ h.2 enter`, "Layers of step 20 matching “h.2” | h.2 | mlp | !h.1"}, {"esc", "h.1"}, {"/ conv enter", "no layer matches conv"},
+		}, nil},
+		"checkpointing of a layer": {120, 40, 20, nil, dialogue{
+			{"2 / h.1 enter C", "checkpoint none → layers=h.1"}, {"y / h.3.mlp enter C 1 C", "checkpoint"},
+		}, []string{"checkpoint=layers=h.1", "checkpoint=layers=h.1+h.3.mlp", "checkpoint=none"}},
+		"advice is used": {80, 24, 20, nil, dialogue{
+			{"0 j enter", "This changes the running job from its next step on: | predicted peak -5.7 MiB"}, {"y", "pending"},
+		}, []string{"checkpoint=every=2"}},
+		"a plan is asked about once": {80, 24, 20, nil, dialogue{
+			{"0 f", "fit in"},
+			{"14MiB enter", "for 14.0 MiB: checkpoint=b | checkpoint=block amp=bf16: peak allocated 12.2 MiB, rehearsed on"},
+			{"enter", "checkpoint none → block, amp off → bf16 | predicted peak -11.4 MiB"},
+			{"y U U", ""},
+		}, []string{"checkpoint=block", "amp=bf16", "amp=off", "checkpoint=none"}},
+		"a target that is no size": {80, 24, 20, nil, dialogue{{"0 f x enter", `"x" is not a size; write it like 512MiB, 4GiB or 4GB`}}, nil},
+		"advice once a setting holds": {80, 24, 20, nil, dialogue{
+			{"0", "checkpoint=block"}, {"C y ×2", "checkpoint=none | !checkpoint=block "},
+		}, []string{"checkpoint=block"}},
+		"a program without answers": {80, 24, 9, func(p *tuitest.Process) { p.Fail(errors.New("the process has ended")) }, dialogue{
+			{"0", "The program could not be asked: the process has ended"},
+		}, nil},
+		"the first change is asked about": {120, 40, 9, nil, dialogue{
+			{"C", "C changes the running job from its next step on: | checkpoint none → block | predicted peak -5.7 MiB | y yes | n no"},
+			{"j C enter 4", "C changes the running job"},
+			{"n", "!C changes the running job"},
+			{"C esc C y A O", "!changes the running job"},
+			{"S", "the program offers no choice of shard"}, // it is alone
+		}, []string{"checkpoint=block", "amp=bf16", "optimizer=lion"}},
+		"a refused change": {80, 24, 9, func(p *tuitest.Process) { p.Refuse("optimizer", "the state of adamw is not that of lion") }, dialogue{
+			{"O y ×0", "optimizer adamw → lion · refused: the state of adamw is not that of lion"}, {"U", "nothing was changed yet"},
+		}, []string{"optimizer=lion"}},
+		"undo goes back through the changes": {80, 24, 9, nil, dialogue{
+			{"U", "nothing was changed yet"}, {"C y A ×2 C ×1 U U ×1 U U", "nothing was changed yet"},
+		}, []string{"checkpoint=block", "amp=bf16", "checkpoint=every=2", "checkpoint=block", "amp=off", "checkpoint=none"}},
+		"no cache to be emptied": {80, 24, 9, nil, dialogue{{"F", "the program has no cache that could be emptied"}}, nil},
+		"a value is chosen on the page of experiments": {80, 24, 9, nil, dialogue{
+			{"8 enter", "checkpoint: choose | every=2 | another value …"},
+			{"down down enter", "This changes the running job | checkpoint none → every=2"},
+			{"y ×0", "checkpoint none → every=2, pending"},
+			{"G k enter backspace backspace 9 enter ×0", "lr 0.0003 → 0.009"}, // lr has no choices
+			{"g enter G enter x enter", ""},
+		}, []string{"checkpoint=every=2", "lr=0.009", "checkpoint=x"}},
+		"pages have their keys in help": {200, 60, 9, nil, dialogue{
+			{"2 ?", "to the layer that keeps the most | suspend | quit"},
+			{"esc 6 ?", "tree or flame graph"},
+			{"esc 7 ?", "search action"},
+			{"esc", "!suspend"},
+			{"?", "The running program, from its next step on | checkpointing | undo the last change"},
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, p := startLive(t, test.w, test.h, test.steps)
+			if test.before != nil {
+				test.before(p)
+			}
+			d.holds(p, test.turns)
+			wantsAsked(t, p, test.asked...)
+		})
+	}
+}
