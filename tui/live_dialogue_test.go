@@ -83,7 +83,7 @@ func TestAProcessAnswers(t *testing.T) {
 			{"m", "h.0.mlp  MLP | keeps 2.7 MiB for the backward pass"},
 		}, nil},
 		"layers are sorted": {120, 40, 20, nil, dialogue{
-			{"2 >", "class▼"}, {"< <", "recompute▼"}, {"> > I", "class▲ | inverted"}, {"×1", "class▲"}, {"esc", "!class▲"},
+			{"2 >", "class▼"}, {"> > > > >", "forward▼"}, {"I", "forward▲ | inverted"}, {"×1", "forward▲"}, {"esc", "!forward▲"},
 		}, nil},
 		"layers are filtered and searched": {120, 40, 20, nil, dialogue{
 			{`2 \ h.2 enter`, "Layers of step 20 matching “h.2” | h.2 | mlp | !h.1"}, {"esc", "h.1"}, {"/ conv enter", "no layer matches conv"},

@@ -3,7 +3,6 @@ package experiments
 import (
 	"slices"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -12,33 +11,20 @@ import (
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case tea.MouseWheelMsg:
-		if p.focus != changes && !p.Aside.Contains(msg.X, msg.Y) {
-			p.list(p.focus).Wheel(msg)
-			return nil
-		}
-	case tea.MouseClickMsg:
-		return p.click(msg)
-	}
-	return p.Body.Update(msg)
-}
-
-// listKey handles the keys of the lists of settings and of choices, and the key
-// that switches between them.
-func (p *Page) listKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	switch k := &p.Keys; {
-	case key.Matches(msg, k.Pane.Other):
+	click, ok := msg.(tea.MouseClickMsg)
+	switch {
+	case !ok:
+		return p.Body.Update(msg)
+	case p.shape.changes.Contains(click.X, click.Y):
+		return p.table.Click(click)
+	case p.shape.brief && p.shape.options.Contains(click.X, click.Y):
 		p.turn()
-		return nil, true
-	case p.focus == changes:
-	case p.list(p.focus).Key(msg, k.Motion):
-		p.Detail.Offset = 0
-		return nil, true
-	case key.Matches(msg, k.Pane.Open):
-		return p.open(), true
+	case p.focus == choices:
+		return p.choices.Click(click)
+	default:
+		return p.options.Click(click)
 	}
-	return nil, false
+	return nil
 }
 
 // turn goes to the other list.
@@ -48,41 +34,6 @@ func (p *Page) turn() {
 	} else {
 		p.look(changes)
 	}
-}
-
-func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
-	switch {
-	case p.shape.changes.Contains(msg.X, msg.Y):
-		return p.table.Click(msg)
-	case !p.shape.options.Contains(msg.X, msg.Y):
-		return nil
-	case p.focus == changes && p.shape.brief:
-		p.turn()
-		return nil
-	}
-	of := options
-	if p.focus == choices {
-		of = choices
-	}
-	list := p.list(of)
-	was := list.Cursor
-	if !list.Click(msg.Y - p.shape.options.Y - 1) {
-		return nil
-	}
-	again := p.focus == of && was == list.Cursor
-	p.look(of)
-	if again {
-		return p.open()
-	}
-	return nil
-}
-
-// open goes from an option to its choices, and uses a choice.
-func (p *Page) open() tea.Cmd {
-	if p.focus == options {
-		return p.choose()
-	}
-	return p.use()
 }
 
 // visit goes to the selected change's place in time.
@@ -100,19 +51,19 @@ func (p *Page) visit() tea.Cmd {
 
 // choose lists the choices of the selected option.
 func (p *Page) choose() tea.Cmd {
-	o := p.offered()
+	o, ok := p.options.Current()
 	switch {
-	case o == nil:
+	case !ok:
 		return nil
 	case p.fixed() != "":
 		return page.Say(p.fixed())
 	case len(o.Choices) == 0:
-		return p.ask(o)
+		return p.ask(&o)
 	}
 	p.look(choices)
 	p.key = o.Key
-	p.list(choices).Resize(len(entries(o)), max(p.list(choices).Height, 1))
-	p.list(choices).To(max(slices.Index(o.Choices, o.Value), 0))
+	p.choices.Show(entries(&o), page.Order{})
+	p.choices.To(max(slices.Index(o.Choices, o.Value), 0))
 	return nil
 }
 
@@ -139,9 +90,8 @@ func (p *Page) use() tea.Cmd {
 	if o == nil {
 		return nil
 	}
-	at := p.list(choices).Cursor
 	p.focus = options
-	if at < len(o.Choices) {
+	if at := p.choices.Cursor; at < len(o.Choices) {
 		return page.Set(o.Key, o.Choices[at])
 	}
 	return p.ask(o)

@@ -30,14 +30,15 @@ type question struct{ index page.Edition }
 // Page is the page of experiments.
 type Page struct {
 	page.Body
-	asked  *ask.One[question, []*analysis.Experiment]
-	table  page.Table[*analysis.Experiment, int64] // of the changes, the newest first
-	focus  pane
-	chosen bool // the user chose the pane
-	lists  [choices + 1]page.List
-	newest int64  // the newest change listed so far
-	key    string // the option whose choices are listed
-	shape  shape
+	asked   *ask.One[question, []*analysis.Experiment]
+	table   page.Table[*analysis.Experiment, int64] // of the changes, the newest first
+	options page.Table[trace.Option, string]
+	choices page.Table[string, string] // of one option
+	focus   pane
+	chosen  bool   // the user chose the pane
+	newest  int64  // the newest change listed so far
+	key     string // the option whose choices are listed
+	shape   shape
 }
 
 // New returns the page of a scene.
@@ -54,6 +55,12 @@ func New(s *page.Scene) *Page {
 	p.table = page.Table[*analysis.Experiment, int64]{
 		Columns: columns(), Noun: "change", Body: &p.Body,
 		Key: func(e *analysis.Experiment) int64 { return e.ID }, Open: p.visit, Moved: func() { p.look(changes) },
+	}
+	p.options = page.Table[trace.Option, string]{
+		Columns: optionColumns(), Body: &p.Body, Open: p.choose, Moved: func() { p.look(options) },
+	}
+	p.choices = page.Table[string, string]{
+		Columns: []page.Column[string]{{Rest: page.All, Left: true, Draw: p.drawChoice}}, Body: &p.Body, Open: p.use,
 	}
 	p.bind()
 	return p
@@ -81,9 +88,12 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	_, table := p.shape.changes.Top(1)
 	p.table.Place(table)
 	p.table.Unfocused = p.focus != changes
-	p.list(options).Resize(len(p.Scene.Live().Options), p.shape.options.H-1)
+	p.options.Place(p.shape.options)
+	p.options.Unfocused = p.focus != options
+	p.options.Show(p.Scene.Live().Options, page.Order{})
+	p.choices.Place(p.shape.options)
 	if o := p.option(); o != nil {
-		p.list(choices).Resize(len(entries(o)), p.shape.options.H-1)
+		p.choices.Show(entries(o), page.Order{})
 	}
 	p.PlaceDetail(p.shape.detail, p.detailLines())
 	return cmd
@@ -106,22 +116,22 @@ func (p *Page) take(rows []*analysis.Experiment) {
 // look goes to a pane that the user chose.
 func (p *Page) look(at pane) { p.focus, p.chosen, p.Detail.Offset = at, true, 0 }
 
-// list returns the list of settings or of choices.
-func (p *Page) list(of pane) *page.List { return &p.lists[of] }
+// rows are the table with the keys.
+func (p *Page) rows() page.Rows {
+	switch p.focus {
+	case options:
+		return &p.options
+	case choices:
+		return &p.choices
+	default:
+		return &p.table
+	}
+}
 
 // current returns the selected change, nil when there is none.
 func (p *Page) current() *analysis.Experiment {
 	e, _ := p.table.Current()
 	return e
-}
-
-// offered returns the selected option, nil when there is none.
-func (p *Page) offered() *trace.Option {
-	all := p.Scene.Live().Options
-	if at := p.list(options).Cursor; at < len(all) {
-		return &all[at]
-	}
-	return nil
 }
 
 // option returns the option whose choices are listed, nil when none are.

@@ -9,17 +9,14 @@ import (
 )
 
 func (p *Page) bind() {
-	p.Rows = func() page.Rows { return &p.table }
-	p.First = p.listKey
+	p.Rows = p.rows
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.detailLines()), "the experiment") }
 	k := &p.Keys.Pane
 	k.Open.SetHelp("enter", "setting: its choices; choice: use it; change: its place in time")
-	k.Other.SetHelp("v", "settings, or changes")
 	k.Copy.SetHelp("y", "copy the experiment")
 	k.DisableArranging()
 	k.Expand.SetEnabled(false)
-	k.Other.SetEnabled(true)
-	p.Keys.Bind()
+	p.Keys.Bind(page.NewKey("v", "settings, or changes", page.Act(p.turn)))
 }
 
 // Short returns the keys for the bottom line.

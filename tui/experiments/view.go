@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -96,9 +97,11 @@ func (p *Page) drawBrief(c screen.Canvas) {
 
 func (p *Page) drawOptions(c screen.Canvas) {
 	if o := p.option(); o != nil {
-		p.drawChoices(c, o)
+		p.choices.Draw(c)
+		c.Rule(0, o.Key+": choose", "esc back", true) // in the place of heads
 		return
 	}
+	p.options.Draw(c)
 	focused, hint := p.focus == options, "enter chooses"
 	if p.fixed() != "" {
 		hint = ""
@@ -108,27 +111,9 @@ func (p *Page) drawOptions(c screen.Canvas) {
 	if len(all) == 0 {
 		c.Fit(1, 1, c.Width()-2, "The program offers nothing that could be changed.", screen.Dim)
 	}
-	list := *p.list(options)
-	from, to := list.Visible()
-	for i := from; i < min(to, len(all)) && i-from < c.Height()-1; i++ {
-		drawOption(c, 1+i-from, &all[i])
-		if i == list.Cursor {
-			mark(c, 1+i-from, focused)
-		}
+	if o, ok := p.options.Current(); ok {
+		drawAbout(c, len(all)+2, &o)
 	}
-	list.Scrollbar(c, c.Width()-1, 1)
-	if o := p.offered(); o != nil {
-		drawAbout(c, len(all)+2, o)
-	}
-}
-
-// mark shows the row under the cursor of a list, with or without the keys.
-func mark(c screen.Canvas, y int, focused bool) {
-	if focused {
-		c.Select(y)
-		return
-	}
-	c.Set(0, y, '▸', screen.Dim)
 }
 
 // drawAbout draws the whole description of an option if there is room below the
@@ -157,29 +142,27 @@ func choicesText(o *trace.Option) string {
 	return text
 }
 
-func drawOption(c screen.Canvas, y int, o *trace.Option) {
-	c.Fit(1, y, 13, o.Key, screen.Plain)
-	c.Fit(15, y, 15, o.Value, screen.Strong)
-	text := choicesText(o)
-	if o.About != "" {
-		text += " · " + o.About
+func optionColumns() []page.Column[trace.Option] {
+	strong, dim := func(trace.Option) screen.Style { return screen.Strong }, func(trace.Option) screen.Style { return screen.Dim }
+	return []page.Column[trace.Option]{
+		{Width: page.Cells(13), Left: true, Text: func(o trace.Option) string { return o.Key }},
+		{Width: page.Cells(15), Left: true, Style: strong, Text: func(o trace.Option) string { return o.Value }},
+		{Rest: page.All, Left: true, Style: dim, Text: optionText},
 	}
-	c.Fit(31, y, c.Width()-33, text, screen.Dim)
 }
 
-func (p *Page) drawChoices(c screen.Canvas, o *trace.Option) {
-	c.Rule(0, o.Key+": choose", "esc back", true)
-	list, all := *p.list(choices), entries(o)
-	from, to := list.Visible()
-	for i := from; i < min(to, len(all)) && i-from < c.Height()-1; i++ {
-		y := 1 + i - from
-		x := c.Text(3, y, all[i], screen.Plain)
-		if all[i] == o.Value {
-			c.Text(x+2, y, "now", screen.Title)
-		}
-		if i == list.Cursor {
-			c.Select(y)
-		}
+// optionText says what an option can be, and what it is.
+func optionText(o trace.Option) string {
+	if o.About == "" {
+		return choicesText(&o)
 	}
-	list.Scrollbar(c, c.Width()-1, 1)
+	return choicesText(&o) + " · " + o.About
+}
+
+// drawChoice draws a choice, and says whether it holds now.
+func (p *Page) drawChoice(c screen.Canvas, choice string) {
+	x := c.Text(2, 0, choice, screen.Plain)
+	if o := p.option(); o != nil && choice == o.Value {
+		c.Text(x+2, 0, "now", screen.Title)
+	}
 }
