@@ -46,9 +46,7 @@ func (p *whatIf) draw(c screen.Canvas, a *whatif.Answer) {
 		y = p.text(c, y, s, style)
 	}
 	rows := a.Rows()
-	columns := whatIfColumns(c.Width())
-	drawColumns(c, y+1, columns, func(column whatIfColumn) string { return column.head }, screen.Dim)
-	y = p.drawRows(c, y+2, rows, columns)
+	y = p.drawRows(c, y+1, rows)
 	selected := &rows[min(p.list.Cursor, len(rows)-1)]
 	y = p.text(c, y+1, selected.Variable(), screen.Strong)
 	if selected.Note != "" {
@@ -57,63 +55,33 @@ func (p *whatIf) draw(c screen.Canvas, a *whatif.Answer) {
 	p.text(c, y, whatif.Columns, screen.Dim)
 }
 
-// drawRows draws the rows that have room and returns the line after them.
-func (p *whatIf) drawRows(c screen.Canvas, y int, rows []whatif.Row, columns []whatIfColumn) int {
+// drawRows draws heads and the rows that have room, and returns the line after them.
+func (p *whatIf) drawRows(c screen.Canvas, y int, rows []whatif.Row) int {
 	list := page.List{Cursor: p.list.Cursor}
-	list.Resize(len(rows), max(c.Height()-y-below, 1))
-	for i := list.Offset; i < min(list.Offset+list.Height, len(rows)); i++ {
-		drawColumns(c, y, columns, func(column whatIfColumn) string { return column.of(&rows[i]) }, rowStyle(&rows[i]))
-		if i == list.Cursor {
-			c.Select(y)
-		}
-		y++
-	}
-	return y
+	list.Resize(len(rows), max(c.Height()-y-1-below, 1))
+	from, to := list.Visible()
+	table := page.Table[whatif.Row, string]{Columns: whatIfColumns, Style: rowStyle, List: page.List{Cursor: list.Cursor - from}}
+	table.Resize(to-from, to-from)
+	table.At = func(i int) whatif.Row { return rows[from+i] }
+	table.Draw(c.Sub(screen.Rect{X: 1, Y: y, W: c.Width() - 1, H: c.Height() - y}))
+	c.Select(y + 1 + list.Cursor - from) // to its left end
+	return y + 1 + to - from
 }
 
 // rowStyle highlights a row under whose settings the failed request fits.
-func rowStyle(r *whatif.Row) screen.Style {
+func rowStyle(r whatif.Row) screen.Style {
 	if r.Outcome == whatif.Fits {
 		return screen.Strong
 	}
 	return screen.Plain
 }
 
-// whatIfColumn is one column of the rows.
-type whatIfColumn struct {
-	head  string
-	width int // 0 for the remaining width
-	of    func(*whatif.Row) string
-}
-
-// outcomeWidth is the width of the last column.
-const outcomeWidth = 12
-
-func whatIfColumns(w int) []whatIfColumn {
-	all := []whatIfColumn{
-		{"settings", 0, func(r *whatif.Row) string { return r.Name }},
-		{"reserved", 10, func(r *whatif.Row) string { return screen.Bytes(r.PeakReserved) }},
-		{"in blocks", 10, (*whatif.Row).Allocated},
-		{"overhead", 8, (*whatif.Row).Overhead},
-		{"change", 11, (*whatif.Row).Change},
-	}
-	if w < 90 {
-		all = append(all[:2], all[3:]...)
-	}
-	return all
-}
-
-// drawColumns draws one line: the settings at the left, numbers at the right of their
-// columns, and then the outcome.
-func drawColumns(c screen.Canvas, y int, columns []whatIfColumn, text func(whatIfColumn) string, style screen.Style) {
-	x := c.Width() - 2 - outcomeWidth
-	outcome := whatIfColumn{"", outcomeWidth, func(r *whatif.Row) string { return r.Outcome }}
-	c.Fit(x, y, outcomeWidth, text(outcome), style)
-	x -= 2
-	for i := len(columns) - 1; i > 0; i-- {
-		x -= columns[i].width
-		c.Right(x, y, columns[i].width, text(columns[i]), style)
-		x--
-	}
-	c.Fit(2, y, x-3, text(columns[0]), style)
+// whatIfColumns are the columns of the rows.
+var whatIfColumns = []page.Column[whatif.Row]{
+	{Head: "settings", Rest: page.All, Gap: 2, Left: true, Text: func(r whatif.Row) string { return r.Name }},
+	{Head: "reserved", Width: page.Cells(10), Text: func(r whatif.Row) string { return screen.Bytes(r.PeakReserved) }},
+	{Head: "in blocks", Width: page.From(88, 10), Text: func(r whatif.Row) string { return r.Allocated() }},
+	{Head: "overhead", Width: page.Cells(8), Text: func(r whatif.Row) string { return r.Overhead() }},
+	{Head: "change", Width: page.Cells(11), Gap: 2, Text: func(r whatif.Row) string { return r.Change() }},
+	{Width: page.Cells(12), Left: true, Text: func(r whatif.Row) string { return r.Outcome }},
 }
