@@ -81,9 +81,12 @@ func descend(n *analysis.Node, path []string) *analysis.Node {
 func (g *graph) layout(w, h int) {
 	g.height = max(h, 1)
 	if g.width != w && g.root != nil {
-		g.width, g.boxes, g.deepest = w, g.boxes[:0], 0
+		g.width, g.deepest = w, 0
 		g.fold()
-		g.place(g.zoomed, 0, w, 0)
+		g.boxes = g.place(g.boxes[:0], g.zoomed, box{w: w}, func(n *analysis.Node) int64 { return n.Bytes })
+		for _, b := range g.boxes {
+			g.deepest = max(g.deepest, b.depth)
+		}
 	}
 	g.keepInView()
 }
@@ -159,22 +162,28 @@ func (g *graph) above(n *analysis.Node) *analysis.Node {
 	return g.parents[n]
 }
 
-func (g *graph) place(n *analysis.Node, x, w, depth int) {
-	g.boxes = append(g.boxes, box{n, x, w, depth})
-	g.deepest = max(g.deepest, depth)
-	if n.Bytes == 0 {
-		return
+// place adds boxes for a node and for those under it, to the scale of their bytes.
+func (g *graph) place(boxes []box, n *analysis.Node, at box, bytes func(*analysis.Node) int64) []box {
+	if at.w <= 0 {
+		return boxes
 	}
-	var before int64
-	column := func() int { return x + int(float64(w)*min(max(float64(before)/float64(n.Bytes), 0), 1)+0.5) }
+	at.node = n
+	boxes = append(boxes, at)
+	whole, before := bytes(n), int64(0)
 	for _, child := range g.below(n) {
-		from := column()
-		before += child.Bytes
-		to := column()
-		if to > from {
-			g.place(child, from, to-from, depth+1)
-		}
+		from := cells(at.w, before, whole)
+		before += bytes(child)
+		boxes = g.place(boxes, child, box{x: at.x + from, w: cells(at.w, before, whole) - from, depth: at.depth + 1}, bytes)
 	}
+	return boxes
+}
+
+// cells returns how many of w cells a part of a whole takes.
+func cells(w int, part, whole int64) int {
+	if whole == 0 {
+		return 0
+	}
+	return int(float64(w)*min(max(float64(part)/float64(whole), 0), 1) + 0.5)
 }
 
 // depthOf returns how deep a node lies under the zoomed one, -1 outside and where it is
@@ -314,14 +323,14 @@ func (g *graph) wheel(msg tea.MouseWheelMsg) {
 }
 
 // click selects the box at a cell; a click on the selected one zooms into it.
-func (g *graph) click(x, y int) {
-	for _, b := range g.boxes {
+func (g *graph) click(boxes []box, x, y int) {
+	for _, b := range boxes {
 		if b.depth == y+g.offset && x >= b.x && x < b.x+b.w {
 			if b.node == g.selected {
 				g.zoom(b.node)
-				return
 			}
 			g.selected = b.node
+			return
 		}
 	}
 }

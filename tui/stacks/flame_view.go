@@ -8,43 +8,17 @@ import (
 )
 
 func (p *Page) drawFlame(c screen.Canvas) {
-	g := &p.graph
-	for _, b := range g.boxes {
-		y := b.depth - g.offset
-		if y < 0 || y >= c.Height() {
-			continue
+	p.graph.draw(c, p.graph.boxes, func(b box) look {
+		l := look{role: kindRoles[p.kindOf(b.node)][b.depth%2], bytes: b.node.Bytes}
+		l.found = p.table.Search != "" && find.Text(b.node.Label, p.table.Search)
+		if b.w > 2 { // else there is no room
+			l.label = p.boxLabel(b.node)
 		}
-		p.drawBox(c, b, y)
-	}
+		return l
+	})
 }
 
-func (p *Page) drawBox(c screen.Canvas, b box, y int) {
-	style := screen.Style{Fg: screen.OnBand, Bg: kindRoles[p.kindOf(b.node)][b.depth%2]}
-	selected := b.node == p.graph.selected
-	if !c.Theme().Colour {
-		style = screen.Plain
-	}
-	if p.table.Search != "" && find.Text(b.node.Label, p.table.Search) {
-		style.Attr |= screen.Underline | screen.Bold
-	}
-	if selected {
-		style = screen.Style{Attr: screen.Reverse | screen.Bold}
-	}
-	for x := b.x; x < b.x+b.w; x++ {
-		c.Set(x, y, ' ', style)
-	}
-	room := b.w - 1
-	edge := '▏'
-	if room > 0 {
-		c.Fit(b.x+1, y, room, p.boxLabel(b.node, room), style)
-	}
-	c.Set(b.x, y, edge, style)
-}
-
-func (p *Page) boxLabel(n *analysis.Node, room int) string {
-	if room < 2 {
-		return ""
-	}
+func (p *Page) boxLabel(n *analysis.Node) string {
 	label := n.Label
 	if n.Frame != 0 {
 		label = p.Scene.Index.ShortLabel(n.Frame)
@@ -52,10 +26,48 @@ func (p *Page) boxLabel(n *analysis.Node, room int) string {
 	if t := p.graph.trunkTo(n); t != nil {
 		label = "+" + screen.Count(t.folded) + " … " + label
 	}
-	if size := screen.Bytes(n.Bytes); room > screen.Width(label)+len(size)+3 {
-		label += "  " + size
-	}
 	return label
+}
+
+// look is how a box looks.
+type look struct {
+	role  screen.Role
+	label string
+	bytes int64
+	found bool // by the search
+}
+
+// draw draws the boxes that are in view.
+func (g *graph) draw(c screen.Canvas, boxes []box, of func(b box) look) {
+	for _, b := range boxes {
+		if y := b.depth - g.offset; y >= 0 && y < c.Height() {
+			of(b).draw(c.Sub(screen.Rect{X: b.x, Y: y, W: b.w, H: 1}), b.node == g.selected)
+		}
+	}
+}
+
+func (l look) draw(c screen.Canvas, selected bool) {
+	style := screen.Style{Fg: screen.OnBand, Bg: l.role}
+	if !c.Theme().Colour {
+		style = screen.Plain
+	}
+	if l.found {
+		style.Attr |= screen.Underline | screen.Bold
+	}
+	if selected {
+		style = screen.Style{Attr: screen.Reverse | screen.Bold}
+	}
+	for x := range c.Width() {
+		c.Set(x, 0, ' ', style)
+	}
+	room := c.Width() - 1
+	if size := screen.Bytes(l.bytes); room > screen.Width(l.label)+len(size)+3 {
+		l.label += "  " + size
+	}
+	if room > 1 {
+		c.Fit(1, 0, room, l.label, style)
+	}
+	c.Set(0, 0, '▏', style)
 }
 
 // kind says whose code a frame belongs to.

@@ -160,10 +160,12 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		g.wheel(msg)
 	case tea.MouseClickMsg:
-		if p.versus.on {
-			p.clickVersus(msg)
-		} else {
-			g.click(msg.X, msg.Y-bodyTop)
+		if !p.versus.on {
+			g.click(g.boxes, msg.X, msg.Y-bodyTop)
+			break
+		}
+		for side, boxes := range p.versus.boxes {
+			g.click(boxes, msg.X-side*(p.width/2+1), msg.Y-bodyTop-1)
 		}
 	}
 	return nil

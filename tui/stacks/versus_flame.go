@@ -1,8 +1,6 @@
 package stacks
 
 import (
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -18,45 +16,8 @@ func (v *versus) place(w int) {
 			continue
 		}
 		most := max(zoomed.Bytes[0], zoomed.Bytes[1])
-		v.placeSide(side, v.graph.zoomed, 0, cells(half, zoomed.Bytes[side], most), 0)
-	}
-}
-
-func cells(w int, part, whole int64) int {
-	if whole == 0 {
-		return 0
-	}
-	return int(float64(w)*float64(part)/float64(whole) + 0.5)
-}
-
-func (v *versus) placeSide(side int, n *analysis.Node, x, w, depth int) {
-	if w <= 0 {
-		return
-	}
-	v.boxes[side] = append(v.boxes[side], box{n, x, w, depth})
-	whole, before := v.shown.tree.Of[n].Bytes[side], int64(0)
-	for _, child := range v.graph.below(n) {
-		from := x + cells(w, before, whole)
-		before += v.shown.tree.Of[child].Bytes[side]
-		v.placeSide(side, child, from, x+cells(w, before, whole)-from, depth+1)
-	}
-}
-
-// clickVersus selects the box at a cell of either side; a click on the selected one
-// zooms into it.
-func (p *Page) clickVersus(msg tea.MouseClickMsg) {
-	v := &p.versus
-	for side, boxes := range v.boxes {
-		x := msg.X - side*(p.width/2+1)
-		for _, b := range boxes {
-			if b.depth == msg.Y-bodyTop-1+v.graph.offset && x >= b.x && x < b.x+b.w {
-				if b.node == v.graph.selected {
-					v.graph.zoom(b.node)
-				}
-				v.graph.selected = b.node
-				return
-			}
-		}
+		at := box{w: cells(half, zoomed.Bytes[side], most)}
+		v.boxes[side] = v.graph.place(v.boxes[side], v.graph.zoomed, at, func(n *analysis.Node) int64 { return v.shown.tree.Of[n].Bytes[side] })
 	}
 }
 
@@ -67,38 +28,14 @@ func (p *Page) drawSides(c screen.Canvas) {
 		half := c.Sub(screen.Rect{X: side * (w/2 + 1), W: (w - 1) / 2, H: c.Height()})
 		half.Fit(0, 0, half.Width(), [...]string{"before", "after"}[side]+"  "+p.sideName(side), screen.Strong)
 		rows := half.Sub(screen.Rect{Y: 1, W: half.Width(), H: half.Height() - 1})
-		for _, b := range boxes {
-			if y := b.depth - p.versus.graph.offset; y >= 0 && y < rows.Height() {
-				p.drawSideBox(rows, b, y, side)
-			}
-		}
+		p.versus.graph.draw(rows, boxes, func(b box) look {
+			row := p.versus.shown.tree.Of[b.node]
+			return look{role: changeRole(row.Delta()), label: sign(row.Delta()) + b.node.Label, bytes: row.Bytes[side]}
+		})
 	}
 	for y := range c.Height() {
 		c.Set((w-1)/2, y, '│', screen.Dim)
 	}
-}
-
-func (p *Page) drawSideBox(c screen.Canvas, b box, y, side int) {
-	v := &p.versus
-	row := v.shown.tree.Of[b.node]
-	style := screen.Style{Fg: screen.OnBand, Bg: changeRole(row.Delta())}
-	if !c.Theme().Colour {
-		style = screen.Plain
-	}
-	if b.node == v.graph.selected {
-		style = screen.Style{Attr: screen.Reverse | screen.Bold}
-	}
-	for x := b.x; x < b.x+b.w; x++ {
-		c.Set(x, y, ' ', style)
-	}
-	label := sign(row.Delta()) + b.node.Label
-	if size := screen.Bytes(row.Bytes[side]); b.w-1 > screen.Width(label)+len(size)+3 {
-		label += "  " + size
-	}
-	if b.w > 2 {
-		c.Fit(b.x+1, y, b.w-1, label, style)
-	}
-	c.Set(b.x, y, '▏', style)
 }
 
 // sign is the sign before a name: grew, shrank or stayed.
@@ -137,7 +74,7 @@ func (p *Page) drawVersusFrame(c screen.Canvas) {
 	if n.Frame == 0 {
 		c.Fit(1, 1, c.Width()-2, n.Label, screen.Strong)
 	} else {
-		drawFrameLine(c, v.shown.Merged.Tables(), n.Frame)
+		drawFrameLine(c, v.shown.Merged.Tables(), n.Frame, c.Width()-2)
 	}
 	c.Fit(1, 3, c.Width()-2, "Functions of the program, and what they called. Both sides are to one scale.", screen.Dim)
 }

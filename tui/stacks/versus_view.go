@@ -152,7 +152,7 @@ func (p *Page) drawVersusRow(c screen.Canvas) {
 	right := screen.Bytes(r.Bytes[0]) + " in " + screen.Count(r.Count[0]) + " → " + screen.Bytes(r.Bytes[1]) + " in " + screen.Count(r.Count[1])
 	c.Rule(0, "of "+screen.Bytes(v.shown.bytes[0])+" → "+screen.Bytes(v.shown.bytes[1]), right, false)
 	if v.by == byLine && r.Frame != 0 {
-		drawFrameLine(c, v.shown.Merged.Tables(), r.Frame)
+		drawFrameLine(c, v.shown.Merged.Tables(), r.Frame, c.Width()-2)
 		return
 	}
 	text := cmp.Or(r.text, r.Name)
@@ -161,9 +161,9 @@ func (p *Page) drawVersusRow(c screen.Canvas) {
 	}
 }
 
-// drawFrameLine draws a frame in full below the detail's heading.
-func drawFrameLine(c screen.Canvas, t *trace.Tables, frame trace.FrameID) {
+// drawFrameLine draws a frame in full below the detail's heading, its name in so many cells.
+func drawFrameLine(c screen.Canvas, t *trace.Tables, frame trace.FrameID, room int) {
 	line := page.FrameLine(t, frame)
-	c.Fit(1, 1, c.Width()-2, line.Text, screen.Strong)
+	c.Fit(1, 1, room, line.Text, screen.Strong)
 	c.Text(1, 2, screen.TruncateLeft(line.Where, c.Width()-2), screen.Dim)
 }

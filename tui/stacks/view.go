@@ -1,7 +1,6 @@
 package stacks
 
 import (
-	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -120,7 +119,5 @@ func (p *Page) drawDetail(c screen.Canvas) {
 		c.Fit(1, 1, room, n.Label, screen.Plain)
 		return
 	}
-	line := page.FrameLine(p.Scene.Tables(), n.Frame)
-	c.Fit(1, 1, room, line.Text, screen.Strong)
-	c.Text(1, 2, screen.TruncateLeft(line.Where, c.Width()-2), screen.Dim)
+	drawFrameLine(c, p.Scene.Tables(), n.Frame, room)
 }
