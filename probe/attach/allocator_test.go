@@ -25,8 +25,8 @@ func TestAViewerSeesWhatTheAllocatorHolds(t *testing.T) {
 		ring   int // 0 for the default
 		events int64
 	}{
-		"nothing is lost":                {0, 60_000},
-		"the ring goes round in between": {512, 400_000},
+		"nothing is lost":                {0, 30_000},
+		"the ring goes round in between": {512, 150_000},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

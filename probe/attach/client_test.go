@@ -34,27 +34,9 @@ func dialling(t testing.TB, target string, o DialOptions) *Client {
 		o.Interval = protocol.MinInterval
 	}
 	c, err := Dial(t.Context(), target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
-}
-
-// awaiting waits until a client's trace satisfies ok, and returns it.
-func awaiting(t testing.TB, c *Client, what string, ok func(*trace.Trace) bool) *trace.Trace {
-	t.Helper()
-	limit := time.After(5 * time.Minute) // only to say what did not come
-	for {
-		if now := c.Trace(); ok(now) {
-			return now
-		}
-		select {
-		case <-c.Changed():
-		case <-limit:
-			t.Fatalf("not in five minutes: %s; it says %q", what, c.Trace().Live.Note)
-		}
-	}
 }
 
 // taken returns which of the program's slots a trace says are taken.
@@ -144,9 +126,7 @@ func TestAClientChangesSettings(t *testing.T) {
 	if _, err := other.Set(t.Context(), "amp", "off"); !errors.As(err, &held) {
 		t.Errorf("the second writer is told %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 	probetest.Eventually(t, "the lease to be free", func() bool {
 		_, err := other.Set(t.Context(), "amp", "off")
 		return err == nil
@@ -168,9 +148,7 @@ type relay struct {
 func relaying(t *testing.T, probe *probe.Probe) *relay {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(filepath.Dir(probe.Path()), "relay.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &relay{Listener: l, to: probe.Path()}
 	r.all.Go(r.accept)
 	t.Cleanup(func() { _ = l.Close(); r.drop(true); r.all.Wait() })
@@ -301,9 +279,7 @@ func TestAProgramThatSaysGoodbyeLeavesItsLastState(t *testing.T) {
 	probe := listening(t, p, probe.Options{})
 	c := dialling(t, probe.Path(), DialOptions{})
 	p.Run(7)
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, probe.Close())
 	last := awaiting(t, c, "the goodbye", func(now *trace.Trace) bool { return !now.Live.Connected })
 	if got := len(taken(last)); got != 7 || !strings.Contains(last.Live.Note, "goodbye") {
 		t.Errorf("the last state has %d slots taken and says %q", got, last.Live.Note)
@@ -314,9 +290,7 @@ func TestAProgramThatSaysGoodbyeLeavesItsLastState(t *testing.T) {
 func TestACallCanBeCalledOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "silent.sock")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error) // written once
@@ -325,14 +299,10 @@ func TestACallCanBeCalledOff(t *testing.T) {
 		done <- err
 	}()
 	first, err := l.Accept() // it looks who is there
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = first.Close() }()
 	second, err := l.Accept() // and asks, and is not answered
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = second.Close() }()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -372,9 +342,7 @@ func TestADriverThatNeverAnswersHoldsUpNobody(t *testing.T) {
 		<-answer
 		return nil, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-hung
 	p.Run(7)
 	awaiting(t, c, "the events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 7 })

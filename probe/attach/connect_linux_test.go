@@ -18,9 +18,7 @@ import (
 func ownName(t *testing.T) string {
 	t.Helper()
 	start, err := startOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return protocol.SocketName(os.Getpid(), start)
 }
 
@@ -28,9 +26,7 @@ func ownName(t *testing.T) string {
 func listenAs(t *testing.T, folder, name string) string {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
 }
@@ -39,13 +35,9 @@ func listenAs(t *testing.T, folder, name string) string {
 func leaveBehind(t *testing.T, folder, name string) string {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, name), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	return l.Addr().String()
 }
 
@@ -112,9 +104,7 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 				t.Helper()
 				listenAs(t, folder, ownName(t))
 				link := folder + ".link"
-				if err := os.Symlink(folder, link); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(folder, link))
 				t.Setenv("MEMTOP_DIR", link)
 				return pid
 			}, "not permitted", "is a symbolic link",
@@ -154,9 +144,7 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 			func(t *testing.T, folder string) string {
 				t.Helper()
 				file := folder + ".file"
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, nil, 0o600))
 				t.Setenv("MEMTOP_DIR", file)
 				return pid
 			}, "not permitted", "is not a folder",
@@ -164,9 +152,7 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 		"a file in the place of the socket": {
 			func(t *testing.T, folder string) string {
 				t.Helper()
-				if err := os.WriteFile(filepath.Join(folder, ownName(t)), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(folder, ownName(t)), nil, 0o600))
 				return pid
 			}, "not found", "another file is in its place",
 		},
@@ -235,14 +221,10 @@ func TestASocketWithoutAProcesssNameIsServedByTheProcessItIsOf(t *testing.T) {
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	outer, err := os.MkdirTemp("", "mt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(outer) })
 	folder := filepath.Join(outer, "s")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	return folder
 }
 
@@ -251,9 +233,7 @@ func shortFolder(t *testing.T) string {
 func skipWhereOthersRun(t *testing.T) {
 	t.Helper()
 	found, err := Discover(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range found {
 		if p.Problem == nil {
 			t.Skipf("there are programs to attach to here, such as process %d", p.PID)
@@ -263,16 +243,12 @@ func skipWhereOthersRun(t *testing.T) {
 
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, mode))
 }
 
 func chown(t *testing.T, path string, uid int) {
 	t.Helper()
-	if err := os.Lchown(path, uid, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Lchown(path, uid, -1))
 }
 
 func TestAProcessFindsItself(t *testing.T) {
@@ -285,9 +261,7 @@ func TestAProcessFindsItself(t *testing.T) {
 		t.Errorf("it found %+v, want process %d at %s", got, os.Getpid(), probe.Path())
 	}
 	found, err := Discover(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, other := range found {
 		if other.PID == os.Getpid() && other.Info != nil && len(other.Info.Devices) == 1 {
 			return

@@ -8,11 +8,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,29 +24,8 @@ func pretending(t *testing.T, handler http.HandlerFunc) (folder string) {
 	t.Helper()
 	folder = shortFolder(t)
 	t.Setenv("MEMTOP_DIR", folder)
-	l, err := net.Listen("unix", filepath.Join(folder, ownName(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: handler} //nolint:gosec // the only client is ours
-	t.Cleanup(func() { _ = server.Close() })
-	go func() { _ = server.Serve(l) }() // it ends with the server
+	serve(t, filepath.Join(folder, ownName(t)), handler)
 	return folder
-}
-
-const plainInfo = `{"version": 1, "step": 7, "devices": [{"device": 0, "allocated_bytes": 5}]}`
-
-// TestAProgramThatIsSlowToAnswerIsListed is one that is busy for more than a
-// second, as long as a viewer once waited.
-func TestAProgramThatIsSlowToAnswerIsListed(t *testing.T) {
-	folder := pretending(t, func(w http.ResponseWriter, _ *http.Request) {
-		<-time.After(1200 * time.Millisecond)
-		_, _ = io.WriteString(w, plainInfo)
-	})
-	p := discovered(t, folder)
-	if p == nil || p.Problem != nil || p.Info.Step != 7 {
-		t.Errorf("it is discovered as %+v", p)
-	}
 }
 
 func TestProgramsThatAnswerBadlyAreListedWithTheReason(t *testing.T) {
@@ -107,9 +84,7 @@ func answering(text string) http.HandlerFunc {
 func askedWithin(t *testing.T, within time.Duration, path string) *Process {
 	t.Helper()
 	all, err := sightings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all = slices.DeleteFunc(all, func(s sighting) bool { return !strings.Contains(s.path(), path) })
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -191,15 +166,9 @@ func TestAUserIsToldOfOthersFolders(t *testing.T) {
 	folder := shortFolder(t)
 	chmod(t, filepath.Dir(folder), 0o755)
 	chmod(t, folder, 0o755)
-	if err := os.Mkdir(filepath.Join(folder, "memtop-0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
-	viewer.Env = append(os.Environ(), beViewer+"=ls", "TMPDIR="+folder)
-	viewer.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
-	said, err := viewer.CombinedOutput()
-	if want := "memtop-0: it belongs to user root"; err != nil || !strings.Contains(string(said), want) {
-		t.Errorf("another user sees %q (%v), want %q in it", said, err, want)
+	must(t, os.Mkdir(filepath.Join(folder, "memtop-0"), 0o700))
+	if said, want := asNobody(t, "ls", "TMPDIR="+folder), "memtop-0: it belongs to user root"; !strings.Contains(said, want) {
+		t.Errorf("another user sees %q, want %q in it", said, want)
 	}
 }
 
@@ -212,9 +181,7 @@ func TestThereIsAnEndToAskingSilentPrograms(t *testing.T) {
 	for i := range asking + 1 {
 		e := endpoint{uid: os.Geteuid(), root: "/", folder: folder, name: fmt.Sprintf("s%d", i), given: true}
 		l, err := net.Listen("unix", e.path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		go func() {
 			if c, err := l.Accept(); err == nil {

@@ -23,15 +23,11 @@ func TestProgramThatEndsAsItAnswers(t *testing.T) {
 		t.Skip("it is run by other tests")
 	}
 	listener, err := net.Listen("unix", filepath.Join(os.Getenv("MEMTOP_DIR"), ownName(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Println("listening", os.Getpid())
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n, _ := conn.Read(make([]byte, 4096)); n == 0 {
 			continue // who only looks who listens
 		}
@@ -57,9 +53,7 @@ func TestAProgramThatEndsAsItAnswersIsNotThere(t *testing.T) {
 			if err == nil {
 				err = command.Start()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 			if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 				t.Fatal(err)

@@ -19,11 +19,14 @@ import (
 // serving answers on a socket of its own with a handler, and returns its path.
 func serving(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "s")
+	return serve(t, filepath.Join(t.TempDir(), "s"), handler)
+}
+
+// serve answers on a socket until the test ends, and returns its path.
+func serve(t *testing.T, path string, handler http.HandlerFunc) string {
+	t.Helper()
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: handler} //nolint:gosec // a test's client
 	done := make(chan struct{})              // closed when the server has returned
 	go func() { defer close(done); _ = server.Serve(l) }()
@@ -43,13 +46,9 @@ func goodStream(t *testing.T) []byte {
 	defer shut(body)
 	p.Run(probetest.Slots)
 	p.Finish(probe)
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, probe.Close())
 	all, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -137,7 +136,7 @@ func TestStreamsThatAreCutOrDamagedLeaveTheLastGoodState(t *testing.T) {
 	}
 	for name, damaged := range damage {
 		t.Run(name, func(t *testing.T) {
-			for at := 0; at < len(good); at += 1 + len(good)/29 {
+			for at := 0; at < len(good); at += 1 + len(good)/13 {
 				follow(t, damaged(at), at)
 			}
 		})
@@ -174,9 +173,7 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 	probe := listening(t, p, probe.Options{})
 	p.Run(3)
 	r, err := NewRecording(t.Context(), probe.Path(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, done := recorded(t, r)
 	probetest.Eventually(t, "a viewer", func() bool {
 		info, err := r.target.asker.info(t.Context())
@@ -191,9 +188,7 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 		t.Errorf("recorded %+v, want two steps, 25 events and %d bytes", kept, file.Len())
 	}
 	got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()), wire.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := got.Devices[0].Events.Len(); n != 25 || len(got.Steps) != 2 || got.Info.Truncated {
 		t.Errorf("the recording has %d events and %d steps, cut: %v; want 25 and 2", n, len(got.Steps), got.Info.Truncated)
 	}
@@ -248,9 +243,7 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 	probe := listening(t, p, probe.Options{})
 	relay := relaying(t, probe)
 	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, done := recorded(t, r)
 	relay.drop(false)
 	probetest.Eventually(t, "the second stream", func() bool { return strings.Count(relay.sent(), "GET /v1/stream") == 2 })
@@ -279,9 +272,7 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 func TestARecordingIsWholeIfItsProgramTakesAWhileToEnd(t *testing.T) {
 	relay := relaying(t, listening(t, probetest.New(), probe.Options{}))
 	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	asked := 0
 	r.target.runs = func() bool { asked++; return asked == 1 }
 	file, done := recorded(t, r)

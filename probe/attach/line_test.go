@@ -14,16 +14,10 @@ import (
 // between, as one does that heard nothing for long.
 func TestATellerKeepsItsConnection(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "probes")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	l, err := net.Listen("unix", filepath.Join(folder, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(l.Addr().String(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Chmod(l.Addr().String(), 0o600))
 	var connections atomic.Int64
 	var newest atomic.Pointer[net.Conn]
 	server := &http.Server{
@@ -41,15 +35,11 @@ func TestATellerKeepsItsConnection(t *testing.T) {
 	go func() { _ = server.Serve(l) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
 	teller, err := Here.Teller(t.Context(), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer teller.Close()
 	for i, want := range []int64{1, 1, 2, 2} {
 		if i == 2 {
-			if err := (*newest.Load()).Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, (*newest.Load()).Close())
 		}
 		info, err := teller.Info(t.Context())
 		if err != nil || info.Devices[0].Allocated != 5 {

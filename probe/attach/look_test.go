@@ -16,9 +16,7 @@ func TestReadingsFromInsideAndOutsideCompleteEachOther(t *testing.T) {
 	}
 	l := gaugeLog{list: []trace.Gauge{outside(1), outside(3), {Device: 1, Time: 4, Process: -1}, outside(5)}}
 	all, err := l.merge([]trace.Gauge{inside(2, first), inside(4, second), {Device: -1, Time: 6, Process: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cards := []*trace.Card{nil, first, first, second, nil, second, nil}
 	processes := []int64{60, 60, 60, 60, -1, 60, 7}
 	for i, g := range all {

@@ -32,16 +32,12 @@ func TestProgramOfItsOwn(t *testing.T) {
 	}
 	p := probetest.New()
 	probe, err := probe.Listen(t.Context(), probe.Options{Control: p}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Run(11)
 	p.Finish(probe)
 	fmt.Println("listening", os.Getpid())
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, probe.Close())
 }
 
 // TestViewerOfItsOwn is no test but a program that says what attaching gives.
@@ -86,19 +82,13 @@ func startProgram(t *testing.T, path, folder string, as *syscall.Credential, bef
 	o.Env = append(os.Environ(), beProgram+"=1", "MEMTOP_DIR="+folder)
 	o.SysProcAttr = &syscall.SysProcAttr{Credential: as, Pdeathsig: syscall.SIGKILL}
 	stdin, err := o.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.stdin = stdin
 	stdout, err := o.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var told strings.Builder
 	o.Stderr = &told
-	if err := o.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Start())
 	t.Cleanup(func() { _ = stdin.Close(); _ = o.Process.Kill(); _ = o.Wait() })
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if _, err2 := fmt.Sscanf(line, "listening %d", &o.inside); err != nil || err2 != nil {
@@ -108,33 +98,42 @@ func startProgram(t *testing.T, path, folder string, as *syscall.Credential, bef
 	return o
 }
 
-// executable returns a copy of this test binary that other users can run.
+// executable returns a name of this test binary, another one each time, under which
+// other users can run it.
 func executable(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "mt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	chmod(t, folder, 0o755)
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(folder, "program")
-	if err := os.WriteFile(path, program, 0o755); err != nil {
-		t.Fatal(err)
+	if os.Link(os.Args[0], path) == nil {
+		return path
 	}
+	program, err := os.ReadFile("/proc/self/exe") // it lies on another file system
+	must(t, err, os.WriteFile(path, program, 0o755))
 	return path
+}
+
+// asNobody runs this test binary as a viewer of another user, with variables of its
+// environment, and returns what it says.
+func asNobody(t *testing.T, target string, environment ...string) string {
+	t.Helper()
+	viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
+	viewer.Env = append(append(os.Environ(), beViewer+"="+target), environment...)
+	viewer.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
+	said, err := viewer.CombinedOutput()
+	if err != nil {
+		t.Errorf("the viewer ends with %v: %s", err, said)
+	}
+	return string(said)
 }
 
 // discovered returns the process whose socket is under path.
 func discovered(t *testing.T, path string) *Process {
 	t.Helper()
 	all, err := Discover(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range all {
 		if strings.Contains(all[i].Socket, path) {
 			return &all[i]
@@ -197,12 +196,8 @@ func TestRootAttachesToAnybodyAndNobodyElseDoes(t *testing.T) {
 		t.Fatal("root's own program is not discovered")
 	}
 	for _, target := range []string{strconv.Itoa(ours.Process.Pid), socket.Socket} {
-		viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
-		viewer.Env = append(os.Environ(), beViewer+"="+target, "MEMTOP_DIR="+theirs)
-		viewer.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
-		said, err := viewer.CombinedOutput()
-		if err != nil || !strings.Contains(string(said), "attaching: not permitted") {
-			t.Errorf("another user who attaches to %s is told %q (%v)", target, said, err)
+		if said := asNobody(t, target, "MEMTOP_DIR="+theirs); !strings.Contains(said, "attaching: not permitted") {
+			t.Errorf("another user who attaches to %s is told %q", target, said)
 		}
 	}
 }
@@ -211,9 +206,7 @@ func TestAProgramThatIsKilledLeavesItsLastState(t *testing.T) {
 	folder := shortFolder(t)
 	o := startOther(t, folder, nil)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{})
-	if err := o.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Process.Kill())
 	_ = o.Wait() // without Wait it is not gone
 	last := awaiting(t, c, "the end", func(now *trace.Trace) bool { return now.Live.Note == ended })
 	if last.Live.Connected || len(taken(last)) != 11 {

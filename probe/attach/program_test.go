@@ -2,14 +2,20 @@ package attach
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
+)
+
+// The helpers of probes' and viewers' tests.
+var (
+	must     = probetest.Must
+	awaiting = probetest.Awaiting
 )
 
 // listening starts a probe for p that ends with the test.
@@ -17,16 +23,12 @@ func listening(t testing.TB, p probe.Source, o probe.Options) *probe.Probe {
 	t.Helper()
 	if o.Dir == "" && o.Path == "" {
 		folder, err := os.MkdirTemp("", "mt") // a socket's path is short, and TMPDIR may be long
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(folder) })
 		o.Dir = filepath.Join(folder, "probe")
 	}
 	probe, err := probe.Listen(t.Context(), o, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = probe.Close() })
 	return probe
 }
@@ -35,13 +37,6 @@ func listening(t testing.TB, p probe.Source, o probe.Options) *probe.Probe {
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "unix", path)
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // shut closes what a test has looked at.

@@ -16,9 +16,7 @@ import (
 func followed(t *testing.T, o *other) *Client {
 	t.Helper()
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{})
-	if err := o.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Process.Kill())
 	_ = o.Wait() // it was killed; without Wait it is not gone
 	awaiting(t, c, "the end", func(now *trace.Trace) bool { return now.Live.Note == ended })
 	<-c.Ended()
@@ -95,9 +93,7 @@ func TestAnotherCommandIsNoRestart(t *testing.T) {
 func TestAStoppedProgramIsGivenUpAndComesBack(t *testing.T) {
 	o := startOther(t, shortFolder(t), nil)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{quiet: 2 * protocol.Heartbeat})
-	if err := o.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Process.Signal(syscall.SIGSTOP))
 	began := time.Now()
 	quiet := awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
 	if !strings.Contains(quiet.Live.Note, "connection was lost; trying again") || len(taken(quiet)) != 11 {
@@ -106,9 +102,7 @@ func TestAStoppedProgramIsGivenUpAndComesBack(t *testing.T) {
 	if took := time.Since(began); took < protocol.Heartbeat || took > 30*time.Second {
 		t.Errorf("it was given up after %v, want about %v", took, 2*protocol.Heartbeat)
 	}
-	if err := o.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Process.Signal(syscall.SIGCONT))
 	back := awaiting(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected })
 	if back.Live.PID != o.Process.Pid || len(taken(back)) != 11 || back.Live.Note != "" {
 		t.Errorf("then it shows process %d, %d slots taken, and says %q", back.Live.PID, len(taken(back)), back.Live.Note)

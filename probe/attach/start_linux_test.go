@@ -15,9 +15,7 @@ func TestAProcessKnowsWhenItBegan(t *testing.T) {
 	o := startOther(t, shortFolder(t), nil)
 	after := time.Now()
 	ticks, err := startOf(o.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folder := strings.TrimPrefix(o.Env[len(o.Env)-1], "MEMTOP_DIR=")
 	p := discovered(t, folder)
 	if p == nil || p.Problem != nil {

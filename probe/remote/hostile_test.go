@@ -109,9 +109,7 @@ func TestFarEndsThatAreNoBridge(t *testing.T) {
 func TestWhatAFarEndSaysIsPrintable(t *testing.T) {
 	for name, want := range map[string]int{"escapes": 3, "no info": 1} {
 		m, err := Open(t.Context(), toActor(t, name), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		found, err := m.Discover(t.Context())
 		if err != nil || len(found) != want {
@@ -147,14 +145,10 @@ func TestASilentLinkIsNoticed(t *testing.T) {
 	way := toActor(t, "bridge")
 	way.limits = pinging
 	m, err := Open(t.Context(), way, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	c, err := attach.Through(m).Dial(t.Context(), ourselves(), attach.DialOptions{Interval: protocol.MinInterval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close() }()
 	stop(t, m.now.link.command.Process)
 	lost := awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
@@ -210,9 +204,7 @@ func TestNoiseBeforeTheGreetingIsSkipped(t *testing.T) {
 	t.Setenv(actor, "bridge")
 	way := Way{host: "gpu7", program: "sh", options: []string{"-c", "echo Welcome to gpu7; printf 'no end'; exec " + os.Args[0]}}
 	m, err := Open(t.Context(), way, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if _, err := m.Discover(t.Context()); err != nil {
 		t.Error(err)

@@ -10,13 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// The helpers of probes' and viewers' tests.
+var (
+	must     = probetest.Must
+	awaiting = probetest.Awaiting
 )
 
 // actor says which far end the test binary is to be, "" for the tests.
@@ -58,9 +63,7 @@ func listening(t *testing.T, p probe.Source, o probe.Options) *probe.Probe {
 	t.Setenv("MEMTOP_DIR", folder)
 	o.Dir = folder
 	probe, err := probe.Listen(t.Context(), o, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = probe.Close() })
 	return probe
 }
@@ -69,32 +72,13 @@ func listening(t *testing.T, p probe.Source, o probe.Options) *probe.Probe {
 func opening(t *testing.T) *Machine {
 	t.Helper()
 	m, err := Open(t.Context(), toActor(t, "bridge"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(m.Close)
 	return m
 }
 
 // ourselves is this process, as a target.
 func ourselves() string { return strconv.Itoa(os.Getpid()) }
-
-// awaiting waits until a client's trace satisfies ok, and returns it.
-func awaiting(t *testing.T, c *attach.Client, what string, ok func(*trace.Trace) bool) *trace.Trace {
-	t.Helper()
-	limit := time.After(time.Minute) // only to say what did not come
-	for {
-		if now := c.Trace(); ok(now) {
-			return now
-		}
-		select {
-		case <-c.Changed():
-		case <-limit:
-			now := c.Trace()
-			t.Fatalf("not in a minute: %s; it has %d events and says %q, %+v", what, now.Devices[0].Events.Len(), now.Live.Note, now.Live.Gaps)
-		}
-	}
-}
 
 func TestAProgramIsFollowedThroughABridge(t *testing.T) {
 	p := probetest.New()
@@ -108,9 +92,7 @@ func TestAProgramIsFollowedThroughABridge(t *testing.T) {
 		t.Fatalf("found %+v and %v", found, err)
 	}
 	c, err := there.Dial(t.Context(), ourselves(), attach.DialOptions{Interval: protocol.MinInterval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close() }()
 	p.Run(60)
 	awaiting(t, c, "60 events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 60 })
@@ -128,9 +110,7 @@ func TestAProgramIsFollowedThroughABridge(t *testing.T) {
 		t.Error(err)
 	}
 	teller, err := there.Teller(t.Context(), ourselves())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer teller.Close()
 	if info, err := teller.Info(t.Context()); err != nil || info.PID != os.Getpid() {
 		t.Errorf("it says it is %+v and %v", info, err)
@@ -157,15 +137,11 @@ func TestABridgeThatIsLostIsStartedAgain(t *testing.T) {
 	listening(t, p, probe.Options{})
 	m := opening(t)
 	c, err := attach.Through(m).Dial(t.Context(), ourselves(), attach.DialOptions{Interval: protocol.MinInterval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close() }()
 	p.Run(10)
 	awaiting(t, c, "10 events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 10 })
-	if err := m.now.link.command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.now.link.command.Process.Kill())
 	awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
 	p.Run(10)
 	back := awaiting(t, c, "the way back with what was missed", func(now *trace.Trace) bool {

@@ -11,7 +11,5 @@ import (
 // stop stops a process, until it is killed.
 func stop(t *testing.T, p *os.Process) {
 	t.Helper()
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Signal(syscall.SIGSTOP))
 }

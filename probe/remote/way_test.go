@@ -23,9 +23,7 @@ func TestANameThatIsNoHost(t *testing.T) {
 func TestTheCommandThatGoesThere(t *testing.T) {
 	t.Setenv("MEMTOP_SSH", "")
 	way, err := SSH("me@gpu7", "~/my bin/memtop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{"-oBatchMode=yes", "-T", "-a", "-x", "-oClearAllForwardings=yes", "-oControlMaster=no", "--", "me@gpu7", "~/'my bin/memtop' bridge"}
 	if diff := cmp.Diff(want, way.arguments(false)); diff != "" || way.program != "ssh" {
 		t.Errorf("%s (-want +got):\n%s", way.program, diff)
@@ -52,9 +50,7 @@ func TestAHostIsOneWordOfARemedy(t *testing.T) {
 		"a;id": "ssh 'a;id' memtop version", "$(id)": "ssh '$(id)' memtop version", "~/x": "ssh '~/x' memtop version",
 	} {
 		way, err := SSH(host, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := way.failure("it does not answer", "").Remedy; got != "try: "+want {
 			t.Errorf("%q has the remedy %s", host, got)
 		}

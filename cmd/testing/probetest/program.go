@@ -3,6 +3,7 @@ package probetest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -211,6 +212,38 @@ func Eventually(t testing.TB, what string, done func() bool) {
 		case <-poll.C:
 		case <-deadline.C:
 			t.Fatalf("not in five minutes: %s", what)
+		}
+	}
+}
+
+// Must ends the test unless all errors are nil.
+func Must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Viewer follows a program: an attach.Client.
+type Viewer interface {
+	Trace() *trace.Trace
+	Changed() <-chan struct{}
+}
+
+// Awaiting waits until a viewer's trace satisfies ok, for five minutes at most, and
+// returns it.
+func Awaiting(t testing.TB, v Viewer, what string, ok func(*trace.Trace) bool) *trace.Trace {
+	t.Helper()
+	limit := time.After(5 * time.Minute) // only to say what did not come
+	for {
+		now := v.Trace()
+		if ok(now) {
+			return now
+		}
+		select {
+		case <-v.Changed():
+		case <-limit:
+			t.Fatalf("not in five minutes: %s; it has %d events and says %q, %+v", what, now.Devices[0].Events.Len(), now.Live.Note, now.Live.Gaps)
 		}
 	}
 }
