@@ -44,9 +44,7 @@ func writeForEver(t *testing.T, path string) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := os.Stdout.Write([]byte{version}); err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +61,8 @@ func killWriters(t *testing.T, named string) {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKillingAWriterLeavesAWholeFile$")
 		c.Env = append(os.Environ(), "MEMTOP_TEST_WRITES="+path, "MEMTOP_TEST_NAMED="+named)
 		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Start())
 		began := time.Now()
 		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it has written once
 			t.Fatal(err)
@@ -80,18 +74,14 @@ func killWriters(t *testing.T, named string) {
 		left = moments.Look(t, folder, "out")
 	}
 	t.Log(moments)
-	if err := (File{Path: path, Overwrite: true}).Write(saying("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (File{Path: path, Overwrite: true}).Write(saying("")))
 	left.WantGone(t)
 }
 
 func wantWhole(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(content) != size || bytes.Count(content, content[:1]) != size {
 		t.Errorf("the file has %d bytes, or a mixture of them", len(content))
 	}

@@ -52,6 +52,13 @@ func inEveryWay(t *testing.T, test func(t *testing.T, folder string)) {
 	}
 }
 
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func saying(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -64,15 +71,11 @@ func saying(text string) func(io.Writer) error {
 func holds(t *testing.T, folder string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make(map[string]string)
 	for _, e := range entries {
 		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[e.Name()] = string(content)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -82,36 +85,25 @@ func holds(t *testing.T, folder string, want map[string]string) {
 
 func put(t *testing.T, path, content string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), mode), os.Chmod(path, mode))
 }
 
 func TestAFileIsWrittenAndReplaced(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		path := filepath.Join(folder, "out")
-		if err := (File{Path: path}).Write(saying("first")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (File{Path: path}).Write(saying("first")))
 		if err := (File{Path: path}).Write(saying("second")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("writing over a file: %v", err)
 		}
 		holds(t, folder, map[string]string{"out": "first"})
 		put(t, path, "first", 0o666) // more than the mask lets a new file have
-		if err := (File{Path: path, Overwrite: true}).Write(saying("second")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (File{Path: path, Overwrite: true}).Write(saying("second")))
 		holds(t, folder, map[string]string{"out": "second"})
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o666 {
 			t.Errorf("its mode is %v, want that of the file before (%v)", info.Mode(), err)
 		}
-		if err := (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")))
 		holds(t, folder, map[string]string{"out": "second", "new": "third"})
 	})
 }
@@ -122,9 +114,7 @@ func TestANewFileHasTheModeThatTheUserWants(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		path := filepath.Join(folder, "out")
-		if err := (File{Path: path}).Write(saying("x")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (File{Path: path}).Write(saying("x")))
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
 			t.Errorf("its mode is %v, want 0640 (%v)", info.Mode(), err)
 		}
@@ -169,9 +159,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		inner := filepath.Join(folder, "a", "b")
-		if err := os.MkdirAll(inner, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(inner, 0o755))
 		put(t, filepath.Join(inner, "old"), "old", 0o644)
 		// The way leads through a folder that is a link, and up from where it leads.
 		for name, target := range map[string]string{"ab": "a/b", "first": "second", "second": "ab/old", "ahead": "ab/../b/new"} {
@@ -212,9 +200,7 @@ func TestTheInputIsNeverReplaced(t *testing.T) {
 
 func TestAFailedWriteNamesTheUsersFile(t *testing.T) {
 	f, err := os.Open(t.TempDir()) // which cannot be written to
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	_, err = writer{f, "out"}.Write([]byte("x"))
 	var path *fs.PathError
@@ -233,9 +219,7 @@ func TestWhatIsNoFileIsWrittenToAsItIs(t *testing.T) {
 		content, _ := os.ReadFile(pipe)
 		read <- string(content)
 	}()
-	if err := (File{Path: pipe}).Write(saying("through")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (File{Path: pipe}).Write(saying("through")))
 	if got := <-read; got != "through" {
 		t.Errorf("the pipe gave %q", got)
 	}
@@ -250,9 +234,7 @@ func TestALongNameIsWritten(t *testing.T) {
 		name := strings.Repeat("n", 255)
 		to := File{Path: filepath.Join(folder, name), Overwrite: true}
 		for _, text := range []string{"first", "second"} {
-			if err := to.Write(saying(text)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, to.Write(saying(text)))
 		}
 		holds(t, folder, map[string]string{name: "second"})
 	})
@@ -263,12 +245,8 @@ func TestAFileIsMadeForWhatIsOfUseBeforeItsEnd(t *testing.T) {
 	path := filepath.Join(folder, "out")
 	for range 2 {
 		f, err := File{Path: path, Overwrite: true}.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(saying("begun")(f), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, saying("begun")(f), f.Close())
 	}
 	if _, err := (File{Path: path}).Create(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("making it again: %v", err)
@@ -329,9 +307,7 @@ func TestWhatIsNoFileMayNotBecomeOne(t *testing.T) {
 		t.Skip("no named pipe to be had: ", err)
 	}
 	p, err := File{Path: pipe}.find()
-	if err := errors.Join(err, os.Remove(pipe), os.Symlink(precious, pipe)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err, os.Remove(pipe), os.Symlink(precious, pipe))
 	if err := p.writeTo(saying("x")); !errors.Is(err, errChanged) {
 		t.Errorf("got error %v, want %v", err, errChanged)
 	}
@@ -341,9 +317,7 @@ func TestWhatIsNoFileMayNotBecomeOne(t *testing.T) {
 func TestALinkToNothingIsNotFollowedInASharedFolder(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "out")
-	if err := errors.Join(os.Chmod(folder, 0o777|fs.ModeSticky), os.Symlink(filepath.Join(t.TempDir(), "new"), link)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(folder, 0o777|fs.ModeSticky), os.Symlink(filepath.Join(t.TempDir(), "new"), link))
 	if err := (File{Path: link, Overwrite: true}).Write(saying("x")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got error %v, want %v", err, fs.ErrPermission)
 	}
@@ -354,14 +328,10 @@ func TestAFileThatGrowsIsItsWritersAlone(t *testing.T) {
 	to := File{Path: filepath.Join(folder, "out"), Overwrite: true}
 	put(t, to.Path, "old", 0o644)
 	old, err := os.Open(to.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer old.Close()
 	first, err := to.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, write := range map[string]func() error{
 		"another that grows": func() error { _, err := to.Create(); return err },
 		"a whole file":       func() error { return to.Write(saying("x")) },

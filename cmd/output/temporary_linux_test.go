@@ -35,9 +35,7 @@ func TestAnUnfinishedFileHasNoName(t *testing.T) {
 		defer holds(t, folder, map[string]string{"out": "old"})
 		return saying(strings.Repeat("new", 1<<20))(w)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
@@ -70,9 +68,7 @@ func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
 				want[test.name] = "x"
 			}
 		}
-		if err := (File{Path: filepath.Join(folder, "out"), Overwrite: true}).Write(saying("new")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (File{Path: filepath.Join(folder, "out"), Overwrite: true}).Write(saying("new")))
 		holds(t, folder, want)
 	})
 }
@@ -82,17 +78,13 @@ func TestAnUnfinishedFileThatIsLockedStays(t *testing.T) {
 	name := fmt.Sprintf(".out.memtop-%d-12-1", dead(t)) // as of a process in another container
 	put(t, filepath.Join(folder, name), "x", 0o600)
 	f, err := os.Open(filepath.Join(folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if !lock(f) {
 		t.Fatal("the lock is taken")
 	}
 	to := File{Path: filepath.Join(folder, "out"), Overwrite: true}
-	if err := to.Write(saying("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, to.Write(saying("new")))
 	holds(t, folder, map[string]string{"out": "new", name: "x"})
 }
 
@@ -102,15 +94,9 @@ func TestAnUnfinishedFileThatIsALinkOrAFolderStays(t *testing.T) {
 	precious := filepath.Join(t.TempDir(), "precious")
 	put(t, precious, "x", 0o600)
 	link, inner := fmt.Sprintf(".out.memtop-%d-12-1", pid), filepath.Join(folder, fmt.Sprintf(".out.memtop-%d-12-2", pid))
-	if err := os.Symlink(precious, filepath.Join(folder, link)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := (File{Path: filepath.Join(folder, "out")}).Write(saying("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(precious, filepath.Join(folder, link)))
+	must(t, os.Mkdir(inner, 0o755))
+	must(t, (File{Path: filepath.Join(folder, "out")}).Write(saying("new")))
 	for _, path := range []string{filepath.Join(folder, link), inner, precious} {
 		if _, err := os.Lstat(path); err != nil {
 			t.Error(err)
