@@ -92,8 +92,8 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	return Here.Dial(ctx, target, o)
 }
 
-// Dial is described at [Machine].
-func (m site) Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
+// Dial is [Dial] on that machine.
+func (m Machine) Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err

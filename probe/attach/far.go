@@ -100,8 +100,8 @@ func (e endpoint) open(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// site returns the machine that the program runs on.
-func (e endpoint) site() site { return site{e.far} }
+// machine returns the machine that the program runs on.
+func (e endpoint) machine() Machine { return Machine{e.far} }
 
 // onHost names the machine after the process, if it is another machine.
 func (e endpoint) onHost() string {

@@ -2,7 +2,6 @@ package attach
 
 import (
 	"context"
-	"io"
 	"strconv"
 
 	"github.com/memtop/memtop/probe/protocol"
@@ -12,46 +11,24 @@ import (
 
 // Machine is a machine with programs to attach to: this one, [Here], or another
 // one, see [Through]. Safe for concurrent use.
-type Machine interface {
-	// Name is the user's name of the machine, "" for this one.
-	Name() string
-	// Discover is [Discover] on that machine.
-	Discover(ctx context.Context) ([]Process, error)
-	// Dial is [Dial] on that machine.
-	Dial(ctx context.Context, target string, o DialOptions) (*Client, error)
-	// Teller finds the program that a target of [Dial] names on that machine. The
-	// caller closes the Teller.
-	Teller(ctx context.Context, target string) (*Teller, error)
-	// Record finds a program on that machine and prepares a recording of it. Its
-	// target and errors are those of [Dial].
-	Record(ctx context.Context, target string, o RecordOptions) (*Recording, error)
-	// Snapshot asks a program on that machine for its memory in PyTorch's format,
-	// copies it to w and returns it decoded. It decodes while it copies: without an
-	// error, w has a complete and valid snapshot; with an error, w has at most a
-	// part of it. The target and the errors are those of [Dial], and also a
-	// [*MalformedError] and an [*EndlessError]. It returns errors of w unchanged.
-	Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error)
-}
+type Machine struct{ far Far } // nil for this machine
 
 // Here is the machine that this program runs on.
-var Here Machine = site{}
+var Here Machine
 
 // Through returns the machine that far reaches.
-func Through(far Far) Machine { return site{far} }
+func Through(far Far) Machine { return Machine{far} }
 
-// site implements Machine.
-type site struct{ far Far } // nil for this machine
-
-// Name is described at [Machine].
-func (m site) Name() string {
+// Name is the user's name of the machine, "" for this one.
+func (m Machine) Name() string {
 	if m.far == nil {
 		return ""
 	}
 	return m.far.Name()
 }
 
-// Discover is described at [Machine].
-func (m site) Discover(ctx context.Context) ([]Process, error) {
+// Discover is [Discover] on that machine.
+func (m Machine) Discover(ctx context.Context) ([]Process, error) {
 	if m.far == nil {
 		return discover(ctx)
 	}
@@ -59,7 +36,7 @@ func (m site) Discover(ctx context.Context) ([]Process, error) {
 }
 
 // locate finds the socket of a target, and checks that its process listens there.
-func (m site) locate(ctx context.Context, target string) (endpoint, error) {
+func (m Machine) locate(ctx context.Context, target string) (endpoint, error) {
 	if m.far == nil {
 		return locate(ctx, target)
 	}
@@ -67,8 +44,9 @@ func (m site) locate(ctx context.Context, target string) (endpoint, error) {
 	return endpoint{pid: p.PID, far: m.far, there: p}, err
 }
 
-// Teller is described at [Machine].
-func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
+// Teller finds the program that a target of [Dial] names on that machine. The
+// caller closes the Teller.
+func (m Machine) Teller(ctx context.Context, target string) (*Teller, error) {
 	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err

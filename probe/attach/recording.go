@@ -45,8 +45,9 @@ func NewRecording(ctx context.Context, target string, o RecordOptions) (*Recordi
 	return Here.Record(ctx, target, o)
 }
 
-// Record is described at [Machine].
-func (m site) Record(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
+// Record finds a program on that machine and prepares a recording of it. Its
+// target and errors are those of [Dial].
+func (m Machine) Record(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
 	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err

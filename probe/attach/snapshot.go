@@ -30,8 +30,12 @@ func Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions
 	return Here.Snapshot(ctx, target, w, o)
 }
 
-// Snapshot is described at [Machine].
-func (m site) Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
+// Snapshot asks a program on that machine for its memory in PyTorch's format,
+// copies it to w and returns it decoded. It decodes while it copies: without an
+// error, w has a complete and valid snapshot; with an error, w has at most a
+// part of it. The target and the errors are those of [Dial], and also a
+// [*MalformedError] and an [*EndlessError]. It returns errors of w unchanged.
+func (m Machine) Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
 	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // successors returns the processes that may be a restart of p, ascending. The
 // time says when p was last heard.
 func (p *target) successors(ctx context.Context, alive time.Time) []int {
-	all, err := p.asker.endpoint.site().Discover(ctx)
+	all, err := p.asker.endpoint.machine().Discover(ctx)
 	if err != nil || p.process.Command == "" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *target) successors(ctx context.Context, alive time.Time) []int {
 
 // attachTo follows a process in place of f; nil when it has already ended.
 func (c *Client) attachTo(ctx context.Context, f *following, pid int) *following {
-	e, err := f.asker.endpoint.site().locate(ctx, strconv.Itoa(pid))
+	e, err := f.asker.endpoint.machine().locate(ctx, strconv.Itoa(pid))
 	if err != nil {
 		return nil
 	}

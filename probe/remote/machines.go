@@ -122,7 +122,7 @@ func (m *Machines) On(ctx context.Context, target string) (attach.Machine, strin
 	}
 	way, err := m.ssh(host, "memtop attach HOST:PID")
 	if err != nil {
-		return nil, process, err
+		return attach.Machine{}, process, err
 	}
 	there, err := m.reach(ctx, way, m.MayAsk())
 	return there, process, err
@@ -147,7 +147,7 @@ func (m *Machines) reach(ctx context.Context, way Way, ask bool) (attach.Machine
 	})
 	if one.err != nil {
 		m.forget(way.Host())
-		return nil, one.err
+		return attach.Machine{}, one.err
 	}
 	return attach.Through(one.far), nil
 }
