@@ -1,13 +1,13 @@
 package advice
 
 import (
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/tui/page"
 )
 
 func (p *Page) bind() {
+	p.Hint = []string{"enter make this change", "f fit into a size", "y copy"}
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.lines()), "the advice") }
 	k := &p.Keys.Pane
@@ -16,9 +16,4 @@ func (p *Page) bind() {
 	k.DisableArranging()
 	k.Expand.SetEnabled(false)
 	p.Keys.Bind(page.NewKey("f", "find settings that fit into a size", p.askTarget))
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("enter make this change", "f fit into a size", "y copy")
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/tui/keys"
@@ -12,6 +11,7 @@ import (
 )
 
 func (p *Page) bind() {
+	p.Hint = []string{"/ search", "\\ filter", "enter other end", "> sort", "y copy", "n next match"}
 	p.Rows = func() page.Rows { return &p.table }
 	p.CellPace = 90 * time.Microsecond
 	p.Copy = func() tea.Cmd {
@@ -35,9 +35,4 @@ func (p *Page) Help() []keys.Group {
 	groups := p.Body.Help()
 	groups[0].Bindings = slices.Concat(groups[0].Bindings[2:], groups[0].Bindings[:2])
 	return groups
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("/ search", "\\ filter", "enter other end", "> sort", "y copy", "n next match")
 }

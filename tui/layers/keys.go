@@ -1,12 +1,11 @@
 package layers
 
 import (
-	"charm.land/bubbles/v2/key"
-
 	"github.com/memtop/memtop/tui/page"
 )
 
 func (p *Page) bind() {
+	p.Hint = []string{"e fold", "> sort", "m largest", "\\ filter", "E all", "y copy"}
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy, p.Expand, p.Sideways = p.copy, p.toggle, p.sideways
 	k := &p.Keys
@@ -18,9 +17,4 @@ func (p *Page) bind() {
 		page.NewKey("E", "expand or collapse all", page.Act(p.turnAll)),
 		page.NewKey("m", "to the layer that keeps the most", p.toLargest),
 	)
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("e fold", "> sort", "m largest", "\\ filter", "E all", "y copy")
 }

@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/tui/keys"
@@ -9,6 +8,7 @@ import (
 )
 
 func (p *Page) bind() {
+	p.Hint = []string{"c moment", "n finding", "enter show it", "down scroll", "y copy"}
 	moment := "at the peak, at the end, at the cursor"
 	if p.live() {
 		moment = "at the peak of the last step, or now"
@@ -34,9 +34,4 @@ var signs = []keys.Term{
 	keys.Explain("░", "reserved, above what is live"),
 	keys.Explain("most", "the highest peak of all steps so far, and the step"),
 	keys.Explain("unexplained", "used, and neither the allocator nor the driver says for what"),
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("c moment", "n finding", "enter show it", "down scroll", "y copy")
 }

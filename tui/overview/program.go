@@ -60,12 +60,7 @@ func (p *Page) liveSource() section {
 	for _, notice := range p.Scene.Trace().Notices {
 		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})
 	}
-	return section{1 + len(lines), func(c screen.Canvas) {
-		c.Rule(0, "Source", p.Scene.Trace().Info.Kind, false)
-		var all page.Reader
-		all.Resize(len(lines), len(lines))
-		all.Draw(c, 1, lines)
-	}}
+	return sourceSection(p.Scene.Trace().Info.Kind, lines)
 }
 
 // gapLines says what is missing, of equal gaps how many there are: a program that looks

@@ -205,8 +205,12 @@ func (p *Page) source() section {
 	for _, notice := range t.Notices {
 		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})
 	}
+	return sourceSection(info.Kind, lines)
+}
+
+func sourceSection(kind string, lines []page.Line) section {
 	return section{1 + len(lines), func(c screen.Canvas) {
-		c.Rule(0, "Source", info.Kind, false)
+		c.Rule(0, "Source", kind, false)
 		var all page.Reader
 		all.Resize(len(lines), len(lines))
 		all.Draw(c, 1, lines)

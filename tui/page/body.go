@@ -27,6 +27,7 @@ type Body struct {
 	Scene *Scene // nil on the page of ranks, which shows a job
 	Title string // of the page's keys in help
 	Keys  Keys
+	Hint  []string // keys for the bottom line, see [Keys.Hints]
 
 	Terms   []keys.Term // words and signs, below the keys in help
 	Signs   []keys.Term // likewise, in a separate group
@@ -140,6 +141,9 @@ func (b *Body) Help() []keys.Group {
 	}
 	return groups
 }
+
+// Short returns the keys for the bottom line.
+func (b *Body) Short() []key.Binding { return b.Keys.Hints(b.Hint...) }
 
 // PlaceDetail sets where the detail lies on the page, with its heading, and its
 // lines.

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/tui/keys"
@@ -9,6 +8,7 @@ import (
 )
 
 func (p *Page) bind(runs bool) {
+	p.Hint = []string{"enter go into the rank", "> sort", "\\ filter", "y copy"}
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.said), "the findings and the rank") }
 	p.Terms = []keys.Term{
@@ -27,9 +27,4 @@ func (p *Page) bind(runs bool) {
 	k.Pane.Copy.SetHelp("y", "copy the findings and what is said of the rank")
 	k.Pane.Expand.SetEnabled(false)
 	k.Bind()
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("enter go into the rank", "> sort", "\\ filter", "y copy")
 }

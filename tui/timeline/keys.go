@@ -3,7 +3,6 @@ package timeline
 import (
 	"time"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/tui/keys"
@@ -11,6 +10,7 @@ import (
 )
 
 func (p *Page) bind() {
+	p.Hint = []string{"+ zoom", "c bands", "enter into", "v alive", "t time", "m segments", "f fit y", "a whole"}
 	p.First, p.CellPace = p.key, 90*time.Microsecond
 	p.Signs, p.Letters = signs, true
 	k := &p.Keys
@@ -44,9 +44,4 @@ func (p *Page) bind() {
 var signs = []keys.Term{
 	keys.Explain("─", "reserved"), keys.Explain("▼", "the peak"), keys.Explain("✗", "out of memory"), keys.Explain("◆", "a setting changed"),
 	keys.Explain("░", "events are missing here"),
-}
-
-// Short returns the keys for the bottom line.
-func (p *Page) Short() []key.Binding {
-	return p.Keys.Hints("+ zoom", "c bands", "enter into", "v alive", "t time", "m segments", "f fit y", "a whole")
 }
