@@ -81,8 +81,7 @@ func TestAFailedLoadSaysWhyAndCanBeTriedAgain(t *testing.T) {
 	}}
 	d := start(t, 80, 24, Options{}, f)
 	d.wants("This file could not be opened.", "damaged at byte 99: no such opcode")
-	d.press("enter")
-	d.wants("What stands out")
+	d.shows("enter", "What stands out")
 }
 
 func TestAFileWithoutDevicesSaysSo(t *testing.T) {
@@ -110,8 +109,7 @@ func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
 	early.Tables = &tables
 	early.Annotations = []trace.Annotation{{Name: at, Stage: at + 1, Time: 1}, {Name: at, Stage: at + 2, Time: 2}}
 	d := start(t, 80, 24, Options{}, fileOf("run.pickle", early))
-	d.press("p", "2")
-	d.wants("Layers are those of a program that measures them")
+	d.shows("p 2", "Layers are those of a program that measures them")
 }
 
 // TestAFileOpensOnTheDeviceThatRanOut has a device 0 with more events, of one
@@ -134,9 +132,7 @@ func TestAFileOpensOnTheDeviceThatRanOut(t *testing.T) {
 
 func TestNextAndPreviousMatchGoAroundTheEnds(t *testing.T) {
 	d := startSmall(t, 80, 24)
-	d.press("7", "^", "/")
-	d.typed("log_loss")
-	d.press("enter")
+	d.press("7", "^", "/", "log_loss", "enter")
 	first := d.scene().Cursor()
 	d.press("n")
 	second := d.scene().Cursor()
@@ -156,9 +152,7 @@ func TestNextAndPreviousMatchGoAroundTheEnds(t *testing.T) {
 
 func TestEnterGoesToTheOtherEndOfAnAllocation(t *testing.T) {
 	d := startSmall(t, 80, 24)
-	d.press("7", "^", "/")
-	d.typed("free_completed")
-	d.press("enter")
+	d.press("7", "^", "/", "free_completed", "enter")
 	freed := d.scene().Cursor()
 	d.press("enter")
 	made := d.scene().Cursor()
@@ -226,15 +220,12 @@ func TestClickingATabOpensItsPage(t *testing.T) {
 
 func TestCopyingUsesTheTerminalsClipboard(t *testing.T) {
 	d := startSmall(t, 120, 40)
-	d.press("7", "^", "/")
-	d.typed("attend")
-	d.press("enter", "y")
+	d.press("7", "^", "/", "attend", "enter", "y")
 	if !strings.Contains(d.copied, "/home/ada/project/attention.py:31 attend") {
 		t.Errorf("copied %q", d.copied)
 	}
 	d.wants("copied the event")
-	d.press("j")
-	d.lacks("copied the event")
+	d.shows("j", "!copied the event")
 }
 
 func TestQuitAndSuspend(t *testing.T) {
@@ -314,10 +305,7 @@ func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
 
 func TestEventsSortBySizeAndByLife(t *testing.T) {
 	d := startSmall(t, 80, 24)
-	d.press("7", "\\")
-	d.typed("alloc")
-	d.press("enter", ">")
-	d.wants("largest first")
+	d.shows("7 \\ alloc enter >", "largest first")
 	size := func() int64 { return d.scene().Events().At(d.scene().Cursor()).Size }
 	first := size()
 	d.press("G")
@@ -328,18 +316,15 @@ func TestEventsSortBySizeAndByLife(t *testing.T) {
 	if got := size(); got >= first {
 		t.Errorf("inverted, the first has %d bytes", got)
 	}
-	d.press("I", ">")
-	d.wants("longest lived first")
-	d.press("esc", "esc")
-	d.wants("▌ 247 events")
+	d.shows("I >", "longest lived first")
+	d.shows("esc esc", "▌ 247 events")
 }
 
 // TestTheLineUnderTheAllocationsSaysWhatABandIs compares it with the list of what is
 // alive, which is made in another way.
 func TestTheLineUnderTheAllocationsSaysWhatABandIs(t *testing.T) {
 	d := startSmall(t, 120, 40)
-	d.press("4", "c", "c")
-	d.wants(" a  4.0 MiB  train.py:88 main", "held from before, never freed ")
+	d.shows("4 c c", " a  4.0 MiB  train.py:88 main | held from before, never freed ")
 	d.press("down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down")
 	var band string
 	for line := range strings.Lines(plain(d.screen())) {
@@ -413,8 +398,7 @@ free_completed 0x2000 1024 @30 stack=drop
 		}
 	}
 	d := start(t, 200, 60, Options{Color: "never"}, fileOf("run.pickle", tr))
-	d.press("4", "^", ".", "enter")
-	d.wants("held, freed at train.py:7 drop", "train.py:3 make")
+	d.shows("4 ^ . enter", "held, freed at train.py:7 drop | train.py:3 make")
 }
 
 // TestEnterOnACategorySaysWhichRulesGaveIt goes backwards from the first finding: to
@@ -429,11 +413,8 @@ func TestEnterOnACategorySaysWhichRulesGaveIt(t *testing.T) {
 		}
 		d.press("N")
 	}
-	d.press("enter")
-	d.wants("▸parameter", "module moved or converted")
-	d.lacks("freed by backward")
-	d.press("enter")
-	d.lacks("module moved or converted")
+	d.shows("enter", "▸parameter | module moved or converted | !freed by backward")
+	d.shows("enter", "!module moved or converted")
 	d.press("N", "enter") // the last finding: to its page
 	d.wants("At the cursor")
 }

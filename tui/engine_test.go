@@ -38,25 +38,20 @@ func TestAnAllocationSaysWhichTensorItIs(t *testing.T) {
 	d.press("7", "g", "down", "down", "down")
 	d.wants("event 2  alloc", "used for   workspace: linear output", "layer      h.0.mlp.fc", "tensor     [8, 128] float32",
 		"linear output  linear.go:37")
-	d.press("down")
-	d.wants("event 3  retag", "used for   activation: linear output of h.0.mlp.fc", "layer      h.0.mlp.gelu")
+	d.shows("down", "event 3  retag | used for   activation: linear output of h.0.mlp.fc | layer      h.0.mlp.gelu")
 }
 
 func TestAStepHasANumberAndNoSize(t *testing.T) {
 	d := startEngine(t, 80, 24)
-	d.press("7", "g", "down", "down")
-	d.wants("event 1  step_begin  number 7")
+	d.shows("7 g down down", "event 1  step_begin  number 7")
 	for _, text := range []string{"7 B", "no frames were recorded", "0x0"} {
 		d.lacks(text)
 	}
-	d.press("4")
-	d.wants("step 7")
+	d.shows("4", "step 7")
 }
 
 func TestABlockIsUsedForWhatItWasThen(t *testing.T) {
 	d := startEngine(t, 80, 24)
-	d.press("7", "g", "down", "down", "down", "5", "enter")
-	d.wants("used for   workspace: linear output", "h.0.mlp.fc")
-	d.press("7", "down", "5")
-	d.wants("used for   activation: linear output of h.0.mlp.fc")
+	d.shows("7 g down down down 5 enter", "used for   workspace: linear output | h.0.mlp.fc")
+	d.shows("7 down 5", "used for   activation: linear output of h.0.mlp.fc")
 }

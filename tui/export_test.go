@@ -68,12 +68,9 @@ func TestExportAndSaveAskForAPath(t *testing.T) {
 func TestEscapeCancelsAnExport(t *testing.T) {
 	w := &written{}
 	d := startWriting(t, 80, 24, w, "run.pickle")
-	d.press("x")
-	d.wants("Export to run.html")
-	d.press("esc")
-	d.lacks("Export to")
-	d.press("x", "esc", "s", "esc", "4")
-	d.wants("Live memory by category")
+	d.shows("x", "Export to run.html")
+	d.shows("esc", "!Export to")
+	d.shows("x esc s esc 4", "Live memory by category")
 	if len(w.calls) > 0 {
 		t.Errorf("written: %v", w.calls)
 	}
@@ -82,17 +79,13 @@ func TestEscapeCancelsAnExport(t *testing.T) {
 func TestAFileThatIsThereIsOverwrittenOnlyWhenToldTo(t *testing.T) {
 	w := &written{there: map[string]bool{"run.html": true}}
 	d := startWriting(t, 80, 24, w, "run.pickle")
-	d.press("x", "enter")
-	d.wants("run.html exists; overwrite it?")
-	d.press("enter")
-	d.wants("nothing was written")
-	d.press("x", "enter", "n", "enter")
-	d.press("x", "enter", "esc")
+	d.shows("x enter", "run.html exists; overwrite it?")
+	d.shows("enter", "nothing was written")
+	d.press("x", "enter", "n", "enter", "x", "enter", "esc")
 	if len(w.calls) > 0 {
 		t.Fatalf("written: %v", w.calls)
 	}
-	d.press("x", "enter", "y", "enter")
-	d.wants("wrote run.html")
+	d.shows("x enter y enter", "wrote run.html")
 	if len(w.calls) != 1 {
 		t.Errorf("written: %v", w.calls)
 	}
@@ -100,8 +93,7 @@ func TestAFileThatIsThereIsOverwrittenOnlyWhenToldTo(t *testing.T) {
 
 func TestWhatWentWrongWithAnExportIsTold(t *testing.T) {
 	d := startWriting(t, 80, 24, &written{err: errors.New("no room \x1b[2J left")}, "run.pickle")
-	d.press("x", "enter")
-	d.wants("no room")
+	d.shows("x enter", "no room")
 	if strings.Contains(d.screen(), "\x1b[2J") {
 		t.Error("an error's text steers the terminal")
 	}
@@ -118,8 +110,7 @@ func TestALongPathFitsTheQuestion(t *testing.T) {
 	}
 	d.typed(path)
 	d.wants("run.html")
-	d.press("enter")
-	d.wants("overwrite it?")
+	d.shows("enter", "overwrite it?")
 	for i, line := range strings.Split(plain(d.screen()), "\n") {
 		if n := len([]rune(line)); n > 60 {
 			t.Errorf("line %d has %d cells", i, n)
@@ -129,11 +120,8 @@ func TestALongPathFitsTheQuestion(t *testing.T) {
 
 func TestWithoutWritersTheKeysAreGone(t *testing.T) {
 	d := startSmall(t, 80, 24)
-	d.press("x", "s")
-	d.lacks("Export to")
-	d.press("?")
-	d.lacks("export to another format")
+	d.shows("x s", "!Export to")
+	d.shows("?", "!export to another format")
 	d = startWriting(t, 200, 60, &written{}, "run.pickle")
-	d.press("?")
-	d.wants("export to another format", "save as a PyTorch snapshot")
+	d.shows("?", "export to another format | save as a PyTorch snapshot")
 }

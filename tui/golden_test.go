@@ -152,8 +152,7 @@ func TestLoadingScreen(t *testing.T) {
 	d.m.now = func() time.Time { return began.Add(2 * time.Second) }
 	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	golden(t, "loading", d.screen())
-	d.press("esc")
-	d.wants("The load was cancelled.")
+	d.shows("esc", "The load was cancelled.")
 	d.send(<-finished)
 	golden(t, "cancelled", d.screen())
 }

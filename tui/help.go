@@ -14,7 +14,7 @@ import (
 // help is the list of all keys, made from the bindings.
 type help struct {
 	groups []keys.Group
-	list   page.List
+	text   page.Reader
 	motion keys.Motion
 	close  []key.Binding
 }
@@ -58,27 +58,7 @@ func (m *Model) helpful() []key.Binding {
 
 // key scrolls, and reports whether to close the help.
 func (h *help) key(msg tea.KeyPressMsg) bool {
-	switch {
-	case key.Matches(msg, h.motion.Down):
-		h.scroll(1)
-	case key.Matches(msg, h.motion.Up):
-		h.scroll(-1)
-	case key.Matches(msg, h.motion.PageDown):
-		h.scroll(h.list.Height)
-	case key.Matches(msg, h.motion.PageUp):
-		h.scroll(-h.list.Height)
-	case key.Matches(msg, h.motion.Top):
-		h.scroll(-h.list.Count)
-	case key.Matches(msg, h.motion.Bottom):
-		h.scroll(h.list.Count)
-	default:
-		return key.Matches(msg, h.close...)
-	}
-	return false
-}
-
-func (h *help) scroll(by int) {
-	h.list.Offset = min(max(h.list.Offset+by, 0), max(h.list.Count-h.list.Height, 0))
+	return !h.text.Key(msg, h.motion) && key.Matches(msg, h.close...)
 }
 
 // helpLine is one line: a title, a key or a sign with what it means, the rest of
@@ -134,11 +114,11 @@ func groupLines(g *keys.Group, room int) []helpLine {
 
 // resize takes the size that the help is drawn at.
 func (h *help) resize(w, height int) {
-	h.list.Height, h.list.Count = height-2, 0
+	rows := 0
 	for _, column := range h.layout(w) {
-		h.list.Count = max(h.list.Count, len(column)-1)
+		rows = max(rows, len(column)-1)
 	}
-	h.scroll(0)
+	h.text.Resize(rows, height-2)
 }
 
 func (h *help) view(t *screen.Theme, w, height int) string {
@@ -146,10 +126,10 @@ func (h *help) view(t *screen.Theme, w, height int) string {
 	columns := h.layout(w)
 	room := (w - 2) / len(columns)
 	for i, column := range columns {
-		drawHelp(c.Sub(screen.Rect{X: 2 + i*room, Y: 2, W: room - 1, H: height - 2}), column[min(h.list.Offset, len(column)):])
+		drawHelp(c.Sub(screen.Rect{X: 2 + i*room, Y: 2, W: room - 1, H: height - 2}), column[min(h.text.Offset, len(column)):])
 	}
 	c.Rule(0, "Keys and signs", "? or esc closes", true)
-	if h.list.Offset+h.list.Height < h.list.Count {
+	if h.text.More(height - 2) {
 		c.Right(0, height-1, w, " ↓ more ", screen.Dim)
 	}
 	return c.String()

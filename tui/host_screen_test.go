@@ -56,8 +56,7 @@ func TestOnlyWhereCallsCouldBeSeenTheScreenSaysHow(t *testing.T) {
 			}
 			told.Live = &live
 			d := start(t, 200, 60, Options{Color: "never", Device: -1}, fileOf("run.mtr", &told))
-			d.press("$")
-			d.wants("On the device", "process 4711")
+			d.shows("$", "On the device | process 4711")
 			if said == nil {
 				d.lacks("--driver-calls")
 			} else {

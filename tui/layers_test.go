@@ -17,16 +17,13 @@ func TestLayersSayWhereTheyCompute(t *testing.T) {
 	last.Layers = slices.Clone(last.Layers)
 	last.Layers[1].OnHost = true
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
-	d.press("2", "down")
-	d.wants(" on ", " host ", "computed by the host")
-	d.press("down")
-	d.lacks("computed by the host")
+	d.shows("2 down", " on  |  host  | computed by the host")
+	d.shows("down", "!computed by the host")
 	d.press("4")
 	for range 40 {
 		d.press("left")
 	}
-	d.press("2")
-	d.lacks(" host ")
+	d.shows("2", "! host ")
 }
 
 func TestASeldomScreenSaysHowOften(t *testing.T) {
@@ -38,11 +35,8 @@ func TestLayersThatWereTimedOnTheProcessorSaySo(t *testing.T) {
 	recording := tuitest.Recording()
 	last := &recording.Steps[len(recording.Steps)-1]
 	d := start(t, 120, 40, Options{Color: "never", Device: -1}, fileOf("run.mtr", recording))
-	d.press("2")
-	d.wants("times")
-	d.lacks("of the processor")
+	d.shows("2", "times | !of the processor")
 	last.Settings = append(last.Settings, trace.Value{Key: "layer_times", Value: "processor"})
 	d = start(t, 120, 40, Options{Color: "never", Device: -1}, fileOf("run.mtr", recording))
-	d.press("2")
-	d.wants(", of the processor, not the device")
+	d.shows("2", ", of the processor, not the device")
 }

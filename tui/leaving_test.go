@@ -82,8 +82,7 @@ func TestWhatStaysChangedInAJobIsOneForAllRanks(t *testing.T) {
 		p.Join(r)
 	}
 	d.news()
-	d.press("enter", "C", "y", "q")
-	d.wants("stays changed in all 4 ranks", "checkpoint=block (was none)")
+	d.shows("enter C y q", "stays changed in all 4 ranks | checkpoint=block (was none)")
 	d.press("esc", "]")
 	d.news()
 	d.press("U", "q")
@@ -106,7 +105,6 @@ func TestAProgramWithoutNamesOfLayersSaysSo(t *testing.T) {
 	for i := range p.Trace().Live.Options {
 		p.Trace().Live.Options[i].Free = false
 	}
-	d.press("2", "down", "C")
-	d.wants("the program takes no layers by name: C on another page changes checkpoint of all")
+	d.shows("2 down C", "the program takes no layers by name: C on another page changes checkpoint of all")
 	wantsAsked(t, p)
 }

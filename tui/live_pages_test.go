@@ -87,29 +87,19 @@ func TestScreensOfChanges(t *testing.T) {
 
 func TestASiteOpensItsTensorsAndATensorItsStack(t *testing.T) {
 	d := startRecording(t, 120, 40, Options{Color: "never"})
-	d.press("3", "/")
-	d.typed("statistic")
-	d.press("enter", "enter")
-	d.wants("51 tensors of statistic.go:19 main.(*statistic).keep", "output of h.0.mlp")
-	d.lacks("first moment")
-	d.press("enter")
-	d.wants("main.(*statistic).keep  cmd/memtrain/statistic.go:19", "main.train  cmd/memtrain/run.go:120")
-	d.lacks("verdict")
+	d.shows("3 / statistic enter enter", "51 tensors of statistic.go:19 main.(*statistic).keep | output of h.0.mlp | !first moment")
+	d.shows("enter", "main.(*statistic).keep  cmd/memtrain/statistic.go:19 | main.train  cmd/memtrain/run.go:120 | !verdict")
 	d.press("y")
 	if want := "cmd/memtrain/statistic.go:19 main.(*statistic).keep"; !strings.Contains(d.copied, want) {
 		t.Errorf("copied %q, want the stack", d.copied)
 	}
-	d.press("enter")
-	d.wants("alloc", "93.8 KiB")
-	d.press("esc", "esc", "esc")
-	d.wants("creation sites")
+	d.shows("enter", "alloc | 93.8 KiB")
+	d.shows("esc esc esc", "creation sites")
 }
 
 func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
-	d.press("3", "t", "\\")
-	d.typed("statistic")
-	d.press("enter", "G")
+	d.press("3", "t", "\\", "statistic", "enter", "G")
 	before := detailOf(plain(d.screen()))
 	d.train(p, 3)
 	if after := detailOf(plain(d.screen())); after != before {
@@ -131,18 +121,13 @@ func detailOf(shown string) string {
 
 func TestTensorsOfARunningProgramStandStillWithinAStep(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
-	d.press("3", "t")
-	d.wants("37 tensors, ", "MiB")
-	d.lacks("gelu output")
+	d.shows("3 t", "37 tensors,  | MiB | !gelu output")
 	p.Begin() // the forward pass of the next step
 	d.news()
 	d.wants("37 tensors, ", "after step 9")
 	d.lacks("gelu output")
-	d.press("c")
-	d.wants("gelu output")
-	d.lacks("after step 9")
-	d.press("c", "up", "^", "4", "left", "3")
-	d.lacks("after step 9")
+	d.shows("c", "gelu output | !after step 9")
+	d.shows("c up ^ 4 left 3", "!after step 9")
 }
 
 func TestWhatAProgramSaysOfItsSettingsCannotReachTheTerminal(t *testing.T) {

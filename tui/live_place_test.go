@@ -40,8 +40,7 @@ func TestTheScreenSaysHowOldWhatItShowsIs(t *testing.T) {
 	p.Pass()
 	d.news()
 	d.wants("Memory, after step 3")
-	d.press("4")
-	d.wants("to step 3")
+	d.shows("4", "to step 3")
 }
 
 func TestBeforeAFirstLookTheScreenPraisesNothing(t *testing.T) {

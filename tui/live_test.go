@@ -100,25 +100,19 @@ func TestSpaceFreezesTheScreen(t *testing.T) {
 		if d.screen() != frozen {
 			t.Errorf("page %s moved while it was frozen", number)
 		}
-		d.press("space")
-		d.wants("live")
-		d.lacks("frozen")
+		d.shows("space", "live | !frozen")
 	}
 	d.wants("step 19")
 }
 
 func TestPagesShowTheStepOfTheCursor(t *testing.T) {
 	d, _ := startLive(t, 120, 40, 20)
-	d.press("2")
-	d.wants("Layers of step 20")
+	d.shows("2", "Layers of step 20")
 	d.scene().Move(d.scene().Steps[6].To - 1)
-	d.press("m")
-	d.wants("Layers of step 7", "13 steps back")
-	d.press("1")
-	d.wants("step 7 ", "Memory, at the cursor")
+	d.shows("m", "Layers of step 7 | 13 steps back")
+	d.shows("1", "step 7  | Memory, at the cursor")
 	d.scene().Move(-1)
-	d.press("2")
-	d.wants("No step has ended before the cursor")
+	d.shows("2", "No step has ended before the cursor")
 }
 
 func TestAnEndedProcessStaysOnTheScreen(t *testing.T) {
@@ -128,8 +122,7 @@ func TestAnEndedProcessStaysOnTheScreen(t *testing.T) {
 	d.news()
 	d.news()
 	d.wants("step 6", "the process has exited")
-	d.press("space", "4")
-	d.wants("step 6")
+	d.shows("space 4", "step 6")
 }
 
 func TestALostConnectionComesBack(t *testing.T) {
@@ -171,10 +164,7 @@ func TestOldEventsAreLetGo(t *testing.T) {
 
 func TestASearchFindsWhatComes(t *testing.T) {
 	d, p := startLive(t, 120, 40, 3)
-	d.press("7", "\\")
-	d.typed("step_end")
-	d.press("enter")
-	d.wants("Events matching “step_end”: 3 of")
+	d.shows("7 \\ step_end enter", "Events matching “step_end”: 3 of")
 	d.train(p, 2)
 	d.wants("Events matching “step_end”: 5 of")
 	p.Forget(d.scene().Steps[1].From)
@@ -188,8 +178,7 @@ func TestAnotherProgramIsShownFromItsEnd(t *testing.T) {
 	p.Restart(2)
 	d.news()
 	d.wants("pid 4712", "process 4711 ended at step 20; following its restart, process 4712", "gap: events missing")
-	d.press("1")
-	d.wants("missing", "step 2")
+	d.shows("1", "missing | step 2")
 }
 
 // TestAQuestionIsNeverPulledAway holds a question back while the trace grows:

@@ -49,11 +49,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 func (m *Model) helpMouse(msg tea.MouseMsg) {
 	switch msg := msg.(type) {
 	case tea.MouseWheelMsg:
-		if msg.Button == tea.MouseWheelUp {
-			m.help.scroll(-3)
-		} else {
-			m.help.scroll(3)
-		}
+		m.help.text.Wheel(msg)
 	case tea.MouseClickMsg:
 		m.help = nil
 	}

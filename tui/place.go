@@ -19,7 +19,6 @@ func (m *Model) place(c screen.Canvas) {
 		return
 	}
 	room := m.placeRight(c, f, v.scene)
-	parts := placeParts(v.scene)
 	x := 1
 	if v.scene.Live() == nil || len(f.trace.Devices) > 1 {
 		x = c.Text(x, 1, deviceLabel(f), screen.Strong)
@@ -28,6 +27,12 @@ func (m *Model) place(c screen.Canvas) {
 		x = c.Text(x, 1, " · ", screen.Dim)
 		x = c.Text(x, 1, other, screen.Bad)
 	}
+	drawParts(c, x, room, placeParts(v.scene))
+}
+
+// drawParts draws parts on the second row with dots between them, as many as end before
+// a column.
+func drawParts(c screen.Canvas, x, end int, parts []string) {
 	for i, part := range parts {
 		between := " · "
 		switch {
@@ -36,7 +41,7 @@ func (m *Model) place(c screen.Canvas) {
 		case i > 0 && strings.HasPrefix(part, "of "):
 			between = " " // continues the last part
 		}
-		if x+screen.Width(between)+screen.Width(part) > room {
+		if x+screen.Width(between)+screen.Width(part) > end {
 			return
 		}
 		x = c.Text(x, 1, between, screen.Dim)

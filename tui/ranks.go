@@ -215,17 +215,3 @@ func (f *file) letGo() tea.Cmd {
 	}
 	return closing(source)
 }
-
-// place draws the state of the job in the second row.
-func (j *job) place(c screen.Canvas) {
-	x := 1
-	for i, part := range j.page.Summary() {
-		if i > 0 {
-			if x+3+screen.Width(part) > c.Width()-1 {
-				return
-			}
-			x = c.Text(x, 1, " · ", screen.Dim)
-		}
-		x = c.Text(x, 1, part, screen.Plain)
-	}
-}

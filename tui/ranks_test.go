@@ -128,8 +128,7 @@ func TestARankIsEnteredAndLeft(t *testing.T) {
 	if want := (at + 7) % 8; d.m.at != want {
 		t.Fatalf("[ goes to rank %d, want %d", d.m.at, want)
 	}
-	d.press("9", "enter")
-	d.wants("Live memory by category")
+	d.shows("9 enter", "Live memory by category")
 	d.press("esc")
 	d.wants("Ranks of llama-7b", " rank "+strconv.Itoa(d.m.at)+" of 8 ·")
 }
@@ -175,11 +174,8 @@ func TestRanksAreShownThoughOneCannotBeLoaded(t *testing.T) {
 	job := tuitest.NewJob(2)
 	d := start(t, 80, 24, Options{Ranks: job, Color: "never"}, brokenFile("rank 0 of 2", "there is no process 4711"), processFile(tuitest.NewProcess(3)))
 	d.wants("Ranks of llama-7b")
-	d.press("j", "k", "1")
-	d.wants("This file could not be opened.")
-	d.press("9", "enter")
-	d.press("esc")
-	d.wants("Ranks of llama-7b")
+	d.shows("j k 1", "This file could not be opened.")
+	d.shows("9 enter esc", "Ranks of llama-7b")
 }
 
 func TestAFrozenScreenTakesNoRows(t *testing.T) {
@@ -214,8 +210,7 @@ func TestASettingIsChangedInAllRanksOrInNone(t *testing.T) {
 			}
 			job.Refusal = test.refusal
 			d.news()
-			d.press("C")
-			d.wants("C changes all 4 ranks from their next step on:", "checkpoint none → block", "predicted peak")
+			d.shows("C", "C changes all 4 ranks from their next step on: | checkpoint none → block | predicted peak")
 			if len(job.Predicted) != 1 || job.Predicted[0] != 3 {
 				t.Errorf("predictions were asked of ranks %v, want 3, which holds most", job.Predicted)
 			}

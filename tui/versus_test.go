@@ -46,8 +46,7 @@ func TestTheOtherFileIsReadWhenItIsAskedFor(t *testing.T) {
 		t.Error("the other file is read although it was not asked for")
 	}
 	d.hold = true
-	d.press("v")
-	d.wants("reading other.pickle …")
+	d.shows("v", "reading other.pickle …")
 	d.hold = false
 	for len(d.waiting) > 0 {
 		cmd := d.waiting[0]

@@ -81,7 +81,7 @@ func (m *Model) header() string {
 		c.Right(x+1, 0, m.w-x-2, m.fileLabel(m.w-x-2), screen.Strong)
 	}
 	if m.shown() == page.Ranks {
-		m.job.place(c)
+		drawParts(c, 1, m.w-1, m.job.page.Summary())
 	} else {
 		m.place(c)
 	}

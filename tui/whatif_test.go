@@ -85,10 +85,8 @@ func TestWhatIfIsCalledOff(t *testing.T) {
 	}
 	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Page: "segments"}, fileOf("run.pickle", tuitest.Small()))
 	d.hold = true // the command is on its way
-	d.press("w")
-	d.wants("replaying")
-	d.press("esc")
-	d.lacks("What if")
+	d.shows("w", "replaying")
+	d.shows("esc", "!What if")
 	d.hold = false
 	for _, cmd := range d.waiting {
 		d.run(cmd)
@@ -100,21 +98,17 @@ func TestWhatIfIsCalledOff(t *testing.T) {
 
 func TestWhatIfGivesWay(t *testing.T) {
 	d := start(t, 80, 24, Options{Color: "never", WhatIf: says(answered(), nil)}, fileOf("run.pickle", tuitest.Small()))
-	d.press("w", "4")
-	d.lacks("What if")
-	d.wants("4 Timeline")
+	d.shows("w 4", "!What if | 4 Timeline")
 	d.press("w", "down", "y")
 	if want := "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; d.copied != want {
 		t.Errorf("copied %q, want %q", d.copied, want)
 	}
-	d.press("q")
-	d.lacks("What if")
+	d.shows("q", "!What if")
 	if d.quit {
 		t.Error("q closes the panel first")
 	}
 	without := start(t, 80, 24, Options{Color: "never"}, fileOf("run.pickle", tuitest.Small()))
-	without.press("w")
-	without.lacks("What if")
+	without.shows("w", "!What if")
 }
 
 // TestWhatIfKeepsNothingOfAProcess asks anew each time, and holds no trace that the
@@ -130,8 +124,7 @@ func TestWhatIfKeepsNothingOfAProcess(t *testing.T) {
 	if p := &d.m.whatIf; p.asked.trace != nil || p.replay.Answered().trace != nil {
 		t.Error("the trace is kept")
 	}
-	d.press("w")
-	d.wants("Reproduced")
+	d.shows("w", "Reproduced")
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
 	}
@@ -141,10 +134,7 @@ func TestWhatIfKeepsNothingOfAProcess(t *testing.T) {
 // the settings' doing.
 func TestTheOverviewSaysWhichSettingsWouldHaveFit(t *testing.T) {
 	d := start(t, 80, 24, Options{Color: "never", WhatIf: says(answered(), nil)}, fileOf("run.pickle", tuitest.Small()))
-	d.press("o")
-	d.wants("Out of memory")
-	d.wants("16.0 GiB  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
-	d.lacks("max_split_size_mb:128")
+	d.shows("o", "Out of memory | 16.0 GiB  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True | !max_split_size_mb:128")
 }
 
 // TestTheOverviewReplaysWhatItsFindingsAskAbout has a cache that was never in use at

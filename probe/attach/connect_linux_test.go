@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -32,13 +33,13 @@ func listenAs(t *testing.T, folder, name string) string {
 }
 
 // leaveBehind makes a socket without a listener.
-func leaveBehind(t *testing.T, folder, name string) string {
-	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, name), Net: "unix"})
-	must(t, err)
+func leaveBehind(path string) error {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return err
+	}
 	l.SetUnlinkOnClose(false)
-	must(t, l.Close())
-	return l.Addr().String()
+	return l.Close()
 }
 
 // kindOf names what kind of error it is, as its exit code does.
@@ -61,117 +62,85 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
+// making makes what a target leads to, in an empty folder of mode 0700.
+type making func(t *testing.T, folder string) (target string)
+
+// listened makes a socket that this process serves under a name.
+func listened(name string) making {
+	return func(t *testing.T, folder string) string {
+		t.Helper()
+		return listenAs(t, folder, name)
+	}
+}
+
+// owned makes this process's own socket and changes something about it.
+func owned(change func(t *testing.T, folder, socket string)) making {
+	return func(t *testing.T, folder string) string {
+		t.Helper()
+		change(t, folder, listenAs(t, folder, ownName(t)))
+		return fmt.Sprint(os.Getpid())
+	}
+}
+
+// replaced makes a file or a link in the place of the folder.
+func replaced(put func(folder, by string) error) making {
+	return owned(func(t *testing.T, folder, _ string) {
+		t.Helper()
+		must(t, put(folder, folder+".new"))
+		t.Setenv("MEMTOP_DIR", folder+".new")
+	})
+}
+
+func empty(path string) error { return os.WriteFile(path, nil, 0o600) }
+
 func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
-	pid := fmt.Sprint(os.Getpid())
-	const nobody = 65534
+	self := os.Getpid()
+	pid, own := fmt.Sprint(self), ownName(t)
+	named := func(target string) making { return func(*testing.T, string) string { return target } }
+	inside := func(name, target string, put func(path string) error) making {
+		return func(t *testing.T, folder string) string {
+			t.Helper()
+			must(t, put(filepath.Join(folder, name)))
+			return cmp.Or(target, filepath.Join(folder, name))
+		}
+	}
 	tests := map[string]struct {
-		make func(t *testing.T, folder string) (target string) // in an empty folder of mode 0700
-		want string
-		says string
+		make       making
+		want, says string // of attaching
+		listed     int    // as which process ls has it
+		why        string // with a problem that says so, "" if it is not in the list
 	}{
-		"no socket": {
-			func(*testing.T, string) string { return pid }, "no probe", "process " + pid + " has no probe",
-		},
-		"a folder in the socket's place": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				must(t, os.Mkdir(filepath.Join(folder, ownName(t)), 0o700))
-				return pid
-			}, "not found", ownName(t) + ": a folder is in its place",
-		},
-		"a file in the place of a socket that is named": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				must(t, os.WriteFile(filepath.Join(folder, "7-7.sock"), nil, 0o600))
-				return filepath.Join(folder, "7-7.sock")
-			}, "not found", "7-7.sock: another file is in its place",
-		},
-		"a socket that was left behind": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				leaveBehind(t, folder, ownName(t))
-				return pid
-			}, "no probe", "is off",
-		},
-		"one left behind, by its path": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				return leaveBehind(t, folder, "7-7.sock")
-			}, "no probe", "no process listens",
-		},
-		"a folder that is a link": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				listenAs(t, folder, ownName(t))
-				link := folder + ".link"
-				must(t, os.Symlink(folder, link))
-				t.Setenv("MEMTOP_DIR", link)
-				return pid
-			}, "not permitted", "is a symbolic link",
-		},
-		"a folder that the group may write to": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				listenAs(t, folder, ownName(t))
-				chmod(t, folder, 0o770)
-				return pid
-			}, "not permitted", "mode 0770",
-		},
-		"such a folder, by the socket's path": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				path := listenAs(t, folder, ownName(t))
-				chmod(t, folder, 0o770)
-				return path
-			}, "not permitted", "mode 0770",
-		},
-		"a folder of another user": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				listenAs(t, folder, ownName(t))
-				chown(t, folder, nobody)
-				return pid
-			}, "not permitted", "belongs to user",
-		},
-		"a socket of another user": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				chown(t, listenAs(t, folder, ownName(t)), nobody)
-				return pid
-			}, "not permitted", "belongs to user",
-		},
-		"a file in the place of the folder": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				file := folder + ".file"
-				must(t, os.WriteFile(file, nil, 0o600))
-				t.Setenv("MEMTOP_DIR", file)
-				return pid
-			}, "not permitted", "is not a folder",
-		},
-		"a file in the place of the socket": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				must(t, os.WriteFile(filepath.Join(folder, ownName(t)), nil, 0o600))
-				return pid
-			}, "not found", "another file is in its place",
-		},
-		"a pid that another process had before": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				return listenAs(t, folder, pid+"-12345.sock")
-			},
-			"not permitted", "is not the one that socket",
-		},
-		"another process's name": {
-			func(t *testing.T, folder string) string {
-				t.Helper()
-				return listenAs(t, folder, "1-1.sock")
-			}, "not permitted", "is not the one that",
-		},
-		"no such process":   {func(*testing.T, string) string { return "2147483646" }, "not found", "process 2147483646"},
-		"no such socket":    {func(_ *testing.T, folder string) string { return folder + "/1-1.sock" }, "not found", "1-1.sock"},
-		"nothing to choose": {func(*testing.T, string) string { return "" }, "not found", "process that can be attached to"},
+		"no socket":                          {named(pid), "no probe", "process " + pid + " has no probe", 0, ""},
+		"a folder in the socket's place":     {inside(own, pid, func(path string) error { return os.Mkdir(path, 0o700) }), "not found", own + ": a folder is in its place", 0, ""},
+		"a file in the place of the socket":  {inside(own, pid, empty), "not found", "another file is in its place", 0, ""},
+		"a file in the place of a named one": {inside("7-7.sock", "", empty), "not found", "7-7.sock: another file is in its place", 0, ""},
+		"a socket that was left behind":      {inside(own, pid, leaveBehind), "no probe", "is off", self, "is off"},
+		"one left behind, by its path":       {inside("2147483646-7.sock", "", leaveBehind), "no probe", "no process listens", 0, "no process listens on"},
+		"a folder that is a link":            {replaced(os.Symlink), "not permitted", "is a symbolic link", 0, ""},
+		"a file in the place of the folder":  {replaced(func(_, by string) error { return empty(by) }), "not permitted", "is not a folder", 0, ""},
+		"a folder that the group may write to": {owned(func(t *testing.T, folder, _ string) {
+			t.Helper()
+			chmod(t, folder, 0o770)
+		}), "not permitted", "mode 0770", self, "has mode 0770, which lets others in"},
+		"such a folder, by the socket's path": {func(t *testing.T, folder string) string {
+			t.Helper()
+			chmod(t, folder, 0o770)
+			return listenAs(t, folder, own)
+		}, "not permitted", "mode 0770", self, "has mode 0770, which lets others in"},
+		"a folder of another user": {owned(func(t *testing.T, folder, _ string) {
+			t.Helper()
+			chown(t, folder, int(nobody.Uid))
+		}), "not permitted", "belongs to user", self, "belongs to user"},
+		"a socket of another user": {owned(func(t *testing.T, _, socket string) {
+			t.Helper()
+			chown(t, socket, int(nobody.Uid))
+		}), "not permitted", "belongs to user", self, "belongs to user"},
+		"a pid that another process had before": {listened(pid + "-12345.sock"), "not permitted", "is not the one that socket", 0, "is not the one that socket"},
+		"the name of a process that has ended":  {listened("2147483646-7.sock"), "not permitted", "is not the one that", 0, "is not the one that socket"},
+		"another process's name":                {listened("1-1.sock"), "not permitted", "is not the one that", 0, "is not the one that socket"},
+		"no such process":                       {named("2147483646"), "not found", "process 2147483646", 0, ""},
+		"no such socket":                        {func(_ *testing.T, folder string) string { return folder + "/1-1.sock" }, "not found", "1-1.sock", 0, ""},
+		"nothing to choose":                     {named(""), "not found", "process that can be attached to", 0, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,6 +163,12 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 			}
 			if got := kindOf(err); got != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("attaching gives %q (%v), want %q that says %q", got, err, test.want, test.says)
+			}
+			if test.why == "" {
+				return
+			}
+			if p := discovered(t, folder); p == nil || p.Problem == nil || !strings.Contains(p.Problem.Error(), test.why) || p.PID != test.listed {
+				t.Errorf("it is discovered as %+v, want process %d with a problem that says %q", p, test.listed, test.why)
 			}
 		})
 	}

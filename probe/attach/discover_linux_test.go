@@ -95,60 +95,6 @@ func askedWithin(t *testing.T, within time.Duration, path string) *Process {
 	return &found[0].process
 }
 
-func TestSocketsThatMustNotBeUsedAreListedWithTheReason(t *testing.T) {
-	pid := os.Getpid()
-	tests := map[string]struct {
-		put  func(t *testing.T, folder string)
-		pid  int
-		says string
-	}{
-		"in a folder that others may write to": {func(t *testing.T, folder string) {
-			t.Helper()
-			listenAs(t, folder, ownName(t))
-			chmod(t, folder, 0o770)
-		}, pid, "has mode 0770, which lets others in"},
-		"in a folder of another user": {func(t *testing.T, folder string) {
-			t.Helper()
-			listenAs(t, folder, ownName(t))
-			chown(t, folder, int(nobody.Uid))
-		}, pid, "belongs to user"},
-		"of another user": {func(t *testing.T, folder string) {
-			t.Helper()
-			chown(t, listenAs(t, folder, ownName(t)), int(nobody.Uid))
-		}, pid, "belongs to user"},
-		"of a process that has ended, served by another": {func(t *testing.T, folder string) {
-			t.Helper()
-			listenAs(t, folder, "2147483646-7.sock")
-		}, 0, "is not the one that socket"},
-		"of another process, served by this one": {func(t *testing.T, folder string) {
-			t.Helper()
-			listenAs(t, folder, fmt.Sprintf("%d-7.sock", pid))
-		}, 0, "is not the one that socket"},
-		"left behind": {func(t *testing.T, folder string) {
-			t.Helper()
-			leaveBehind(t, folder, "2147483646-7.sock")
-		}, 0, "no process listens on"},
-		"left behind by this process": {func(t *testing.T, folder string) {
-			t.Helper()
-			leaveBehind(t, folder, ownName(t))
-		}, pid, "is off"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if strings.Contains(name, "another user") && os.Geteuid() != 0 {
-				t.Skip("only root can make another user's files")
-			}
-			folder := shortFolder(t)
-			t.Setenv("MEMTOP_DIR", folder)
-			test.put(t, folder)
-			p := discovered(t, folder)
-			if p == nil || p.Problem == nil || !strings.Contains(p.Problem.Error(), test.says) || p.PID != test.pid {
-				t.Errorf("it is discovered as %+v, want process %d with a problem that says %q", p, test.pid, test.says)
-			}
-		})
-	}
-}
-
 // TestAProgramInAnOpenFolderOfItsOwnIsListed looks from elsewhere.
 func TestAProgramInAnOpenFolderOfItsOwnIsListed(t *testing.T) {
 	folder := shortFolder(t)

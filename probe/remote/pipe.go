@@ -10,6 +10,7 @@ import (
 // pipe is a connection over two streams, such as a command's standard input and
 // output. It has no deadlines: the pings of HTTP/2 notice a silent peer.
 type pipe struct {
+	bare
 	io.Reader
 	io.Writer
 	once   sync.Once
@@ -33,11 +34,14 @@ type address struct{}
 func (address) Network() string { return "pipe" }
 func (address) String() string  { return "memtop bridge" }
 
-func (p *pipe) LocalAddr() net.Addr              { return address{} }
-func (p *pipe) RemoteAddr() net.Addr             { return address{} }
-func (p *pipe) SetDeadline(time.Time) error      { return nil }
-func (p *pipe) SetReadDeadline(time.Time) error  { return nil }
-func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
+// bare is the part of a connection that has neither addresses nor deadlines.
+type bare struct{}
+
+func (bare) LocalAddr() net.Addr              { return address{} }
+func (bare) RemoteAddr() net.Addr             { return address{} }
+func (bare) SetDeadline(time.Time) error      { return nil }
+func (bare) SetReadDeadline(time.Time) error  { return nil }
+func (bare) SetWriteDeadline(time.Time) error { return nil }
 
 // only is a listener with one connection, and ends with it.
 type only struct {

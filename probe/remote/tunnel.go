@@ -6,12 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"time"
 )
 
 // tunnel is a connection to a program through a link: the body of a request and that
 // of its answer.
 type tunnel struct {
+	bare
 	request  *io.PipeWriter
 	response io.ReadCloser
 	cancel   context.CancelFunc
@@ -32,7 +32,7 @@ func (l *link) open(ctx context.Context, path string) (net.Conn, *http.Response,
 		cancel()
 		return nil, nil, err
 	}
-	return &tunnel{request, response.Body, cancel}, response, nil
+	return &tunnel{request: request, response: response.Body, cancel: cancel}, response, nil
 }
 
 // Read reads what the program sent. When the link is lost the connection breaks
@@ -54,9 +54,3 @@ func (t *tunnel) Close() error {
 	_ = t.request.Close() // closing a pipe cannot fail
 	return t.response.Close()
 }
-
-func (*tunnel) LocalAddr() net.Addr              { return address{} }
-func (*tunnel) RemoteAddr() net.Addr             { return address{} }
-func (*tunnel) SetDeadline(time.Time) error      { return nil }
-func (*tunnel) SetReadDeadline(time.Time) error  { return nil }
-func (*tunnel) SetWriteDeadline(time.Time) error { return nil }

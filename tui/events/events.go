@@ -125,12 +125,7 @@ func (p *Page) moved() {
 }
 
 // detailLines returns what the detail pane shows.
-func (p *Page) detailLines() []page.Line {
-	if p.shape.detail.H == 0 {
-		return nil
-	}
-	return page.EventLines(p.Scene, p.Scene.Cursor(), p.Frames)
-}
+func (p *Page) detailLines() []page.Line { return page.EventLines(p.Scene, p.Scene.Cursor(), p.Frames) }
 
 // shape is where the panes are.
 type shape struct{ list, detail, state screen.Rect }

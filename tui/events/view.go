@@ -10,7 +10,7 @@ func (p *Page) View(w, h int) string {
 	c := screen.New(p.Scene.Theme, w, h)
 	s := newShape(w, h, p.Alone)
 	p.drawList(c.Sub(s.list))
-	p.DrawDetail(c.Sub(s.detail), s.detail.X > 0, p.detailLinesFor)
+	p.DrawDetail(c.Sub(s.detail), s.detail.X > 0, p.detailLines)
 	if s.state.H > 0 {
 		p.drawState(page.Aside(c.Sub(s.state), true))
 	}
@@ -75,10 +75,4 @@ func drawMark(c screen.Canvas, y int, m *page.Mark) {
 		c.Set(x, y, '┄', screen.Dim)
 	}
 	c.Fit(3, y, c.Width()-6, word+m.Name+" ", screen.Title)
-}
-
-// detailLinesFor is detailLines for any size, so that a page can be drawn before
-// Refresh has laid it out.
-func (p *Page) detailLinesFor() []page.Line {
-	return page.EventLines(p.Scene, p.Scene.Cursor(), p.Frames)
 }

@@ -117,11 +117,22 @@ func (r *Reader) More(h int) bool { return r.Offset+h < r.count }
 
 // Key scrolls and reports whether msg was a key for that.
 func (r *Reader) Key(msg tea.KeyPressMsg, m keys.Motion) bool {
-	l := List{Cursor: r.Offset, Count: max(r.count-r.height+1, 1), Height: 1}
-	if !l.Key(msg, m) {
+	switch {
+	case key.Matches(msg, m.Up):
+		r.Scroll(-1)
+	case key.Matches(msg, m.Down):
+		r.Scroll(1)
+	case key.Matches(msg, m.PageUp):
+		r.Scroll(-r.height)
+	case key.Matches(msg, m.PageDown):
+		r.Scroll(r.height)
+	case key.Matches(msg, m.Top):
+		r.Scroll(-r.count)
+	case key.Matches(msg, m.Bottom):
+		r.Scroll(r.count)
+	default:
 		return false
 	}
-	r.Offset = l.Cursor
 	return true
 }
 
