@@ -157,7 +157,7 @@ func (m *Model) shownNotice() *notice {
 func (m *Model) drawNotice(c screen.Canvas, t *notice) {
 	room := c.Width() - 2
 	if c.Width() >= 100 {
-		hint(c, c.Width()-7, m.global.Help)
+		hint(c, c.Width()-7, *m.global.of("?"))
 		room -= 8
 	}
 	parts := t.parts()

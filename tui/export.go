@@ -19,11 +19,10 @@ type existsMsg struct {
 
 // askWhere asks for the output file. It suggests the name of the shown file with
 // another ending, in the folder in which memtop was started.
-func (m *Model) askWhere(label, ending, hint string, write Write) {
+func (m *Model) askWhere(label, ending, hint string, write Write) tea.Cmd {
 	v := m.file().current()
 	if v == nil {
-		m.note = "nothing is loaded yet"
-		return
+		return page.Say("nothing is loaded yet")
 	}
 	x, gate, event := v.scene.Index, v.scene.Gate, v.scene.Cursor()
 	m.asking = page.NewPrompt(label, stem(m.file().name)+ending, hint, func(path string) tea.Cmd {
@@ -36,6 +35,7 @@ func (m *Model) askWhere(label, ending, hint string, write Write) {
 			return err
 		})
 	})
+	return nil
 }
 
 // writing returns the command that writes a file and says how it went.

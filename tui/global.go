@@ -3,102 +3,122 @@ package tui
 import (
 	"slices"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/page"
 )
+
+// globalKey is a key that means the same on every page.
+type globalKey struct {
+	key.Binding
+	page  func(m *Model) string  // the page that it goes to; nil if it does something else
+	press func(m *Model) tea.Cmd // what it does
+}
+
+// globalKeys are all of them, in the order of help.
+type globalKeys []globalKey
+
+func newGlobalKeys() globalKeys {
+	all := globalKeys{
+		does("?", "help", "?", func(m *Model) tea.Cmd { m.help = m.newHelp(); return nil }),
+		does("q", "quit", "q", func(m *Model) tea.Cmd { return m.quit(tea.Quit) }),
+		does("esc", "back; cancel", "esc", func(m *Model) tea.Cmd { m.back(); return nil }),
+		{keys.New("tab", "next page", "tab"), func(m *Model) string { return m.neighbour(1) }, nil},
+		{keys.New("shift-tab", "previous page", "shift+tab"), func(m *Model) string { return m.neighbour(-1) }, nil},
+	}
+	for i, t := range tabs {
+		number := keys.PageKey(i)
+		all = append(all, globalKey{keys.New(number, t.title(), number), func(*Model) string { return t.name }, nil})
+	}
+	return append(all,
+		does("]", "next file", "]", func(m *Model) tea.Cmd { return m.neighbourFile(1) }),
+		does("[", "previous file", "[", func(m *Model) tea.Cmd { return m.neighbourFile(-1) }),
+		does("d", "next device", "d", (*Model).nextDevice),
+		does("p", "cursor to the peak", "p", moves(func(s *page.Scene) int { return s.Summary.PeakEvent })),
+		does("o", "cursor to the next out-of-memory event", "o", (*Model).nextOOM),
+		does("^", "cursor before the first event", "^", moves(func(*page.Scene) int { return -1 })),
+		does("$", "cursor to the end", "$", moves((*page.Scene).Last)),
+		does("z", "maximise the pane", "z", func(m *Model) tea.Cmd { m.maximise(); return nil }),
+		does("space", "freeze or continue the live display", "space", (*Model).freeze),
+		does("w", "what if: other allocator settings", "w", (*Model).openWhatIf),
+		does("x", "export to another format", "x", func(m *Model) tea.Cmd {
+			return m.askWhere("Export to", ".html", "enter writes; the ending says the format", m.options.Export)
+		}),
+		does("s", "save as a PyTorch snapshot", "s", func(m *Model) tea.Cmd {
+			return m.askWhere("Save snapshot to", "-saved.pickle", "enter writes", m.options.Save)
+		}),
+		does("ctrl-z", "suspend", "ctrl+z", func(*Model) tea.Cmd { return tea.Suspend }),
+		does("ctrl-l", "redraw", "ctrl+l", func(*Model) tea.Cmd { return tea.ClearScreen }),
+		does("ctrl-c", "interrupt", "ctrl+c", func(m *Model) tea.Cmd { return m.quit(tea.Interrupt) }),
+	)
+}
+
+func does(shown, what, name string, press func(*Model) tea.Cmd) globalKey {
+	return globalKey{keys.New(shown, what, name), nil, press}
+}
+
+// moves is the action of a key that moves the shared cursor, if there is one.
+func moves(to func(*page.Scene) int) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd {
+		if v := m.file().current(); v != nil {
+			v.scene.Move(to(v.scene))
+		}
+		return nil
+	}
+}
+
+// of returns the binding of a key by its name.
+func (g globalKeys) of(name string) *key.Binding {
+	for i := range g {
+		if slices.Contains(g[i].Keys(), name) {
+			return &g[i].Binding
+		}
+	}
+	panic("tui: there is no key " + name)
+}
+
+// pressed returns the key of a message, nil for none.
+func (g globalKeys) pressed(msg tea.KeyPressMsg) *globalKey {
+	for i := range g {
+		if matches(msg, g[i].Binding) {
+			return &g[i]
+		}
+	}
+	return nil
+}
 
 // bind adapts the keys to the shown file: for a running program, End goes to the
 // present.
 func (m *Model) bind() {
-	m.global.End.SetKeys("$")
-	m.global.End.SetHelp("$", "cursor to the end")
+	end := m.global.of("$")
+	end.SetKeys("$")
+	end.SetHelp("$", "cursor to the end")
 	if v := m.file().current(); v != nil && v.scene.Live() != nil {
-		m.global.End.SetKeys("$", "end")
-		m.global.End.SetHelp("$ end", "cursor to the end; follow it")
+		end.SetKeys("$", "end")
+		end.SetHelp("$ end", "cursor to the end; follow it")
 	}
 }
 
 // globalKey handles the keys that every page shares.
 func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	g := &m.global
+	k := m.global.pressed(msg)
 	switch {
-	case matches(msg, g.Quit):
-		return m.quit(tea.Quit), true
-	case matches(msg, g.Suspend):
-		return tea.Suspend, true
-	case matches(msg, g.Redraw):
-		return tea.ClearScreen, true
-	case matches(msg, g.Help):
-		m.help = m.newHelp()
-		return nil, true
-	case matches(msg, g.Back):
-		m.back()
-		return nil, true
-	case matches(msg, g.NextFile):
-		return m.neighbourFile(1), true
-	case matches(msg, g.PreviousFile):
-		return m.neighbourFile(-1), true
-	case matches(msg, g.Device):
-		return m.nextDevice(), true
-	case matches(msg, g.Export):
-		m.askWhere("Export to", ".html", "enter writes; the ending says the format", m.options.Export)
-		return nil, true
-	case matches(msg, g.WhatIf):
-		return m.openWhatIf(), true
-	case matches(msg, g.Save):
-		m.askWhere("Save snapshot to", "-saved.pickle", "enter writes", m.options.Save)
-		return nil, true
-	}
-	if name, ok := m.pageKey(msg); ok {
-		return m.turn(name), true
-	}
-	return m.sceneKey(msg)
-}
-
-// pageKey returns the page that a key goes to.
-func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
-	g := &m.global
-	switch {
-	case matches(msg, g.Next):
-		return m.neighbour(1), true
-	case matches(msg, g.Previous):
-		return m.neighbour(-1), true
-	}
-	for i, b := range g.Pages {
-		if matches(msg, b) {
-			return tabs[i].name, true
-		}
-	}
-	return "", false
-}
-
-// sceneKey moves the shared cursor.
-func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	v := m.file().current()
-	if v == nil {
-		return m.waitingKey(msg), m.visible() == nil
-	}
-	g := &m.global
-	switch {
-	case matches(msg, g.Peak):
-		v.scene.Move(v.scene.Summary.PeakEvent)
-	case matches(msg, g.Start):
-		v.scene.Move(-1)
-	case matches(msg, g.End):
-		v.scene.Follow()
-	case matches(msg, g.OOM):
-		return nextOOM(v.scene), true
-	case matches(msg, g.Freeze):
-		return m.freeze(), true
-	case matches(msg, g.Maximise):
-		if p := m.visible(); p != nil {
-			p.Maximise()
-		}
-	default:
+	case k == nil && m.visible() == nil:
+		return m.waitingKey(msg), true
+	case k == nil:
 		return nil, false
+	case k.page != nil:
+		return m.turn(k.page(m)), true
 	}
-	return nil, true
+	return k.press(m), true
+}
+
+func (m *Model) maximise() {
+	if p := m.visible(); p != nil {
+		p.Maximise()
+	}
 }
 
 // waitingKey handles Enter on the loading page after a failed load.
@@ -110,8 +130,13 @@ func (m *Model) waitingKey(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// nextOOM moves the cursor to the next out-of-memory event event, around the end.
-func nextOOM(s *page.Scene) tea.Cmd {
+// nextOOM moves the cursor to the next out-of-memory event, around the end.
+func (m *Model) nextOOM() tea.Cmd {
+	v := m.file().current()
+	if v == nil {
+		return nil
+	}
+	s := v.scene
 	if len(s.OOMs) == 0 {
 		return page.Say("no out-of-memory event in this trace")
 	}
@@ -142,6 +167,9 @@ func (m *Model) quit(how tea.Cmd) tea.Cmd {
 // freeze stops the display of a running program, or continues it.
 func (m *Model) freeze() tea.Cmd {
 	f := m.file()
+	if f.current() == nil {
+		return nil
+	}
 	if !f.grows() {
 		return page.Say("a file does not move: there is nothing to freeze")
 	}

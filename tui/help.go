@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"slices"
-
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -20,7 +18,7 @@ type help struct {
 }
 
 func (m *Model) newHelp() *help {
-	h := &help{motion: keys.NewMotion(), close: []key.Binding{m.global.Help, m.global.Back, m.global.Quit}}
+	h := &help{motion: keys.NewMotion(), close: []key.Binding{*m.global.of("?"), *m.global.of("esc"), *m.global.of("q")}}
 	if m.whatIf.open {
 		h.groups = append(h.groups, m.whatIf.help())
 	} else if p := m.visible(); p != nil {
@@ -45,15 +43,16 @@ var words = []keys.Term{
 	keys.Explain("rounding", "what blocks have beyond the requested size"),
 }
 
-// helpful returns the global keys without those of pages that the file has nothing
+// helpful returns the global keys, without those of pages that the file has nothing
 // for.
 func (m *Model) helpful() []key.Binding {
-	g := m.global
-	g.Pages = slices.Clone(g.Pages)
-	for i := range g.Pages {
-		g.Pages[i].SetEnabled(m.lacks(tabs[i].name) == "")
+	var all []key.Binding
+	for _, k := range m.global {
+		if k.page == nil || m.lacks(k.page(m)) == "" {
+			all = append(all, k.Binding)
+		}
 	}
-	return g.Bindings()
+	return all
 }
 
 // key scrolls, and reports whether to close the help.

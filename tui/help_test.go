@@ -14,10 +14,6 @@ import (
 // that somebody adds and forgets to list fails here.
 func TestEveryBindingIsInHelp(t *testing.T) {
 	d := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
-	d.press("?")
-	for _, b := range bindingsIn(reflect.ValueOf(d.m.global)) {
-		wantsInHelp(t, "the program", b, d.m.help.groups)
-	}
 	for name, p := range d.m.file().current().pages {
 		bindings := bindingsIn(reflect.ValueOf(p).Elem().FieldByName("Keys"))
 		if len(bindings) < 5 {
@@ -77,7 +73,7 @@ func TestNoKeyMeansTwoThings(t *testing.T) {
 	for what, d := range map[string]*driver{"a file": start(t, 80, 24, Options{}, fileOf("run.pickle", tuitest.Small())), "a process": live} {
 		d.press("?", "?") // keys are bound to what is shown when one is pressed
 		for name, p := range d.m.file().current().pages {
-			groups := append(p.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.global.Bindings()})
+			groups := append(p.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.helpful()})
 			if g, ok := d.m.controlHelp(); ok {
 				groups = append(groups, g)
 			}

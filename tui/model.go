@@ -30,7 +30,7 @@ type Model struct {
 	files   []*file
 	at      int // the file that is shown
 	w, h    int
-	global  keys.Global
+	global  globalKeys
 	theme   *screen.Theme
 	page    string
 	trail   []string     // pages to which Esc returns
@@ -51,7 +51,7 @@ type Model struct {
 // New returns the screen for files. It is run with tea.NewProgram.
 func New(files []File, o Options) *Model {
 	m := &Model{
-		options: o, global: keys.NewGlobal(titles()), control: newControl(o.Own), page: cmp.Or(pageNamed(o.Page), page.Overview),
+		options: o, global: newGlobalKeys(), control: newControl(o.Own), page: cmp.Or(pageNamed(o.Page), page.Overview),
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick, later: later,
 	}
 	all, _ := o.Ranks.(AllRanks)
@@ -61,17 +61,16 @@ func New(files []File, o Options) *Model {
 	m.theme.Use(o.Theme)
 	m.job = newJob(o.Ranks, m.theme)
 	if o.Ranks != nil {
-		m.global.NextFile.SetHelp("]", "next rank")
-		m.global.PreviousFile.SetHelp("[", "previous rank")
+		m.global.of("]").SetHelp("]", "next rank")
+		m.global.of("[").SetHelp("[", "previous rank")
 		m.page = cmp.Or(pageNamed(o.Page), page.Ranks)
 	}
-	m.whatIf = newWhatIf(o.WhatIf, &m.global)
-	m.global.WhatIf.SetEnabled(o.WhatIf != nil)
-	m.global.Export.SetEnabled(o.Export != nil)
-	m.global.Save.SetEnabled(o.Save != nil)
+	m.whatIf = newWhatIf(o.WhatIf, m.global)
+	m.global.of("w").SetEnabled(o.WhatIf != nil)
+	m.global.of("x").SetEnabled(o.Export != nil)
+	m.global.of("s").SetEnabled(o.Save != nil)
 	if len(files) < 2 {
-		m.global.NextFile.SetEnabled(false)
-		m.global.PreviousFile.SetEnabled(false)
+		keys.Disable(m.global.of("]"), m.global.of("["))
 	}
 	return m
 }
@@ -146,7 +145,7 @@ func (m *Model) visible() page.Page {
 // focused page, data. After that it takes the news of a running program, and the
 // visible page asks for missing data. While the screen stands still, keys wait.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if key, ok := msg.(tea.KeyPressMsg); ok && matches(key, m.global.Interrupt) {
+	if key, ok := msg.(tea.KeyPressMsg); ok && matches(key, *m.global.of("ctrl+c")) {
 		return m, m.quit(tea.Interrupt)
 	}
 	if m.holds(msg) {

@@ -73,15 +73,6 @@ func (t *tab) shortTitle() string { return capital(cmp.Or(t.word, t.name)) }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// titles returns the headings of all pages.
-func titles() []string {
-	all := make([]string, len(tabs))
-	for i := range tabs {
-		all[i] = tabs[i].title()
-	}
-	return all
-}
-
 // makePages makes the pages of a scene.
 func makePages(s *page.Scene) map[string]page.Page {
 	pages := make(map[string]page.Page, len(tabs))

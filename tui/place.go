@@ -152,7 +152,7 @@ func (m *Model) shortKeys() []key.Binding {
 	if p := m.visible(); p != nil {
 		return p.Short()
 	}
-	return []key.Binding{m.global.Back}
+	return []key.Binding{*m.global.of("esc")}
 }
 
 // describe joins parts with a middle dot, leaving out empty ones.

@@ -243,7 +243,7 @@ func TestWhatAChangeDidToTheRankThatHoldsMostIsSaid(t *testing.T) {
 func TestKeysOfRanksMeanOneThing(t *testing.T) {
 	d, _, _ := startJob(t, 80, 24, 4, Options{})
 	d.press("?", "?")
-	meansOneThing(t, "ranks", append(d.m.job.page.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.global.Bindings()}))
+	meansOneThing(t, "ranks", append(d.m.job.page.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.helpful()}))
 }
 
 // BenchmarkRanks draws the page of ranks at 200×60: what newer rows of 64 ranks take, and

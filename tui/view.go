@@ -197,8 +197,8 @@ func (m *Model) footer() string {
 // hints draws short help from the bindings, as many as fit.
 func (m *Model) hints(c screen.Canvas) {
 	always := m.w - 14
-	hint(c, always, m.global.Help)
-	hint(c, always+8, m.global.Quit)
+	hint(c, always, *m.global.of("?"))
+	hint(c, always+8, *m.global.of("q"))
 	x := 1
 	for _, b := range m.shortKeys() {
 		h := b.Help()

@@ -39,10 +39,10 @@ type whatIfAnswer struct {
 	err error
 }
 
-func newWhatIf(replay whatif.Ask, global *keys.Global) whatIf {
+func newWhatIf(replay whatif.Ask, global globalKeys) whatIf {
 	p := whatIf{
 		ask: replay, motion: keys.NewMotion(), copy: keys.New("y", "copy the settings", "y"),
-		close: []key.Binding{keys.New("w", "close", "w"), global.Back, global.Quit},
+		close: []key.Binding{keys.New("w", "close", "w"), *global.of("esc"), *global.of("q")},
 	}
 	keys.Disable(&p.motion.Left, &p.motion.Right)
 	p.forget()
@@ -102,12 +102,11 @@ func (p *whatIf) answer() (whatIfAnswer, bool) {
 // whatIfKey handles a key while the panel is open, and reports whether it is the
 // panel's. Keys that lead to another page close it.
 func (m *Model) whatIfKey(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
-	g := &m.global
-	if matches(msg, g.Help, g.Suspend, g.Redraw) {
-		return nil, false
-	}
-	if _, ok := m.pageKey(msg); ok {
+	switch k := m.global.pressed(msg); {
+	case k != nil && k.page != nil:
 		m.whatIf.shut()
+		return nil, false
+	case matches(msg, *m.global.of("?"), *m.global.of("ctrl+z"), *m.global.of("ctrl+l")):
 		return nil, false
 	}
 	return m.whatIf.key(msg), true

@@ -59,7 +59,7 @@ func TestAProgramThatEndsAsItAnswersIsNotThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			pid := strconv.Itoa(command.Process.Pid)
-			_, err = NewRecording(t.Context(), pid, RecordOptions{})
+			_, err = Here.Record(t.Context(), pid, RecordOptions{})
 			if kindOf(err) != "not found" || err.Error() != "there is no process "+pid {
 				t.Errorf("the error is %v", err)
 			}

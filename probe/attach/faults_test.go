@@ -119,7 +119,7 @@ func TestAnotherProtocolIsSeenBeforeTheStream(t *testing.T) {
 		"last step is of no device": `{"version": 1, "devices": [{}], "last_step": {"device": -1}}`,
 	} {
 		path := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
-		if _, err := NewRecording(t.Context(), path, RecordOptions{}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Here.Record(t.Context(), path, RecordOptions{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.30s: got %v, want an error that says %q", answer, err, says)
 		}
 	}
@@ -172,7 +172,7 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{})
 	p.Run(3)
-	r, err := NewRecording(t.Context(), probe.Path(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
+	r, err := Here.Record(t.Context(), probe.Path(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
 	must(t, err)
 	file, done := recorded(t, r)
 	probetest.Eventually(t, "a viewer", func() bool {
@@ -242,7 +242,7 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{})
 	relay := relaying(t, probe)
-	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
+	r, err := Here.Record(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
 	must(t, err)
 	file, done := recorded(t, r)
 	relay.drop(false)
@@ -271,7 +271,7 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 // connection breaks, and no longer when the next one is refused.
 func TestARecordingIsWholeIfItsProgramTakesAWhileToEnd(t *testing.T) {
 	relay := relaying(t, listening(t, probetest.New(), probe.Options{}))
-	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval})
+	r, err := Here.Record(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval})
 	must(t, err)
 	asked := 0
 	r.target.runs = func() bool { asked++; return asked == 1 }

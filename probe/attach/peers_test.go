@@ -164,7 +164,7 @@ func TestWhyASnapshotIsNotTaken(t *testing.T) {
 			if name == "trickles" {
 				o.quiet = quickly
 			}
-			_, err := Snapshot(t.Context(), listens(t, test.program), io.Discard, o)
+			_, err := Here.Snapshot(t.Context(), listens(t, test.program), io.Discard, o)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -190,7 +190,7 @@ func TestASlowDiskIsNotTheProgramsSilence(t *testing.T) {
 	program := says(ok, "\x80\x04"+strings.Repeat("N0", many)+"}(\x8c\x08segments]\x8c\x0ddevice_traces]u.")
 	const quiet = 10 * quickly // a busy machine does not let the program of this test wait that long
 	disk := &slowDisk{silent: quiet}
-	_, err := Snapshot(t.Context(), listens(t, program), disk, SnapshotOptions{quiet: quiet})
+	_, err := Here.Snapshot(t.Context(), listens(t, program), disk, SnapshotOptions{quiet: quiet})
 	if err != nil || disk.writes < 2 {
 		t.Errorf("after %d writes: %v", disk.writes, err)
 	}
@@ -229,7 +229,7 @@ var calls = map[string]func(ctx context.Context, path string) error{
 		return err
 	},
 	"snapshot": func(ctx context.Context, path string) error {
-		_, err := Snapshot(ctx, path, io.Discard, SnapshotOptions{MaxMemory: 8 << 20, quiet: quickly})
+		_, err := Here.Snapshot(ctx, path, io.Discard, SnapshotOptions{MaxMemory: 8 << 20, quiet: quickly})
 		return err
 	},
 	"info": func(ctx context.Context, path string) error {

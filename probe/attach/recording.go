@@ -40,11 +40,6 @@ type Recording struct {
 	bye    bool      // the program said goodbye, and the recording has it
 }
 
-// NewRecording is [Machine]'s Record on this machine.
-func NewRecording(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
-	return Here.Record(ctx, target, o)
-}
-
 // Record finds a program on that machine and prepares a recording of it. Its
 // target and errors are those of [Dial].
 func (m Machine) Record(ctx context.Context, target string, o RecordOptions) (*Recording, error) {

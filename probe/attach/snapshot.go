@@ -25,11 +25,6 @@ type SnapshotOptions struct {
 // probe with the default ring writes.
 const MaxSnapshot = 4 << 30
 
-// Snapshot is [Machine]'s Snapshot on this machine.
-func Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
-	return Here.Snapshot(ctx, target, w, o)
-}
-
 // Snapshot asks a program on that machine for its memory in PyTorch's format,
 // copies it to w and returns it decoded. It decodes while it copies: without an
 // error, w has a complete and valid snapshot; with an error, w has at most a

@@ -162,7 +162,7 @@ func TestAPythonProgramWritesItsMemory(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	p.run(t, 2)
 	await(t, c, "two steps", func(now *trace.Trace) bool { return len(now.Steps) == 2 })
-	got, err := attach.Snapshot(t.Context(), p.path, io.Discard, attach.SnapshotOptions{})
+	got, err := attach.Here.Snapshot(t.Context(), p.path, io.Discard, attach.SnapshotOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,8 @@
-// Package keys holds the key bindings that every page shares and the rule that
+// Package keys holds the key bindings that pages share and the rule that
 // help is made from bindings: a key that is not in a [Group] does not exist.
 package keys
 
 import (
-	"slices"
 	"strconv"
 
 	"charm.land/bubbles/v2/key"
@@ -27,51 +26,8 @@ func New(shown, does string, names ...string) key.Binding {
 	return key.NewBinding(key.WithKeys(names...), key.WithHelp(shown, does))
 }
 
-// Global are the keys that the whole program handles, before any page.
-type Global struct {
-	Help, Quit, Interrupt, Suspend                        key.Binding
-	Next, Previous                                        key.Binding
-	Pages                                                 []key.Binding // in the order of the pages
-	NextFile, PreviousFile, Device                        key.Binding
-	Export, Save, WhatIf                                  key.Binding
-	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
-}
-
 // PageKey is the key of the i-th page, counted from 0, and its number: 0 is the tenth.
 func PageKey(i int) string { return strconv.Itoa((i + 1) % 10) }
-
-// NewGlobal returns the global keys, with one for each page's title.
-func NewGlobal(titles []string) Global {
-	pages := make([]key.Binding, len(titles))
-	for i, title := range titles {
-		number := PageKey(i)
-		pages[i] = New(number, title, number)
-	}
-	return Global{
-		Pages: pages,
-		Help:  New("?", "help", "?"), Quit: New("q", "quit", "q"), Interrupt: New("ctrl-c", "interrupt", "ctrl+c"),
-		Suspend: New("ctrl-z", "suspend", "ctrl+z"),
-		Next:    New("tab", "next page", "tab"), Previous: New("shift-tab", "previous page", "shift+tab"),
-		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
-		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
-		WhatIf: New("w", "what if: other allocator settings", "w"),
-		Peak:   New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory event", "o"),
-		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
-		Freeze: New("space", "freeze or continue the live display", "space"), Maximise: New("z", "maximise the pane", "z"),
-		Back: New("esc", "back; cancel", "esc"), Redraw: New("ctrl-l", "redraw", "ctrl+l"),
-	}
-}
-
-// Bindings returns all of them in the order of help.
-func (g Global) Bindings() []key.Binding {
-	return slices.Concat(
-		[]key.Binding{g.Help, g.Quit, g.Back, g.Next, g.Previous}, g.Pages,
-		[]key.Binding{
-			g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
-			g.WhatIf, g.Export, g.Save,
-			g.Suspend, g.Redraw, g.Interrupt,
-		})
-}
 
 // Motion are the keys that move a cursor through rows.
 type Motion struct {

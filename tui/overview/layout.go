@@ -8,6 +8,16 @@ type section struct {
 	draw func(c screen.Canvas)
 }
 
+// listed is a section with a title and n rows, each of which draw draws at y.
+func listed(title, right string, n int, draw func(c screen.Canvas, y, i int)) section {
+	return section{1 + n, func(c screen.Canvas) {
+		c.Rule(0, title, right, false)
+		for i := range n {
+			draw(c, 1+i, i)
+		}
+	}}
+}
+
 // wide is the smallest width at which the page has two columns.
 const wide = 120
 

@@ -28,13 +28,8 @@ func (p *Page) gauges() section {
 			gauge{name: "peak live", bytes: s.PeakRequested, note: p.peakNote(), style: live},
 			gauge{name: "peak reserved", bytes: s.PeakReserved, style: screen.Style{Fg: screen.Muted}})
 	}
-	return section{1 + len(all), func(c screen.Canvas) {
-		c.Rule(0, "Now, and at most", "end of the trace", false)
-		top := max(s.PeakReserved, s.Reserved, s.PeakRequested, 1)
-		for i, g := range all {
-			drawGauge(c, 1+i, g, top)
-		}
-	}}
+	top := max(s.PeakReserved, s.Reserved, s.PeakRequested, 1)
+	return listed("Now, and at most", "end of the trace", len(all), func(c screen.Canvas, y, i int) { drawGauge(c, y, all[i], top) })
 }
 
 func (p *Page) peakNote() string {
@@ -96,20 +91,20 @@ func (p *Page) holders(most int) section {
 	if !ok || len(f.holders) == 0 {
 		return section{}
 	}
-	n := min(len(f.holders), most)
-	return section{1 + n, func(c screen.Canvas) {
-		c.Rule(0, "Who holds most, "+p.when(), "by stack", false)
-		for i := range n {
-			h := &f.holders[i]
-			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(h.Bytes), screen.Plain)
-			c.Right(12, 1+i, 8, "×"+screen.Count(h.Count), screen.Dim)
-			name := f.names[i]
-			if h.Held == h.Bytes && p.Scene.Index.History() {
-				name += p.heldNote()
-			}
-			c.Fit(22, 1+i, c.Width()-23, name, screen.Plain)
+	return listed("Who holds most, "+p.when(), "by stack", min(len(f.holders), most), func(c screen.Canvas, y, i int) {
+		h, name := &f.holders[i], f.names[i]
+		if h.Held == h.Bytes && p.Scene.Index.History() {
+			name += p.heldNote()
 		}
-	}}
+		drawHolder(c, y, h.Bytes, h.Count, name)
+	})
+}
+
+// drawHolder draws how much something holds, in how many blocks.
+func drawHolder(c screen.Canvas, y int, bytes int64, count int, name string) {
+	c.Right(1, y, screen.BytesWidth, screen.Bytes(bytes), screen.Plain)
+	c.Right(12, y, 8, "×"+screen.Count(count), screen.Dim)
+	c.Fit(22, y, c.Width()-23, name, screen.Plain)
 }
 
 // heldNote says of memory since when it is held.
@@ -125,14 +120,10 @@ func (p *Page) ooms() section {
 	if len(ooms) == 0 {
 		return section{}
 	}
-	n := min(len(ooms), 5)
-	return section{1 + n, func(c screen.Canvas) {
-		c.Rule(0, screen.Count(len(ooms))+" out of memory", "o goes there", false)
-		for i := range n {
-			o := &ooms[i]
-			c.Fit(1, 1+i, c.Width()-2, "event "+screen.Count(o.Event)+": "+o.Verdict.String()+"; "+o.Reason, screen.Bad)
-		}
-	}}
+	return listed(screen.Count(len(ooms))+" out of memory", "o goes there", min(len(ooms), 5), func(c screen.Canvas, y, i int) {
+		o := &ooms[i]
+		c.Fit(1, y, c.Width()-2, "event "+screen.Count(o.Event)+": "+o.Verdict.String()+"; "+o.Reason, screen.Bad)
+	})
 }
 
 func (p *Page) pools() section {
@@ -140,17 +131,13 @@ func (p *Page) pools() section {
 	if !ok || f.state == nil || len(f.state.Pools) < 2 {
 		return section{}
 	}
-	pools := f.state.Pools[:min(len(f.state.Pools), 8)]
-	return section{1 + len(pools), func(c screen.Canvas) {
-		c.Rule(0, "Memory pools, "+p.when(), "", false)
-		for i := range pools {
-			u := &pools[i]
-			c.Fit(1, 1+i, 18, page.PoolText(p.Scene.Tables(), u.Pool), screen.Plain)
-			c.Right(19, 1+i, 14, screen.Plural(u.Segments, "segment"), screen.Dim)
-			c.Right(34, 1+i, 20, screen.Bytes(u.Reserved)+" reserved", screen.Plain)
-			c.Right(55, 1+i, 18, screen.Bytes(u.Active)+" active", screen.Plain)
-		}
-	}}
+	return listed("Memory pools, "+p.when(), "", min(len(f.state.Pools), 8), func(c screen.Canvas, y, i int) {
+		u := &f.state.Pools[i]
+		c.Fit(1, y, 18, page.PoolText(p.Scene.Tables(), u.Pool), screen.Plain)
+		c.Right(19, y, 14, screen.Plural(u.Segments, "segment"), screen.Dim)
+		c.Right(34, y, 20, screen.Bytes(u.Reserved)+" reserved", screen.Plain)
+		c.Right(55, y, 18, screen.Bytes(u.Active)+" active", screen.Plain)
+	})
 }
 
 // pinnedLines is how many lines of the program the section of pinned memory names.
@@ -174,9 +161,7 @@ func (p *Page) pinned() section {
 			drawGauge(c, 1+i, g, max(s.PeakReserved, 1))
 		}
 		for i, row := range lines {
-			c.Right(1, 3+i, screen.BytesWidth, screen.Bytes(row.Self), screen.Plain)
-			c.Right(12, 3+i, 8, "×"+screen.Count(row.SelfCount), screen.Dim)
-			c.Fit(22, 3+i, c.Width()-23, row.Name, screen.Plain)
+			drawHolder(c, 3+i, row.Self, row.SelfCount, row.Name)
 		}
 	}}
 }

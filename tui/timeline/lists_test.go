@@ -20,7 +20,7 @@ func TestAMovedListEqualsTheWholeOne(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var from *aliveList
-	for range 400 {
+	for range 150 {
 		at := r.IntN(x.End()+2) - 1
 		want := aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at})
 		from = aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at, from: from})

@@ -92,10 +92,7 @@ func (p *Process) Join(r trace.Rank) { p.update(func() { p.run.rank = &r }) }
 
 // Lose ends the connection for a reason; what is known stays.
 func (p *Process) Lose(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.note = why
-	p.publish()
+	p.update(func() { p.note = why })
 	close(p.changed)
 }
 

@@ -28,13 +28,12 @@ func (p *Process) Rehearse(gpu string) { p.update(func() { p.gpu = gpu }) }
 // Miss trains a step of which so many events are lost: those that are there
 // stand for a gap.
 func (p *Process) Miss(events int64, why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from := p.run.log.Len()
-	p.run.train()
-	p.gaps = append(p.gaps, trace.Gap{From: from - p.first, To: p.run.log.Len() - p.first, Missed: events, Reason: why})
-	p.dropped += events
-	p.publish()
+	p.update(func() {
+		from := p.run.log.Len()
+		p.run.train()
+		p.gaps = append(p.gaps, trace.Gap{From: from - p.first, To: p.run.log.Len() - p.first, Missed: events, Reason: why})
+		p.dropped += events
+	})
 }
 
 // Pass reports a step in which the program did not measure its memory.
@@ -50,13 +49,12 @@ func (p *Process) Look(looking bool) { p.update(func() { p.looking = looking }) 
 
 // Forget lets the oldest events go.
 func (p *Process) Forget(events int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.first += events
-	for i := range p.gaps {
-		p.gaps[i].From, p.gaps[i].To = p.gaps[i].From-events, p.gaps[i].To-events
-	}
-	p.publish()
+	p.update(func() {
+		p.first += events
+		for i := range p.gaps {
+			p.gaps[i].From, p.gaps[i].To = p.gaps[i].From-events, p.gaps[i].To-events
+		}
+	})
 }
 
 // Restart makes the source that of another program, which has trained so many
