@@ -8,7 +8,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/memtop/memtop/cmd/testing/tuitest"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -70,27 +69,16 @@ func TestColoursHaveRoles(t *testing.T) {
 		text  string
 		want  screen.Style
 	}{
-		"the page that is shown":      {snapshot, []string{"7"}, "7 Events", screen.Style{Fg: screen.Accent, Attr: screen.Bold | screen.Reverse}},
-		"another page":                {snapshot, []string{"7"}, "1 Overview", screen.Dim},
-		"the pane with the keys":      {snapshot, []string{"7"}, "247 events", screen.Title},
-		"another pane":                {snapshot, []string{"7"}, "Detail", screen.Strong},
 		"what grew, compared":         {compared, []string{"6", "v"}, "+512 B", screen.Warn},
 		"what shrank, compared":       {compared, []string{"6", "v", "down"}, "-3.0 KiB", screen.Fine},
 		"a box that shrank":           {compared, []string{"6", "v", "t"}, "- model.py", screen.Style{Fg: screen.OnBand, Bg: screen.Good}},
-		"the head of a column":        {snapshot, []string{"7"}, "action", screen.Dim},
 		"out of memory, selected":     {snapshot, []string{"7"}, "oom ", selected(screen.Bad)},
 		"out of memory":               {snapshot, []string{"7", "k"}, "oom ", screen.Bad},
 		"a segment's event":           {snapshot, []string{"7", "^"}, "segment_alloc", accent},
-		"an alloc":                    {snapshot, []string{"7", "p"}, "alloc ", screen.Plain},
 		"a free":                      {snapshot, []string{"7", "^"}, "free_completed", screen.Dim},
-		"a category":                  {snapshot, []string{"4", "^"}, "parameter      before", screen.Style{Fg: screen.Band(trace.Parameter.Place())}},
-		"of unknown use":              {snapshot, []string{"4", "^"}, "other          before", screen.Style{Fg: screen.Band(trace.OtherCategory.Place())}},
 		"a frame that folds":          {snapshot, []string{"6"}, "▾", selected(accent)},
 		"a frame that the search hit": {snapshot, []string{"6", "/", "l", "o", "g", "_", "enter", "g"}, "log_loss", found},
-		"bytes as the caller's":       {snapshot, []string{"6"}, "main", screen.Plain},
 		"a leak":                      {recorded, []string{"3", "G"}, "⚠ suspected", screen.Bad},
-		"nothing wrong":               {recorded, []string{"3"}, "steady", screen.Dim},
-		"a change that waits":         {recorded, []string{"8", "G"}, "… pending", screen.Title},
 		"a refused change":            {recorded, []string{"8", "G"}, "✗ refused", screen.Bad},
 		"why it was refused":          {recorded, []string{"8", "G"}, "the state of adamw", screen.Dim},
 		"a recomputed layer":          {checkpointed, []string{"2"}, "ckpt    3.2 ms", screen.Style{Fg: screen.Good}},

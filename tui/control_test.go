@@ -311,14 +311,3 @@ func TestAProgramThatGoesAwayIsNotMeasured(t *testing.T) {
 	d.news()
 	d.wants("checkpoint none → block · never measured: the program is gone")
 }
-
-func TestHelpHasTheKeysThatChangeTheProgram(t *testing.T) {
-	d, _ := startLive(t, 200, 60, 9)
-	d.press("?")
-	for _, b := range d.m.control.keys {
-		wantsInHelp(t, "control", b.Keys(), d.m.help.groups)
-	}
-	d.wants("The running program, from its next step on", "checkpointing", "undo the last change")
-	f := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
-	f.shows("?", "!checkpointing")
-}

@@ -66,7 +66,7 @@ func TestAFileAnswers(t *testing.T) {
 			{"8", "Experiments are those of a running program"},
 			{"9", "Ranks are those of a job of several processes"},
 			{"0", "Advice is asked of a running program"},
-			{"?", "!Experiments"},
+			{"?", "!Experiments | !checkpointing"},
 		}},
 		"the cursor": {80, 24, nil, dialogue{{"", "(out of memory)"}, {"p", "(peak)"}, {"o", "(out of memory)"}, {"^", "at the start"}}},
 		"the cursor at the start, on every page": {140, 40, nil, dialogue{

@@ -26,17 +26,10 @@ func TestBothLedgersAreOnOneScreen(t *testing.T) {
 		}
 	}
 	told.Live = &live
-	for name, test := range map[string]struct {
-		w, h  int
-		lines []string
-	}{
-		"small": {80, 24, []string{"On the device", "GiB left, KV cache 39 % in use", "CUDA's context 450.0 MiB · PyTorch 426.6 MiB · process 4711 260.0 MiB · ", "On the host", "= 900.0 MiB of its control group, 224.0 MiB left", "native 250.0 MiB · other anonymous 190.0 MiB · workers 100.0 MiB"}},
-		"large": {200, 60, []string{"CUDA's context      450.0 MiB", "NCCL, group 0        28.0 MiB", "cuBLAS               33.0 MiB", "unexplained          40.0 MiB", "224.0 MiB left of its control group · looking took 12.0 ms", "native           250.0 MiB", "unexplained        1.0 MiB", "= in all         900.0 MiB"}},
-	} {
+	for name, size := range map[string][2]int{"small": {80, 24}, "large": {200, 60}} {
 		t.Run(name, func(t *testing.T) {
-			d := start(t, test.w, test.h, Options{Color: "never", Device: -1}, fileOf("run.mtr", &told))
+			d := start(t, size[0], size[1], Options{Color: "never", Device: -1}, fileOf("run.mtr", &told))
 			d.press("$")
-			d.wants(append(test.lines, "parameters")...)
 			golden(t, name, d.screen())
 		})
 	}

@@ -115,16 +115,6 @@ func TestPagesShowTheStepOfTheCursor(t *testing.T) {
 	d.shows("2", "No step has ended before the cursor")
 }
 
-func TestAnEndedProcessStaysOnTheScreen(t *testing.T) {
-	d, p := startLive(t, 120, 40, 5)
-	p.Train(1)
-	p.Lose("the process has exited")
-	d.news()
-	d.news()
-	d.wants("step 6", "the process has exited")
-	d.shows("space 4", "step 6")
-}
-
 func TestALostConnectionComesBack(t *testing.T) {
 	d, p := startLive(t, 120, 40, 5)
 	p.Disconnect("the connection was lost; trying again")

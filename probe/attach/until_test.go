@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -47,6 +48,23 @@ func (s *stepper) tell() {
 	}
 }
 
+// during runs a process beside what waits for it, and returns how long that took.
+func during(t *testing.T, first *trace.Trace, run func(*stepper), wait func(context.Context, *stepper)) (took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p := &stepper{changed: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+		p.latest.Store(first)
+		var running sync.WaitGroup
+		running.Go(func() { run(p) })
+		wait(t.Context(), p)
+		took = time.Since(began)
+		close(p.over)
+		running.Wait()
+	})
+	return took
+}
+
 func TestStepsAreWaitedForAsLongAsTheyMayTake(t *testing.T) {
 	third := func(t *trace.Trace) bool { return LastStep(t) == 3 }
 	tests := map[string]struct {
@@ -63,22 +81,15 @@ func TestStepsAreWaitedForAsLongAsTheyMayTake(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				over, began := make(chan struct{}), time.Now()
-				p := &stepper{changed: make(chan struct{}), ended: make(chan struct{}), over: over}
-				p.latest.Store(&trace.Trace{})
-				var running sync.WaitGroup
-				running.Go(func() { test.run(p) })
-				_, err := Until(t.Context(), p, third)
+			took := during(t, &trace.Trace{}, test.run, func(ctx context.Context, p *stepper) {
+				_, err := Until(ctx, p, third)
 				if errors.As(err, new(StuckError)) != errors.As(test.want, new(StuckError)) || (err == nil) != (test.want == nil) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
-				if took := time.Since(began); took != test.took {
-					t.Errorf("it took %v, want %v", took, test.took)
-				}
-				close(over)
-				running.Wait()
 			})
+			if took != test.took {
+				t.Errorf("it took %v, want %v", took, test.took)
+			}
 		})
 	}
 }
@@ -108,26 +119,18 @@ func TestAWholeStepIsWaitedForWithinBounds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				over, began := make(chan struct{}), time.Now()
-				p := &stepper{changed: make(chan struct{}), ended: make(chan struct{}), over: over}
-				first := &trace.Trace{Live: &trace.Live{Connected: true, Looking: true}}
-				if test.known > 0 {
-					first.Steps = []trace.Step{{Number: 1, Duration: int64(test.known)}}
-				}
-				p.latest.Store(first)
-				var running sync.WaitGroup
-				running.Go(func() { test.run(p) })
-				got, err := Looked(t.Context(), p)
-				if err != nil || got.Live.Looking != test.looking {
+			first := &trace.Trace{Live: &trace.Live{Connected: true, Looking: true}}
+			if test.known > 0 {
+				first.Steps = []trace.Step{{Number: 1, Duration: int64(test.known)}}
+			}
+			took := during(t, first, test.run, func(ctx context.Context, p *stepper) {
+				if got, err := Looked(ctx, p); err != nil || got.Live.Looking != test.looking {
 					t.Errorf("got %v and looking %v, want %v", err, got.Live.Looking, test.looking)
 				}
-				if took := time.Since(began); took != test.took {
-					t.Errorf("it took %v, want %v", took, test.took)
-				}
-				close(over)
-				running.Wait()
 			})
+			if took != test.took {
+				t.Errorf("it took %v, want %v", took, test.took)
+			}
 		})
 	}
 }
