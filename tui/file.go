@@ -234,10 +234,6 @@ func (f *file) current() *view {
 // nextDevice returns the id of the device after the one that is shown.
 func (f *file) nextDevice() int {
 	devices := f.trace.Devices
-	for i := range devices {
-		if devices[i].ID == f.device {
-			return devices[(i+1)%len(devices)].ID
-		}
-	}
-	return f.device
+	at := slices.IndexFunc(devices, func(d trace.Device) bool { return d.ID == f.device })
+	return devices[(at+1)%len(devices)].ID
 }

@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
 
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -132,12 +134,7 @@ func eventLabel(s *page.Scene, at int) string {
 }
 
 func isOOM(s *page.Scene, at int) bool {
-	for i := range s.OOMs {
-		if s.OOMs[i].Event == at {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.OOMs, func(o analysis.OOM) bool { return o.Event == at })
 }
 
 var waitingWord = [...]string{
@@ -157,11 +154,5 @@ func (m *Model) shortKeys() []key.Binding {
 
 // describe joins parts with a middle dot, leaving out empty ones.
 func describe(parts ...string) string {
-	kept := parts[:0]
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, " · ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " · ")
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -184,18 +185,12 @@ func (m *Model) looked(f *file) tea.Cmd {
 	if m.job.source == nil {
 		return nil
 	}
-	kept := m.job.recent[:0]
-	for _, other := range m.job.recent {
-		if other != f {
-			kept = append(kept, other)
-		}
-	}
-	m.job.recent = append(kept, f)
+	m.job.recent = append(slices.DeleteFunc(m.job.recent, func(other *file) bool { return other == f }), f)
 	for i, old := range m.job.recent[:max(len(m.job.recent)-loadedRanks, 0)] {
 		if m.control.concerns(old) {
 			continue
 		}
-		m.job.recent = append(m.job.recent[:i], m.job.recent[i+1:]...)
+		m.job.recent = slices.Delete(m.job.recent, i, i+1)
 		delete(m.control.asked, old)
 		return old.letGo()
 	}

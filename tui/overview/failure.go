@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
@@ -212,11 +213,5 @@ func (p *Page) heldCategories(f *facts, a *account) []fall {
 
 // ownLines are the rows of a table that hold memory themselves.
 func ownLines(t *lines.Table) []lines.Row {
-	var own []lines.Row
-	for _, row := range t.Rows {
-		if row.Self > 0 {
-			own = append(own, row)
-		}
-	}
-	return own
+	return slices.DeleteFunc(slices.Clone(t.Rows), func(row lines.Row) bool { return row.Self <= 0 })
 }

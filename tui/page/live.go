@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -158,13 +159,7 @@ func (s *Scene) Gaps() []trace.Gap {
 	if live == nil {
 		return nil
 	}
-	var gaps []trace.Gap
-	for _, g := range live.Gaps {
-		if g.Device == s.Index.Device().ID {
-			gaps = append(gaps, g)
-		}
-	}
-	return gaps
+	return slices.DeleteFunc(slices.Clone(live.Gaps), func(g trace.Gap) bool { return g.Device != s.Index.Device().ID })
 }
 
 // GapAt returns the gap for which an event was made up, nil for a recorded event.

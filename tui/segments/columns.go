@@ -2,6 +2,7 @@ package segments
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -65,11 +66,8 @@ func words(x *analysis.Index, s *analysis.MapSegment) string {
 	if s.LiveCount == 0 {
 		words = append(words, "empty")
 	}
-	for i := range s.Blocks {
-		if s.Blocks[i].State == trace.PendingFree {
-			words = append(words, "pending")
-			break
-		}
+	if slices.ContainsFunc(s.Blocks, func(b analysis.MapBlock) bool { return b.State == trace.PendingFree }) {
+		words = append(words, "pending")
 	}
 	return strings.Join(words, " ")
 }

@@ -61,17 +61,11 @@ func labels(g *graph, n *analysis.Node) []string {
 // descend follows a path as far as it goes.
 func descend(n *analysis.Node, path []string) *analysis.Node {
 	for _, label := range path {
-		next := n
-		for _, child := range n.Children {
-			if child.Label == label {
-				next = child
-				break
-			}
-		}
-		if next == n {
+		i := slices.IndexFunc(n.Children, func(child *analysis.Node) bool { return child.Label == label })
+		if i < 0 {
 			return n
 		}
-		n = next
+		n = n.Children[i]
 	}
 	return n
 }

@@ -150,25 +150,18 @@ func (d *drill) copy() tea.Cmd {
 }
 
 func (d *drill) click(msg tea.MouseClickMsg, p *Page) tea.Cmd {
-	for _, side := range []struct {
-		right bool
-		x, y  int
-		list  *page.List
-		hit   bool
-	}{
-		{false, 0, p.shape.left.Y, &d.left, p.shape.left.Contains(msg.X, msg.Y)},
-		{true, 0, p.shape.right.Y, &d.right, p.shape.right.Contains(msg.X, msg.Y)},
-	} {
-		if !side.hit {
-			continue
-		}
-		was := side.list.Cursor
-		same := d.onRight == side.right
-		d.onRight = side.right
-		if side.list.Click(msg.Y-side.y-1) && was == side.list.Cursor && same {
-			return d.open(p)
-		}
+	list, at := &d.left, p.shape.left
+	right := p.shape.right.Contains(msg.X, msg.Y)
+	if right {
+		list, at = &d.right, p.shape.right
+	}
+	if !at.Contains(msg.X, msg.Y) {
 		return nil
+	}
+	was, same := list.Cursor, d.onRight == right
+	d.onRight = right
+	if list.Click(msg.Y-at.Y-1) && was == list.Cursor && same {
+		return d.open(p)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -11,14 +12,20 @@ func (p *Page) drawLeft(c screen.Canvas) {
 	d := &p.drill
 	focused := !d.onRight
 	c.Rule(0, d.leftTitle(), "", focused)
-	from, to := d.left.Visible()
-	for i := from; i < to && i-from < c.Height()-1; i++ {
-		p.drawGroup(c, 1+i-from, &d.groups[i])
+	drawRows(c, d.left, func(y, i int) {
+		p.drawGroup(c, y, &d.groups[i])
 		if i == d.left.Cursor {
-			selectGroup(c, 1+i-from, focused)
+			selectGroup(c, y, focused)
 		}
+	})
+}
+
+// drawRows draws the rows of a list that are in view, below its title.
+func drawRows(c screen.Canvas, list page.List, draw func(y, i int)) {
+	from, to := list.Visible()
+	for i := from; i < to && i-from < c.Height()-1; i++ {
+		draw(1+i-from, i)
 	}
-	list := d.left
 	list.Scrollbar(c, c.Width()-1, 1)
 }
 
@@ -88,18 +95,15 @@ func (p *Page) drawRight(c screen.Canvas) {
 		return
 	}
 	c.Rule(0, "Alive at the cursor: "+screen.Count(len(d.alive)), d.order(), d.onRight)
-	from, to := d.right.Visible()
-	for i := from; i < to && i-from < c.Height()-1; i++ {
-		p.drawItem(c, 1+i-from, d.item(i))
+	drawRows(c, d.right, func(y, i int) {
+		p.drawItem(c, y, d.item(i))
 		if i == d.right.Cursor && d.onRight {
-			c.Select(1 + i - from)
+			c.Select(y)
 		}
-	}
+	})
 	if len(d.alive) == 0 {
 		c.Text(2, 1, "nothing", screen.Dim)
 	}
-	list := d.right
-	list.Scrollbar(c, c.Width()-1, 1)
 }
 
 func (d *drill) order() string {

@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/memtop/memtop/snapshots/analysis"
+import (
+	"sort"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+)
 
 // window is the part of the trace that the chart shows: events [from, to).
 type window struct{ from, to int }
@@ -126,14 +130,5 @@ func (a axis) include(w window, event int) window {
 
 // columnOf returns the column that an event lies in.
 func columnOf(columns []analysis.Column, event int) int {
-	low, high := 0, len(columns)
-	for low < high {
-		middle := (low + high) / 2
-		if columns[middle].To > event {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return min(low, len(columns)-1)
+	return min(sort.Search(len(columns), func(i int) bool { return columns[i].To > event }), len(columns)-1)
 }
