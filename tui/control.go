@@ -279,10 +279,9 @@ func lostText(l *trace.Live) string {
 // option returns the program's setting of that name, or nil.
 func option(f *file, setting string) *trace.Option {
 	live := f.source.Trace().Live
-	for i := range live.Options {
-		if o := &live.Options[i]; o.Key == setting {
-			return o
-		}
+	i := slices.IndexFunc(live.Options, func(o trace.Option) bool { return o.Key == setting })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &live.Options[i]
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/memtop/memtop/tui/page"
@@ -48,12 +49,7 @@ func (r *rows) at(i int) row {
 // of returns the row of an event, or of the last shown one before it.
 func (r *rows) of(event int) int {
 	if r.sorted {
-		for k, hit := range r.hits {
-			if int(hit) == event {
-				return k
-			}
-		}
-		return 0
+		return max(slices.Index(r.hits, int32(event)), 0)
 	}
 	if r.filtered {
 		k := sort.Search(len(r.hits), func(k int) bool { return int(r.hits[k]) > event })

@@ -4,6 +4,7 @@
 package find
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,12 +67,7 @@ func newTerm(t *trace.Tables, word string) term {
 	}
 	frames := matchFrames(t, word)
 	for id := range tm.stacks {
-		for _, f := range t.Stack(trace.StackID(id)) {
-			if frames[f] {
-				tm.stacks[id] = true
-				break
-			}
-		}
+		tm.stacks[id] = slices.ContainsFunc(t.Stack(trace.StackID(id)), func(f trace.FrameID) bool { return frames[f] })
 	}
 	for id := range t.Notes {
 		tm.notes[id] = noteHas(t, &t.Notes[id], word)
@@ -124,12 +120,7 @@ func noteHas(t *trace.Tables, n *trace.Note, word string) bool {
 	if containsFold(t.String(n.Internal), word) {
 		return true
 	}
-	for _, id := range t.Lists[n.Forward] {
-		if containsFold(t.String(id), word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Lists[n.Forward], func(id trace.StringID) bool { return containsFold(t.String(id), word) })
 }
 
 // containsFold reports whether s contains the lower-case word, ignoring case.

@@ -1,6 +1,9 @@
 package overview
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/tui/screen"
@@ -50,16 +53,8 @@ func drawStepAxis(c screen.Canvas, y int, peaks []analysis.StepPeak, highest ana
 
 // extremes returns the first of the lowest and of the highest peaks.
 func extremes(peaks []analysis.StepPeak) (lowest, highest analysis.StepPeak) {
-	lowest, highest = peaks[0], peaks[0]
-	for _, s := range peaks {
-		if s.Bytes < lowest.Bytes {
-			lowest = s
-		}
-		if s.Bytes > highest.Bytes {
-			highest = s
-		}
-	}
-	return lowest, highest
+	byBytes := func(a, b analysis.StepPeak) int { return cmp.Compare(a.Bytes, b.Bytes) }
+	return slices.MinFunc(peaks, byBytes), slices.MaxFunc(peaks, byBytes)
 }
 
 // stepColumns spreads steps over at most w columns, a few over several each.
