@@ -28,6 +28,18 @@ func pretending(t *testing.T, handler http.HandlerFunc) (folder string) {
 	return folder
 }
 
+// TestAProgramThatIsSlowToAnswerIsListed is one that is busy for more than a
+// second, as long as a viewer once waited.
+func TestAProgramThatIsSlowToAnswerIsListed(t *testing.T) {
+	folder := pretending(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(1200 * time.Millisecond)
+		_, _ = io.WriteString(w, `{"version": 1, "step": 7, "devices": [{"device": 0, "allocated_bytes": 5}]}`)
+	})
+	if p := discovered(t, folder); p == nil || p.Problem != nil || p.Info.Step != 7 {
+		t.Errorf("it is discovered as %+v", p)
+	}
+}
+
 func TestProgramsThatAnswerBadlyAreListedWithTheReason(t *testing.T) {
 	silent, malformed := new(*SilentError), new(*MalformedError)
 	tests := map[string]struct {
