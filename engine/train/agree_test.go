@@ -54,11 +54,7 @@ func newTrio(t *testing.T, g nn.GPTConfig, change func(rank int, c *Config)) *tr
 	r := &trio{}
 	for rank, member := range collectivetest.New(3) {
 		b := newBench(t, 64<<20, g)
-		l, err := data.NewLoader(b.set, data.LoaderOptions{Batch: 3, Seed: 1, Part: rank, Parts: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(l.Close)
+		l := b.loader(t, data.LoaderOptions{Batch: 3, Part: rank, Parts: 3})
 		r.groups[rank] = &halting{Group: member, at: func(int) {}}
 		r.trainers[rank] = b.trainer(t, DefaultSettings(), func(c *Config) {
 			c.Batches, c.Batch, c.Group, c.Build, c.Capacity = l, 3, r.groups[rank], gpt(g), 64<<20
@@ -106,13 +102,6 @@ func (r *trio) steps(t *testing.T, n int) (checkpoints [3][]string) {
 	return checkpoints
 }
 
-func (r *trio) change(t *testing.T, rank int, key, value string) {
-	t.Helper()
-	if err := r.trainers[rank].Change(key, value); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // operations of a change, after the step in which all hear of it.
 const (
 	asking    = iota + 1 // the settings are sent
@@ -128,7 +117,7 @@ func TestAChangeHoldsOnAllRanksOrOnNone(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, dies=%v", name, dies), func(t *testing.T) {
 				r := newTrio(t, tiny(), nil)
 				r.steps(t, 2)
-				r.change(t, 1, "checkpoint", "block")
+				set(t, r.trainers[1], "checkpoint=block")
 				r.steps(t, 1) // all hear of it
 				var others sync.WaitGroup
 				others.Add(2)
@@ -191,7 +180,7 @@ func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 				}
 			})
 			r.steps(t, 1)
-			r.change(t, 1, test.key, test.value)
+			set(t, r.trainers[1], test.key+"="+test.value)
 			r.steps(t, 2)
 			if diff := cmp.Diff([3][]string{1: {test.want}}, r.refused); diff != "" {
 				t.Errorf("refused (-want +got):\n%s", diff)
@@ -201,7 +190,7 @@ func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 					t.Errorf("rank %d goes on with %s=%s", rank, test.key, s.Values()[test.key])
 				}
 			}
-			r.change(t, 1, "lr", "0.002") // the run goes on
+			set(t, r.trainers[1], "lr=0.002") // the run goes on
 			r.steps(t, 2)
 			for rank, trainer := range r.trainers {
 				if got := trainer.current.LR; got != 0.002 {
@@ -215,9 +204,9 @@ func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 func TestChangesInTwoRanksHoldOneAfterTheOther(t *testing.T) {
 	r := newTrio(t, tiny(), nil)
 	r.steps(t, 1)
-	r.change(t, 2, "checkpoint", "sqrt")
-	r.change(t, 0, "checkpoint", "block")
-	r.change(t, 1, "lr", "0.002")
+	set(t, r.trainers[2], "checkpoint=sqrt")
+	set(t, r.trainers[0], "checkpoint=block")
+	set(t, r.trainers[1], "lr=0.002")
 	for rank, got := range r.steps(t, 5) {
 		if diff := cmp.Diff([]string{"none", "block", "block", "sqrt", "sqrt"}, got); diff != "" {
 			t.Errorf("rank %d (-want +got):\n%s", rank, diff)
@@ -231,7 +220,7 @@ func TestChangesInTwoRanksHoldOneAfterTheOther(t *testing.T) {
 func TestAnActionIsDoneOnAllRanksAfterTheSameStep(t *testing.T) {
 	r := newTrio(t, tiny(), nil)
 	r.steps(t, 1)
-	r.change(t, 1, "action", "empty-cache")
+	set(t, r.trainers[1], "action=empty-cache")
 	for step := 2; step < 5; step++ {
 		events, _ := r.step(t)
 		for rank, e := range events {
@@ -250,7 +239,7 @@ func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
 			r := newTrio(t, budgeted(), func(_ int, c *Config) { c.Settings.Shard = shard })
 			free, _ := r.step(t)
 			budget := free[0].Memory.PeakReserved * 2 / 3
-			r.change(t, 1, "memory_budget", fmt.Sprint(budget))
+			set(t, r.trainers[1], fmt.Sprint("memory_budget=", budget))
 			for range 5 { // the layers are timed meanwhile
 				events, failures := r.step(t)
 				for rank, e := range events {
@@ -277,13 +266,10 @@ func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
 func TestAChangeOfRanksMovesThePeakAsPredicted(t *testing.T) {
 	r := newTrio(t, tiny(), nil)
 	r.steps(t, 2)
-	for _, change := range []trace.Value{{Key: "checkpoint", Value: "block"}, {Key: "shard", Value: "gradients"}, {Key: "offload", Value: "optimizer"}} {
+	for _, change := range []string{"checkpoint=block", "shard=gradients", "offload=optimizer"} {
 		before, _ := r.step(t)
-		predicted, err := r.trainers[0].Predict(t.Context(), []trace.Value{change})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.change(t, 0, change.Key, change.Value)
+		predicted := predict(t, r.trainers[0], change)
+		set(t, r.trainers[0], change)
 		r.steps(t, 2) // it is heard of, and used
 		after, _ := r.step(t)
 		for rank, e := range after {

@@ -2,11 +2,11 @@ package train
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -121,17 +121,8 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 	trainer := b.trainer(t, s, func(c *Config) { c.Build = gpt(g) })
 	bytes := steps(t, trainer, 2)[1].Memory.PeakReserved
 	list, told, ranOut := keepWithin(t, g, bytes, 8, func(step int, trainer *Trainer) {
-		var err error
-		switch step {
-		case 3:
-			err = trainer.Change("micro_batch", "8")
-		case 5:
-			err = trainer.Change("lr", "0.002")
-		case 6:
-			err = trainer.Change("optimizer", "sgd")
-		}
-		if err != nil {
-			t.Error(err)
+		if change := map[int]string{3: "micro_batch=8", 5: "lr=0.002", 6: "optimizer=sgd"}[step]; change != "" {
+			set(t, trainer, change)
 		}
 	})
 	for _, e := range list {
@@ -202,22 +193,13 @@ func TestABudgetIsSwitchedOnAndOff(t *testing.T) {
 		}
 		return ""
 	}
-	set := func(key, value string) {
-		t.Helper()
-		if err := trainer.Change(key, value); err != nil {
-			t.Fatal(err)
-		}
-	}
 	free := steps(t, trainer, 4)[3]
 	budget := free.Memory.PeakReserved * 2 / 3
-	change := []trace.Value{{Key: "memory_budget", Value: strconv.FormatInt(budget, 10)}}
-	foreseen, err := trainer.Predict(t.Context(), change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	change := fmt.Sprint("memory_budget=", budget)
+	foreseen := predict(t, trainer, change)
 	asShown := func() map[string]string { return trainer.filled(trainer.Settings()).Values() }
 	before := asShown()
-	set("memory_budget", change[0].Value)
+	set(t, trainer, change)
 	if off := foreseen.PeakAllocated - (steps(t, trainer, 2)[1].Memory.PeakAllocated - free.Memory.PeakAllocated); off < -4096 || off > 4096 {
 		t.Errorf("predicted %+d bytes, which is off by %d", foreseen.PeakAllocated, off)
 	}
@@ -230,14 +212,14 @@ func TestABudgetIsSwitchedOnAndOff(t *testing.T) {
 	if chosen == "8" {
 		t.Fatal("the budget changes nothing")
 	}
-	set("micro_batch", "1")
+	set(t, trainer, "micro_batch=1")
 	steps(t, trainer, 1)
-	set("micro_batch", chosen) // as undo does
+	set(t, trainer, "micro_batch="+chosen) // as undo does
 	steps(t, trainer, 1)
 	if got := shown("micro_batch"); got != chosen {
 		t.Errorf("undone, %s samples run at a time, want %s", got, chosen)
 	}
-	set("memory_budget", "none")
+	set(t, trainer, "memory_budget=none")
 	again := steps(t, trainer, 2)[1]
 	if diff := cmp.Diff(before, asShown()); diff != "" {
 		t.Errorf("without the budget (-before +now):\n%s", diff)

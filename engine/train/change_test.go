@@ -2,7 +2,6 @@ package train
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/engine/nn"
@@ -10,8 +9,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3,
-// looks where the trace has it, and compares with two separate runs.
+// TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3, and
+// compares with two separate runs.
 func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 	for name, change := range map[string]string{
 		"checkpoints":       "checkpoint=block",
@@ -22,9 +21,7 @@ func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 		"what is offloaded": "offload=optimizer+gradients+parameters+activations",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, 256<<20, visible())
-			b.device.Memory().SetHistory(1 << 16)
-			trainer := b.trainer(t, DefaultSettings(), nil)
+			trainer := newBench(t, 256<<20, visible()).trainer(t, DefaultSettings(), nil)
 			before := steps(t, trainer, 2)[1]
 			inTheMiddle(t, trainer, change)
 			during := steps(t, trainer, 1)[0]
@@ -32,7 +29,6 @@ func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 				t.Errorf("step 3 was under way already, and changed: before %+v, then %+v", before.Memory, during.Memory)
 			}
 			after := steps(t, trainer, 3)[2]
-			checkPlace(t, b.device.Memory().Snapshot(), 4, change)
 
 			alone := separately(t, change)
 			reference := separately(t, "checkpoint=none")
@@ -57,10 +53,7 @@ func inTheMiddle(t *testing.T, trainer *Trainer, change string) {
 	var remove func()
 	remove = trainer.Ctx().AddHooks(nn.Hooks{Backward: func(*nn.Ctx, *nn.Layer, *tensor.Tensor) {
 		if remove != nil {
-			key, value, _ := strings.Cut(change, "=")
-			if err := trainer.Change(key, value); err != nil {
-				t.Error(err)
-			}
+			set(t, trainer, change)
 			remove()
 			remove = nil
 		}
@@ -75,38 +68,14 @@ func separately(t *testing.T, setting string) Memory {
 	return steps(t, trainer, 3)[2].Memory
 }
 
-// checkPlace checks that the change is the first event of a step.
-func checkPlace(t *testing.T, snapshot *trace.Trace, step int64, change string) {
-	t.Helper()
-	events, found := snapshot.Devices[0].Events, false
-	for i := range events.Len() {
-		e := events.At(i)
-		if e.Kind != trace.SettingChanged || text(snapshot, e) != change {
-			continue
-		}
-		found = true
-		if e.Size != step {
-			t.Errorf("the change is of step %d, want %d", e.Size, step)
-		}
-		if begin := events.At(i - 1); begin.Kind != trace.StepBegin || begin.Size != step {
-			t.Errorf("before the change is %s %d, want the begin of step %d", begin.Kind, begin.Size, step)
-		}
-	}
-	if !found {
-		t.Errorf("the trace has no %s", change)
-	}
-}
-
 func text(snapshot *trace.Trace, e *trace.Event) string {
 	return snapshot.Tables.Strings[snapshot.Tables.Notes[e.Note].UserMetadata]
 }
 
 func TestChangesOfOneSettingLeaveTheOthers(t *testing.T) {
 	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(tiny()) })
-	for _, change := range [][2]string{{"amp", "bf16"}, {"micro_batch", "4"}, {"checkpoint", "every=2"}} {
-		if err := trainer.Change(change[0], change[1]); err != nil {
-			t.Fatal(err)
-		}
+	for _, change := range []string{"amp=bf16", "micro_batch=4", "checkpoint=every=2"} {
+		set(t, trainer, change)
 	}
 	for _, wrong := range [][2]string{{"amp", "tf32"}, {"accumulate", "3"}, {"depth", "1"}} {
 		if err := trainer.Change(wrong[0], wrong[1]); err == nil {

@@ -99,21 +99,6 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 	}
 }
 
-func TestEstimateFindsThatMemoryIsTooSmall(t *testing.T) {
-	g := tiny()
-	g.Context, g.Dim = 64, 64
-	b := newBench(t, 64<<20, g)
-	plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: DefaultSettings()}
-	for _, capacity := range []int64{1 << 20, 4 << 20, 8 << 20} {
-		plan.Capacity = capacity
-		_, err := plan.Estimate(t.Context())
-		var oom *OutOfMemoryError
-		if !errors.As(err, &oom) || !errors.Is(err, alloc.ErrNoMemory) {
-			t.Errorf("%d bytes: got error %v, want an OutOfMemoryError", capacity, err)
-		}
-	}
-}
-
 func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 	g := tiny()
 	g.Context, g.Dim, g.Dropout = 64, 64, 0.1

@@ -66,7 +66,7 @@ func TestAPlanFitsWhereItsStepsRun(t *testing.T) {
 	}
 	p := Plan{Build: gpt(g), Spec: set.Spec(), Batch: 8, Settings: DefaultSettings()}
 	fitted, refused, remedied := 0, 0, 0
-	for p.Capacity = 2 << 20; p.Capacity <= 24<<20; p.Capacity += 2 << 20 {
+	for p.Capacity = 2 << 20; p.Capacity <= 24<<20; p.Capacity += 4 << 20 {
 		needs, fits, err := p.Fits(t.Context())
 		if err != nil {
 			t.Fatal(err)

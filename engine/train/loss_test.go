@@ -68,11 +68,7 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := regression(t, test.loss, test.data)
-			trainer, err := New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer trainer.Close()
+			trainer := newTrainer(t, c)
 			plan := trainer.plan()
 			plan.Settings = c.Settings
 			estimate, err := plan.Estimate(t.Context())
@@ -99,11 +95,7 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 
 func TestWhatALossKeepsIsOfferedWhereItIsCrossEntropy(t *testing.T) {
 	for _, loss := range []nn.Module{nil, &nn.MSE{}} {
-		trainer, err := New(regression(t, loss, data.Spirals{Features: 8, Classes: 8}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer trainer.Close()
+		trainer := newTrainer(t, regression(t, loss, data.Spirals{Features: 8, Classes: 8}))
 		offered := slices.ContainsFunc(trainer.Options(), func(o trace.Option) bool { return o.Key == "loss" })
 		if offered != (loss == nil) {
 			t.Errorf("with the loss %T it is offered: %v", loss, offered)
@@ -137,11 +129,7 @@ func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
 	}
 	defer loader.Close()
 	c.Batches, c.Spec, c.Data = loader, set.Spec(), nil
-	if trainer, err = New(c); err != nil {
-		t.Fatal(err)
-	}
-	defer trainer.Close()
-	if diff := cmp.Diff(losses(steps(t, trainer, 3)), got); diff != "" {
+	if diff := cmp.Diff(losses(steps(t, newTrainer(t, c), 3)), got); diff != "" {
 		t.Errorf("losses (-the caller's +the trainer's):\n%s", diff)
 	}
 }

@@ -26,8 +26,7 @@ func TestStepsAndChangesAreEvents(t *testing.T) {
 	for i := range events.Len() {
 		switch e := events.At(i); e.Kind {
 		case trace.StepBegin, trace.StepEnd, trace.SettingChanged:
-			text := snapshot.Tables.Strings[snapshot.Tables.Notes[e.Note].UserMetadata]
-			got = append(got, fmt.Sprint(e.Kind, " ", e.Size, " ", text))
+			got = append(got, fmt.Sprint(e.Kind, " ", e.Size, " ", text(snapshot, e)))
 		default:
 		}
 	}
@@ -45,9 +44,9 @@ func TestStepsAndChangesAreEvents(t *testing.T) {
 	}
 }
 
+// TestSettingsMayBeChangedFromAnywhere is for the race detector, too.
 func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
-	b := newBench(t, 64<<20, tiny())
-	trainer := b.trainer(t, DefaultSettings(), nil)
+	trainer := rehearsing(t, tiny())
 	done := make(chan struct{}) // closed by this test when the steps are taken
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -62,7 +61,11 @@ func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
 			if err := trainer.Set(s); err != nil {
 				t.Error(err)
 			}
-			m, sum := ReadMemory(b.device.Memory()), int64(0)
+			if _, err := trainer.Predict(t.Context(), values("amp=bf16")); err != nil {
+				t.Error(err)
+			}
+			trainer.Options()
+			m, sum := ReadMemory(trainer.config.Device.Memory()), int64(0)
 			for _, source := range m.Sources() {
 				sum += source.Bytes
 			}
@@ -71,7 +74,10 @@ func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
 			}
 		}
 	})
-	steps(t, trainer, 20)
+	for range 10 {
+		e := steps(t, trainer, 1)[0]
+		trainer.Report(&e)
+	}
 	close(done)
 	wait.Wait()
 }

@@ -33,7 +33,7 @@ var offloadable = map[string]struct {
 // offloading is a GPT with a parameter that is kept in eight bits.
 func offloading() nn.GPTConfig {
 	g := tiny()
-	g.Dim, g.Dropout = 64, 0.1
+	g.Dim, g.Dropout = 32, 0.1
 	return g
 }
 
@@ -108,9 +108,7 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 	trainer := offloadingTrainer(t, s, false)
 	before := steps(t, trainer, 2)[1]
 	state := before.Memory.Now.Category[trace.Optimizer]
-	if err := trainer.Change("offload", "optimizer"); err != nil {
-		t.Fatal(err)
-	}
+	set(t, trainer, "offload=optimizer")
 	during := steps(t, trainer, 2)[1]
 	if got := during.Memory.Now.Category; got[trace.Optimizer] != 0 || got != trainer.Live() {
 		t.Errorf("%v bytes on the device, want %v and no state", got, trainer.Live())
@@ -118,9 +116,7 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 	if got := during.Memory.Host[trace.Optimizer]; got != state {
 		t.Errorf("%d bytes of state on the host, want the device's %d", got, state)
 	}
-	if err := trainer.Change("offload", "none"); err != nil {
-		t.Fatal(err)
-	}
+	set(t, trainer, "offload=none")
 	after := steps(t, trainer, 2)[1]
 	if after.Memory != before.Memory {
 		t.Errorf("memory before %+v, and after %+v", before.Memory, after.Memory)
@@ -131,7 +127,7 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 // the device, requests all of it on the device, and goes on without.
 func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	g := tiny()
-	g.Dim, g.Layers = 256, 8 // 25 MiB of parameters
+	g.Dim, g.Layers = 256, 4 // 12 MiB of parameters
 	all := DefaultSettings()
 	all.Offload = Offload{true, true, AllLayers, AllLayers}
 	train := func(between func(*Trainer)) []float64 {
@@ -143,9 +139,7 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	want := train(func(*Trainer) {}) // a step that fails keeps its batch
 	got := train(func(trainer *Trainer) {
 		for _, parts := range []string{"none", "gradients+activations"} {
-			if err := trainer.Change("offload", parts); err != nil {
-				t.Fatal(err)
-			}
+			set(t, trainer, "offload="+parts)
 			var oom *OutOfMemoryError
 			if _, err := trainer.Step(t.Context()); !errors.As(err, &oom) {
 				t.Fatalf("with %s on the host: error %v, want an OutOfMemoryError", parts, err)

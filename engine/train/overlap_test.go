@@ -59,11 +59,7 @@ func TestRanksCommunicateWhileLayersRun(t *testing.T) {
 			var trainers [2]*Trainer
 			for rank, member := range collectivetest.New(2) {
 				b := newBench(t, 64<<20, g)
-				l, err := data.NewLoader(b.set, data.LoaderOptions{Batch: 2, Seed: 1, Part: rank, Parts: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(l.Close)
+				l := b.loader(t, data.LoaderOptions{Batch: 2, Part: rank, Parts: 2})
 				n := &noting{Group: member}
 				s := DefaultSettings()
 				s.Shard = shard

@@ -2,7 +2,6 @@ package train
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -74,13 +73,7 @@ func TestRunningStatisticsAreSaved(t *testing.T) {
 	first := newTrainer(t, normalised(t))
 	steps(t, first, 3)
 	path := filepath.Join(t.TempDir(), "run")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(first.Save(f, nil), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	save(t, first, path, nil)
 	saved, err := Open(path)
 	if err != nil {
 		t.Fatal(err)

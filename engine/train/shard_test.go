@@ -19,51 +19,6 @@ func parted(t *testing.T) Plan {
 	return Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s}
 }
 
-func TestRanksDivideWhatTheirStageSays(t *testing.T) {
-	plan := parted(t)
-	whole, err := plan.Estimate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const ranks = 4
-	all := &whole.Memory.Highest
-	largest := int64(256 * 64 * 4) // the embedding, which is the head too
-	for _, shard := range Shards() {
-		for name, mode := range map[string]amp.Mode{"in float32": amp.Off, "in bf16": amp.BF16} {
-			t.Run(shard.String()+" "+name, func(t *testing.T) {
-				plan := plan
-				plan.Settings.AMP, plan.Sharding = mode, Sharding{shard, ranks}
-				e, err := plan.Estimate(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, test := range []struct {
-					category trace.Category
-					from     Shard
-					besides  int64 // what is whole for a while
-				}{
-					{trace.Optimizer, ShardOptimizer, 0},
-					// One is whole until it is sent, as one more comes.
-					{trace.Gradient, ShardGradients, 2 * largest},
-					// A module's are whole while it runs, and those of the next one come.
-					{trace.Parameter, ShardParameters, 2*largest + 4096},
-				} {
-					got, want := e.Memory.Highest[test.category], all[test.category]
-					if shard >= test.from {
-						want /= ranks
-					}
-					if got < want || got > want+test.besides {
-						t.Errorf("%v takes %d bytes, want %d and at most %d more", test.category, got, want, test.besides)
-					}
-				}
-				if got := e.Memory.Highest[trace.Activation]; mode == amp.Off && got != all[trace.Activation] {
-					t.Errorf("activations take %d bytes, and %d of one process", got, all[trace.Activation])
-				}
-			})
-		}
-	}
-}
-
 func TestOneRankDividesNothing(t *testing.T) {
 	plan := parted(t)
 	want, err := plan.Estimate(t.Context())

@@ -25,14 +25,9 @@ func TestStagedBatchesAreOnTheHostAndChangeNoLoss(t *testing.T) {
 			b := newBenchWith(t, 64<<20, tiny(), s.Offload)
 			staging := NewStaging(b.device)
 			trainer := b.trainer(t, s, func(c *Config) {
-				o := data.LoaderOptions{Batch: c.Batch, Seed: 1, Workers: 3, Prefetch: 2, Memory: staging.Memory}
-				loader, err := data.NewLoader(b.set, o)
-				if err != nil {
-					t.Fatal(err)
-				}
 				t.Cleanup(staging.Close)
-				t.Cleanup(loader.Close)
-				c.Batches, c.Staging = loader, staging
+				c.Batches = b.loader(t, data.LoaderOptions{Batch: c.Batch, Workers: 3, Prefetch: 2, Memory: staging.Memory})
+				c.Staging = staging
 			})
 			got := steps(t, trainer, 6)
 			if diff := cmp.Diff(losses(want), losses(got)); diff != "" {

@@ -76,12 +76,7 @@ func (b *bench) trainer(t testing.TB, s Settings, change func(*Config)) *Trainer
 		change(&c)
 	}
 	if c.Batches == nil {
-		l, err := data.NewLoader(b.set, data.LoaderOptions{Batch: c.Batch, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(l.Close)
-		c.Batches = l
+		c.Batches = b.loader(t, data.LoaderOptions{Batch: c.Batch})
 	}
 	trainer, err := New(c)
 	if err != nil {
@@ -89,6 +84,18 @@ func (b *bench) trainer(t testing.TB, s Settings, change func(*Config)) *Trainer
 	}
 	t.Cleanup(func() { trainer.Close() })
 	return trainer
+}
+
+// loader returns batches of the bench's data.
+func (b *bench) loader(t testing.TB, o data.LoaderOptions) *data.Loader {
+	t.Helper()
+	o.Seed = 1
+	l, err := data.NewLoader(b.set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
 }
 
 // steps takes n steps and returns their events.
