@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -26,16 +25,6 @@ func parsed(t testing.TB, args []string) *Estimate {
 	return &e
 }
 
-// estimated runs it, with everything that it tells.
-func estimated(t *testing.T, args []string) *EstimateReport {
-	t.Helper()
-	r, err := parsed(t, args).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // rehearsed is the run itself.
 func rehearsed(t *testing.T, args []string) (variant, train.Estimate) {
 	t.Helper()
@@ -57,12 +46,8 @@ func ran(t *testing.T, args []string) object {
 	if code := Run(append(args, "--steps", "2", "--json", "--probe", "off"), &stdout, &stderr, Reach{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
-	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-	var o object
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
+	list := decodeObjects(t, &stdout)
+	return list[len(list)-1]
 }
 
 func TestEstimateIsWhatARunTakes(t *testing.T) {
@@ -88,7 +73,8 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
-			rank, run := estimated(t, args).Ranks[0], ran(t, args)
+			_, e := rehearsed(t, args)
+			rank, run := estimatedRank(1, &e.Memory), ran(t, args)
 			if rank.PeakAllocated != run.PeakAllocated || rank.PeakReserved != run.PeakReservedBytes {
 				t.Errorf("estimated %d bytes allocated and %d reserved, the run took %d and %d",
 					rank.PeakAllocated, rank.PeakReserved, run.PeakAllocated, run.PeakReservedBytes)
@@ -127,7 +113,10 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	r := estimated(t, []string{"--model", "gpt2-xl", "--batch", "8"})
+	r, err := parsed(t, []string{"--model", "gpt2-xl", "--batch", "8"}).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	lowest := r.Ranks[0].PeakReserved
 	for _, technique := range r.Techniques {

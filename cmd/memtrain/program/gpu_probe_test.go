@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -51,12 +50,7 @@ func TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn(t *testing.T) {
 // epoch, from its snapshot.
 func beginnings(t *testing.T, path string) (begun []int64) {
 	t.Helper()
-	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer source.Close() //nolint:errcheck // it was read
-	d := &source.Trace().Devices[0]
+	d := &written(t, path).Devices[0]
 	for i := range d.Events.Len() {
 		if e := d.Events.At(i); e.Kind == trace.StepBegin {
 			if begun = append(begun, e.Time); e.Size != int64(len(begun)) {

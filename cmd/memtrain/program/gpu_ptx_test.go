@@ -12,10 +12,10 @@ import (
 
 // tinyModels are those that an interpreter of PTX trains within a second a step.
 var tinyModels = map[string][]string{
-	"gpt":          {"--layers", "1", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2"},
-	"llama":        {"--model", "llama", "--layers", "1", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2"},
-	"convolutions": {"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"},
-	"batch norm":   {"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "2"},
+	"gpt":          {"--layers", "1", "--dim", "32", "--heads", "2", "--seq", "8", "--batch", "1"},
+	"llama":        {"--model", "llama", "--layers", "1", "--dim", "32", "--heads", "2", "--seq", "8", "--batch", "1"},
+	"convolutions": {"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "1"},
+	"batch norm":   {"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "1"},
 }
 
 // limitOf is how far a loss on a GPU may be from that of a processor, relatively.

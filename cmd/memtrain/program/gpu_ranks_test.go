@@ -144,7 +144,7 @@ func TestGPUsTrainTogether(t *testing.T) {
 		limit  float64 // on the difference of losses
 	}{
 		"two ranks":             {2, train.Shards(), nil, 1e-5},
-		"three ranks":           {3, []train.Shard{train.ShardGradients}, []string{"--batch", "6"}, 1e-5},
+		"three ranks":           {3, []train.Shard{train.ShardGradients}, []string{"--batch", "3"}, 1e-5},
 		"gradients on the host": {2, none, []string{"--offload", "gradients"}, 1e-5},
 		"layers on the host":    {2, []train.Shard{train.ShardNothing, train.ShardOptimizer}, []string{"--host", "wte+lm_head+loss"}, 1e-5},
 		"half precision":        {2, none, []string{"--amp", "bf16"}, 1e-2},
@@ -152,7 +152,7 @@ func TestGPUsTrainTogether(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := slices.Concat(small, []string{"--batch", "4", "--steps", "5"}, test.args)
+			args := slices.Concat(small, []string{"--batch", "2", "--steps", "3"}, test.args)
 			alone := steppedOnGPUs(t, 1, args...)
 			for _, shard := range test.shards {
 				together := steppedOnGPUs(t, test.ranks, append(args, "--shard", shard.String())...)
@@ -170,7 +170,7 @@ func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
+	args := slices.Concat(small, []string{"--steps", "3"})
 	t.Setenv(kernelsVariable, built(t).Path)
 	sameLosses(t, steppedBy(t, 1, args...), steppedBy(t, 2, args...))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,33 +182,25 @@ func sum(m map[string]int64) (n int64) {
 // those of the first file, bit by bit:
 //
 //	losses WHOLE PART...
-func losses(ts *testscript.TestScript, _ bool, args []string) {
-	var parts []object
-	for _, file := range args[1:] {
-		parts = append(parts, read(ts, file)...)
-	}
-	whole := read(ts, args[0])
-	if len(whole) != len(parts) {
-		ts.Fatalf("%d steps in parts, %d as a whole", len(parts), len(whole))
-	}
-	for i := range whole {
-		if *whole[i].Loss != *parts[i].Loss || whole[i].Step != parts[i].Step {
-			ts.Fatalf("step %d: loss %v in parts, %v as a whole", whole[i].Step, *parts[i].Loss, *whole[i].Loss)
-		}
-	}
-}
+func losses(ts *testscript.TestScript, _ bool, args []string) { compare(ts, args, 0) }
 
 // near checks that the losses of the steps in two files differ by rounding only:
 //
 //	near FILE FILE
-func near(ts *testscript.TestScript, _ bool, args []string) {
-	a, b := read(ts, args[0]), read(ts, args[1])
-	if len(a) != len(b) {
-		ts.Fatalf("%d steps and %d", len(a), len(b))
+func near(ts *testscript.TestScript, _ bool, args []string) { compare(ts, args, 1e-4) }
+
+func compare(ts *testscript.TestScript, files []string, limit float64) {
+	var parts []object
+	for _, file := range files[1:] {
+		parts = append(parts, read(ts, file)...)
 	}
-	for i := range a {
-		if d := *a[i].Loss - *b[i].Loss; d > 1e-4 || d < -1e-4 {
-			ts.Fatalf("step %d: losses %v and %v", i+1, *a[i].Loss, *b[i].Loss)
+	whole := read(ts, files[0])
+	if len(whole) != len(parts) {
+		ts.Fatalf("%d steps in parts, %d as a whole", len(parts), len(whole))
+	}
+	for i := range whole {
+		if d := math.Abs(*whole[i].Loss - *parts[i].Loss); d > limit || whole[i].Step != parts[i].Step {
+			ts.Fatalf("step %d: loss %v in parts, %v as a whole", whole[i].Step, *parts[i].Loss, *whole[i].Loss)
 		}
 	}
 }

@@ -133,13 +133,13 @@ func TestARunOfFourProcessesGoesOnInFewer(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	args := slices.Concat(small, []string{"--batch", "4"})
-	alone := steppedBy(t, 1, append(args, "--steps", "6")...)
+	alone := steppedBy(t, 1, append(args, "--steps", "4")...)
 	for _, shard := range []train.Shard{train.ShardNothing, train.ShardParameters} {
 		t.Run("shard="+shard.String(), func(t *testing.T) {
 			saved := filepath.Join(t.TempDir(), "run.mem")
-			sameLosses(t, alone[:4], steppedBy(t, 4, append(args, "--steps", "4", "--shard", shard.String(), "--save", saved)...))
+			sameLosses(t, alone[:2], steppedBy(t, 4, append(args, "--steps", "2", "--shard", shard.String(), "--save", saved)...))
 			for _, n := range []int{1, 2} {
-				sameLosses(t, alone[4:], steppedBy(t, n, "--resume", saved, "--steps", "6"))
+				sameLosses(t, alone[2:], steppedBy(t, n, "--resume", saved, "--steps", "4"))
 			}
 		})
 	}
