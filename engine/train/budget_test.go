@@ -68,7 +68,7 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 	}
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
-	const n = 5
+	const n = 3
 	free := steps(t, b.trainer(t, DefaultSettings(), nil), n)
 	var small *TooSmallError
 	if _, err := b.plan(g).Within(t.Context(), granularity/2); !errors.As(err, &small) || !strings.Contains(err.Error(), "the least that this run can do with is") {

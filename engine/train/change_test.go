@@ -12,6 +12,7 @@ import (
 // TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3, and
 // compares with two separate runs.
 func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
+	reference := separately(t, "checkpoint=none")
 	for name, change := range map[string]string{
 		"checkpoints":       "checkpoint=block",
 		"mixed precision":   "amp=bf16",
@@ -31,7 +32,6 @@ func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 			after := steps(t, trainer, 3)[2]
 
 			alone := separately(t, change)
-			reference := separately(t, "checkpoint=none")
 			for what, of := range map[string]func(*Memory) int64{
 				"peak allocated":          func(m *Memory) int64 { return m.PeakAllocated },
 				"allocated":               func(m *Memory) int64 { return m.Allocated },

@@ -14,7 +14,7 @@ var hosted = []string{
 }
 
 // TestLayersOnTheHostChangeNoBit trains with layers on the host from the first step
-// on, and from step 3 to step 4.
+// on, and in steps 2 and 3.
 func TestLayersOnTheHostChangeNoBit(t *testing.T) {
 	for name, test := range offloadable {
 		t.Run(name, func(t *testing.T) {
