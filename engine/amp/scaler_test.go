@@ -8,7 +8,6 @@ import (
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 )
 
@@ -91,71 +90,4 @@ func TestAScalerContinuesFromItsState(t *testing.T) {
 	if want := (amp.ScalerState{Scale: 8, GoodSteps: 3}); b.State() != want || b.Overflowed().Wait() != 0 {
 		t.Errorf("state %+v, mark %v; want %+v without a mark", b.State(), b.Overflowed().Wait(), want)
 	}
-}
-
-func TestFloat16SkipsExactlyTheStepsThatOverflow(t *testing.T) {
-	r := newRun(t, nn.Options{})
-	r.c.SetCaster(amp.FP16.Caster())
-	// Gradients of float16 values overflow at 65,504, so a scale that is far too
-	// large comes down by half a step until they fit.
-	s := amp.NewScaler(r.device, amp.ScalerOptions{Initial: 1 << 24, Interval: 4})
-	defer s.Close()
-	rate := tensor.Full(r.device, nil, device.Float32, 0, tensor.Tag{})
-	defer rate.Release()
-	weight := nn.Params(r.model)[0].Data()
-	var skipped, scales []float64
-	for range 16 {
-		before, scale := weight.Floats(), s.State().Scale
-		r.step(func(v *autograd.Value) *autograd.Value { return s.Scale(r.c.Tape, v) })
-		overflowed := !finite(r)
-		s.Unscale(nn.Params(r.model))
-		if (s.Overflowed().Wait() != 0) != overflowed {
-			t.Errorf("at scale %v the step is skipped: %v; a gradient is not finite: %v", scale, (s.Overflowed().Wait() != 0), overflowed)
-		}
-		r.update(s)
-		if changed := !same(before, weight.Floats()); changed == overflowed {
-			t.Errorf("at scale %v, overflow %v: the weights changed: %v", scale, overflowed, changed)
-		}
-		s.Update()
-		skipped = append(skipped, 0)
-		if overflowed {
-			skipped[len(skipped)-1] = 1
-		}
-		scales = append(scales, scale)
-	}
-	if skipped[0] != 1 || skipped[15] != 0 && skipped[14] != 0 {
-		t.Errorf("skipped %v at scales %v, want some at first and none at last", skipped, scales)
-	}
-}
-
-// update is plain gradient descent by the device's optimizer, which reads the
-// overflow mark.
-func (r *run) update(s *amp.Scaler) {
-	for _, p := range nn.Params(r.model) {
-		r.device.Backend().Update(device.Update{
-			Rule: device.SGD, List: []device.Parameter{{P: p.Data().Array(), G: p.Grad().Array()}}, LR: 0.1, FoundInf: s.FoundInf().Array(),
-		}.Plan())
-		p.Data().Storage().Wrote()
-	}
-	r.zero()
-}
-
-func finite(r *run) bool {
-	for _, p := range nn.Params(r.model) {
-		for _, g := range p.Grad().Floats() {
-			if math.IsNaN(g) || math.IsInf(g, 0) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func same(a, b []float64) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

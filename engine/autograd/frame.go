@@ -83,8 +83,3 @@ func (t *Tape) Take(x *tensor.Tensor) *Value {
 	defer t.sweep(mark)
 	return t.own(x)
 }
-
-// Detach returns a view of v into which no gradient flows.
-func (t *Tape) Detach(v *Value) *Value {
-	return t.own(v.data)
-}

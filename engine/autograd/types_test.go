@@ -43,21 +43,3 @@ func TestMixedTypesPromoteAndGradientsKeepTheirs(t *testing.T) {
 		})
 	}
 }
-
-func TestAVariableMayChangeItsType(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	half := tensor.Convert(w.Data(), device.BFloat16, tensor.Tag{})
-	w.SetData(half)
-	if got := d.Live(); got != kilobyte/2 {
-		t.Errorf("%d bytes live, want the new tensor's %d", got, kilobyte/2)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("another shape was accepted")
-		}
-	}()
-	other := tensor.New(d, tensor.Shape{3}, device.Float32, tensor.Tag{})
-	defer other.Release()
-	w.SetData(other)
-}

@@ -39,15 +39,6 @@ func (v *Value) Size() int { return v.data.Size() }
 // Bytes returns the bytes of the elements, which a view shares with others.
 func (v *Value) Bytes() int64 { return v.data.Bytes() }
 
-// NeedsGrad says whether a gradient flows into the value: it is a variable that
-// is not frozen, or was computed from one while the tape recorded.
-func (v *Value) NeedsGrad() bool {
-	if v.variable != nil {
-		return !v.variable.frozen
-	}
-	return v.slot != nil
-}
-
 // String shows type and shape, such as "float32 [2, 3]".
 func (v *Value) String() string { return v.data.String() }
 

@@ -61,9 +61,6 @@ func (v *Variable) ZeroGrad() {
 // operations recorded from now on.
 func (v *Variable) SetFrozen(frozen bool) { v.frozen = frozen }
 
-// Frozen says whether the variable gets no gradient.
-func (v *Variable) Frozen() bool { return v.frozen }
-
 // OnGrad registers f to run each time a backward pass has added to the gradient:
 // once per pass, after the last use of the variable was counted. f may read,
 // change or release the gradient. Hooks run in the order in which they were
@@ -102,18 +99,6 @@ func (v *Variable) padded() tensor.Shape {
 		shape[0] = (shape[0] + v.pad - 1) / v.pad * v.pad
 	}
 	return shape
-}
-
-// SetData replaces the tensor by another one, whose handle it takes over, and
-// releases the old one and the gradient. A whole model changes its element type
-// with it.
-func (v *Variable) SetData(data *tensor.Tensor) {
-	if !data.Contiguous() || !data.Shape().Equal(v.value.data.Shape()) {
-		panic(fmt.Sprintf("autograd: variable %s of %v cannot become %v", v.name, v.value.data, data))
-	}
-	v.ZeroGrad()
-	v.value.data.Release()
-	v.value.data = data
 }
 
 // Close releases the tensor and the gradient.

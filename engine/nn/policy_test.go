@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/engine/nn"
 )
 
@@ -69,38 +67,5 @@ func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
 		if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "every=K") {
 			t.Errorf("error for %q is %q, want one line that says what there is", text, err)
 		}
-	}
-}
-
-func TestAPolicyKeepsOnlyOperationsThatThereAre(t *testing.T) {
-	for _, text := range []string{"selective=foo", "selective=linear+foo", "selective=linear+"} {
-		p, err := nn.ParsePolicy(text)
-		if err == nil || !strings.Contains(err.Error(), "there is no operation") || !strings.Contains(err.Error(), "conv2d") {
-			t.Errorf("%q is read as %v, error %v, want one that says which operations there are", text, p, err)
-		}
-	}
-}
-
-func TestSelectivePoliciesKeepWhatTheyName(t *testing.T) {
-	tests := map[string]struct {
-		policy nn.Policy
-		want   []string
-	}{
-		"by default products":   {nn.Selective(), []string{"linear", "matmul", "attention"}},
-		"what is named":         {nn.Selective("gelu_tanh"), []string{"gelu_tanh"}},
-		"nothing in the others": {nn.PerBlock(), nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, op := range []string{"linear", "matmul", "attention", "gelu_tanh", "layer_norm"} {
-				if test.policy.Keep(op, "h.0") {
-					got = append(got, op)
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
-		})
 	}
 }

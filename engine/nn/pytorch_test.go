@@ -107,7 +107,7 @@ func TestLayersComputeWhatPyTorchs(t *testing.T) {
 				c.Run(func() {
 					y := c.Call(m, inputsOf(c, want)...)
 					near(t, "output", y.Data(), want.Output)
-					if y.NeedsGrad() {
+					if len(params) > 0 {
 						c.Backward(c.SumAll(c.Mul(y, cosines(c, y.Shape()))))
 					}
 				})

@@ -97,23 +97,6 @@ func policies(t *testing.T) map[string]nn.Policy {
 	return all
 }
 
-func TestTheLossIsTheSameAcrossAttentionImplementations(t *testing.T) {
-	losses := make(map[nn.Attention][]float64)
-	for _, a := range []nn.Attention{nn.AutoAttention, nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
-		r := newTrainer(t, small, nn.Options{Attention: a})
-		for range 6 {
-			losses[a] = append(losses[a], r.step())
-		}
-	}
-	for a, got := range losses {
-		for i, want := range losses[nn.NaiveAttention] {
-			if diff := got[i] - want; diff > 1e-4 || diff < -1e-4 {
-				t.Errorf("%v, step %d: loss %v, naive has %v", a, i, got[i], want)
-			}
-		}
-	}
-}
-
 func TestCheckpointsSaveActivations(t *testing.T) {
 	saved := make(map[string]int64)
 	for name, p := range policies(t) {

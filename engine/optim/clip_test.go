@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 )
@@ -11,7 +12,7 @@ import (
 // TestTheNormDoesNotDependOnTheDevices moves every gradient in turn to the host and
 // back.
 func TestTheNormDoesNotDependOnTheDevices(t *testing.T) {
-	d, r := newDevice(t), rand.New(rand.NewPCG(1, 2))
+	d, r := tensortest.Device(t), rand.New(rand.NewPCG(1, 2))
 	var list []*autograd.Variable
 	for _, n := range []int{70_001, 3, 40_000, 1, 999, 20_000} {
 		v := parameter(t, d, "w", device.Float32, random(r, n, 1))

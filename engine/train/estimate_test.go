@@ -151,9 +151,7 @@ func TestMemoryEffects(t *testing.T) {
 	}
 	g := nn.GPTConfig{Layers: 12, Dim: 256, Heads: 8, Context: 256, Vocab: 256, Bias: true}
 	whole := newBench(t, 3<<30, g).trainer(t, DefaultSettings(), nil)
-	half := newBench(t, 3<<30, g)
-	halve(half.model)
-	halved := half.trainer(t, DefaultSettings(), nil)
+	halved := newBenchOf(t, 3<<30, device.BFloat16, g, Offload{}).trainer(t, DefaultSettings(), nil)
 	runs := []*struct {
 		name        string
 		trainer     *Trainer

@@ -1,13 +1,8 @@
 package train
 
 import (
-	"runtime"
-	"slices"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -55,57 +50,4 @@ func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
 	if _, err := ParseLeak("everything"); err == nil {
 		t.Error("an unknown leak was accepted")
 	}
-}
-
-// TestOnlyLostHandlesAreReportedAsLost runs steps with each mistake and looks
-// what the garbage collector says.
-func TestOnlyLostHandlesAreReportedAsLost(t *testing.T) {
-	g := tiny()
-	g.Context = 16
-	for _, leak := range []Leak{NoLeak, LeakActivations, LeakCache, LeakGradients, LeakHandle} {
-		t.Run("leak "+leak.String(), func(t *testing.T) {
-			const taken = 5
-			f := &finder{}
-			b := newBench(t, 64<<20, g)
-			b.device.OnLeak(f.found)
-			trainer := b.trainer(t, DefaultSettings(), nil)
-			trainer.Plant(leak)
-			want := 0
-			if leak == LeakHandle {
-				want, b.lost = taken, taken*8*16*4
-			}
-			steps(t, trainer, taken)
-			for deadline := time.Now().Add(time.Minute); len(f.all()) < want && time.Now().Before(deadline); {
-				runtime.GC()
-			}
-			runtime.GC()
-			runtime.GC()
-			if n := len(f.all()); n != want {
-				t.Errorf("%d storages are lost, want %d", n, want)
-			}
-			for _, l := range f.all() {
-				if l.Label.Role != "copy of the input" || l.Bytes != 8*16*4 {
-					t.Errorf("%s is lost", l)
-				}
-			}
-		})
-	}
-}
-
-// finder collects what was lost.
-type finder struct {
-	mu   sync.Mutex
-	list []tensor.Leak
-}
-
-func (f *finder) found(l tensor.Leak) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.list = append(f.list, l)
-}
-
-func (f *finder) all() []tensor.Leak {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.list)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
-	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -40,10 +39,11 @@ func offloading() nn.GPTConfig {
 // offloadingTrainer returns a trainer of that GPT.
 func offloadingTrainer(t *testing.T, s Settings, half bool) *Trainer {
 	t.Helper()
-	b := newBench(t, 64<<20, offloading())
+	dtype := device.Float32
 	if half {
-		halve(b.model)
+		dtype = device.BFloat16
 	}
+	b := newBenchOf(t, 64<<20, dtype, offloading(), Offload{})
 	// Large enough that the first steps overflow and are skipped.
 	return b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 32} })
 }
@@ -131,7 +131,7 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	all := DefaultSettings()
 	all.Offload = Offload{true, true, AllLayers, AllLayers}
 	train := func(between func(*Trainer)) []float64 {
-		trainer := newBenchWith(t, 8<<20, g, all.Offload).trainer(t, all, nil)
+		trainer := newBenchOf(t, 8<<20, device.Float32, g, all.Offload).trainer(t, all, nil)
 		list := losses(steps(t, trainer, 2))
 		between(trainer)
 		return append(list, losses(steps(t, trainer, 2))...)
@@ -208,13 +208,5 @@ func TestOnlyTheChosenLayersAreOffloaded(t *testing.T) {
 	}
 	if got != want || want[trace.Activation] == 0 || want[trace.Parameter] == 0 {
 		t.Errorf("%v bytes on the host, the layers have %v", got, want)
-	}
-}
-
-// halve turns a model's parameters into bfloat16, in which all of it then computes.
-func halve(m nn.Module) {
-	for _, p := range nn.Params(m) {
-		label := p.Data().Storage().Label()
-		p.SetData(tensor.Convert(p.Data(), device.BFloat16, tensor.Tag{Category: label.Category, Layer: label.Layer, Role: label.Role}))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -20,9 +21,9 @@ func TestStagedBatchesAreOnTheHostAndChangeNoLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
 			change(&s)
-			want := steps(t, newBenchWith(t, 64<<20, tiny(), s.Offload).trainer(t, s, nil), 6)
+			want := steps(t, newBenchOf(t, 64<<20, device.Float32, tiny(), s.Offload).trainer(t, s, nil), 6)
 
-			b := newBenchWith(t, 64<<20, tiny(), s.Offload)
+			b := newBenchOf(t, 64<<20, device.Float32, tiny(), s.Offload)
 			staging := NewStaging(b.device)
 			trainer := b.trainer(t, s, func(c *Config) {
 				t.Cleanup(staging.Close)

@@ -23,11 +23,11 @@ type bench struct {
 // newBench opens a device with a small GPT on the built-in text.
 func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 	t.Helper()
-	return newBenchWith(t, capacity, g, Offload{})
+	return newBenchOf(t, capacity, device.Float32, g, Offload{})
 }
 
-// newBenchWith makes the GPT where a run that offloads has its parameters.
-func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o Offload) *bench {
+// newBenchOf makes the GPT in a type, where a run that offloads has its parameters.
+func newBenchOf(t testing.TB, capacity int64, dtype device.DType, g nn.GPTConfig, o Offload) *bench {
 	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: capacity})
 	if err != nil {
@@ -38,7 +38,7 @@ func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o Offload) *benc
 		t.Fatal(err)
 	}
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
-	model, err := nn.Build((&Settings{Offload: o}).Home(d, nil), device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
+	model, err := nn.Build((&Settings{Offload: o}).Home(d, nil), dtype, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -42,7 +43,7 @@ func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
 			run := func(padAt int) []float64 {
 				s := DefaultSettings()
 				test.settings(&s)
-				trainer := newBenchWith(t, 64<<20, oddVocab(), s.Offload).trainer(t, s, nil)
+				trainer := newBenchOf(t, 64<<20, device.Float32, oddVocab(), s.Offload).trainer(t, s, nil)
 				list := losses(steps(t, trainer, padAt))
 				if padAt < n {
 					set(t, trainer, "pad_vocab=on")

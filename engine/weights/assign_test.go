@@ -7,25 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
-	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/tensor"
 )
 
 // zeros makes parameters by name.
 func zeros(t *testing.T, shapes map[string]tensor.Shape) map[string]*autograd.Variable {
 	t.Helper()
-	c, err := cpu.Open(cpu.Options{Capacity: 4 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := alloc.New(c, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
+	d := tensortest.Device(t)
 	list := make(map[string]*autograd.Variable)
 	for name, shape := range shapes {
 		list[name] = autograd.NewVariable(name, tensor.Full(d, shape, device.Float32, 0, tensor.Tag{}))
@@ -33,9 +24,6 @@ func zeros(t *testing.T, shapes map[string]tensor.Shape) map[string]*autograd.Va
 	t.Cleanup(func() {
 		for _, v := range list {
 			v.Close()
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	return list
