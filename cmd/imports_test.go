@@ -96,7 +96,7 @@ var picture = map[string][]string{
 	"engine/data":                {"engine/choice", "engine/device", "snapshots/mapped"},
 	"engine/optim":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/recompute":           {},
-	"engine/weights":             {"snapshots/pickle", "engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
+	"engine/weights":             {"snapshots/pickle", "engine/autograd", "engine/tensor", "engine/device"},
 	"engine/collective":          {"engine/device"},
 	"engine/collective/mpi":      {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
 	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "snapshots/procfs", "github.com/ebitengine/purego", "golang.org/x/sys/..."},

@@ -23,54 +23,55 @@ func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
 // files of their own.
 const maxPickle = 64 << 20
 
-// check looks at an archive without building anything from it.
-func check(file string) error {
-	// Opening a pipe would wait for a writer.
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return &FormatError{file, "not an ordinary file"}
+// open opens an archive. It looks before that, because opening a pipe would wait
+// for a writer.
+func open(file string) (z *zip.ReadCloser, size int64, err error) {
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, 0, &FormatError{file, "not an ordinary file"}
 	}
-	z, err := zip.OpenReader(file)
+	if err == nil {
+		z, err = zip.OpenReader(file)
+	}
 	switch {
 	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm), errors.Is(err, io.ErrUnexpectedEOF):
-		return &FormatError{file, "not a .pt archive; PyTorch 1.6 and later write them"}
+		return nil, 0, &FormatError{file, "not a .pt archive; PyTorch 1.6 and later write them"}
 	case err != nil:
-		return err
+		return nil, 0, err
 	}
-	defer z.Close() //nolint:errcheck // only read
-	if err := checkArchive(&z.Reader); err != nil {
-		return &FormatError{file, err.Error()}
-	}
-	return nil
+	return z, info.Size(), nil
 }
 
-func checkArchive(z *zip.Reader) error {
+// read returns the dictionary of an archive. Its tensors have not read their
+// numbers yet.
+func read(z *zip.Reader) (value, error) {
 	files, err := entries(z)
 	if err != nil {
-		return err
+		return value{}, err
 	}
 	if files["constants.pkl"] != nil {
-		return errors.New("a TorchScript program, not weights; save model.state_dict()")
+		return value{}, errors.New("a TorchScript program, not weights; save model.state_dict()")
 	}
 	if f := files["byteorder"]; f != nil {
 		if order, err := content(f, 16); err != nil || string(order) != "little" {
-			return fmt.Errorf("its numbers are %q-endian", order)
+			return value{}, fmt.Errorf("its numbers are %q-endian", order)
 		}
 	}
 	f := files["data.pkl"]
 	if f == nil {
-		return errors.New("there is no data.pkl in the archive")
+		return value{}, errors.New("there is no data.pkl in the archive")
 	}
 	pickle, err := content(f, maxPickle)
 	if err != nil {
-		return err
+		return value{}, err
 	}
-	sizes := make(map[string]int64)
+	numbers := make(map[string]*zip.File)
 	for name, f := range files {
 		if path.Base(path.Dir(f.Name)) == "data" {
-			sizes[name] = int64(f.UncompressedSize64)
+			numbers[name] = f
 		}
 	}
-	return scan(pickle, sizes)
+	return unpickle(pickle, numbers)
 }
 
 // entries lists the files of the archive by the last part of their names, which

@@ -1,12 +1,15 @@
 package weights
 
 import (
+	"archive/zip"
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"os"
+	"math"
 	"slices"
+	"strings"
 
-	"github.com/nlpodyssey/gopickle/pytorch"
-	"github.com/nlpodyssey/gopickle/types"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Array is a named array of numbers, contiguous, the last dimension fastest.
@@ -19,40 +22,31 @@ type Array struct {
 // Read returns the tensors of a .pt file that are in its dictionary, or in a
 // dictionary in it, in the order of the file. A file that is damaged or holds
 // something else than weights is a [FormatError].
-func Read(path string) (arrays []Array, err error) {
-	if err := check(path); err != nil {
+func Read(path string) ([]Array, error) {
+	z, size, err := open(path)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		// The scan leaves nothing to panic about; should it have missed
-		// something, the file is at fault all the same.
-		if r := recover(); r != nil {
-			arrays, err = nil, &FormatError{path, fmt.Sprintf("it cannot be read: %v", r)}
-		}
-	}()
-	root, err := pytorch.Load(path)
+	defer z.Close() //nolint:errcheck // only read
+	c := collector{numbers: make(map[*zip.File][]byte), budget: repeats * size}
+	root, err := read(&z.Reader)
+	if err == nil {
+		err = c.collect("", root, maxDepth)
+	}
+	if err == nil && len(c.arrays) == 0 {
+		err = errors.New("there is no tensor in it")
+	}
 	if err != nil {
 		return nil, &FormatError{path, err.Error()}
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	c := collector{path: path, budget: repeats * info.Size()}
-	if err := c.collect("", root, maxDepth); err != nil {
-		return nil, err
-	}
-	if len(c.arrays) == 0 {
-		return nil, &FormatError{path, "there is no tensor in it"}
 	}
 	return c.arrays, nil
 }
 
-// collector walks over what gopickle has built.
+// collector reads the tensors of a dictionary.
 type collector struct {
-	path   string
-	arrays []Array
-	budget int64 // elements that may still come
+	arrays  []Array
+	numbers map[*zip.File][]byte // those that were read
+	budget  int64                // elements that may still come
 }
 
 // repeats is how many elements there may be for every byte of the file. Views
@@ -66,76 +60,70 @@ const maxDepth = 8
 
 // collect adds the tensors below a value. A dictionary within a dictionary
 // gives its name to what is in it.
-func (c *collector) collect(name string, v any, depth int) error {
+func (c *collector) collect(name string, v value, depth int) error {
 	if depth == 0 {
-		return &FormatError{c.path, fmt.Sprintf("dictionaries lie more than %d deep in each other", maxDepth)}
+		return fmt.Errorf("dictionaries lie more than %d deep in each other", maxDepth)
 	}
-	switch v := v.(type) {
-	case *types.OrderedDict:
-		for e := v.List.Front(); e != nil; e = e.Next() {
-			entry := e.Value.(*types.OrderedDictEntry)
-			if err := c.collect(join(name, entry.Key), entry.Value, depth-1); err != nil {
+	switch v.kind {
+	case kindDict:
+		for _, e := range *v.dict {
+			if err := c.collect(strings.TrimPrefix(name+"."+e.name, "."), e.value, depth-1); err != nil {
 				return err
 			}
 		}
-	case *types.Dict:
-		for _, entry := range *v {
-			if err := c.collect(join(name, entry.Key), entry.Value, depth-1); err != nil {
-				return err
-			}
-		}
-	case *pytorch.Tensor:
-		values, err := materialise(v, c.budget)
+	case kindTensor:
+		values, err := c.elements(v.view)
 		if err != nil {
-			return &FormatError{c.path, name + ": " + err.Error()}
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		c.budget -= int64(len(values))
-		c.arrays = append(c.arrays, Array{name, v.Size, values})
+		c.arrays = append(c.arrays, Array{name, v.view.size, values})
+	default: // a number of a training script
 	}
 	return nil
 }
 
-func join(name string, key any) string {
-	if name == "" {
-		return fmt.Sprint(key)
-	}
-	return fmt.Sprintf("%s.%v", name, key)
+// view is a tensor: which elements of a storage it shows, in which order.
+type view struct {
+	storage
+	offset       int
+	size, stride []int
 }
 
-// materialise copies the elements of a view in order, at most limit of them.
-func materialise(t *pytorch.Tensor, limit int64) ([]float32, error) {
-	at, n, err := element(t.Source)
+// storage is a file of numbers of one type.
+type storage struct {
+	element
+	file *zip.File
+	n    int // elements
+}
+
+// elements returns the elements of a view in order.
+func (c *collector) elements(v *view) ([]float32, error) {
+	if slices.Contains(v.size, 0) {
+		return nil, nil
+	}
+	n, err := v.check(c.budget)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(t.Size, 0) {
-		return nil, nil
-	}
-	size, last := 1, t.StorageOffset
-	for i, extent := range t.Size {
-		if int64(size) > limit/int64(extent) {
-			return nil, fmt.Errorf("shape %v is too large for this file", t.Size)
+	raw, ok := c.numbers[v.file]
+	if !ok {
+		if raw, err = content(v.file, v.file.UncompressedSize64); err != nil {
+			return nil, err
 		}
-		size *= extent
-		if last += (extent - 1) * t.Stride[i]; last >= n {
-			break // before the sum can overflow
-		}
+		c.numbers[v.file] = raw
 	}
-	if last >= n {
-		return nil, fmt.Errorf("shape %v reaches beyond its storage of %d elements", t.Size, n)
-	}
-	values := make([]float32, 0, size)
-	index := make([]int, len(t.Size))
-	for offset := t.StorageOffset; ; {
-		values = append(values, at(offset))
+	values, index := make([]float32, 0, n), make([]int, len(v.size))
+	for offset := v.offset; ; {
+		values = append(values, v.at(raw[offset*v.bytes:]))
 		d := len(index) - 1
 		for ; d >= 0; d-- {
 			index[d]++
-			offset += t.Stride[d]
-			if index[d] < t.Size[d] {
+			offset += v.stride[d]
+			if index[d] < v.size[d] {
 				break
 			}
-			offset -= index[d] * t.Stride[d]
+			offset -= index[d] * v.stride[d]
 			index[d] = 0
 		}
 		if d < 0 {
@@ -144,36 +132,43 @@ func materialise(t *pytorch.Tensor, limit int64) ([]float32, error) {
 	}
 }
 
-// element returns how to read an element of a storage, and how many there are.
-func element(s pytorch.StorageInterface) (at func(i int) float32, n int, err error) {
-	switch s := s.(type) {
-	case *pytorch.FloatStorage:
-		return func(i int) float32 { return s.Data[i] }, len(s.Data), nil
-	case *pytorch.HalfStorage:
-		return func(i int) float32 { return s.Data[i] }, len(s.Data), nil
-	case *pytorch.BFloat16Storage:
-		return func(i int) float32 { return s.Data[i] }, len(s.Data), nil
-	case *pytorch.DoubleStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.LongStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.IntStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.ShortStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.CharStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.ByteStorage:
-		return func(i int) float32 { return float32(s.Data[i]) }, len(s.Data), nil
-	case *pytorch.BoolStorage:
-		return func(i int) float32 { return truth(s.Data[i]) }, len(s.Data), nil
+// check returns the number of elements, if it is at most limit and all of them are
+// in the storage.
+func (v *view) check(limit int64) (n int, err error) {
+	n, last := 1, v.offset
+	for i, extent := range v.size {
+		if int64(n) > limit/int64(extent) {
+			return 0, fmt.Errorf("shape %v is too large for this file", v.size)
+		}
+		n *= extent
+		if last += (extent - 1) * v.stride[i]; last >= v.n {
+			break // before the sum can overflow
+		}
 	}
-	return nil, 0, fmt.Errorf("elements of %T", s)
+	if last >= v.n {
+		return 0, fmt.Errorf("shape %v reaches beyond its storage of %d elements", v.size, v.n)
+	}
+	return n, nil
 }
 
-func truth(b bool) float32 {
-	if b {
-		return 1
-	}
-	return 0
+// element is a type of numbers: its bytes, and how one is read.
+type element struct {
+	bytes int
+	at    func(raw []byte) float32
+}
+
+var order = binary.LittleEndian
+
+// elements are the types of storages by their class.
+var elements = map[string]element{
+	"FloatStorage":    {4, func(raw []byte) float32 { return math.Float32frombits(order.Uint32(raw)) }},
+	"DoubleStorage":   {8, func(raw []byte) float32 { return float32(math.Float64frombits(order.Uint64(raw))) }},
+	"HalfStorage":     {2, func(raw []byte) float32 { return device.Float16ToFloat32(order.Uint16(raw)) }},
+	"BFloat16Storage": {2, func(raw []byte) float32 { return device.BFloat16ToFloat32(order.Uint16(raw)) }},
+	"LongStorage":     {8, func(raw []byte) float32 { return float32(int64(order.Uint64(raw))) }},
+	"IntStorage":      {4, func(raw []byte) float32 { return float32(int32(order.Uint32(raw))) }},
+	"ShortStorage":    {2, func(raw []byte) float32 { return float32(int16(order.Uint16(raw))) }},
+	"CharStorage":     {1, func(raw []byte) float32 { return float32(int8(raw[0])) }},
+	"ByteStorage":     {1, func(raw []byte) float32 { return float32(raw[0]) }},
+	"BoolStorage":     {1, func(raw []byte) float32 { return float32(min(raw[0], 1)) }},
 }

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"github.com/memtop/memtop/snapshots/pickle"
 )
 
-// kind is what the scan knows of a value on the pickle's stack.
+// kind is the type of a value on the pickle's stack.
 type kind uint8
 
 const (
@@ -30,19 +31,27 @@ const (
 
 // value is a kind with what matters of it.
 type value struct {
-	kind  kind
-	n     int64   // of an int; bytes of an element, for a storage class
-	text  string  // of a string
-	items []value // of a tuple
-	bytes int64   // of a storage
+	kind    kind
+	n       int      // of an int
+	text    string   // of a string
+	items   []value  // of a tuple
+	dict    *[]entry // of a dictionary
+	storage storage  // of a storage, or of its class without a file
+	view    *view    // of a tensor
 }
 
-// scanner follows a pickle without building what it says.
+// entry is a member of a dictionary.
+type entry struct {
+	name  string
+	value value
+}
+
+// scanner follows a pickle. It does what plain weights need and nothing else.
 type scanner struct {
 	rest  []byte
 	stack []value
 	memo  map[uint32]value
-	sizes map[string]int64 // bytes of the files with numbers
+	files map[string]*zip.File // of numbers
 }
 
 // Limits that no weights come near, so that a scan takes little itself.
@@ -51,20 +60,20 @@ const (
 	maxItems = 64 // of a tuple: dimensions, or arguments
 )
 
-// scan walks over a pickle and says why it is not plain weights, or nil.
-func scan(pickle []byte, sizes map[string]int64) error {
-	s := &scanner{rest: pickle, memo: make(map[uint32]value), sizes: sizes}
+// unpickle returns the dictionary of a pickle, or says why it is not plain weights.
+func unpickle(pickle []byte, files map[string]*zip.File) (value, error) {
+	s := &scanner{rest: pickle, memo: make(map[uint32]value), files: files}
 	for {
 		at := len(pickle) - len(s.rest)
 		done, err := s.step()
+		if err == nil && len(s.stack) > maxStack {
+			err = errors.New("too many values")
+		}
 		if err != nil {
-			return fmt.Errorf("data.pkl, byte %d: %w", at, err)
+			return value{}, fmt.Errorf("data.pkl, byte %d: %w", at, err)
 		}
 		if done {
-			return nil
-		}
-		if len(s.stack) > maxStack {
-			return fmt.Errorf("data.pkl, byte %d: too many values", at)
+			return s.stack[0], nil
 		}
 	}
 }
@@ -107,17 +116,18 @@ func (s *scanner) step() (done bool, err error) {
 
 // stop checks that the pickle is one dictionary.
 func (s *scanner) stop() error {
-	top, err := s.pop()
 	switch {
-	case err != nil:
-		return err
-	case len(s.stack) != 0:
+	case len(s.stack) == 0:
+		return errOperands
+	case len(s.stack) > 1:
 		return errors.New("values are left on the stack")
-	case top.kind != kindDict:
+	case s.stack[0].kind != kindDict:
 		return errors.New("it is not a dictionary of tensors; save model.state_dict()")
 	}
 	return nil
 }
+
+var errOperands = errors.New("an operation without its operands")
 
 func (s *scanner) take(n int64) ([]byte, error) {
 	if n < 0 || n > int64(len(s.rest)) {
@@ -142,7 +152,7 @@ func (s *scanner) push(v value) { s.stack = append(s.stack, v) }
 func (s *scanner) pop() (value, error) {
 	last := len(s.stack) - 1
 	if last < 0 || s.stack[last].kind == kindMark {
-		return value{}, errors.New("an operation without its operands")
+		return value{}, errOperands
 	}
 	v := s.stack[last]
 	s.stack = s.stack[:last]

@@ -6,15 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/memtop/memtop/snapshots/pickle"
 )
-
-// storageBytes are the classes of storages, with the bytes of an element.
-var storageBytes = map[string]int64{
-	"FloatStorage": 4, "DoubleStorage": 8, "HalfStorage": 2, "BFloat16Storage": 2,
-	"LongStorage": 8, "IntStorage": 4, "ShortStorage": 2, "CharStorage": 1, "ByteStorage": 1, "BoolStorage": 1,
-}
 
 // global follows the naming of something outside of the pickle.
 func (s *scanner) global() error {
@@ -26,9 +21,9 @@ func (s *scanner) global() error {
 	if err != nil {
 		return err
 	}
-	switch width, storage := storageBytes[name]; {
-	case module == "torch" && storage:
-		s.push(value{kind: kindStorageClass, n: width})
+	switch numbers, known := elements[name]; {
+	case module == "torch" && known:
+		s.push(value{kind: kindStorageClass, storage: storage{element: numbers}})
 	case module == "torch._utils" && name == "_rebuild_tensor_v2":
 		s.push(value{kind: kindRebuild})
 	case module == "collections" && name == "OrderedDict":
@@ -51,9 +46,10 @@ func (s *scanner) reduce() error {
 	case err != nil:
 		return err
 	case callee.kind == kindOrderedDictClass && arguments.kind == kindTuple && len(arguments.items) == 0:
-		s.push(value{kind: kindDict})
+		s.push(value{kind: kindDict, dict: new([]entry)})
 	case callee.kind == kindRebuild && isTensor(arguments):
-		s.push(value{kind: kindTensor})
+		a := arguments.items
+		s.push(value{kind: kindTensor, view: &view{a[0].storage, a[1].n, ints(a[2]), ints(a[3])}})
 	default:
 		return errors.New("a call that weights do not make")
 	}
@@ -74,6 +70,14 @@ func areSizes(v value) bool {
 	})
 }
 
+func ints(tuple value) []int {
+	list := make([]int, len(tuple.items))
+	for i := range list {
+		list[i] = tuple.items[i].n
+	}
+	return list
+}
+
 // persistent follows the reference to a file with numbers: ("storage", class,
 // file, device, elements).
 func (s *scanner) persistent() error {
@@ -86,14 +90,15 @@ func (s *scanner) persistent() error {
 		a[2].kind != kindString || a[3].kind != kindString || a[4].kind != kindInt {
 		return errors.New("a reference that is not to a storage")
 	}
-	have, ok := s.sizes[a[2].text]
+	file, ok := s.files[a[2].text]
 	if !ok {
 		return fmt.Errorf("there is no file %.80q in the archive", a[2].text)
 	}
-	if a[4].n < 0 || a[4].n > math.MaxInt64/8 || a[4].n*a[1].n != have {
-		return fmt.Errorf("storage %.80q should have %d elements of %d bytes, and has %d bytes", a[2].text, a[4].n, a[1].n, have)
+	numbers, n, have := a[1].storage.element, a[4].n, file.UncompressedSize64
+	if n < 0 || n > math.MaxInt64/8 || uint64(n*numbers.bytes) != have {
+		return fmt.Errorf("storage %.80q should have %d elements of %d bytes, and has %d bytes", a[2].text, n, numbers.bytes, have)
 	}
-	s.push(value{kind: kindStorage, bytes: have})
+	s.push(value{kind: kindStorage, storage: storage{numbers, file, n}})
 	return nil
 }
 
@@ -132,9 +137,16 @@ func (s *scanner) fill(op byte) (err error) {
 		return errors.New("items for something that has none")
 	}
 	for i := 0; want == kindDict && i < len(items); i += 2 {
-		if items[i].kind != kindString && items[i].kind != kindInt {
+		name := items[i].text
+		switch items[i].kind {
+		case kindString:
+		case kindInt:
+			name = strconv.Itoa(items[i].n)
+		default:
 			return errors.New("a key that is neither a text nor a number")
 		}
+		to := s.stack[len(s.stack)-1].dict
+		*to = append(*to, entry{name, items[i+1]})
 	}
 	return nil
 }
@@ -178,15 +190,15 @@ func (s *scanner) scalar(op byte) error {
 	case pickle.NewTrue, pickle.NewFalse:
 		s.push(value{kind: kindBool})
 	case pickle.EmptyDict:
-		s.push(value{kind: kindDict})
+		s.push(value{kind: kindDict, dict: new([]entry)})
 	case pickle.EmptyList:
 		s.push(value{kind: kindList})
 	case pickle.BinInt1:
-		s.push(value{kind: kindInt, n: int64(b[0])})
+		s.push(value{kind: kindInt, n: int(b[0])})
 	case pickle.BinInt2:
-		s.push(value{kind: kindInt, n: int64(binary.LittleEndian.Uint16(b))})
+		s.push(value{kind: kindInt, n: int(binary.LittleEndian.Uint16(b))})
 	case pickle.BinInt:
-		s.push(value{kind: kindInt, n: int64(int32(binary.LittleEndian.Uint32(b)))})
+		s.push(value{kind: kindInt, n: int(int32(binary.LittleEndian.Uint32(b)))})
 	case pickle.Long1:
 		return s.long(int64(b[0]))
 	case pickle.BinUnicode:
@@ -199,25 +211,15 @@ func (s *scanner) scalar(op byte) error {
 	return nil
 }
 
-// long follows a number of several bytes, of which those that do not fit in 64
-// bits are refused.
+// long follows a number of several bytes, which is refused where an int is wanted:
+// sizes that need it are beyond what is allowed.
 func (s *scanner) long(n int64) error {
-	b, err := s.take(n)
-	if err != nil {
+	if _, err := s.take(n); err != nil {
 		return err
 	}
 	if n > 8 {
 		return errors.New("a number of more than 64 bits")
 	}
-	v := int64(0)
-	for i, x := range b {
-		v |= int64(x) << (8 * i)
-	}
-	if n > 0 && n < 8 && b[n-1]&0x80 != 0 {
-		v -= 1 << (8 * n)
-	}
-	// gopickle gives such numbers another type, and so would refuse them where
-	// an int is wanted; sizes that need them are beyond what is allowed anyway.
-	s.push(value{n: v})
+	s.push(value{})
 	return nil
 }
