@@ -95,20 +95,6 @@ func (t *Tape) ScaleBy(x *Value, factor *tensor.Tensor) *Value {
 // Softmax returns e^x / Σ e^x over the last dimension.
 func (t *Tape) Softmax(x *Value) *Value {
 	atLeast("softmax", x, 1)
-	return t.softmax(x, false)
-}
-
-// CausalSoftmax is Softmax of square matrices of scores: a query, a row, sees its own key
-// and those before it, and the rest becomes 0.
-func (t *Tape) CausalSoftmax(x *Value) *Value {
-	atLeast("softmax", x, 2)
-	if s := x.Shape(); s[len(s)-2] != s.Last() {
-		panic(fmt.Sprintf("autograd: causal softmax of %v, which has no square matrices", s))
-	}
-	return t.softmax(x, true)
-}
-
-func (t *Tape) softmax(x *Value, causal bool) *Value {
 	c := t.begin("softmax", x)
 	defer c.end()
 	c.contiguous(0)
@@ -116,7 +102,7 @@ func (t *Tape) softmax(x *Value, causal bool) *Value {
 	cols := x.Shape().Last()
 	rows := rowsOf(x.Shape())
 	y := c.out(x.Shape(), x.DType())
-	c.run(func() { t.backend().Softmax(y.Array(), x.data.Array(), rows, cols, causal) })
+	c.run(func() { t.backend().Softmax(y.Array(), x.data.Array(), rows, cols, false) })
 	return c.value(y, []*tensor.Tensor{y}, func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			b.backend().SoftmaxBackward(dx.Array(), b.saved(0).Array(), b.dy.Array(), rows, cols)
@@ -132,7 +118,10 @@ func rowsOf(s tensor.Shape) int {
 // Dropout zeroes every element with probability p, from 0 to below 1, and scales
 // the rest by 1/(1−p). It saves nothing: the backward pass draws the same numbers again.
 func (t *Tape) Dropout(x *Value, p float64) *Value {
-	if checkDropout(p); p == 0 {
+	switch {
+	case p < 0 || p >= 1:
+		panic(fmt.Sprintf("autograd: dropout with probability %v", p))
+	case p == 0:
 		return x
 	}
 	c := t.begin("dropout", x)
@@ -142,21 +131,11 @@ func (t *Tape) Dropout(x *Value, p float64) *Value {
 	seed := t.draw(x.Size())
 	y := c.out(x.Shape(), x.DType())
 	c.run(func() { t.backend().Dropout(y.Array(), x.data.Array(), device.Array{}, p, seed) })
-	return c.value(y, nil, dropoutRule(p, seed))
-}
-
-func checkDropout(p float64) {
-	if p < 0 || p >= 1 {
-		panic(fmt.Sprintf("autograd: dropout with probability %v", p))
-	}
-}
-
-func dropoutRule(p float64, seed device.Seed) func(b *back) {
-	return func(b *back) {
+	return c.value(y, nil, func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			b.backend().Dropout(dx.Array(), b.dy.Array(), device.Array{}, p, seed)
 		})
-	}
+	})
 }
 
 // draw reserves random numbers for n elements.

@@ -1,12 +1,10 @@
 package data
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 )
 
@@ -98,34 +96,6 @@ type FormatError struct {
 
 // Error returns the path and the reason.
 func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
-
-// WriteTokens writes a token file with the narrowest tokens that the vocabulary
-// allows.
-func WriteTokens(w io.Writer, vocabulary int, tokens []uint32) error {
-	width := 4
-	switch {
-	case vocabulary <= 1<<8:
-		width = 1
-	case vocabulary <= 1<<16:
-		width = 2
-	}
-	order := binary.LittleEndian
-	header := order.AppendUint32([]byte(magic), version)
-	header = order.AppendUint32(header, uint32(width))
-	header = order.AppendUint64(header, uint64(vocabulary))
-	header = order.AppendUint64(header, uint64(len(tokens)))
-	b := bufio.NewWriter(w)
-	b.Write(header) //nolint:errcheck // Flush returns the first error
-	var number [4]byte
-	for i, token := range tokens {
-		if uint64(token) >= uint64(vocabulary) {
-			return fmt.Errorf("token %d is %d, beyond a vocabulary of %d", i, token, vocabulary)
-		}
-		order.PutUint32(number[:], token)
-		b.Write(number[:width]) //nolint:errcheck // Flush returns the first error
-	}
-	return b.Flush()
-}
 
 // openOrdinary opens a file that has a size, and returns its size. It looks
 // before it opens, because opening a pipe waits for a writer.

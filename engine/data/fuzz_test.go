@@ -1,17 +1,12 @@
 package data
 
 import (
-	"bytes"
 	"testing"
 )
 
 func FuzzTokenFiles(f *testing.F) {
-	for _, vocabulary := range []int{256, 50_257, 1 << 20} {
-		var b bytes.Buffer
-		if err := WriteTokens(&b, vocabulary, []uint32{1, 2, 3, 255}); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
+	for _, width := range []int{1, 2, 4} {
+		f.Add(tokenFile(width, 1<<(8*width-1), 1, 2, 3, 255))
 	}
 	f.Add([]byte("a text"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -49,14 +49,6 @@ func (s *SiLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.Unary(s.function(), one(s, in))
 }
 
-// Softmax is e^x / Σ e^x over the last dimension.
-type Softmax struct{ stateless }
-
-// Forward takes and returns any shape with a last dimension.
-func (s *Softmax) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.Softmax(one(s, in))
-}
-
 // Dropout zeroes elements with probability P and scales the rest by 1/(1−P)
 // while training; else it does nothing.
 type Dropout struct {

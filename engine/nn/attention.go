@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"math"
-
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
 	"github.com/memtop/memtop/engine/device"
@@ -66,10 +64,6 @@ type MultiHeadAttention struct {
 	QKV, Proj *Linear
 	Heads     int
 	Causal    bool
-	// Dropout is the probability with which attention probabilities are zeroed in
-	// training. Only the naive implementation has probabilities, so dropout uses
-	// it whatever the options say.
-	Dropout float64
 }
 
 // Params returns nothing: the parameters are the projections'.
@@ -84,34 +78,9 @@ func (m *MultiHeadAttention) Children() []Child {
 func (m *MultiHeadAttention) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	x := one(m, in)
 	qkv := c.Call(m.QKV, x)
-	y := m.mix(c, qkv)
+	s := qkv.Shape()
+	kind := c.Options.Attention.Kind(s[1], s[2]/3/m.Heads)
+	y := c.AttentionPacked(qkv, autograd.AttentionOptions{Kind: kind, Heads: m.Heads, Causal: m.Causal})
 	c.Done(qkv)
 	return c.Call(m.Proj, y)
-}
-
-func (m *MultiHeadAttention) mix(c *Ctx, qkv *autograd.Value) *autograd.Value {
-	s := qkv.Shape()
-	if c.Training && m.Dropout > 0 {
-		return c.Frame(func() *autograd.Value { return m.dropped(c, qkv) })
-	}
-	kind := c.Options.Attention.Kind(s[1], s[2]/3/m.Heads)
-	return c.AttentionPacked(qkv, autograd.AttentionOptions{Kind: kind, Heads: m.Heads, Causal: m.Causal})
-}
-
-// dropped is naive attention of single operations, with dropout on the
-// probabilities.
-func (m *MultiHeadAttention) dropped(c *Ctx, qkv *autograd.Value) *autograd.Value {
-	s := qkv.Shape()
-	batch, rows, width := s[0], s[1], s[2]/3
-	part := func(i int) *autograd.Value { // [Batch, Heads, Rows, Dim]
-		return c.Permute(c.View(c.Narrow(qkv, 2, i*width, width), batch, rows, m.Heads, width/m.Heads), 0, 2, 1, 3)
-	}
-	scale := 1 / math.Sqrt(float64(width/m.Heads))
-	softmax := c.Softmax
-	if m.Causal {
-		softmax = c.CausalSoftmax
-	}
-	probs := softmax(c.Scale(c.MatMul(part(0), c.Transpose(part(1), 2, 3)), scale))
-	y := c.MatMul(c.Dropout(probs, m.Dropout), part(2))
-	return c.View(c.Permute(y, 0, 2, 1, 3), batch, rows, width)
 }

@@ -14,10 +14,7 @@ type GPTConfig struct {
 	Vocab              int
 	// Dropout is the probability after the embeddings and on every branch.
 	Dropout float64
-	// AttentionDropout is the dropout probability for attention probabilities,
-	// which only the naive implementation has: see MultiHeadAttention.
-	AttentionDropout float64
-	Bias             bool // biases in linear layers, as GPT-2 has
+	Bias    bool // biases in linear layers, as GPT-2 has
 }
 
 // GPT is a decoder like GPT-2. It has token and position embeddings, blocks that
@@ -112,7 +109,7 @@ func newBlock(b Builder, g GPTConfig) *Block {
 		Attention: &MultiHeadAttention{
 			QKV:   NewLinearNormal(b.In("attn.qkv"), g.Dim, 3*g.Dim, g.Bias, 0.02),
 			Proj:  NewLinearNormal(b.In("attn.proj"), g.Dim, g.Dim, g.Bias, residual),
-			Heads: g.Heads, Causal: true, Dropout: g.AttentionDropout,
+			Heads: g.Heads, Causal: true,
 		},
 		MLP: &Sequential{modules: []Child{
 			{"fc", NewLinearNormal(b.In("mlp.fc"), g.Dim, 4*g.Dim, g.Bias, 0.02)},

@@ -64,11 +64,13 @@ var pytorchLayers = map[string]func(b nn.Builder) nn.Module{
 	"Conv2d in groups": func(b nn.Builder) nn.Module {
 		return nn.NewConv2d(b, 4, 6, 3, autograd.Conv2DOptions{Groups: 2, Dilate: [2]int{2, 2}})
 	},
-	"GELU":             func(nn.Builder) nn.Module { return &nn.GELU{} },
-	"GELU by tanh":     func(nn.Builder) nn.Module { return &nn.GELU{Tanh: true} },
-	"SiLU":             func(nn.Builder) nn.Module { return &nn.SiLU{} },
-	"ReLU":             func(nn.Builder) nn.Module { return &nn.ReLU{} },
-	"Softmax":          func(nn.Builder) nn.Module { return &nn.Softmax{} },
+	"GELU":         func(nn.Builder) nn.Module { return &nn.GELU{} },
+	"GELU by tanh": func(nn.Builder) nn.Module { return &nn.GELU{Tanh: true} },
+	"SiLU":         func(nn.Builder) nn.Module { return &nn.SiLU{} },
+	"ReLU":         func(nn.Builder) nn.Module { return &nn.ReLU{} },
+	"Softmax": func(nn.Builder) nn.Module {
+		return nn.NewFunction(func(c *nn.Ctx, in ...*autograd.Value) *autograd.Value { return c.Softmax(in[0]) })
+	},
 	"CrossEntropy":     func(nn.Builder) nn.Module { return &nn.CrossEntropy{} },
 	"attention":        func(b nn.Builder) nn.Module { return pytorchAttention(b, false) },
 	"causal attention": func(b nn.Builder) nn.Module { return pytorchAttention(b, true) },

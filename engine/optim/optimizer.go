@@ -160,14 +160,6 @@ type Overflow interface {
 	Overflowed() *tensor.Pending
 }
 
-// Copies keeps a second copy of the parameters in half precision. An
-// [autograd.Tape] that casts implements it.
-type Copies interface {
-	// Renew notes a write to a variable's tensor. It returns the copy that the
-	// writer must update too, or nil.
-	Renew(v *autograd.Variable) *tensor.Tensor
-}
-
 // Renews reports whether Step also writes a parameter's half-precision copy. It
 // does so when the parameter and its gradient are both on the optimizer's device,
 // and the parameter is not itself in half precision.
@@ -179,8 +171,9 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 // Step changes every parameter that has a gradient. Gradients are only read. over
 // may be nil; else the device checks it, and changes nothing when the gradients
 // have overflowed. Step does not wait for that result; applied does. clip and
-// copies may be nil; Step writes copies with the parameters.
-func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
+// copies, a tape that keeps parameters in half precision, may be nil; Step writes
+// the tape's copies with the parameters.
+func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies *autograd.Tape) (applied func() bool) {
 	o.settle()
 	devices := o.devices()
 	constants := make([]constant, len(devices))
@@ -238,7 +231,7 @@ func (c *constant) release() {
 }
 
 // stepOn is the step of the parameters whose state is on one device.
-func (o *Optimizer) stepOn(at *tensor.Device, lr float64, c *constant, clip *Clipping, copies Copies) {
+func (o *Optimizer) stepOn(at *tensor.Device, lr float64, c *constant, clip *Clipping, copies *autograd.Tape) {
 	defer c.release()
 	u := o.settings.constants()
 	u.LR, u.Step = lr, c.step.Array()

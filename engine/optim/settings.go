@@ -18,13 +18,12 @@ const (
 	Adam
 	SGD
 	Lion
-	kindCount
 )
 
 // kinds are the optimizers: their names, the device's rules, the roles of what
 // they remember, learning rates that are safe for small models, and the settings
 // that PyTorch, or else the optimizer's own publication, would use.
-var kinds = [kindCount]struct {
+var kinds = [...]struct {
 	name     string
 	rule     device.Rule
 	first    string // the role of the first moment
@@ -39,12 +38,7 @@ var kinds = [kindCount]struct {
 }
 
 // String returns the name that flags and reports use.
-func (k Kind) String() string {
-	if k >= kindCount {
-		return fmt.Sprintf("Kind(%d)", uint8(k))
-	}
-	return kinds[k].name
-}
+func (k Kind) String() string { return kinds[k].name }
 
 // Kinds returns all optimizers, in the order in which they are offered.
 func Kinds() []Kind { return []Kind{SGD, Adam, AdamW, AdamW8bit, Lion} }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -23,7 +24,7 @@ type lent struct {
 
 // update changes every parameter that has a gradient and whose state is on the
 // device. u has the values that all of them share.
-func (o *Optimizer) update(d *tensor.Device, u device.Update, copies Copies) {
+func (o *Optimizer) update(d *tensor.Device, u device.Update, copies *autograd.Tape) {
 	var now, next lent
 	defer func() {
 		now.release()
@@ -58,7 +59,7 @@ func (p *slot) near() bool {
 
 // updateList updates a list of parameters with one operation for each rule and
 // each type. Only tests have two types.
-func (o *Optimizer) updateList(d *tensor.Device, u device.Update, copies Copies) {
+func (o *Optimizer) updateList(d *tensor.Device, u device.Update, copies *autograd.Tape) {
 	for _, rule := range device.Rules() {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
 			u.Rule, u.List = rule, o.list[:0]
@@ -77,7 +78,7 @@ func (o *Optimizer) updateList(d *tensor.Device, u device.Update, copies Copies)
 
 // operandsInPlace are the operands of a step that writes the variable's tensor
 // and its copy.
-func (p *slot) operandsInPlace(copies Copies) device.Parameter {
+func (p *slot) operandsInPlace(copies *autograd.Tape) device.Parameter {
 	x := p.operands(p.variable.Data(), p.variable.Grad())
 	if p.master != nil || copies == nil {
 		p.variable.Data().Storage().Wrote()

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -24,21 +23,13 @@ const (
 	// AggressiveClear does the same on the device and on its host, and makes the
 	// process give back its own garbage.
 	AggressiveClear
-	actionCount
 )
 
 // actionKey is the key of actions among the settings.
 const actionKey = "action"
 
-var actionNames = [actionCount]string{"none", "empty-cache", "aggressive-clear"}
-
 // String returns "none", "empty-cache" or "aggressive-clear".
-func (a Action) String() string {
-	if a >= actionCount {
-		return fmt.Sprintf("Action(%d)", uint8(a))
-	}
-	return actionNames[a]
-}
+func (a Action) String() string { return [...]string{"none", "empty-cache", "aggressive-clear"}[a] }
 
 // Actions returns every action.
 func Actions() []Action { return []Action{EmptyCache, AggressiveClear} }

@@ -92,11 +92,11 @@ func (p Plan) choiceKey(wanted Settings, room int64) string {
 
 // budget holds a trainer's state of its memory budget.
 type budget struct {
-	mu    sync.Mutex
-	known map[string][]trace.Value // changes, by what they depend on
-	bytes int64                    // the budget that others take memory of
-	lacks int64                    // and how much
-	told  *Settings                // those of the last step, nil without a budget: the trainer's own
+	changes known[[]trace.Value]
+	mu      sync.Mutex
+	bytes   int64     // the budget that others take memory of
+	lacks   int64     // and how much
+	told    *Settings // those of the last step, nil without a budget: the trainer's own
 }
 
 // room returns the bytes of a budget that are left.
@@ -125,23 +125,14 @@ func (t *Trainer) choiceOf(s Settings) (Settings, error) {
 	if s.fitted != nil && s.fitted.key == key {
 		return s, nil
 	}
-	b.mu.Lock()
-	list, ok := b.known[key]
-	b.mu.Unlock()
-	if !ok {
+	list, err := b.changes.of(key, func() ([]trace.Value, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), choosingTime)
 		defer cancel()
 		fit, err := p.Within(ctx, room)
-		if err != nil {
-			return s, err
-		}
-		list = fit.Changes
-		b.mu.Lock()
-		if len(b.known) >= forecastsKept || b.known == nil {
-			b.known = make(map[string][]trace.Value)
-		}
-		b.known[key] = list
-		b.mu.Unlock()
+		return fit.Changes, err
+	})
+	if err != nil {
+		return s, err
 	}
 	return p.choose(wanted, list, room)
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"slices"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/collective"
@@ -24,9 +23,6 @@ type Plan struct {
 	// Group is the processes that train together, as in [Config]: the rehearsal takes
 	// only its size.
 	Group collective.Group
-	// Sharding says how many processes there are, and what they divide. One of
-	// them is rehearsed.
-	Sharding Sharding
 	// Allocator is how its allocator is set up.
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
@@ -67,12 +63,6 @@ func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 // rehearse runs steps with one group of settings after the other, as one run
 // whose settings change. It returns what the last step of each group needed.
 func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate, err error) {
-	if p.Sharding.Ranks > 1 {
-		groups = slices.Clone(groups)
-		for i := range groups {
-			groups[i].Shard = p.Sharding.Shard
-		}
-	}
 	p.Settings = groups[0]
 	err = p.stage(func(t *Trainer) error {
 		for _, s := range groups {
@@ -87,17 +77,6 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate
 	return list, err
 }
 
-// group is the processes of the rehearsal.
-func (p *Plan) group() collective.Group {
-	switch {
-	case p.Group != nil:
-		return collective.Rehearsal(p.Group.Rank(), p.Group.Size())
-	case p.Sharding.Ranks > 1:
-		return collective.Rehearsal(0, p.Sharding.Ranks)
-	}
-	return nil
-}
-
 // stage calls f with a trainer of the plan on a device that computes nothing.
 func (p Plan) stage(f func(t *Trainer) error) error {
 	o := p.Allocator
@@ -107,7 +86,10 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 		return err
 	}
 	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
-	group := p.group()
+	group := p.Group
+	if group != nil {
+		group = collective.Rehearsal(group.Rank(), group.Size())
+	}
 	model, err := p.Build(p.Settings.Home(d, group))
 	if err != nil {
 		return OutOfMemory(err, "making the model")

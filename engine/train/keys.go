@@ -38,19 +38,8 @@ var memoryKeys = []setting{
 		false,
 		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
 	},
-	{
-		mainCopiesKey, "for a model in half precision: float32 copies of the parameters in the optimizer; a change starts with fresh state",
-		[]string{"on", "off"},
-		false,
-		func(s *Settings) string { return map[bool]string{false: "on", true: "off"}[s.Optimizer.NoMainCopies] },
-		func(s *Settings, v string) error {
-			if v != "on" && v != "off" {
-				return fmt.Errorf("main_copies %q: want on or off", v)
-			}
-			s.Optimizer.NoMainCopies = v == "off"
-			return nil
-		},
-	},
+	switchKey(mainCopiesKey, "for a model in half precision: float32 copies of the parameters in the optimizer; a change starts with fresh state",
+		[]string{"on", "off"}, func(s *Settings) *bool { return &s.Optimizer.NoMainCopies }),
 	parsed("attention", "`kind` of attention",
 		choice.Names(nn.Attentions()), false, func(s *Settings) *nn.Attention { return &s.Attention }, nn.ParseAttention),
 	parsed(lossKey, "`what` the cross-entropy keeps for the backward pass; lean keeps the logits, pytorch their log-softmax, with autocast twice",
@@ -64,7 +53,7 @@ var memoryKeys = []setting{
 	parsed(shardKey, "`stage` of sharding: what the processes of a run divide; each includes those before it",
 		choice.Names(Shards()), false, func(s *Settings) *Shard { return &s.Shard }, ParseShard),
 	switchKey(vocabKey, "with autocast, pad the head to a multiple of 64 classes and mask the added ones; faster on a GPU, where memtrain starts with it",
-		func(s *Settings) *bool { return &s.PadVocab }),
+		[]string{"off", "on"}, func(s *Settings) *bool { return &s.PadVocab }),
 	{
 		"accumulate", "run a batch in `n` equal parts", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
@@ -154,23 +143,21 @@ func parsed[T fmt.Stringer](key, about string, choices []string, free bool, of f
 	}
 }
 
-// switchKey is a setting that is on or off.
-func switchKey(key, about string, of func(s *Settings) *bool) setting {
+// switchKey is a setting that is on or off: names are those of false and true.
+func switchKey(key, about string, names []string, of func(s *Settings) *bool) setting {
 	return setting{
-		key, about,
-		[]string{"off", "on"},
-		false,
+		key, about, names, false,
 		func(s *Settings) string {
 			if *of(s) {
-				return "on"
+				return names[1]
 			}
-			return "off"
+			return names[0]
 		},
 		func(s *Settings, v string) error {
-			if v != "on" && v != "off" {
+			if !slices.Contains(names, v) {
 				return fmt.Errorf("%s %q: want on or off", key, v)
 			}
-			*of(s) = v == "on"
+			*of(s) = v == names[1]
 			return nil
 		},
 	}

@@ -142,7 +142,7 @@ func TestLayersOnTheHostsOfRanksArePredicted(t *testing.T) {
 	for _, shard := range []Shard{ShardNothing, ShardOptimizer} {
 		s := DefaultSettings()
 		s.Shard, s.Host = shard, "wte+wpe+lm_head+loss"
-		plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 4, Settings: s, Sharding: Sharding{shard, 2}}
+		plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 4, Settings: s, Group: collective.Rehearsal(0, 2)}
 		want, err := plan.Estimate(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestRanksTakeTheMemoryThatWasPredicted(t *testing.T) {
 		for _, mode := range []amp.Mode{amp.Off, amp.FP16} {
 			s := DefaultSettings()
 			s.Shard, s.AMP = shard, mode
-			plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s, Sharding: Sharding{shard, ranks}}
+			plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s, Group: collective.Rehearsal(0, ranks)}
 			want, err := plan.Estimate(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -41,7 +41,22 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 	}
 	ctx, cancel := context.WithTimeout(ctx, predictionTime)
 	defer cancel()
-	return t.forecasts.of(ctx, t.plan(), now, then)
+	plan := t.plan()
+	p, err := t.forecasts.of(fmt.Sprint(plan.Spec, now.list(), then.list()), func() (trace.Prediction, error) {
+		list, err := plan.rehearse(ctx, now, then)
+		if err != nil {
+			return trace.Prediction{}, err
+		}
+		a, b := &list[0].Memory, &list[1].Memory
+		return trace.Prediction{
+			PeakAllocated: b.PeakAllocated - a.PeakAllocated,
+			Activation:    b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
+		}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
 }
 
 // changed returns the settings of the next step, before and after the changes.
@@ -67,35 +82,31 @@ func (t *Trainer) plan() Plan {
 	}
 }
 
-// forecasts caches the results of rehearsals. All viewers of a run ask for the
-// same few changes, and a rehearsal takes processor time from the run.
-type forecasts struct {
-	mu    sync.Mutex // held while one is made: one at a time is enough
-	known map[string]trace.Prediction
+// known caches the results of rehearsals by what they depend on. All viewers of a
+// run ask for the same few changes, and a rehearsal takes processor time from the
+// run, so one is made at a time.
+type known[V any] struct {
+	mu   sync.Mutex
+	list map[string]V
 }
 
-// forecastsKept is how many are remembered before all are forgotten.
-const forecastsKept = 256
+// mostKnown is how many are remembered before all are forgotten.
+const mostKnown = 256
 
-func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (*trace.Prediction, error) {
-	key := fmt.Sprint(plan.Spec, now.list(), then.list())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f, ok := p.known[key]; ok {
-		return &f, nil
+// of returns the result for a key, which rehearse makes if it is not known.
+func (k *known[V]) of(key string, rehearse func() (V, error)) (V, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.list[key]; ok {
+		return v, nil
 	}
-	list, err := plan.rehearse(ctx, now, then)
+	v, err := rehearse()
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	a, b := &list[0].Memory, &list[1].Memory
-	f := trace.Prediction{
-		PeakAllocated: b.PeakAllocated - a.PeakAllocated,
-		Activation:    b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
+	if k.list == nil || len(k.list) >= mostKnown {
+		k.list = make(map[string]V)
 	}
-	if p.known == nil || len(p.known) >= forecastsKept {
-		p.known = make(map[string]trace.Prediction)
-	}
-	p.known[key] = f
-	return &f, nil
+	k.list[key] = v
+	return v, nil
 }

@@ -125,7 +125,7 @@ func BenchmarkPredict(b *testing.B) {
 	bench := newBench(b, 256<<20, g)
 	trainer := bench.trainer(b, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
 	for b.Loop() {
-		trainer.forecasts.known = nil
+		trainer.forecasts.list = nil
 		if _, err := trainer.Predict(b.Context(), []trace.Value{{Key: "checkpoint", Value: "block"}}); err != nil {
 			b.Fatal(err)
 		}

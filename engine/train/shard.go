@@ -23,15 +23,8 @@ const (
 	shardCount
 )
 
-var shardNames = [shardCount]string{"none", "optimizer", "gradients", "parameters"}
-
 // String returns "none", "optimizer", "gradients" or "parameters".
-func (s Shard) String() string {
-	if s >= shardCount {
-		return fmt.Sprintf("Shard(%d)", uint8(s))
-	}
-	return shardNames[s]
-}
+func (s Shard) String() string { return [...]string{"none", "optimizer", "gradients", "parameters"}[s] }
 
 // Shards returns every stage.
 func Shards() []Shard { return []Shard{ShardNothing, ShardOptimizer, ShardGradients, ShardParameters} }
@@ -39,13 +32,6 @@ func Shards() []Shard { return []Shard{ShardNothing, ShardOptimizer, ShardGradie
 // ParseShard is the inverse of Shard.String.
 func ParseShard(name string) (Shard, error) {
 	return choice.Parse("shard", Shards(), name)
-}
-
-// Sharding says how many processes a rehearsed run has, and what they divide. The
-// zero value is one process.
-type Sharding struct {
-	Shard Shard
-	Ranks int
 }
 
 // shardable fails if the settings divide something and there is no group.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
@@ -19,19 +20,6 @@ func parted(t *testing.T) Plan {
 	return Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s}
 }
 
-func TestOneRankDividesNothing(t *testing.T) {
-	plan := parted(t)
-	want, err := plan.Estimate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan.Sharding = Sharding{ShardParameters, 1}
-	got, err := plan.Estimate(t.Context())
-	if err != nil || got.Memory != want.Memory {
-		t.Errorf("got %+v, error %v, want %+v", got.Memory, err, want.Memory)
-	}
-}
-
 func TestAModelLargerThanADeviceFitsOnSeveral(t *testing.T) {
 	plan := parted(t)
 	plan.Build = gpt(nn.GPTConfig{Layers: 4, Dim: 256, Heads: 4, Context: 16, Vocab: 256, Bias: true})
@@ -39,7 +27,7 @@ func TestAModelLargerThanADeviceFitsOnSeveral(t *testing.T) {
 	if _, err := plan.Estimate(t.Context()); err == nil {
 		t.Fatal("it fits on one: the test shows nothing")
 	}
-	plan.Sharding = Sharding{ShardParameters, 8}
+	plan.Settings.Shard, plan.Group = ShardParameters, collective.Rehearsal(0, 8)
 	if _, err := plan.Estimate(t.Context()); err != nil {
 		t.Errorf("of eight: %v", err)
 	}
@@ -51,7 +39,7 @@ func TestPartsAreConvertedBeforeTheyAreGathered(t *testing.T) {
 	plan := parted(t)
 	plan.Settings.AMP, plan.Settings.Checkpoint = amp.BF16, nn.Policy{} // a checkpoint drops the copies anyway
 	workspace := func(s Shard) int64 {
-		plan.Sharding = Sharding{s, 4}
+		plan.Settings.Shard, plan.Group = s, collective.Rehearsal(0, 4)
 		e, err := plan.Estimate(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +63,7 @@ func TestWhatIsGatheredIsGivenUp(t *testing.T) {
 				return nn.NewLlama(b, nn.LlamaConfig{Layers: layers, Dim: 64, Heads: 4, KVHeads: 4, Hidden: 128, Context: 16, Vocab: 256})
 			})
 		}
-		plan.Sharding = Sharding{ShardParameters, 4}
+		plan.Settings.Shard, plan.Group = ShardParameters, collective.Rehearsal(0, 4)
 		e, err := plan.Estimate(t.Context())
 		if err != nil {
 			t.Fatal(err)

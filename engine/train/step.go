@@ -208,7 +208,7 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 		norm = clip.Norm()
 	}
 	t.updating = true
-	applied = t.optimizer.Step(lr, over, clip, t.ctx)
+	applied = t.optimizer.Step(lr, over, clip, t.ctx.Tape)
 	if t.scales(&t.current) {
 		t.scaler.Update()
 	}

@@ -101,7 +101,7 @@ type Trainer struct {
 	waited     time.Time                 // when the last step was waited for
 	phases     []Phase
 	report     report
-	forecasts  forecasts
+	forecasts  known[trace.Prediction]
 	layers     map[string]bool // the paths in the model
 	budget     budget
 	fresh      bool        // the last step had other settings than the one before

@@ -90,8 +90,8 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 		return nil, err
 	}
 	r := &EstimateReport{
-		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.settings.Values(),
-		Half: v.half.String(), Shard: v.sharding.Shard.String(), Formulas: v.formulas(&found),
+		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.undivided().Values(),
+		Half: v.half.String(), Shard: v.settings.Shard.String(), Formulas: v.formulas(&found),
 		about: v.about(),
 	}
 	r.Ranks = []EstimatedRank{estimatedRank(e.ranks, &found.Memory)}
@@ -104,12 +104,13 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 
 // about describes the run.
 func (v *variant) about() string {
-	text := v.shape() + "; " + strings.Join(v.howTrained(&v.settings, v.half), ", ")
-	if v.sharding.Ranks > 1 {
-		text += fmt.Sprintf(", %d ranks", v.sharding.Ranks)
+	settings := v.undivided()
+	text := v.shape() + "; " + strings.Join(v.howTrained(&settings, v.half), ", ")
+	if v.ranks > 1 {
+		text += fmt.Sprintf(", %d ranks", v.ranks)
 	}
-	if v.sharding.Shard != train.ShardNothing {
-		text += " that divide " + v.sharding.Shard.String()
+	if shard := v.settings.Shard; shard != train.ShardNothing {
+		text += " that divide " + shard.String()
 	}
 	return text
 }
@@ -130,26 +131,23 @@ func (e *Estimate) asked() (variant, error) {
 	if err != nil {
 		return variant{}, err
 	}
-	sharding, err := e.sharding(s)
-	s.Shard = train.ShardNothing // it is the variant's
-	return variant{options: &e.options, spec: spec, half: e.half, settings: s, sharding: sharding}, err
+	return variant{options: &e.options, spec: spec, half: e.half, settings: s, ranks: e.ranks}, e.checkRanks(&s)
 }
 
 // maxRanks is the most processes that the report lists one by one.
 const maxRanks = 1 << 16
 
-// sharding reads --ranks, and takes the stage from the settings.
-func (e *Estimate) sharding(s train.Settings) (train.Sharding, error) {
-	shard := s.Shard
+// checkRanks refuses numbers of processes that do not go with the settings.
+func (e *Estimate) checkRanks(s *train.Settings) error {
 	switch {
 	case e.ranks < 1 || e.ranks > maxRanks:
-		return train.Sharding{}, usagef("--ranks %d: want a number from 1 to %d", e.ranks, maxRanks)
-	case shard != train.ShardNothing && e.ranks == 1:
-		return train.Sharding{}, usagef("--shard %v: one process has none to divide it with; give --ranks", shard)
-	case shard != train.ShardNothing && s.Offload != train.Offload{}:
-		return train.Sharding{}, usagef("--shard and --offload are not estimated together")
+		return usagef("--ranks %d: want a number from 1 to %d", e.ranks, maxRanks)
+	case s.Shard != train.ShardNothing && e.ranks == 1:
+		return usagef("--shard %v: one process has none to divide it with; give --ranks", s.Shard)
+	case s.Shard != train.ShardNothing && s.Offload != train.Offload{}:
+		return usagef("--shard and --offload are not estimated together")
 	}
-	return train.Sharding{Shard: shard, Ranks: e.ranks}, nil
+	return nil
 }
 
 func estimatedRank(ranks int, m *train.Memory) EstimatedRank {

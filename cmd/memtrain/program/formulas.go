@@ -47,8 +47,8 @@ func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 		size, state = 2, state+4
 	}
 	part := func(bytes float64, from train.Shard) (string, float64) {
-		if v.sharding.Ranks > 1 && v.sharding.Shard >= from {
-			return fmt.Sprintf("%.0f/%d", bytes, v.sharding.Ranks), bytes / float64(v.sharding.Ranks)
+		if v.settings.Shard >= from {
+			return fmt.Sprintf("%.0f/%d", bytes, v.ranks), bytes / float64(v.ranks)
 		}
 		return fmt.Sprintf("%.0f", bytes), bytes
 	}

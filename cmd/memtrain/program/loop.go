@@ -9,6 +9,7 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -117,7 +118,8 @@ func (s *session) writeSnapshot() error {
 	if s.snapshot == "" {
 		return nil
 	}
-	if err := s.output(s.ofRank(s.snapshot)).Write(writerOf(s.memory.Snapshot())); err != nil {
+	t := s.memory.Snapshot()
+	if err := s.output(s.ofRank(s.snapshot)).Write(func(w io.Writer) error { return pytorch.Write(w, t) }); err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return nil

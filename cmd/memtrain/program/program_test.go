@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,7 +23,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/engine/collective/mpi"
-	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -87,15 +87,14 @@ func TestHostileNamesAreNotPrinted(t *testing.T) {
 
 // writeTokens writes a token file with a vocabulary of 32.
 func writeTokens(path string) error {
-	tokens := make([]uint32, 1000)
-	for i := range tokens {
-		tokens[i] = uint32(i * i % 32)
+	const n = 1000
+	raw := binary.LittleEndian.AppendUint64([]byte("memtoptk"), 1<<32+1) // version 1, a byte a token
+	raw = binary.LittleEndian.AppendUint64(raw, 32)
+	raw = binary.LittleEndian.AppendUint64(raw, n)
+	for i := range n {
+		raw = append(raw, byte(i*i%32))
 	}
-	var b bytes.Buffer
-	if err := data.WriteTokens(&b, 32, tokens); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b.Bytes(), 0o600)
+	return os.WriteFile(path, raw, 0o600)
 }
 
 // fails runs a command that must leave with an exit code and say one line that

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/engine/nn"
-	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/engine/train"
 )
 
@@ -19,17 +18,26 @@ type variant struct {
 	spec     data.Spec
 	half     half
 	settings train.Settings
-	sharding train.Sharding
+	ranks    int // processes that train together
 }
 
 // plan returns the variant as a plan that has not begun.
 func (v *variant) plan() train.Plan {
 	o := *v.options
 	o.half = v.half
-	return train.Plan{
-		Build: func(d *tensor.Device) (nn.Module, error) { return o.build(d) },
-		Loss:  o.lossModule(), Spec: v.spec, Batch: v.batch, Settings: v.settings, Sharding: v.sharding,
+	plan := train.Plan{Build: o.build, Loss: o.lossModule(), Spec: v.spec, Batch: v.batch, Settings: v.settings}
+	if v.ranks > 1 {
+		plan.Group = collective.Rehearsal(0, v.ranks)
 	}
+	return plan
+}
+
+// undivided returns the settings but for what processes divide, which reports
+// have elsewhere.
+func (v *variant) undivided() train.Settings {
+	s := v.settings
+	s.Shard = train.ShardNothing
+	return s
 }
 
 func (v *variant) estimate(ctx context.Context) (train.Estimate, error) {
@@ -88,8 +96,8 @@ var techniques = []technique{
 // shard has several processes divide what they have; one cannot.
 func shard(v *variant, value string) error {
 	s, err := train.ParseShard(value)
-	if v.sharding.Ranks > 1 && v.sharding.Shard < s && v.settings.Offload == (train.Offload{}) {
-		v.sharding.Shard = s
+	if v.ranks > 1 && v.settings.Shard < s && v.settings.Offload == (train.Offload{}) {
+		v.settings.Shard = s
 	}
 	return err
 }
@@ -139,7 +147,7 @@ func (v *variant) with(list ...technique) (changed variant, other bool, err erro
 		return changed, false, err
 	}
 	before, err := v.settings.Parts(v.batch)
-	same := slices.Equal(parts, before) && changed.half == v.half && changed.sharding == v.sharding
+	same := slices.Equal(parts, before) && changed.half == v.half
 	for key, value := range changed.settings.Values() {
 		same = same && (partly[key] || value == v.settings.Values()[key])
 	}
