@@ -141,20 +141,9 @@ func (b *back) each(i int, f func(dx *tensor.Tensor)) {
 // releases the saved tensors on the way, and no other recorded value can be
 // differentiated any more.
 func (t *Tape) Backward(v *Value) {
-	if v.Size() != 1 {
-		panic(fmt.Sprintf("autograd: backward from %v, which is not one number; see BackwardFrom", v))
-	}
-	mark := len(t.temps)
-	defer t.sweep(mark)
-	seed := t.hold(tensor.Full(v.data.Device(), v.Shape(), v.DType(), 1,
-		tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"}))
-	t.BackwardFrom(v, seed)
-}
-
-// BackwardFrom is Backward with dv, the gradient with respect to v, of v's shape
-// and type. dv stays the caller's.
-func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 	switch {
+	case v.Size() != 1:
+		panic(fmt.Sprintf("autograd: backward from %v, which is not one number", v))
 	case t.record == nil:
 		panic("autograd: backward while nothing is recorded")
 	case v.slot == nil:
@@ -162,7 +151,8 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 	case v.slot.done:
 		panic(fmt.Sprintf("autograd: backward from %v, whose graph an earlier backward pass has used", v))
 	}
-	seed := tensor.Contiguous(dv, tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"})
+	seed := tensor.Full(v.data.Device(), v.Shape(), v.DType(), 1,
+		tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"})
 	defer seed.Release()
 	v.slot.add(t, seed)
 	t.differentiate(t.record)

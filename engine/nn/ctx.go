@@ -111,7 +111,7 @@ func (c *Ctx) call(l *Layer, in []*autograd.Value) *autograd.Value {
 // leave restores.
 func (c *Ctx) enter(l *Layer) (before *Layer, path string) {
 	before, path = c.current, c.SetLayer(l.Name)
-	c.current, l.parent = l, before
+	c.current = l
 	return before, path
 }
 

@@ -52,9 +52,6 @@ func NewGPT(b Builder, g GPTConfig) *GPT {
 	return m
 }
 
-// Config returns the configuration that the model was made with.
-func (m *GPT) Config() GPTConfig { return m.config }
-
 // Params returns nothing: the parameters are the children's.
 func (m *GPT) Params() []*Param { return nil }
 

@@ -26,8 +26,6 @@ type Layer struct {
 	// all activations. If the tape runs several times, as for micro-batches,
 	// SavedBytes is the largest run's.
 	SavedBytes int64
-	// TotalSavedBytes counts the children as well.
-	TotalSavedBytes int64
 	// TransientPeakBytes is how far memory rose during the module, in the worst
 	// run, above the level when the module was done.
 	TransientPeakBytes int64
@@ -44,11 +42,10 @@ type Layer struct {
 	OnHost bool
 
 	hooks  []*Hooks
-	parent *Layer // of the call, not of the model
 	called bool
 
-	run               int // the tape's run that the following fields describe
-	saved, totalSaved int64
+	run   int // the tape's run that the following field describes
+	saved int64
 }
 
 // Layers returns the layers that ran since Reset, in the order of their first
@@ -123,18 +120,9 @@ func (c *Ctx) saved(_ string, bytes int64) {
 	if l == nil {
 		return
 	}
-	l.count(c.Runs(), bytes, bytes)
-	for l = l.parent; l != nil; l = l.parent {
-		l.count(c.Runs(), 0, bytes)
+	if run := c.Runs(); l.run != run {
+		l.run, l.saved = run, 0
 	}
-}
-
-// count adds bytes that were saved in a run of the tape.
-func (l *Layer) count(run int, own, all int64) {
-	if l.run != run {
-		l.run, l.saved, l.totalSaved = run, 0, 0
-	}
-	l.saved += own
-	l.totalSaved += all
-	l.SavedBytes, l.TotalSavedBytes = max(l.SavedBytes, l.saved), max(l.TotalSavedBytes, l.totalSaved)
+	l.saved += bytes
+	l.SavedBytes = max(l.SavedBytes, l.saved)
 }

@@ -72,11 +72,11 @@ func TestTheLayerTableOfAGPT(t *testing.T) {
 				name, l.Calls, l.ForwardNS, l.BackwardNS, l.RecomputeNS, l.Checkpointed)
 		}
 	}
-	checkSums(t, r, all, live)
+	checkSums(t, r, live)
 }
 
 // checkSums wants the saved bytes of all layers to be the activations.
-func checkSums(t *testing.T, r *trainer, all map[string]*nn.Layer, live int64) {
+func checkSums(t *testing.T, r *trainer, live int64) {
 	t.Helper()
 	var sum int64
 	for _, l := range r.c.Layers() {
@@ -84,9 +84,6 @@ func checkSums(t *testing.T, r *trainer, all map[string]*nn.Layer, live int64) {
 	}
 	if sum != live {
 		t.Errorf("layers say they saved %d bytes, activations were %d", sum, live)
-	}
-	if got, want := all["GPT "].TotalSavedBytes+all["CrossEntropy "].TotalSavedBytes, live; got != want {
-		t.Errorf("model and loss saved %d bytes in total, want %d", got, want)
 	}
 	if first := r.c.Layers()[0]; first.Class != "GPT" {
 		t.Errorf("the first layer is a %s, want the model", first.Class)

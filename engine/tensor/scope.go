@@ -18,12 +18,6 @@ func (s *scope) grow(n int64) {
 	s.peak = max(s.peak, s.live)
 }
 
-// Usage is how a stretch of the program changed the device's memory, in requested
-// bytes.
-type Usage struct {
-	Before, After, Peak int64
-}
-
 // Live returns the requested bytes of all storages.
 func (d *Device) Live() int64 { return d.scope.live }
 
@@ -42,16 +36,4 @@ func (d *Device) Leave() (peak int64) {
 	s.peak = max(peak, s.outer[last])
 	s.outer = s.outer[:last]
 	return peak
-}
-
-// Measure runs f and returns what it did to the memory. When f panics, the
-// stretch is closed and the panic goes on.
-func (d *Device) Measure(f func()) (u Usage) {
-	u.Before = d.Live()
-	d.Enter()
-	defer func() {
-		u.Peak, u.After = d.Leave(), d.Live()
-	}()
-	f()
-	return u
 }

@@ -29,12 +29,10 @@ type Plan struct {
 	Capacity int64
 }
 
-// Estimate is the memory and the work that a step will need.
+// Estimate is the memory that a step will need.
 type Estimate struct {
 	Memory     Memory
 	Parameters int64 // their number
-	// Layers describes the work of each layer; the times mean nothing.
-	Layers []nn.Layer
 }
 
 // estimatedSteps is how many steps are run: the second finds the memory that the
@@ -124,9 +122,6 @@ func (t *Trainer) estimate(ctx context.Context, s Settings) (Estimate, error) {
 	estimate := Estimate{Memory: e.Memory}
 	for _, p := range t.parameters {
 		estimate.Parameters += int64(p.Data().Size())
-	}
-	for _, l := range t.Layers() {
-		estimate.Layers = append(estimate.Layers, *l)
 	}
 	return estimate, nil
 }

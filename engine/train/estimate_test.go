@@ -25,20 +25,6 @@ func gpt(g nn.GPTConfig) func(d *tensor.Device) (nn.Module, error) {
 	}
 }
 
-// layerBytes is what a layer was predicted or measured to hold.
-type layerBytes struct {
-	Name, Class, Shape, DType                        string
-	Parameters, Output, Saved, TotalSaved, Transient int64
-	Checkpointed                                     bool
-}
-
-func bytesOf(l *nn.Layer) layerBytes {
-	return layerBytes{
-		l.Name, l.Class, l.OutputShape.String(), l.DType.String(),
-		l.ParameterBytes, l.OutputBytes, l.SavedBytes, l.TotalSavedBytes, l.TransientPeakBytes, l.Checkpointed,
-	}
-}
-
 func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
@@ -79,21 +65,6 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 			}
 			if diff := cmp.Diff(estimate.Memory, measured.Memory); diff != "" {
 				t.Errorf("memory (-estimate +measured):\n%s", diff)
-			}
-			var want, got []layerBytes
-			for i := range estimate.Layers {
-				want = append(want, bytesOf(&estimate.Layers[i]))
-			}
-			activations := int64(0)
-			for _, l := range trainer.Layers() {
-				got = append(got, bytesOf(l))
-				activations += l.SavedBytes
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("layers (-estimate +measured):\n%s", diff)
-			}
-			if activations == 0 {
-				t.Error("no layer saved anything")
 			}
 		})
 	}

@@ -52,7 +52,6 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	}
 	random := t.ctx.Random()
 	t.ctx.Reset()
-	t.phases = nil
 	d.Memory().ResetPeak()
 	if h := d.HostMemory(); h != nil {
 		h.ResetPeak()
@@ -89,7 +88,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	d.Settle()
 	e.Duration = time.Since(start)
-	e.Phases, e.Memory, e.Communication = t.phases, memoryOf(d), collective.TimesOf(t.config.Group).Since(communicated)
+	e.Memory, e.Communication = memoryOf(d), collective.TimesOf(t.config.Group).Since(communicated)
 	e.ToHost, e.FromHost = d.Crossed()
 	e.ToHost, e.FromHost = e.ToHost-toHost, e.FromHost-fromHost
 	if err := tensor.Try(func() { e.Ranks = t.gather(&e.Memory) }); err != nil {
@@ -135,18 +134,12 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 		}
 	})
 	if t.parallel != nil {
-		t.Measure("ranks", func() {
-			for i, loss := range t.parallel.finish() {
-				q.losses[i].loss = loss
-			}
-		})
+		for i, loss := range t.parallel.finish() {
+			q.losses[i].loss = loss
+		}
 	}
-	e := &q.Event
-	e.LR = t.current.LR * t.current.Schedule.Factor(int(t.step))
-	t.Measure("optimizer", func() {
-		q.norm, q.applied = t.update(e.LR)
-		t.dropGradients()
-	})
+	q.norm, q.applied = t.update(t.current.LR * t.current.Schedule.Factor(int(t.step)))
+	t.dropGradients()
 	t.updating = false
 }
 
@@ -155,15 +148,11 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 func (t *Trainer) part(from, n int) (loss *tensor.Pending) {
 	c := t.ctx
 	c.Run(func() {
-		var value, weighted *autograd.Value
-		t.Measure("forward", func() {
-			value = t.forward(from, n)
-			if t.parallel != nil {
-				t.parallel.lose(value.Data())
-			}
-			weighted = t.weigh(value, n)
-		})
-		t.Measure("backward", func() { c.Backward(weighted) })
+		value := t.forward(from, n)
+		if t.parallel != nil {
+			t.parallel.lose(value.Data())
+		}
+		c.Backward(t.weigh(value, n))
 		if t.parallel == nil {
 			loss = value.Data().Fetch() // now, as the backward pass may compute it
 		}

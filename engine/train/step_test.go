@@ -12,7 +12,6 @@ import (
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // lossesOf is the losses of n steps with settings, from a fresh model. Dropout is
@@ -117,8 +116,8 @@ func TestOverflowSkipsExactlyThoseSteps(t *testing.T) {
 	if skipped < 5 || skipped > 30 {
 		t.Errorf("%d of 40 steps were skipped: the scale should have been too large for some, not for all", skipped)
 	}
-	if got := int64(40 - skipped); trainer.Optimizer().Steps() != got {
-		t.Errorf("the optimizer counts %d steps, want %d", trainer.Optimizer().Steps(), got)
+	if got := int64(40 - skipped); trainer.optimizer.Steps() != got {
+		t.Errorf("the optimizer counts %d steps, want %d", trainer.optimizer.Steps(), got)
 	}
 }
 
@@ -191,35 +190,5 @@ func set(t *testing.T, trainer *Trainer, change string) {
 	key, value, _ := strings.Cut(change, "=")
 	if err := trainer.Change(key, value); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestMeasuredPhases(t *testing.T) {
-	b := newBench(t, 64<<20, tiny())
-	trainer := b.trainer(t, DefaultSettings(), nil)
-	e := steps(t, trainer, 2)[1]
-	at := map[string]Phase{}
-	var names []string
-	for _, p := range e.Phases {
-		names, at[p.Name] = append(names, p.Name), p
-	}
-	if diff := cmp.Diff([]string{"forward", "backward", "optimizer"}, names); diff != "" {
-		t.Fatalf("phases (-want +got):\n%s", diff)
-	}
-	live := trainer.Live()
-	fixed := live[trace.Parameter] + live[trace.Optimizer] + live[trace.Input]
-	if got := at["forward"].Before; got != fixed {
-		t.Errorf("before the forward pass: %d bytes, want %d", got, fixed)
-	}
-	if got := at["optimizer"].Before; got != fixed+live[trace.Parameter] {
-		t.Errorf("before the optimizer: %d bytes, want those and as much again in gradients: %d", got, fixed+live[trace.Parameter])
-	}
-	if got := at["optimizer"].After; got != fixed {
-		t.Errorf("after the optimizer: %d bytes, want %d", got, fixed)
-	}
-	for name, p := range at {
-		if p.Peak < max(p.Before, p.After) {
-			t.Errorf("%s: peak of %d bytes between %d and %d", name, p.Peak, p.Before, p.After)
-		}
 	}
 }

@@ -99,7 +99,6 @@ type Trainer struct {
 	step       int64                     // steps taken, skipped ones included
 	began      int64                     // steps taken before this process
 	waited     time.Time                 // when the last step was waited for
-	phases     []Phase
 	report     report
 	forecasts  known[trace.Prediction]
 	layers     map[string]bool // the paths in the model
@@ -196,9 +195,6 @@ func (t *Trainer) Steps() int64 { return t.step }
 
 // Ctx returns the context that the model computes with, for adding hooks.
 func (t *Trainer) Ctx() *nn.Ctx { return t.ctx }
-
-// Optimizer returns the optimizer, for reading only.
-func (t *Trainer) Optimizer() *optim.Optimizer { return t.optimizer }
 
 // Layers returns the measurements of every layer in the last step, in the order
 // in which the layers ran. The next step changes them.

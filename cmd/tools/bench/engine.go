@@ -97,11 +97,6 @@ func trainSteps(ctx context.Context, d *tensor.Device, o *options, settings trai
 		return []string{"training step, " + name, fmt.Sprintf("%.0f", rate), fmt.Sprintf("%v, %.0f tokens/s", rounded(took), float64(tokens)/took.Seconds())}
 	}
 	rows := [][]string{step("best", slices.Min(times)), step("median", median(times))}
-	for _, phase := range last.Phases {
-		if slices.Contains([]string{"forward", "backward", "optimizer"}, phase.Name) {
-			rows = append(rows, []string{"  " + phase.Name, "", rounded(phase.Duration).String()})
-		}
-	}
 	return append(rows, []string{fmt.Sprintf("%d parameters, %d tokens a step, peak of %.2f GiB, loss %.3f",
 		parameters, tokens, float64(last.Memory.PeakAllocated)/(1<<30), last.Loss)}), nil
 }
