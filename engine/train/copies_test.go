@@ -18,35 +18,17 @@ var copied = map[string]struct {
 	between  func(t *testing.T, trainer *Trainer, step int)
 	stay     bool // all copies after the last step
 }{
-	"bfloat16":               {settings: func(s *Settings) { s.AMP = amp.BF16 }, stay: true},
-	"float16 that overflows": {settings: func(s *Settings) { s.AMP = amp.FP16 }, stay: true},
-	"parts of a batch":       {settings: func(s *Settings) { s.AMP, s.Accumulate = amp.BF16, 4 }, stay: true},
-	"eight bits":             {settings: func(s *Settings) { s.AMP, s.Optimizer = amp.BF16, optim.Defaults(optim.AdamW8bit) }, stay: true},
-	"descent":                {settings: func(s *Settings) { s.AMP, s.Optimizer = amp.BF16, optim.Settings{Kind: optim.SGD} }, stay: true},
-	"checkpoints":            {settings: func(s *Settings) { s.AMP, s.Checkpoint = amp.BF16, nn.PerBlock() }},
-	"state on the host":      {settings: func(s *Settings) { s.AMP, s.Offload.Optimizer = amp.BF16, true }},
-	"gradients on the host":  {settings: func(s *Settings) { s.AMP, s.Offload.Gradients = amp.BF16, true }},
-	"without autocast":       {settings: func(*Settings) {}},
-	"another type from step 3 on": {
-		settings: func(s *Settings) { s.AMP = amp.BF16 },
-		between: func(t *testing.T, trainer *Trainer, step int) {
-			t.Helper()
-			if step == 3 {
-				set(t, trainer, "amp=fp16")
-			}
-		},
-		stay: true,
-	},
-	"another optimizer from step 3 on": {
-		settings: func(s *Settings) { s.AMP = amp.BF16 },
-		between: func(t *testing.T, trainer *Trainer, step int) {
-			t.Helper()
-			if step == 3 {
-				set(t, trainer, "optimizer=lion")
-			}
-		},
-		stay: true,
-	},
+	"bfloat16":                         {settings: func(s *Settings) { s.AMP = amp.BF16 }, stay: true},
+	"float16 that overflows":           {settings: func(s *Settings) { s.AMP = amp.FP16 }, stay: true},
+	"parts of a batch":                 {settings: func(s *Settings) { s.AMP, s.Accumulate = amp.BF16, 4 }, stay: true},
+	"eight bits":                       {settings: func(s *Settings) { s.AMP, s.Optimizer = amp.BF16, optim.Defaults(optim.AdamW8bit) }, stay: true},
+	"descent":                          {settings: func(s *Settings) { s.AMP, s.Optimizer = amp.BF16, optim.Settings{Kind: optim.SGD} }, stay: true},
+	"checkpoints":                      {settings: func(s *Settings) { s.AMP, s.Checkpoint = amp.BF16, nn.PerBlock() }},
+	"state on the host":                {settings: func(s *Settings) { s.AMP, s.Offload.Optimizer = amp.BF16, true }},
+	"gradients on the host":            {settings: func(s *Settings) { s.AMP, s.Offload.Gradients = amp.BF16, true }},
+	"without autocast":                 {settings: func(*Settings) {}},
+	"another type from step 3 on":      {settings: func(s *Settings) { s.AMP = amp.BF16 }, between: fromStep3("amp=fp16"), stay: true},
+	"another optimizer from step 3 on": {settings: func(s *Settings) { s.AMP = amp.BF16 }, between: fromStep3("optimizer=lion"), stay: true},
 	"a frozen weight": {
 		settings: func(s *Settings) { s.AMP = amp.BF16 },
 		between:  func(_ *testing.T, trainer *Trainer, step int) { trainer.parameters[4].SetFrozen(step > 1) },
@@ -61,6 +43,15 @@ var copied = map[string]struct {
 		},
 		stay: true,
 	},
+}
+
+func fromStep3(change string) func(t *testing.T, trainer *Trainer, step int) {
+	return func(t *testing.T, trainer *Trainer, step int) {
+		t.Helper()
+		if step == 3 {
+			set(t, trainer, change)
+		}
+	}
 }
 
 // TestTheOptimizerWritesWhatTheNextStepReads compares runs with ones that convert all
