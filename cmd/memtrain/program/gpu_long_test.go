@@ -22,7 +22,7 @@ func TestAGPUTrainsAsTheProcessorDoesForFiftySteps(t *testing.T) {
 		for _, checkpoint := range []string{"none", "block"} {
 			t.Run(mode.String()+", checkpoint="+checkpoint, func(t *testing.T) {
 				g := gpus(t)
-				args := slices.Concat(small, []string{"--steps", "50", "--amp", mode.String(), "--checkpoint", checkpoint})
+				args := slices.Concat(small, []string{"--layers", "2", "--steps", "50", "--amp", mode.String(), "--checkpoint", checkpoint})
 				cpu := trained(t, g, append(args, "--device", "cpu:0")...)
 				gpu := trained(t, g, append(args, "--device", "cuda:0")...)
 				worst := 0.0
