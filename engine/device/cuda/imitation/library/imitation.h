@@ -128,6 +128,12 @@ extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
 	EXPORT int runtime arguments { return body; } \
 	EXPORT int driver arguments { return body; }
 
+/* The same of a library's functions for types of numbers: float, double and the complex of
+ * both. kind is one of these macros. */
+#define FOR_REAL(kind, library, name) kind(library##S##name) kind(library##D##name)
+#define FOR_COMPLEX(kind, library, name) kind(library##C##name) kind(library##Z##name)
+#define FOR_ALL(kind, library, name) FOR_REAL(kind, library, name) FOR_COMPLEX(kind, library, name)
+
 /* A function that is not imitated, and cannot matter to memory: nobody is told. */
 #define DECLINE(name, status) \
 	EXPORT int name(void) { return status; }
