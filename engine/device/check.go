@@ -1,6 +1,9 @@
 package device
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The checks that operations share. A failed check panics with the values that it
 // was given.
@@ -92,3 +95,47 @@ func ComputeType(kinds ...DType) DType {
 
 // Wide reports whether ComputeType is float64.
 func Wide(kinds ...DType) bool { return ComputeType(kinds...) == Float64 }
+
+// MaxDims is the number of dimensions that a strided copy may have at the most.
+const MaxDims = 8
+
+// CheckStrided checks a copy between two views of one shape. It returns false when there
+// is nothing to copy.
+func CheckStrided(dst, src Strided, shape []int) bool {
+	const name = "copy strided"
+	if dst.Base.DType != src.Base.DType {
+		panic(fmt.Sprintf("device: %s: from %v to %v", name, src.Base.DType, dst.Base.DType))
+	}
+	if len(shape) > MaxDims || len(dst.Strides) != len(shape) || len(src.Strides) != len(shape) {
+		panic(fmt.Sprintf("device: %s: shape %v with strides %v and %v", name, shape, dst.Strides, src.Strides))
+	}
+	if slices.Contains(shape, 0) {
+		return false
+	}
+	CheckReach(name, "dst", dst.Base, dst.extent(shape))
+	CheckReach(name, "src", src.Base, src.extent(shape))
+	return true
+}
+
+// extent returns the elements from the first to the last that a view reaches.
+func (s Strided) extent(shape []int) int {
+	last := 0
+	for i, n := range shape {
+		if s.Strides[i] < 0 {
+			panic(fmt.Sprintf("device: copy strided: negative stride in %v", s.Strides))
+		}
+		last += (n - 1) * s.Strides[i]
+	}
+	return last + 1
+}
+
+// CheckDropout checks a mask, which may be absent, and a probability.
+func CheckDropout(operation string, mask Array, n int, p float64) {
+	CheckOptional(operation, "mask", mask, n)
+	if !mask.Absent() && mask.DType != UInt8 {
+		panic(fmt.Sprintf("device: %s: mask of type %v, want uint8", operation, mask.DType))
+	}
+	if p < 0 || p >= 1 {
+		panic(fmt.Sprintf("device: %s: probability %v, want one in [0, 1)", operation, p))
+	}
+}

@@ -21,11 +21,7 @@ func (b *Backend) AttentionBackward(p device.AttentionBackwardPlan) {
 }
 
 func (j *attentionGradJob) run(w *worker, part int) {
-	if j.Wide() {
-		attendGradPart[float64](w, j, part)
-	} else {
-		attendGradPart[float32](w, j, part)
-	}
+	inType(j.Wide(), attendGradPart[float64], attendGradPart[float32])(w, j, part)
 }
 
 func attendGradPart[T float](w *worker, j *attentionGradJob, part int) {

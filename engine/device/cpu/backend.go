@@ -141,10 +141,3 @@ func (b *Backend) resolve(a device.Array) view {
 	}
 	return view{p, a.Len, a.DType}
 }
-
-func (b *Backend) optional(operation, name string, a device.Array, n int) view {
-	if a.Absent() {
-		return view{kind: a.DType}
-	}
-	return b.view(operation, name, a, n)
-}

@@ -127,11 +127,7 @@ func (b *Backend) AddScaled(dst, x, y device.Array, alpha float64) {
 }
 
 func (j *binaryJob) run(w *worker, part int) {
-	if j.wide {
-		binaryPart[float64](w, j, part)
-	} else {
-		binaryPart[float32](w, j, part)
-	}
+	inType(j.wide, binaryPart[float64], binaryPart[float32])(w, j, part)
 }
 
 func binaryPart[T float](w *worker, j *binaryJob, part int) {
@@ -206,11 +202,7 @@ func (b *Backend) ScaleBy(dst, x, factor device.Array) {
 }
 
 func (j *scaleJob) run(w *worker, part int) {
-	if j.wide {
-		scalePart[float64](w, j, part)
-	} else {
-		scalePart[float32](w, j, part)
-	}
+	inType(j.wide, scalePart[float64], scalePart[float32])(w, j, part)
 }
 
 func scalePart[T float](w *worker, j *scaleJob, part int) {

@@ -78,11 +78,7 @@ func (b *Backend) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 }
 
 func (j *scatterJob) run(w *worker, part int) {
-	if j.wide {
-		scatterPart[float64](w, j, part)
-	} else {
-		scatterPart[float32](w, j, part)
-	}
+	inType(j.wide, scatterPart[float64], scatterPart[float32])(w, j, part)
 }
 
 func scatterPart[T float](w *worker, j *scatterJob, part int) {

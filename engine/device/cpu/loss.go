@@ -73,11 +73,7 @@ func (b *Backend) entropyViews(name string, c device.CrossEntropy) entropyJob {
 }
 
 func (j *entropyJob) run(w *worker, part int) {
-	if j.wide {
-		entropyPart[float64](w, j, part)
-	} else {
-		entropyPart[float32](w, j, part)
-	}
+	inType(j.wide, entropyPart[float64], entropyPart[float32])(w, j, part)
 }
 
 func entropyPart[T float](w *worker, j *entropyJob, part int) {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"unsafe"
@@ -233,14 +234,6 @@ func (e extents) cover(at, n int64) bool {
 	return false
 }
 
-func (e extents) insert(x extent) extents {
-	i := e.first(x.at)
-	e = append(e, extent{})
-	copy(e[i+1:], e[i:])
-	e[i] = x
-	return e
-}
+func (e extents) insert(x extent) extents { return slices.Insert(e, e.first(x.at), x) }
 
-func (e extents) remove(i int) extents {
-	return append(e[:i], e[i+1:]...)
-}
+func (e extents) remove(i int) extents { return slices.Delete(e, i, i+1) }

@@ -48,11 +48,7 @@ func (b *Backend) resolveNorm(p device.NormPlan) normJob {
 }
 
 func (j *normJob) run(w *worker, part int) {
-	if j.Wide() {
-		normPart[float64](w, j, part)
-	} else {
-		normPart[float32](w, j, part)
-	}
+	inType(j.Wide(), normPart[float64], normPart[float32])(w, j, part)
 }
 
 func normPart[T float](w *worker, j *normJob, part int) {

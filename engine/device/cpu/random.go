@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/memtop/memtop/engine/device"
@@ -49,38 +48,21 @@ type randomJob struct {
 
 // Dropout implements device.Random.
 func (b *Backend) Dropout(y, x, mask device.Array, p float64, s device.Seed) {
-	device.CheckFloat("dropout", y.DType, x.DType)
-	b.jobs.random = randomJob{
-		kind: dropout, dst: b.view("dropout", "y", y, x.Len), x: b.view("dropout", "x", x, x.Len),
-		mask: b.maskView("dropout", mask, x.Len), p: probability("dropout", p), seed: s,
-		wide: device.Wide(y.DType, x.DType),
-	}
-	b.pool.run(&b.jobs.random, parts(x.Len))
+	b.drop("dropout", y, x, mask, randomJob{kind: dropout, p: p, seed: s})
 }
 
 // DropoutBackward implements device.Random.
 func (b *Backend) DropoutBackward(dx, dy, mask device.Array, p float64) {
-	device.CheckFloat("dropout backward", dx.DType, dy.DType)
-	b.jobs.random = randomJob{
-		kind: dropoutGrad, dst: b.view("dropout backward", "dx", dx, dy.Len), x: b.view("dropout backward", "dy", dy, dy.Len),
-		mask: b.maskView("dropout backward", mask, dy.Len), p: probability("dropout backward", p),
-		wide: device.Wide(dx.DType, dy.DType),
-	}
-	b.pool.run(&b.jobs.random, parts(dy.Len))
+	b.drop("dropout backward", dx, dy, mask, randomJob{kind: dropoutGrad, p: p})
 }
 
-func (b *Backend) maskView(name string, mask device.Array, n int) view {
-	if !mask.Absent() && mask.DType != device.UInt8 {
-		panic(fmt.Sprintf("cpu: %s: mask of type %v, want uint8", name, mask.DType))
-	}
-	return b.optional(name, "mask", mask, n)
-}
-
-func probability(name string, p float64) float64 {
-	if p < 0 || p >= 1 {
-		panic(fmt.Sprintf("cpu: %s: probability %v, want one in [0, 1)", name, p))
-	}
-	return p
+func (b *Backend) drop(name string, dst, x, mask device.Array, j randomJob) {
+	device.CheckFloat(name, dst.DType, x.DType)
+	device.CheckDropout(name, mask, x.Len, j.p)
+	j.dst, j.x, j.mask = b.view(name, "output", dst, x.Len), b.resolve(x), b.resolve(mask)
+	j.wide = device.Wide(dst.DType, x.DType)
+	b.jobs.random = j
+	b.pool.run(&b.jobs.random, parts(x.Len))
 }
 
 // Uniform implements device.Random.
@@ -101,11 +83,7 @@ func (b *Backend) draw(j randomJob, dst device.Array) {
 }
 
 func (j *randomJob) run(w *worker, part int) {
-	if j.wide {
-		randomPart[float64](w, j, part)
-	} else {
-		randomPart[float32](w, j, part)
-	}
+	inType(j.wide, randomPart[float64], randomPart[float32])(w, j, part)
 }
 
 func randomPart[T float](w *worker, j *randomJob, part int) {

@@ -37,11 +37,7 @@ func (b *Backend) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
 }
 
 func (j *softmaxJob) run(w *worker, part int) {
-	if j.wide {
-		softmaxPart[float64](w, j, part)
-	} else {
-		softmaxPart[float32](w, j, part)
-	}
+	inType(j.wide, softmaxPart[float64], softmaxPart[float32])(w, j, part)
 }
 
 func softmaxPart[T float](w *worker, j *softmaxJob, part int) {

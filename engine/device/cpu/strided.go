@@ -1,20 +1,14 @@
 package cpu
 
-import (
-	"fmt"
-
-	"github.com/memtop/memtop/engine/device"
-)
-
-const maxDims = 8
+import "github.com/memtop/memtop/engine/device"
 
 // stridedJob copies rows: runs along the last dimension. Dimensions of size 1
 // are gone, and neighbours that lie together in both views are joined.
 type stridedJob struct {
 	dst, src         view
 	dims             int // without the last
-	shape            [maxDims]int
-	dstStep, srcStep [maxDims]int
+	shape            [device.MaxDims]int
+	dstStep, srcStep [device.MaxDims]int
 	rows, perPart    int
 	row              int // elements
 	rowDst, rowSrc   int // strides along a row
@@ -22,44 +16,22 @@ type stridedJob struct {
 
 // CopyStrided implements device.Shapes.
 func (b *Backend) CopyStrided(dst, src device.Strided, shape []int) {
-	if dst.Base.DType != src.Base.DType {
-		panic(fmt.Sprintf("cpu: copy strided: from %v to %v", src.Base.DType, dst.Base.DType))
-	}
-	if len(shape) > maxDims || len(dst.Strides) != len(shape) || len(src.Strides) != len(shape) {
-		panic(fmt.Sprintf("cpu: copy strided: shape %v with strides %v and %v", shape, dst.Strides, src.Strides))
+	if !device.CheckStrided(dst, src, shape) {
+		return
 	}
 	j := &b.jobs.strided
 	*j = stridedJob{rows: 1, row: 1}
-	if !j.simplify(dst.Strides, src.Strides, shape) {
-		return
-	}
-	device.CheckReach("copy strided", "dst", dst.Base, extentOf(dst.Strides, shape))
-	device.CheckReach("copy strided", "src", src.Base, extentOf(src.Strides, shape))
+	j.simplify(dst.Strides, src.Strides, shape)
 	j.dst, j.src = b.resolve(dst.Base), b.resolve(src.Base)
 	j.perPart = max(1, partSize/j.row)
 	b.pool.run(j, (j.rows+j.perPart-1)/j.perPart)
 }
 
-// extentOf returns the elements from the first to the last that a view reaches.
-func extentOf(strides, shape []int) int {
-	last := 0
-	for i, n := range shape {
-		if strides[i] < 0 {
-			panic(fmt.Sprintf("cpu: copy strided: negative stride in %v", strides))
-		}
-		last += (n - 1) * strides[i]
-	}
-	return last + 1
-}
-
-// simplify fills in the dimensions. It returns false when there is nothing to
-// copy.
-func (j *stridedJob) simplify(dst, src, shape []int) bool {
+// simplify fills in the dimensions.
+func (j *stridedJob) simplify(dst, src, shape []int) {
 	n := 0
 	for i, size := range shape {
 		switch {
-		case size == 0:
-			return false
 		case size == 1:
 			continue
 		case n > 0 && j.dstStep[n-1] == size*dst[i] && j.srcStep[n-1] == size*src[i]:
@@ -78,7 +50,6 @@ func (j *stridedJob) simplify(dst, src, shape []int) bool {
 	for _, size := range j.shape[:n] {
 		j.rows *= size
 	}
-	return true
 }
 
 func (j *stridedJob) run(_ *worker, part int) {

@@ -38,11 +38,7 @@ func (b *Backend) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
 }
 
 func (j *unaryJob) run(w *worker, part int) {
-	if j.wide {
-		unaryPart[float64](w, j, part)
-	} else {
-		unaryPart[float32](w, j, part)
-	}
+	inType(j.wide, unaryPart[float64], unaryPart[float32])(w, j, part)
 }
 
 func unaryPart[T float](w *worker, j *unaryJob, part int) {

@@ -24,14 +24,11 @@ const (
 	slotD
 	slotE
 	slotF
-	slotG
-	slotH
 	slotPackA // the product's packed panels, and what it needs for its edges
 	slotPackB
 	slotHeld
 	slotWiden
 	slotTile
-	slotSums
 	slotUnfolded
 	slotCount
 )
@@ -50,6 +47,14 @@ func scratch[T any](w *worker, s slot, n int) []T {
 	base := unsafe.Pointer(&w.slots[s][0])
 	skip := -uintptr(base) & (scratchAlign - 1)
 	return unsafe.Slice((*T)(unsafe.Add(base, skip)), n)
+}
+
+// inType returns what computes in float64 or in float32.
+func inType[J any](wide bool, double, single func(*worker, J, int)) func(*worker, J, int) {
+	if wide {
+		return double
+	}
+	return single
 }
 
 // explain translates a fault in a kernel: the memory existed when the operation

@@ -29,42 +29,31 @@ import (
 // give equal bits in every run with one version of the library on GPUs of one
 // model; another version or model may choose another order.
 
-// blasSymbol is an entry point of the library.
+// blasSymbol is an entry point of the library: its place in blasNames.
 type blasSymbol int
 
-const (
-	ltCreate blasSymbol = iota
-	ltDestroy
-	ltDescCreate
-	ltDescDestroy
-	ltDescSet
-	ltLayoutCreate
-	ltLayoutDestroy
-	ltLayoutSet
-	ltPreferenceCreate
-	ltPreferenceDestroy
-	ltPreferenceSet
-	ltHeuristic
-	ltMatmul
-	ltVersion
-	blasSymbolCount = int(iota)
+var (
+	ltCreate            = blasEntry("cublasLtCreate")
+	ltDestroy           = blasEntry("cublasLtDestroy")
+	ltDescCreate        = blasEntry("cublasLtMatmulDescCreate")
+	ltDescDestroy       = blasEntry("cublasLtMatmulDescDestroy")
+	ltDescSet           = blasEntry("cublasLtMatmulDescSetAttribute")
+	ltLayoutCreate      = blasEntry("cublasLtMatrixLayoutCreate")
+	ltLayoutDestroy     = blasEntry("cublasLtMatrixLayoutDestroy")
+	ltLayoutSet         = blasEntry("cublasLtMatrixLayoutSetAttribute")
+	ltPreferenceCreate  = blasEntry("cublasLtMatmulPreferenceCreate")
+	ltPreferenceDestroy = blasEntry("cublasLtMatmulPreferenceDestroy")
+	ltPreferenceSet     = blasEntry("cublasLtMatmulPreferenceSetAttribute")
+	ltHeuristic         = blasEntry("cublasLtMatmulAlgoGetHeuristic")
+	ltMatmul            = blasEntry("cublasLtMatmul")
+	ltVersion           = blasEntry("cublasLtGetVersion")
 )
 
-var blasNames = [blasSymbolCount]string{
-	ltCreate:            "cublasLtCreate",
-	ltDestroy:           "cublasLtDestroy",
-	ltDescCreate:        "cublasLtMatmulDescCreate",
-	ltDescDestroy:       "cublasLtMatmulDescDestroy",
-	ltDescSet:           "cublasLtMatmulDescSetAttribute",
-	ltLayoutCreate:      "cublasLtMatrixLayoutCreate",
-	ltLayoutDestroy:     "cublasLtMatrixLayoutDestroy",
-	ltLayoutSet:         "cublasLtMatrixLayoutSetAttribute",
-	ltPreferenceCreate:  "cublasLtMatmulPreferenceCreate",
-	ltPreferenceDestroy: "cublasLtMatmulPreferenceDestroy",
-	ltPreferenceSet:     "cublasLtMatmulPreferenceSetAttribute",
-	ltHeuristic:         "cublasLtMatmulAlgoGetHeuristic",
-	ltMatmul:            "cublasLtMatmul",
-	ltVersion:           "cublasLtGetVersion",
+var blasNames []string
+
+func blasEntry(name string) blasSymbol {
+	blasNames = append(blasNames, name)
+	return blasSymbol(len(blasNames) - 1)
 }
 
 func (s blasSymbol) String() string { return blasNames[s] }

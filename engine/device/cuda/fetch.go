@@ -25,28 +25,16 @@ const fetchSlots = 64
 const fetchSlot = device.FetchBytes + kernels.FailureBytes
 
 func (f *fetches) open() (err error) {
-	q := f.queue
-	if f.memory, err = q.device.pin(fetchSlots * fetchSlot); err != nil {
+	d := f.queue.device
+	if f.memory, err = d.pin(fetchSlots * fetchSlot); err != nil {
 		return err
 	}
-	for i := range f.events {
-		e, err := q.device.words(cuEventCreate, eventDisableTiming)
-		if err != nil {
-			return err
-		}
-		f.events[i] = uintptr(e)
-	}
-	return nil
+	return d.makeEvents(f.events[:])
 }
 
 func (f *fetches) close() error {
-	var errs []error
-	for _, e := range f.events {
-		if e != 0 {
-			errs = append(errs, f.queue.device.in(cuEventDestroy, e))
-		}
-	}
-	return errors.Join(append(errs, f.queue.device.unpin(f.memory))...)
+	d := f.queue.device
+	return errors.Join(d.destroyEvents(f.events[:]), d.unpin(f.memory))
 }
 
 // slot returns a free slot, −1 when there is none.

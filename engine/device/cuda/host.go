@@ -64,19 +64,11 @@ const (
 
 // open allocates the ring's memory and events. close releases them, also after
 // a failure of open.
-func (s *staging) open() error {
-	var err error
+func (s *staging) open() (err error) {
 	if s.memory, err = s.device.pin(stagingParts * stagingPart); err != nil {
 		return err
 	}
-	for i := range s.events {
-		e, err := s.device.words(cuEventCreate, eventDisableTiming)
-		if err != nil {
-			return err
-		}
-		s.events[i] = uintptr(e)
-	}
-	return nil
+	return s.device.makeEvents(s.events[:])
 }
 
 // room returns up to n free bytes of the ring. It waits while the device still
@@ -108,11 +100,5 @@ func (s *staging) turn(stream uintptr) error {
 }
 
 func (s *staging) close() error {
-	var errs []error
-	for _, e := range s.events {
-		if e != 0 {
-			errs = append(errs, s.device.in(cuEventDestroy, e))
-		}
-	}
-	return errors.Join(append(errs, s.device.unpin(s.memory))...)
+	return errors.Join(s.device.destroyEvents(s.events[:]), s.device.unpin(s.memory))
 }

@@ -12,7 +12,7 @@ import (
 // library is the driver's shared library.
 type library struct {
 	path string
-	fn   [symbolCount]uintptr
+	fn   []uintptr // by Symbol
 }
 
 // Call implements Driver.
@@ -22,7 +22,7 @@ func (l *library) Call(s Symbol, args ...uintptr) Result {
 }
 
 // blasShared is the shared library of cuBLASLt.
-type blasShared struct{ fn [blasSymbolCount]uintptr }
+type blasShared struct{ fn []uintptr } // by blasSymbol
 
 func (l *blasShared) call(s blasSymbol, args ...uintptr) int32 {
 	r, _, _ := purego.SyscallN(l.fn[s], args...)
@@ -43,12 +43,12 @@ func openLibrary() (Driver, error) {
 		return nil, &UnavailableError{"no NVIDIA driver is installed", err}
 	}
 	l := &library{path: path}
-	for s, name := range symbolNames {
+	for _, name := range symbolNames {
 		fn, err := symbol(handle, name)
 		if err != nil {
 			return nil, &UnavailableError{fmt.Sprintf("the driver %s is too old: it has no %s", path, name), err}
 		}
-		l.fn[s] = fn
+		l.fn = append(l.fn, fn)
 	}
 	return l, nil
 }
@@ -132,10 +132,10 @@ func find(path string, functions []string) Found {
 // blasLibraries yields every cuBLASLt that is found.
 func blasLibraries() iter.Seq[foundBLAS] {
 	return func(yield func(foundBLAS) bool) {
-		for f := range Libraries(blasLibraryNames, blasNames[:]) {
+		for f := range Libraries(blasLibraryNames, blasNames) {
 			b := foundBLAS{path: f.Path, err: f.Err}
 			if f.Err == nil {
-				b.library = &blasShared{[blasSymbolCount]uintptr(f.Functions)}
+				b.library = &blasShared{f.Functions}
 			}
 			if !yield(b) {
 				return

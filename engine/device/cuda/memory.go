@@ -80,6 +80,28 @@ func (m *Memory) RecordEvent(s alloc.Stream) alloc.Event {
 	return e
 }
 
+// makeEvents fills a list with new events, which stay the list's.
+func (m *Memory) makeEvents(list []uintptr) error {
+	for i := range list {
+		e, err := m.device.words(cuEventCreate, eventDisableTiming)
+		if err != nil {
+			return err
+		}
+		list[i] = uintptr(e)
+	}
+	return nil
+}
+
+// destroyEvents destroys the events of a list, as far as they were made.
+func (m *Memory) destroyEvents(list []uintptr) (err error) {
+	for _, e := range list {
+		if e != 0 {
+			err = errors.Join(err, m.device.in(cuEventDestroy, e))
+		}
+	}
+	return err
+}
+
 // event returns an event that is free to use.
 func (m *Memory) event() (alloc.Event, error) {
 	m.mu.Lock()

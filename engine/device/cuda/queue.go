@@ -40,19 +40,12 @@ func newQueue(d *Device) (*queue, error) {
 	q := &queue{device: d, launchCall: new(launchCall), up: &staging{device: d}}
 	q.fetches.queue = q
 	q.modules = modules{device: d}
-	for _, part := range []struct {
-		handle *uintptr
-		make   Symbol
-		flags  uintptr
-	}{
-		{&q.compute, cuStreamCreate, streamNonBlocking},
-		{&q.copies, cuStreamCreate, streamNonBlocking},
-	} {
-		handle, err := d.words(part.make, part.flags)
+	for _, stream := range []*uintptr{&q.compute, &q.copies} {
+		handle, err := d.words(cuStreamCreate, streamNonBlocking)
 		if err != nil {
 			return q, err
 		}
-		*part.handle = uintptr(handle)
+		*stream = uintptr(handle)
 	}
 	if err := q.up.open(); err != nil {
 		return q, err
@@ -182,12 +175,9 @@ func (q *queue) closeQueue() error {
 	}
 	q.modules.close()
 	errs = append(errs, q.up.close(), q.fetches.close(), d.unpin(q.down), d.unpin(q.report), q.releaseOwn())
-	for _, part := range []struct {
-		destroy Symbol
-		handle  uintptr
-	}{{cuStreamDestroy, q.compute}, {cuStreamDestroy, q.copies}} {
-		if part.handle != 0 {
-			errs = append(errs, d.in(part.destroy, part.handle))
+	for _, stream := range []uintptr{q.compute, q.copies} {
+		if stream != 0 {
+			errs = append(errs, d.in(cuStreamDestroy, stream))
 		}
 	}
 	return errors.Join(errs...)

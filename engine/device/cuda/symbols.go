@@ -1,106 +1,64 @@
 package cuda
 
-// Symbol is an entry point of the driver.
+// Symbol is an entry point of the driver: its place in symbolNames.
 type Symbol int
 
 // The entry points that are used. A name has the suffix _v2 where the driver
 // keeps the first version of a function under the plain name.
-const (
-	cuInit Symbol = iota
-	cuDriverGetVersion
-	cuGetErrorName
-	cuGetErrorString
-	cuDeviceGet
-	cuDeviceGetName
-	cuDeviceGetUUID
-	cuDeviceGetAttribute
-	cuDeviceTotalMem
-	cuDevicePrimaryCtxRetain
-	cuDevicePrimaryCtxRelease
-	cuCtxSetCurrent
-	cuCtxSynchronize
-	cuMemAlloc
-	cuMemFree
-	cuMemGetInfo
-	cuMemHostAlloc
-	cuMemFreeHost
-	cuMemHostRegister
-	cuMemHostUnregister
-	cuMemcpyHtoDAsync
-	cuMemcpyDtoHAsync
-	cuMemcpyDtoDAsync
-	cuMemsetD8Async
-	cuStreamCreate
-	cuStreamDestroy
-	cuStreamSynchronize
-	cuStreamWaitEvent
-	cuEventCreate
-	cuEventDestroy
-	cuEventRecord
-	cuEventQuery
-	cuEventSynchronize
-	cuModuleLoadDataEx
-	cuModuleUnload
-	cuModuleGetFunction
-	cuFuncSetAttribute
-	cuLaunchKernel
-	cuMemAddressReserve
-	cuMemAddressFree
-	cuMemCreate
-	cuMemRelease
-	cuMemMap
-	cuMemUnmap
-	cuMemSetAccess
-	symbolCount = int(iota)
+var (
+	cuInit                    = entry("cuInit")
+	cuDriverGetVersion        = entry("cuDriverGetVersion")
+	cuGetErrorName            = entry("cuGetErrorName")
+	cuGetErrorString          = entry("cuGetErrorString")
+	cuDeviceGet               = entry("cuDeviceGet")
+	cuDeviceGetName           = entry("cuDeviceGetName")
+	cuDeviceGetUUID           = entry("cuDeviceGetUuid_v2")
+	cuDeviceGetAttribute      = entry("cuDeviceGetAttribute")
+	cuDeviceTotalMem          = entry("cuDeviceTotalMem_v2")
+	cuDevicePrimaryCtxRetain  = entry("cuDevicePrimaryCtxRetain")
+	cuDevicePrimaryCtxRelease = entry("cuDevicePrimaryCtxRelease_v2")
+	cuCtxSetCurrent           = entry("cuCtxSetCurrent")
+	cuCtxSynchronize          = entry("cuCtxSynchronize")
+	cuMemAlloc                = entry("cuMemAlloc_v2")
+	cuMemFree                 = entry("cuMemFree_v2")
+	cuMemGetInfo              = entry("cuMemGetInfo_v2")
+	cuMemHostAlloc            = entry("cuMemHostAlloc")
+	cuMemFreeHost             = entry("cuMemFreeHost")
+	cuMemHostRegister         = entry("cuMemHostRegister_v2")
+	cuMemHostUnregister       = entry("cuMemHostUnregister")
+	cuMemcpyHtoDAsync         = entry("cuMemcpyHtoDAsync_v2")
+	cuMemcpyDtoHAsync         = entry("cuMemcpyDtoHAsync_v2")
+	cuMemcpyDtoDAsync         = entry("cuMemcpyDtoDAsync_v2")
+	cuMemsetD8Async           = entry("cuMemsetD8Async")
+	cuStreamCreate            = entry("cuStreamCreate")
+	cuStreamDestroy           = entry("cuStreamDestroy_v2")
+	cuStreamSynchronize       = entry("cuStreamSynchronize")
+	cuStreamWaitEvent         = entry("cuStreamWaitEvent")
+	cuEventCreate             = entry("cuEventCreate")
+	cuEventDestroy            = entry("cuEventDestroy_v2")
+	cuEventRecord             = entry("cuEventRecord")
+	cuEventQuery              = entry("cuEventQuery")
+	cuEventSynchronize        = entry("cuEventSynchronize")
+	cuModuleLoadDataEx        = entry("cuModuleLoadDataEx")
+	cuModuleUnload            = entry("cuModuleUnload")
+	cuModuleGetFunction       = entry("cuModuleGetFunction")
+	cuFuncSetAttribute        = entry("cuFuncSetAttribute")
+	cuLaunchKernel            = entry("cuLaunchKernel")
+	cuMemAddressReserve       = entry("cuMemAddressReserve")
+	cuMemAddressFree          = entry("cuMemAddressFree")
+	cuMemCreate               = entry("cuMemCreate")
+	cuMemRelease              = entry("cuMemRelease")
+	cuMemMap                  = entry("cuMemMap")
+	cuMemUnmap                = entry("cuMemUnmap")
+	cuMemSetAccess            = entry("cuMemSetAccess")
 )
 
-// symbolNames are their names in the library.
-var symbolNames = [symbolCount]string{
-	cuInit:                    "cuInit",
-	cuDriverGetVersion:        "cuDriverGetVersion",
-	cuGetErrorName:            "cuGetErrorName",
-	cuGetErrorString:          "cuGetErrorString",
-	cuDeviceGet:               "cuDeviceGet",
-	cuDeviceGetName:           "cuDeviceGetName",
-	cuDeviceGetUUID:           "cuDeviceGetUuid_v2",
-	cuDeviceGetAttribute:      "cuDeviceGetAttribute",
-	cuDeviceTotalMem:          "cuDeviceTotalMem_v2",
-	cuDevicePrimaryCtxRetain:  "cuDevicePrimaryCtxRetain",
-	cuDevicePrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
-	cuCtxSetCurrent:           "cuCtxSetCurrent",
-	cuCtxSynchronize:          "cuCtxSynchronize",
-	cuMemAlloc:                "cuMemAlloc_v2",
-	cuMemFree:                 "cuMemFree_v2",
-	cuMemGetInfo:              "cuMemGetInfo_v2",
-	cuMemHostAlloc:            "cuMemHostAlloc",
-	cuMemFreeHost:             "cuMemFreeHost",
-	cuMemHostRegister:         "cuMemHostRegister_v2",
-	cuMemHostUnregister:       "cuMemHostUnregister",
-	cuMemcpyHtoDAsync:         "cuMemcpyHtoDAsync_v2",
-	cuMemcpyDtoHAsync:         "cuMemcpyDtoHAsync_v2",
-	cuMemcpyDtoDAsync:         "cuMemcpyDtoDAsync_v2",
-	cuMemsetD8Async:           "cuMemsetD8Async",
-	cuStreamCreate:            "cuStreamCreate",
-	cuStreamDestroy:           "cuStreamDestroy_v2",
-	cuStreamSynchronize:       "cuStreamSynchronize",
-	cuStreamWaitEvent:         "cuStreamWaitEvent",
-	cuEventCreate:             "cuEventCreate",
-	cuEventDestroy:            "cuEventDestroy_v2",
-	cuEventRecord:             "cuEventRecord",
-	cuEventQuery:              "cuEventQuery",
-	cuEventSynchronize:        "cuEventSynchronize",
-	cuModuleLoadDataEx:        "cuModuleLoadDataEx",
-	cuModuleUnload:            "cuModuleUnload",
-	cuModuleGetFunction:       "cuModuleGetFunction",
-	cuFuncSetAttribute:        "cuFuncSetAttribute",
-	cuLaunchKernel:            "cuLaunchKernel",
-	cuMemAddressReserve:       "cuMemAddressReserve",
-	cuMemAddressFree:          "cuMemAddressFree",
-	cuMemCreate:               "cuMemCreate",
-	cuMemRelease:              "cuMemRelease",
-	cuMemMap:                  "cuMemMap",
-	cuMemUnmap:                "cuMemUnmap",
-	cuMemSetAccess:            "cuMemSetAccess",
+// symbolNames are the names of the entry points in the library.
+var symbolNames []string
+
+func entry(name string) Symbol {
+	symbolNames = append(symbolNames, name)
+	return Symbol(len(symbolNames) - 1)
 }
 
 // String returns the function's name in the library.

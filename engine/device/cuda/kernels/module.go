@@ -40,38 +40,3 @@ var moduleNames = [ModuleCount]string{
 
 // String returns the module's name.
 func (m Module) String() string { return moduleNames[m] }
-
-// ModuleOf returns the module that contains a kernel.
-func ModuleOf(k Kernel) Module { return modules[k] }
-
-var modules = assign()
-
-// assign returns the module of every kernel. Neighbours in the list of kernels
-// share a module, except for flash on tensor cores, where the types alternate.
-func assign() (of [Count]Module) {
-	first := Kernel(0)
-	for _, run := range []struct {
-		last   Kernel
-		module Module
-	}{
-		{ReduceRanges, Elementwise},
-		{UpdateScale, Optimizers},
-		{StoreHeads, Norms},
-		{Draw, Elementwise},
-		{Update8, Optimizers},
-		{MatmulSmall, Products},
-		{TensorBfloatTt, ProductsBfloat},
-		{TensorHalfTt, ProductsHalf},
-		{FlashKeys, FlashAttention},
-		{FlashBackwardHalf128, FlashAttentionBfloat},
-		{AddChannel, Convolutions},
-	} {
-		for ; first <= run.last; first++ {
-			of[first] = run.module
-		}
-	}
-	for _, k := range []Kernel{FlashHalf64, FlashBackwardHalf64} {
-		of[k], of[k+1] = FlashAttentionHalf, FlashAttentionHalf
-	}
-	return of
-}

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/memtop/memtop/engine/device"
@@ -29,13 +28,7 @@ func (c *Compute) DropoutBackward(dx, dy, mask device.Array, p float64) {
 func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dropoutArgs) {
 	checkTypes(name, y.DType, x.DType)
 	device.CheckLen(name, "output", y, x.Len)
-	device.CheckOptional(name, "mask", mask, x.Len)
-	if !mask.Absent() && mask.DType != device.UInt8 {
-		panic(fmt.Sprintf("kernels: %s: mask of type %v, want uint8", name, mask.DType))
-	}
-	if p < 0 || p >= 1 {
-		panic(fmt.Sprintf("kernels: %s: probability %v, want one in [0, 1)", name, p))
-	}
+	device.CheckDropout(name, mask, x.Len, p)
 	a.Y, a.X, a.Mask = y, x, mask
 	a.Scale, a.Least = 1/(1-p), uint32(math.Ceil(p*0x1p24))
 	launch(c, Dropout, quads(x.Len), blockThreads, 0, a)

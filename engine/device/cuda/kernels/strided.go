@@ -1,36 +1,23 @@
 package kernels
 
-import (
-	"fmt"
-
-	"github.com/memtop/memtop/engine/device"
-)
-
-const maxDims = 8
+import "github.com/memtop/memtop/engine/device"
 
 // copyStridedArgs has the dimensions from the last to the first, in units of
 // size bytes.
 type copyStridedArgs struct {
 	Dst, Src                device.Array
 	N                       int64
-	Shape, DstStep, SrcStep [maxDims]int64
+	Shape, DstStep, SrcStep [device.MaxDims]int64
 	Dims, Size              int32
 }
 
 // CopyStrided implements device.Shapes.
 func (c *Compute) CopyStrided(dst, src device.Strided, shape []int) {
-	if dst.Base.DType != src.Base.DType {
-		panic(fmt.Sprintf("kernels: copy strided: from %v to %v", src.Base.DType, dst.Base.DType))
-	}
-	if len(shape) > maxDims || len(dst.Strides) != len(shape) || len(src.Strides) != len(shape) {
-		panic(fmt.Sprintf("kernels: copy strided: shape %v with strides %v and %v", shape, dst.Strides, src.Strides))
-	}
-	a := copyStridedArgs{Dst: dst.Base, Src: src.Base, N: 1, Size: int32(src.Base.DType.Size())}
-	if !a.simplify(dst.Strides, src.Strides, shape) {
+	if !device.CheckStrided(dst, src, shape) {
 		return
 	}
-	device.CheckReach("copy strided", "dst", dst.Base, extent(dst.Strides, shape))
-	device.CheckReach("copy strided", "src", src.Base, extent(src.Strides, shape))
+	a := copyStridedArgs{Dst: dst.Base, Src: src.Base, N: 1, Size: int32(src.Base.DType.Size())}
+	a.simplify(dst.Strides, src.Strides, shape)
 	c.copyStrided(a)
 }
 
@@ -47,16 +34,13 @@ func (c *Compute) copyStrided(a copyStridedArgs) {
 }
 
 // simplify fills in the dimensions: it drops those of one element, and joins
-// neighbours that are contiguous in both views. It returns false when there is
-// nothing to copy.
-func (a *copyStridedArgs) simplify(dst, src, shape []int) bool {
+// neighbours that are contiguous in both views.
+func (a *copyStridedArgs) simplify(dst, src, shape []int) {
 	n := 0
 	for i := len(shape) - 1; i >= 0; i-- {
 		size, d, s := int64(shape[i]), int64(dst[i]), int64(src[i])
 		a.N *= size
 		switch {
-		case size == 0:
-			return false
 		case size == 1:
 			continue
 		case n > 0 && d == a.Shape[n-1]*a.DstStep[n-1] && s == a.Shape[n-1]*a.SrcStep[n-1]:
@@ -67,7 +51,6 @@ func (a *copyStridedArgs) simplify(dst, src, shape []int) bool {
 		n++
 	}
 	a.Dims = int32(n)
-	return true
 }
 
 // widen joins elements that are contiguous in both views into units of up to 16
@@ -95,17 +78,4 @@ func (a *copyStridedArgs) halves() bool {
 		}
 	}
 	return true
-}
-
-// extent returns the number of elements from the first to the last element of a
-// view.
-func extent(strides, shape []int) int {
-	last := 0
-	for i, n := range shape {
-		if strides[i] < 0 {
-			panic(fmt.Sprintf("kernels: copy strided: negative stride in %v", strides))
-		}
-		last += (n - 1) * strides[i]
-	}
-	return last + 1
 }
