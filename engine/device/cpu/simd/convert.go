@@ -5,9 +5,8 @@ import "github.com/memtop/memtop/engine/device"
 // WidenBFloat16 sets dst[i] to the value of the bfloat16 src[i], for all of
 // src.
 func WidenBFloat16(dst []float32, src []uint16) {
-	done := 0
-	if wide && len(src) >= 8 {
-		done = len(src) &^ 7
+	done := whole(len(src))
+	if done > 0 {
 		widenBFloat16AVX(&dst[0], &src[0], done)
 	}
 	for i := done; i < len(src); i++ {
@@ -17,9 +16,8 @@ func WidenBFloat16(dst []float32, src []uint16) {
 
 // WidenFloat16 sets dst[i] to the value of the binary16 src[i], for all of src.
 func WidenFloat16(dst []float32, src []uint16) {
-	done := 0
-	if wide && len(src) >= 8 {
-		done = len(src) &^ 7
+	done := whole(len(src))
+	if done > 0 {
 		widenFloat16AVX(&dst[0], &src[0], done)
 	}
 	for i := done; i < len(src); i++ {
@@ -29,9 +27,8 @@ func WidenFloat16(dst []float32, src []uint16) {
 
 // NarrowBFloat16 sets dst[i] to src[i] rounded to bfloat16, for all of src.
 func NarrowBFloat16(dst []uint16, src []float32) {
-	done := 0
-	if wide && len(src) >= 8 {
-		done = len(src) &^ 7
+	done := whole(len(src))
+	if done > 0 {
 		narrowBFloat16AVX(&dst[0], &src[0], done)
 	}
 	for i := done; i < len(src); i++ {
@@ -41,9 +38,8 @@ func NarrowBFloat16(dst []uint16, src []float32) {
 
 // NarrowFloat16 sets dst[i] to src[i] rounded to binary16, for all of src.
 func NarrowFloat16(dst []uint16, src []float32) {
-	done := 0
-	if wide && len(src) >= 8 {
-		done = len(src) &^ 7
+	done := whole(len(src))
+	if done > 0 {
 		narrowFloat16AVX(&dst[0], &src[0], done)
 	}
 	for i := done; i < len(src); i++ {

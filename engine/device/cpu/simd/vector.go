@@ -15,132 +15,70 @@ func whole(n int) int {
 	return n &^ 7
 }
 
-// Add sets dst = a + b.
-func Add(dst, a, b []float32) int {
+// loop is one of the loops in assembly, over n elements. b may be nil, where it is not
+// used.
+type loop = func(dst, a, b *float32, alpha, beta float32, n int)
+
+func unary(do loop, dst, a []float32, alpha, beta float32) int {
 	n := whole(len(dst))
 	if n > 0 {
-		addAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+		do(&dst[0], &a[:n][0], nil, alpha, beta, n)
 	}
 	return n
 }
+
+func binary(do loop, dst, a, b []float32, alpha float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		do(&dst[0], &a[:n][0], &b[:n][0], alpha, 0, n)
+	}
+	return n
+}
+
+// Add sets dst = a + b.
+func Add(dst, a, b []float32) int { return binary(addAVX, dst, a, b, 0) }
 
 // Mul sets dst = a · b.
-func Mul(dst, a, b []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		mulAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
-	}
-	return n
-}
+func Mul(dst, a, b []float32) int { return binary(mulAVX, dst, a, b, 0) }
 
 // Scale sets dst = factor · a.
-func Scale(dst, a []float32, factor float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		scaleAVX(&dst[0], &a[:n][0], nil, factor, 0, n)
-	}
-	return n
-}
+func Scale(dst, a []float32, factor float32) int { return unary(scaleAVX, dst, a, factor, 0) }
 
 // AddScaled sets dst = a + alpha · b.
-func AddScaled(dst, a, b []float32, alpha float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		addScaledAVX(&dst[0], &a[:n][0], &b[:n][0], alpha, 0, n)
-	}
-	return n
-}
+func AddScaled(dst, a, b []float32, alpha float32) int { return binary(addScaledAVX, dst, a, b, alpha) }
 
 // Standardize sets dst = (a − mean) · factor.
 func Standardize(dst, a []float32, mean, factor float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		standardizeAVX(&dst[0], &a[:n][0], nil, mean, factor, n)
-	}
-	return n
+	return unary(standardizeAVX, dst, a, mean, factor)
 }
 
 // Exp sets dst = e^(scale·a − shift), within two units in the last place;
 // results below 2^-126 are 0.
-func Exp(dst, a []float32, scale, shift float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		expAVX(&dst[0], &a[:n][0], nil, scale, shift, n)
-	}
-	return n
-}
+func Exp(dst, a []float32, scale, shift float32) int { return unary(expAVX, dst, a, scale, shift) }
 
 // GELUTanh sets dst to GELU of a by its approximation with tanh.
-func GELUTanh(dst, a []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		geluTanhAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
-	}
-	return n
-}
+func GELUTanh(dst, a []float32) int { return unary(geluTanhAVX, dst, a, 0, 0) }
 
 // GELUTanhSlope sets dst to b times the derivative of GELUTanh at a.
-func GELUTanhSlope(dst, a, b []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		geluTanhSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
-	}
-	return n
-}
+func GELUTanhSlope(dst, a, b []float32) int { return binary(geluTanhSlopeAVX, dst, a, b, 0) }
 
 // GELU sets dst to GELU of a.
-func GELU(dst, a []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		geluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
-	}
-	return n
-}
+func GELU(dst, a []float32) int { return unary(geluAVX, dst, a, 0, 0) }
 
 // GELUSlope sets dst to b times the derivative of GELU at a.
-func GELUSlope(dst, a, b []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		geluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
-	}
-	return n
-}
+func GELUSlope(dst, a, b []float32) int { return binary(geluSlopeAVX, dst, a, b, 0) }
 
 // ReLU sets dst to a, or 0 where a is below it.
-func ReLU(dst, a []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		reluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
-	}
-	return n
-}
+func ReLU(dst, a []float32) int { return unary(reluAVX, dst, a, 0, 0) }
 
 // ReLUSlope sets dst to b, or 0 where a is not above it.
-func ReLUSlope(dst, a, b []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		reluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
-	}
-	return n
-}
+func ReLUSlope(dst, a, b []float32) int { return binary(reluSlopeAVX, dst, a, b, 0) }
 
 // SiLU sets dst to a/(1+e^-a).
-func SiLU(dst, a []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		siluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
-	}
-	return n
-}
+func SiLU(dst, a []float32) int { return unary(siluAVX, dst, a, 0, 0) }
 
 // SiLUSlope sets dst to b times the derivative of SiLU at a.
-func SiLUSlope(dst, a, b []float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		siluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
-	}
-	return n
-}
+func SiLUSlope(dst, a, b []float32) int { return binary(siluSlopeAVX, dst, a, b, 0) }
 
 // Adam holds the constants of one step of Adam:
 //
