@@ -29,7 +29,7 @@ var runs [kernels.Count]int
 
 // often is how many launches of a kernel are enough in a test where the host build runs,
 // too.
-const often = 3
+const often = 2
 
 // seldom reports whether a kernel of a case has not often run.
 func seldom(launched []kernels.Kernel) bool {

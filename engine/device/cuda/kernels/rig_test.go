@@ -70,8 +70,8 @@ type machine interface {
 	Err() error
 }
 
-// onHost runs the host build, with the threads of blocks in rising and in falling order,
-// and then the PTX if it has seldom run what the case runs.
+// onHost runs the host build, with the threads of blocks in rising order, and if the PTX
+// has seldom run what the case runs, in falling order and then the PTX.
 type onHost struct {
 	*hostbuild.Library
 	*compiled
@@ -90,15 +90,16 @@ func (h *onHost) Enqueue(l *kernels.Launch) {
 
 func (h *onHost) Ways() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		h.launched, h.executes = nil, false
-		for _, h.Library.Falling = range []bool{false, true} {
-			if !yield("on the host") {
-				return
-			}
+		h.launched, h.executes, h.Library.Falling = nil, false, false
+		if !yield("on the host") || !seldom(h.launched) {
+			return
 		}
-		if h.executes = seldom(h.launched); h.executes {
-			yield("as PTX")
+		h.Library.Falling = true
+		if !yield("on the host") {
+			return
 		}
+		h.executes = true
+		yield("as PTX")
 	}
 }
 

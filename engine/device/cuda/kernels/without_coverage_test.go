@@ -1,7 +1,6 @@
 package kernels_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -40,7 +39,7 @@ func (r rule) is(where, condition string) bool {
 // TestThePTXIsReached checks that the tests before it have executed every instruction of
 // the text, except those behind the branches of the list, all of which it needs.
 func TestThePTXIsReached(t *testing.T) {
-	if os.Getenv("MEMTOP_GPU") != "ptx" {
+	if !thorough {
 		t.Skip("MEMTOP_GPU=ptx runs all tests on the PTX")
 	}
 	text := reachedText(t)

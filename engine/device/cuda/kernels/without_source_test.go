@@ -41,7 +41,7 @@ var mistakes = []struct{ module, file, line, instead string }{
 // TestMistakesInSourcesAreNoticed compiles sources with one mistake each, and repeats the
 // launches of the tests before this one with what comes out.
 func TestMistakesInSourcesAreNoticed(t *testing.T) {
-	if os.Getenv("MEMTOP_GPU") != "ptx" {
+	if !thorough {
 		t.Skip("it compiles for minutes: MEMTOP_GPU=ptx lets it")
 	}
 	if _, err := exec.LookPath("clang-19"); err != nil {
