@@ -152,7 +152,7 @@ func TestRandomProgramsKeepTheRules(t *testing.T) {
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			ooms, pending := 0, int64(0)
-			for seed := range uint64(6) {
+			for seed := range uint64(4) {
 				p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, History: 1 << 20})
 				for i := range 1500 {
 					p.step()
@@ -180,7 +180,7 @@ func TestSettingsMayChangeAtAnyTime(t *testing.T) {
 		"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
 		"garbage_collection_threshold:0.5,expandable_segments:False",
 	}
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		p := newProgram(t, seed, Options{Limit: 600 << 20, History: 1 << 20})
 		for i := range 1200 {
 			if i%37 == 0 {

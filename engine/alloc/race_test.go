@@ -96,7 +96,7 @@ func deep(a *Allocator, depth int, n int64, s Stream, tag Tag) (Allocation, erro
 // watch looks at everything that can be looked at, and changes what may be
 // changed at any time.
 func watch(a *Allocator) {
-	for i := range 50 {
+	for i := range 20 {
 		tr := a.Snapshot()
 		for k := range tr.Devices[0].Events.Len() {
 			e := tr.Devices[0].Events.At(k)

@@ -32,6 +32,34 @@ const mebibyte = 1 << 20
 // takersVariable names the folder with the libraries that take memory.
 const takersVariable = "MEMTOP_TEST_TAKERS"
 
+// takersFolder has the libraries, once a test has compiled them.
+var takersFolder string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(takersFolder) // of "" it does nothing
+	os.Exit(code)
+}
+
+func compiledOnce(t *testing.T, compiler string) string {
+	t.Helper()
+	if takersFolder != "" {
+		return takersFolder
+	}
+	folder, err := os.MkdirTemp("", "takers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	takersFolder = folder
+	for name, source := range map[string]string{"libfirst.so": "taker", "libsecond.so": "taker", "libopener.so": "opener"} {
+		cmd := exec.CommandContext(t.Context(), compiler, "-O1", "-shared", "-fPIC", "-o", filepath.Join(folder, name), "testdata/"+source+".c", "-ldl") //nolint:gosec // the user's compiler
+		if printed, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, printed)
+		}
+	}
+	return folder
+}
+
 func watched(t *testing.T) (inside bool) {
 	t.Helper()
 	if os.Getenv(takersVariable) != "" {
@@ -43,13 +71,7 @@ func watched(t *testing.T) (inside bool) {
 	if gpu == nil || missing != nil {
 		t.Skipf("there is no GPU to imitate, or no compiler: %v, %v", err, missing)
 	}
-	takers, libraries := t.TempDir(), t.TempDir()
-	for name, source := range map[string]string{"libfirst.so": "taker", "libsecond.so": "taker", "libopener.so": "opener"} {
-		cmd := exec.CommandContext(t.Context(), compiler, "-O1", "-shared", "-fPIC", "-o", filepath.Join(takers, name), "testdata/"+source+".c", "-ldl") //nolint:gosec // the user's compiler
-		if printed, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, printed)
-		}
-	}
+	takers, libraries := compiledOnce(t, compiler), t.TempDir()
 	if err := imitation.Install(filepath.Join(libraries, "imitation")); err != nil {
 		t.Fatal(err)
 	}
