@@ -1,6 +1,7 @@
 package gpukit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,12 +10,6 @@ import (
 	"testing"
 	"time"
 )
-
-// programs of the kit, by the package they are built from; tests end in .test.
-var programs = map[string]string{
-	"memtrain": "cmd/memtrain", "memtop": "cmd/memtop",
-	"bench": "cmd/tools/bench", "cuda.test": "engine/device/cuda", "kernels.test": "engine/device/cuda/kernels",
-}
 
 // loaded is what the library of products says that lies beside the driver of testdata.
 const loaded = "cuBLASLt is loaded"
@@ -38,16 +33,16 @@ func stubDriver(t *testing.T) string {
 }
 
 // build makes programs of the kit as `make gpu-kit` does.
-func build(t *testing.T, names ...string) string {
+func build(t *testing.T, commands, tests []string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range names {
-		args := []string{"build"}
-		if strings.HasSuffix(name, ".test") {
-			args = []string{"test", "-c"}
-		}
-		p := exec.CommandContext(t.Context(), "go", append(args, "-o", filepath.Join(dir, name), "github.com/memtop/memtop/"+programs[name])...)
-		p.Env = append(os.Environ(), "CGO_ENABLED=0")
+	calls := [][]string{append([]string{"build", "-ldflags", "-s -w", "-o", dir}, commands...)}
+	for _, name := range tests {
+		calls = append(calls, []string{"test", "-c", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(name)+".test"), name})
+	}
+	for _, args := range calls {
+		p := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // it builds programs of this project
+		p.Dir, p.Env = "../../..", append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := p.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -62,11 +57,11 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 		t.Skip("it builds programs")
 	}
 	driver := stubDriver(t)
-	parts, names := []string{"driver", "device"}, []string{"bench", "memtrain", "cuda.test"}
+	parts, commands, tried := []string{"driver", "device"}, []string{"./cmd/tools/bench", "./cmd/memtrain"}, []string{"./engine/device/cuda"}
 	if os.Getenv("MEMTOP_LONG") != "" {
-		parts, names = nil, append(names, "memtop", "kernels.test")
+		parts, commands, tried = nil, append(commands, "./cmd/memtop"), append(tried, "./engine/device/cuda/kernels")
 	}
-	built := build(t, names...)
+	built := build(t, commands, tried)
 	tests := map[string]struct {
 		seconds int // of a part
 		rows    map[string]string
@@ -87,13 +82,13 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 			t.Parallel()
 			k := newKit(t, map[string]string{"nvidia-smi": "", "python3": "exit 1", "compute-sanitizer": `shift 4; exec "$@"`},
 				"STUB_DRIVER="+mode, "MEMTOP_CUDA_LIB_DIR="+driver, fmt.Sprintf("KIT_SECONDS=%d", test.seconds), "KIT_TESTS=AGPU|TestMatMul", "XDG_RUNTIME_DIR="+t.TempDir())
-			for _, name := range names {
-				if err := os.Remove(filepath.Join(k.dir, name)); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink(filepath.Join(built, name), filepath.Join(k.dir, name)); err != nil {
-					t.Fatal(err)
-				}
+			programs, err := os.ReadDir(built)
+			for _, program := range programs {
+				at := filepath.Join(k.dir, program.Name())
+				err = errors.Join(err, os.Remove(at), os.Symlink(filepath.Join(built, program.Name()), at))
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			began := time.Now()
 			got, _ := k.table(parts...)

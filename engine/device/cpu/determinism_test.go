@@ -11,7 +11,7 @@ import (
 // everything runs each kind of operation once and returns all results' bits.
 // Two rigs of the same seed get the same operands.
 func everything(r *rig, kind device.DType) map[string][]byte {
-	const rows, cols = 300, 520
+	const rows, cols = 150, 520
 	results := map[string][]byte{}
 	keep := func(name string, arrays ...device.Array) {
 		for _, a := range arrays {
@@ -57,7 +57,7 @@ func everything(r *rig, kind device.DType) map[string][]byte {
 	r.Conv2D(conv.Plan())
 	r.Conv2DBackward(grad.Plan())
 	keep("convolution", conv.Y, grad.DX, grad.DWeight, grad.DBias)
-	m := device.MatMul{M: rows, N: 700, K: cols, A: x, B: r.normals(kind, 700*cols), C: r.array(kind, rows*700), TransB: true}
+	m := device.MatMul{M: rows, N: 300, K: cols, A: x, B: r.normals(kind, 300*cols), C: r.array(kind, rows*300), TransB: true}
 	r.MatMul(m.Plan())
 	keep("matmul", m.C)
 	return results

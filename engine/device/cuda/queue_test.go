@@ -168,16 +168,16 @@ func TestSharedMemoryIsGivenBackOnce(t *testing.T) {
 
 func TestCopiesMayOverlap(t *testing.T) {
 	d, _ := open(t, cudatest.Options{})
-	const n = own + 3*mib // more than one piece
-	for name, shift := range map[string][2]int64{
-		"not at all": {0, n + mib}, "forwards": {0, mib}, "backwards": {mib, 0}, "by a byte": {0, 1}, "onto itself": {5, 5},
+	const pieces = own + 3*mib // more than one
+	for name, c := range map[string]struct{ from, to, n int64 }{
+		"not at all": {0, 3 * mib, 2 * mib}, "forwards": {0, mib, pieces}, "backwards": {mib, 0, pieces}, "by a byte": {0, 1, mib}, "onto itself": {5, 5, mib},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, want := buffer(t, d, 2*n+2*mib), noise(2*n+2*mib)
+			size := max(c.from, c.to) + c.n + 100
+			b, want := buffer(t, d, size), noise(int(size))
 			d.Upload(b, want)
-			from, to := shift[0], shift[1]
-			d.Copy(device.Buffer{Addr: b.Addr + uint64(to), Bytes: n}, device.Buffer{Addr: b.Addr + uint64(from), Bytes: n})
-			copy(want[to:to+n], want[from:from+n])
+			d.Copy(device.Buffer{Addr: b.Addr + uint64(c.to), Bytes: c.n}, device.Buffer{Addr: b.Addr + uint64(c.from), Bytes: c.n})
+			copy(want[c.to:c.to+c.n], want[c.from:c.from+c.n])
 			got := make([]byte, len(want))
 			if err := d.Download(got, b); err != nil {
 				t.Fatal(err)
