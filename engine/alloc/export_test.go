@@ -18,19 +18,6 @@ func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
 	return addrs
 }
 
-// ResetAccumulated sets the sums of increases and decreases, and the counts of
-// calls, to 0. Safe for concurrent use.
-func (a *Allocator) ResetAccumulated() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := &a.stats
-	s.each(func(c *Counter) { c.Allocated, c.Freed = 0, 0 })
-	s.AllocRetries, s.OOMs, s.SyncAllStreams, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
-}
-
-// IsZero reports whether the block is no memory.
-func (b Allocation) IsZero() bool { return b.b == nil }
-
 // Size returns how many bytes the block occupies, at least what was requested.
 func (b Allocation) Size() int64 {
 	if b.b == nil {

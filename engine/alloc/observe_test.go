@@ -40,22 +40,9 @@ func TestEventsLeadOnFromTheStateOfTheirFirst(t *testing.T) {
 	if problems.Count > 0 {
 		t.Errorf("%d problems: %v", problems.Count, problems.First)
 	}
-	if diff := cmp.Diff(liveBytes(base), liveBytes(got)); diff != "" {
+	if diff := cmp.Diff(requests(&base), requests(&got)); diff != "" {
 		t.Errorf("live blocks (-state +events undone):\n%s", diff)
 	}
-}
-
-// liveBytes returns the requested bytes of a state's live blocks by address.
-func liveBytes(s trace.State) map[uint64]int64 {
-	m := make(map[uint64]int64)
-	for i := range s.Segments {
-		for j := range s.Segments[i].Blocks {
-			if b := &s.Segments[i].Blocks[j]; b.State.Live() {
-				m[b.Addr] = b.LiveRequested()
-			}
-		}
-	}
-	return m
 }
 
 func TestNobodyIsToldOnceObservationHasEnded(t *testing.T) {

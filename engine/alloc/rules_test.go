@@ -20,19 +20,19 @@ func rulesOf(t *testing.T, release string) Rules {
 func TestTheReleaseDecidesWhichBlockIsTaken(t *testing.T) {
 	for release, lower := range map[string]bool{"2.6": true, "2.11.0+cu130": true, "2.12.0": false, "2.13": false, "2.15.0+cu132": false} {
 		a, _ := ruled(t, release, "")
-		gone := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
-		early := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
+		gone := []Allocation{must(t, a, 1<<20), must(t, a, 1<<20)}
+		early := []Allocation{must(t, a, 1<<20), must(t, a, 1<<20)}
 		a.Free(gone[0])
 		a.Free(gone[1])
 		a.EmptyCache() // the next segment gets its address
-		late := []Allocation{alloc(t, a, 1<<20, 0), alloc(t, a, 1<<20, 0)}
+		late := []Allocation{must(t, a, 1<<20), must(t, a, 1<<20)}
 		low, high := late[0].Addr(), early[0].Addr()
 		if low >= high {
 			t.Fatalf("%s: the later segment is at %#x, the earlier at %#x", release, low, high)
 		}
 		a.Free(late[0])
 		a.Free(early[0])
-		if got := alloc(t, a, 1<<20, 0).Addr(); (got == low) != lower {
+		if got := must(t, a, 1<<20).Addr(); (got == low) != lower {
 			t.Errorf("%s takes the block at %#x, of %#x and %#x", release, got, low, high)
 		}
 	}
@@ -42,20 +42,7 @@ func TestTheReleaseDecidesWhichBlockIsTaken(t *testing.T) {
 func ruled(t *testing.T, release, settings string) (*Allocator, *memory) {
 	t.Helper()
 	m := newMemory(t, 1<<30)
-	a, err := New(m, Options{Config: settings, Rules: rulesOf(t, release)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, m
-}
-
-func alloc(t *testing.T, a *Allocator, n int64, s Stream) Allocation {
-	t.Helper()
-	b, err := a.Alloc(n, s, Tag{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return newAllocator(t, m, Options{Config: settings, Rules: rulesOf(t, release)}), m
 }
 
 func TestAFractionOfOneIsALimitBefore210(t *testing.T) {
@@ -71,7 +58,7 @@ func TestAFractionOfOneIsALimitBefore210(t *testing.T) {
 func TestTheLastSizeIsAmongTheLaterOnesBefore210(t *testing.T) {
 	for release, want := range map[string]int64{"2.9": 24 << 20, "2.10": 20 << 20} {
 		a, _ := ruled(t, release, "roundup_power2_divisions:[16:4,>:2]")
-		if got := alloc(t, a, 19<<20, 0).Size(); got != want {
+		if got := must(t, a, 19<<20).Size(); got != want {
 			t.Errorf("%s: a block of %d bytes, want %d", release, got, want)
 		}
 	}
@@ -112,11 +99,11 @@ func TestTheReleaseDecidesWhatAPoolInUseForbids(t *testing.T) {
 	const dropped, kept = 2 << 20, 4 << 20 // what stays of a pool without users, and of the cache
 	for release, left := range map[string]int64{"2.7": kept, "2.8": dropped, "2.12": dropped, "2.13": 0} {
 		a, _ := ruled(t, release, "")
-		inPool(t, a, trace.Pool{1, 0}, func() { a.Free(alloc(t, a, 512, 0)) })
+		inPool(t, a, trace.Pool{1, 0}, func() { a.Free(must(t, a, 512)) })
 		if err := a.ReleasePool(trace.Pool{1, 0}); err != nil {
 			t.Fatal(err)
 		}
-		a.Free(alloc(t, a, 512, 0))
+		a.Free(must(t, a, 512))
 		inPool(t, a, trace.Pool{0, 1}, func() { a.EmptyCache() })
 		if stats := a.Stats(); stats.Reserved() != left {
 			t.Errorf("%s keeps %d bytes, want %d", release, stats.Reserved(), left)
@@ -130,7 +117,7 @@ func TestPoolsAreEmptiedInTheOrderOfATable(t *testing.T) {
 	a.SetHistory(100)
 	pools := []trace.Pool{{1, 0}, {0, 2}, {0, 3}, {4, 0}, {0, 5}, {6, 0}}
 	for i, id := range pools {
-		inPool(t, a, id, func() { a.Free(alloc(t, a, int64(i+11)*2<<20, 0)) })
+		inPool(t, a, id, func() { a.Free(must(t, a, int64(i+11)*2<<20)) })
 	}
 	for _, id := range pools {
 		if err := a.ReleasePool(id); err != nil {
@@ -159,10 +146,10 @@ func TestAPoolServesWhenMemoryRunsOut(t *testing.T) {
 		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
 			t.Fatal(err)
 		}
-		inPool(t, a, pool, func() { a.Free(alloc(t, a, 60<<20, 0)) })
-		a.Free(alloc(t, a, 20<<20, 0))
+		inPool(t, a, pool, func() { a.Free(must(t, a, 60<<20)) })
+		a.Free(must(t, a, 20<<20))
 		m.used = m.total
-		got := alloc(t, a, 50<<20, 0)
+		got := must(t, a, 50<<20)
 		if addr := got.Addr(); !slices.Contains(a.PoolBlocks(pool), addr) {
 			t.Errorf("%s: the block at %#x is not the pool's", release, addr)
 		}
@@ -179,7 +166,7 @@ func TestEarlierPoolsServeFromExpandableSegments(t *testing.T) {
 		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
 			t.Fatal(err)
 		}
-		inPool(t, a, pool, func() { a.Free(alloc(t, a, 60<<20, 0)) })
+		inPool(t, a, pool, func() { a.Free(must(t, a, 60<<20)) })
 		m.used = m.total
 		if _, err := a.Alloc(50<<20, 0, Tag{}); (err == nil) != serves {
 			t.Errorf("%s: %v", release, err)
@@ -194,7 +181,7 @@ func TestAPoolWithoutSplitsHandsOutWholeBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	inPool(t, a, pool, func() {
-		if got := alloc(t, a, 512, 0).Size(); got != trace.SmallSegment {
+		if got := must(t, a, 512).Size(); got != trace.SmallSegment {
 			t.Errorf("a block of %d bytes, want the segment's", got)
 		}
 	})
@@ -214,7 +201,7 @@ func TestOnlyLaterReleasesHaveOptionsOfPools(t *testing.T) {
 // A stream that used a block in a capture is waited for only if it did so before.
 func TestAUseInACaptureIsNotWaitedFor(t *testing.T) {
 	a, _ := ruled(t, "2.15", "")
-	b := alloc(t, a, 512, 0)
+	b := must(t, a, 512)
 	inPool(t, a, trace.Pool{1, 0}, func() {
 		a.RecordStream(b, 7)
 		a.Free(b)

@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -38,50 +37,6 @@ func mustFail(t *testing.T, a *Allocator, n int64) {
 	t.Helper()
 	if oom := failure(t, a, n); oom.Requested != n {
 		t.Errorf("the error is about %d bytes, want %d", oom.Requested, n)
-	}
-}
-
-// test_memory_allocation.
-func TestMemoryAllocation(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	b := must(t, a, 1)
-	stats := a.Stats()
-	if got := stats.Allocated(); got != 512 {
-		t.Errorf("one byte takes %d bytes, want 512", got)
-	}
-	a.Free(b)
-	stats = a.Stats()
-	if got := stats.Allocated(); got != 0 {
-		t.Errorf("after the free %d bytes are allocated", got)
-	}
-}
-
-// test_memory_stats.
-func TestMemoryStats(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	kept := must(t, a, 100)
-	defer a.Free(kept)
-	a.ResetPeak()
-	a.ResetAccumulated()
-	before := a.Stats()
-	if before.Allocated() != before.AllocatedBytes.All.Peak || before.Reserved() != before.ReservedBytes.All.Peak {
-		t.Errorf("after the reset: %+v", before)
-	}
-	b := must(t, a, 1024)
-	now := a.Stats()
-	if now.ActiveBytes.All.Current != before.ActiveBytes.All.Current+1024 || now.ActiveBytes.All.Freed != 0 {
-		t.Errorf("with 1 kB more: %+v", now.ActiveBytes.All)
-	}
-	a.Free(b)
-	a.EmptyCache()
-	now = a.Stats()
-	if now.ActiveBytes.All.Current != before.ActiveBytes.All.Current || now.ActiveBytes.All.Freed != 1024 {
-		t.Errorf("after the free: %+v", now.ActiveBytes.All)
-	}
-	a.ResetPeak()
-	now = a.Stats()
-	if now.AllocatedBytes.All.Peak != before.AllocatedBytes.All.Peak || now.ReservedBytes.All.Peak != before.ReservedBytes.All.Peak {
-		t.Errorf("peaks after the reset: %+v", now)
 	}
 }
 
@@ -169,40 +124,6 @@ func TestRecordStreamOOM(t *testing.T) {
 	}
 }
 
-// test_memory_snapshot: blocks and their history, and what the last event is.
-func TestMemorySnapshot(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{History: 1 << 16})
-	first := must(t, a, 2*311*411*4)
-	unused := must(t, a, 310*410*4)
-	x := must(t, a, 311*411*4)
-	tensors := make([]Allocation, 0, 1000)
-	for range 1000 {
-		tensors = append(tensors, must(t, a, 512))
-	}
-	rnd := rand.New(rand.NewPCG(1, 1))
-	rnd.Shuffle(len(tensors), func(i, k int) { tensors[i], tensors[k] = tensors[k], tensors[i] })
-	for _, b := range tensors {
-		a.Free(b)
-	}
-	a.Free(first)
-	tr := a.Snapshot()
-	found := false
-	for _, s := range tr.Devices[0].Final.Segments {
-		for _, b := range s.Blocks {
-			found = found || b.Requested == 311*411*4 && b.Addr == x.Addr() && b.State == trace.Allocated
-		}
-	}
-	if !found {
-		t.Errorf("the block at %#x is not in the snapshot", x.Addr())
-	}
-	a.Free(unused)
-	a.Free(x)
-	a.EmptyCache()
-	if got := kinds(a, 1); !slices.Equal(got, []trace.Kind{trace.SegmentFree}) {
-		t.Errorf("the last event is %v, want segment_free", got)
-	}
-}
-
 // test_allocator_settings.
 func TestAllocatorSettings(t *testing.T) {
 	a := newAllocator(t, newMemory(t, 16*gib), Options{})
@@ -232,15 +153,6 @@ func TestAllocatorSettings(t *testing.T) {
 		active, requested := grows(test.config, test.n)
 		if active != test.want || requested != test.n {
 			t.Errorf("%q: %d bytes become %d, counted as %d; want %d", test.config, test.n, active, requested, test.want)
-		}
-	}
-	for _, wrong := range []string{
-		"foo:1,bar:2", "garbage_collection_threshold:1.2", "max_split_size_mb:2",
-		"release_lock_on_cudamalloc:none", "pinned_use_cuda_host_register:none", "pinned_num_register_threads:none",
-		"pinned_num_register_threads:1024",
-	} {
-		if err := a.Configure(wrong); err == nil {
-			t.Errorf("%q is accepted", wrong)
 		}
 	}
 }
@@ -285,20 +197,10 @@ func TestGarbageCollectExpandable(t *testing.T) {
 // restoring checkpoints of a pool belongs to CUDA graphs.
 func TestBlockStateAbsorption(t *testing.T) {
 	pool := trace.Pool{1, 0}
-	inPool := func(t *testing.T, a *Allocator, do func()) {
-		t.Helper()
-		if err := a.BeginPool(pool, nil); err != nil {
-			t.Fatal(err)
-		}
-		do()
-		if err := a.EndPool(pool); err != nil {
-			t.Fatal(err)
-		}
-	}
 	t.Run("check_pool_live_allocations", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
 		var b Allocation
-		inPool(t, a, func() { b = must(t, a, 16) })
+		inPool(t, a, pool, func() { b = must(t, a, 16) })
 		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
 			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
 		}
@@ -310,7 +212,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 	t.Run("allocate_in_thread_to_pool", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
 		var b Allocation
-		inPool(t, a, func() {
+		inPool(t, a, pool, func() {
 			var wait sync.WaitGroup
 			wait.Go(func() { b = must(t, a, 5*mib) })
 			wait.Wait()
@@ -322,7 +224,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 	t.Run("allocated_in_middle_of_segment", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
 		var blocks []Allocation
-		inPool(t, a, func() {
+		inPool(t, a, pool, func() {
 			for range 3 {
 				blocks = append(blocks, must(t, a, 512))
 			}
@@ -334,7 +236,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 		if outside.Addr() == hole || outside.b.segment == blocks[1].b.segment {
 			t.Error("a request outside of the pool is served from it")
 		}
-		inPool(t, a, func() {
+		inPool(t, a, pool, func() {
 			if again := must(t, a, 512); again.Addr() != hole {
 				t.Errorf("the pool gives %#x, want the hole at %#x", again.Addr(), hole)
 			}

@@ -80,21 +80,3 @@ func compareStack(t *testing.T, a *Allocator) {
 
 // latestStack returns the stack of the event recorded last.
 func (a *Allocator) latestStack() trace.StackID { return a.history.events[0].Stack }
-
-// BenchmarkStack measures the stack of a call at the depth that training has.
-func BenchmarkStack(b *testing.B) {
-	a := newAllocator(b, newMemory(b, gib), Options{Stacks: StacksAlloc})
-	for name, f := range map[string]func(){
-		"known":            func() { a.callers(StacksAlloc) },
-		"the same unwound": func() { a.unwind(3) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			deeper(25, func() {
-				b.ReportAllocs()
-				for b.Loop() {
-					f()
-				}
-			})
-		})
-	}
-}

@@ -76,14 +76,10 @@ func TestCountersMeanWhatPyTorchsDo(t *testing.T) {
 			t.Errorf("%s is %d, want %d", key, got[key], want)
 		}
 	}
-	a.ResetAccumulated()
 	a.ResetPeak()
 	stats = a.Stats()
 	got = stats.Map()
 	for key, value := range got {
-		if (strings.HasSuffix(key, ".allocated") || strings.HasSuffix(key, ".freed")) && value != 0 {
-			t.Errorf("%s is %d after the reset", key, value)
-		}
 		if name, ok := strings.CutSuffix(key, ".peak"); ok && value != got[name+".current"] {
 			t.Errorf("%s is %d after the reset, current %d", key, value, got[name+".current"])
 		}

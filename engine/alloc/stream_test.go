@@ -141,7 +141,7 @@ func TestABlockThatWasFreedIsRefused(t *testing.T) {
 func TestNoBytesAreNoBlock(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{History: 10})
 	b, err := a.Alloc(0, 0, Tag{})
-	if err != nil || !b.IsZero() || b.Addr() != 0 || b.Size() != 0 || b.Requested() != 0 || b.Stream() != 0 {
+	if err != nil || b != (Allocation{}) || b.Addr() != 0 || b.Size() != 0 || b.Requested() != 0 || b.Stream() != 0 {
 		t.Errorf("got %v, %v", b, err)
 	}
 	a.RecordStream(b, 1)

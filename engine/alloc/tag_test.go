@@ -79,20 +79,6 @@ func TestLabelsAreInterned(t *testing.T) {
 	}
 }
 
-func TestCategoriesHaveTheNamesOfReports(t *testing.T) {
-	var got []string
-	for i := range trace.CategoryCount + 1 {
-		got = append(got, trace.Category(i).String())
-	}
-	want := []string{
-		"other", "parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache",
-		"workspace", "inference", "gathered-parameter", "other",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestMarksStandAmongTheEvents(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{History: 100})
 	a.Mark(trace.StepBegin, 7, "")
