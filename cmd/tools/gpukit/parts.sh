@@ -98,7 +98,7 @@ part_driver() {
 }
 
 # What the tests of kernels look at beside kernels.
-readonly sources='Manifest|GeneratingAgain|NVRTC|TheSameModules'
+readonly sources='Manifest|GeneratingAgain|TheSameModules'
 
 part_kernels() { MEMTOP_GPU=1 each_test "$sources" ./kernels.test; }
 
