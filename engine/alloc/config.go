@@ -4,22 +4,17 @@ import "github.com/memtop/memtop/snapshots/trace"
 
 // config holds the settings of PYTORCH_CUDA_ALLOC_CONF. Sizes are in bytes.
 type config struct {
-	trace.Geometry          // blocks of MaxSplit and more are kept for requests of MaxSplit and more
-	text             string // as last given
-	maxNonSplit      int64  // how much larger than the request such a block may be
-	gcThreshold      float64
-	reserve          reserve // the addresses of an expandable segment
-	rejects          bool    // requests beyond the device's memory fail before anything is freed
-	releaseLock      bool    // unlock while the driver allocates
-	fraction         float64 // of the device's memory, 0 when not set
-	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
-	pinnedThreads    int64   // the pinned settings are about host memory
-	pinnedRegister   bool
-	pinnedBackground bool
-	pinnedReserve    int64
-	pinnedCatch      bool
-	pinnedRound      int64
-	pinnedCached     int64
+	trace.Geometry        // blocks of MaxSplit and more are kept for requests of MaxSplit and more
+	text           string // as last given
+	maxNonSplit    int64  // how much larger than the request such a block may be
+	gcThreshold    float64
+	reserve        reserve // the addresses of an expandable segment
+	rejects        bool    // requests beyond the device's memory fail before anything is freed
+	releaseLock    bool    // unlock while the driver allocates
+	fraction       float64 // of the device's memory, 0 when not set
+	captureReuse   bool    // graph_capture_record_stream_reuse, which needs graphs
+	pinnedThreads  int64   // these are about host memory, as are others that are not kept
+	pinnedRegister bool
 }
 
 // reserve is an amount of addresses: a part of the device's memory, or a number of

@@ -129,12 +129,12 @@ var readers = map[string]func(p *parser) error{
 	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
 	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
 	"pinned_use_hip_host_register":      func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
-	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackground) },
+	"pinned_use_background_threads":     func(p *parser) error { return p.truth(new(bool)) },
 	"pinned_num_register_threads":       (*parser).threads,
-	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(&p.c.pinnedReserve, 1) },
-	"pinned_free_catch_all":             func(p *parser) error { return p.truth(&p.c.pinnedCatch) },
-	"pinned_max_round_threshold_mb":     func(p *parser) error { return p.megabytes(&p.c.pinnedRound, 0) },
-	"pinned_max_cached_size_mb":         func(p *parser) error { return p.megabytes(&p.c.pinnedCached, 0) },
+	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(new(int64), 1) },
+	"pinned_free_catch_all":             func(p *parser) error { return p.truth(new(bool)) },
+	"pinned_max_round_threshold_mb":     func(p *parser) error { return p.megabytes(new(int64), 0) },
+	"pinned_max_cached_size_mb":         func(p *parser) error { return p.megabytes(new(int64), 0) },
 }
 
 func (p *parser) backend() error {

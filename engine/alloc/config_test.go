@@ -46,9 +46,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 			"pinned_use_cuda_host_register:True,pinned_num_register_threads:8,pinned_use_background_threads:True," +
 				"pinned_reserve_segment_size_mb:16,graph_capture_record_stream_reuse:True,pinned_free_catch_all:True," +
 				"pinned_max_round_threshold_mb:4,pinned_max_cached_size_mb:0", func(c *config) {
-				c.pinnedCatch, c.pinnedRound = true, 4*mib
-				c.pinnedRegister, c.pinnedThreads, c.pinnedBackground = true, 8, true
-				c.pinnedReserve, c.captureReuse = 16*mib, true
+				c.pinnedRegister, c.pinnedThreads, c.captureReuse = true, 8, true
 			},
 		},
 		"a reserve in GiB":       {"expandable_segments_reserve:40g", func(c *config) { c.reserve = reserve{40, true} }},

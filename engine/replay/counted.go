@@ -85,12 +85,3 @@ func (c *counted) Map(_ uint64, size int64) error {
 
 // Unmap subtracts the bytes.
 func (c *counted) Unmap(_ uint64, size int64) { c.used -= size }
-
-// RecordEvent returns the event that a freed block waits for.
-func (c *counted) RecordEvent(alloc.Stream) alloc.Event { return c.record() }
-
-// EventReady reports whether the recording has completed the free.
-func (c *counted) EventReady(e alloc.Event) bool { return c.passed(e) }
-
-// SyncEvent lets the event happen.
-func (c *counted) SyncEvent(e alloc.Event) { c.forget(e) }

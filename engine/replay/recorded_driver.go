@@ -58,12 +58,3 @@ func (r *recording) Map(addr uint64, _ int64) error {
 
 // Unmap is the driver's.
 func (r *recording) Unmap(uint64, int64) {}
-
-// RecordEvent is the driver's.
-func (r *recording) RecordEvent(alloc.Stream) alloc.Event { return r.waits.record() }
-
-// EventReady is the driver's.
-func (r *recording) EventReady(e alloc.Event) bool { return r.waits.passed(e) }
-
-// SyncEvent is the driver's.
-func (r *recording) SyncEvent(e alloc.Event) { r.waits.forget(e) }

@@ -24,8 +24,8 @@ type recording struct {
 	wrong  string   // what went otherwise first, "" when nothing did
 	own    []uint64 // the allocator's streams
 	blocks map[uint64]alloc.Allocation
-	waits  waits
 	spent  effort
+	waits
 
 	nowhere  uint64     // addresses that were reserved and got no memory
 	unshared trace.Pool // had a block for what went otherwise, as far as the replay goes

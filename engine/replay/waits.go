@@ -6,7 +6,8 @@ import (
 )
 
 // waits stands for the streams that used a block beside its own: what a freed block
-// waits for has happened when the recording completes its free.
+// waits for has happened when the recording completes its free. It is that part of a
+// driver.
 type waits struct {
 	last  alloc.Event
 	of    map[uint64]alloc.Event // by the recorded address of the freed block
@@ -17,8 +18,8 @@ func newWaits() waits {
 	return waits{of: make(map[uint64]alloc.Event), ready: make(map[alloc.Event]bool)}
 }
 
-// record returns a new event.
-func (w *waits) record() alloc.Event {
+// RecordEvent returns a new event: what a freed block waits for.
+func (w *waits) RecordEvent(alloc.Stream) alloc.Event {
 	w.last++
 	return w.last
 }
@@ -57,11 +58,13 @@ func (w *waits) completed(addr uint64) bool {
 // over notes that the block at a recorded address does not wait any more.
 func (w *waits) over(addr uint64) { delete(w.of, addr) }
 
-// passed reports whether an event has happened. It is not asked again when it has.
-func (w *waits) passed(e alloc.Event) bool {
+// EventReady reports whether an event has happened: whether the recording has completed
+// the free. It is not asked again when it has.
+func (w *waits) EventReady(e alloc.Event) bool {
 	ok := w.ready[e]
 	delete(w.ready, e)
 	return ok
 }
 
-func (w *waits) forget(e alloc.Event) { delete(w.ready, e) }
+// SyncEvent lets an event happen.
+func (w *waits) SyncEvent(e alloc.Event) { delete(w.ready, e) }

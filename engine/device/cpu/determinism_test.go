@@ -78,20 +78,6 @@ func TestResultsDoNotDependOnTheNumberOfThreads(t *testing.T) {
 	}
 }
 
-func TestOptimizersDoNotDependOnTheNumberOfThreads(t *testing.T) {
-	step := func(threads int) []byte {
-		r := newRig(t, threads)
-		x := newTrial(r, device.Float32, device.Float32, 200001)
-		r.set(x.operands.G, x.gradients[0])
-		r.AdvanceStep(x.update.Step, device.Array{})
-		x.by(device.Update{Rule: device.AdamW, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, device.Parameter{M: x.state(), V: x.state()})
-		return r.bytes(x.operands.P)
-	}
-	if !bytes.Equal(step(1), step(3)) {
-		t.Error("AdamW: other bits with three threads than with one")
-	}
-}
-
 func TestOperationsAllocateNothingOnceWarm(t *testing.T) {
 	for _, kind := range []device.DType{device.Float32, device.BFloat16} {
 		for _, threads := range []int{1, 2} {
