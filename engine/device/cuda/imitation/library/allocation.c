@@ -5,12 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-EXPORT int cudaMemGetInfo(size_t *left, size_t *total)
-{
-	*left = device_left(current_device());
-	*total = gpu()->total;
-	return success;
-}
+BOTH(cudaMemGetInfo, cuMemGetInfo_v2, (size_t *left, size_t *total), (*left = device_left(current_device()), *total = gpu()->total, success))
 
 EXPORT int cudaMalloc(void **p, size_t size) { return failed(device_alloc(current_device(), size, (uintptr_t *)p)); }
 EXPORT int cudaFree(void *p) { return failed(device_free((uintptr_t)p)); }
@@ -22,7 +17,7 @@ EXPORT int cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
 	return cudaMalloc(p, *pitch * height);
 }
 
-EXPORT int cudaHostAlloc(void **p, size_t size)
+static int host_alloc(void **p, size_t size)
 {
 	if (posix_memalign(p, 4096, size ? size : 1))
 		return failed(out_of_memory);
@@ -30,9 +25,10 @@ EXPORT int cudaHostAlloc(void **p, size_t size)
 	return success;
 }
 
-EXPORT int cudaMallocHost(void **p, size_t size) { return cudaHostAlloc(p, size); }
+BOTH(cudaHostAlloc, cuMemHostAlloc, (void **p, size_t size), host_alloc(p, size))
+BOTH(cudaMallocHost, cuMemAllocHost_v2, (void **p, size_t size), host_alloc(p, size))
 
-EXPORT int cudaFreeHost(void *p)
+static int free_host(void *p)
 {
 	if (!p)
 		return success;
@@ -42,9 +38,11 @@ EXPORT int cudaFreeHost(void *p)
 	return success;
 }
 
-EXPORT int cudaHostRegister(void *p, size_t size) { return host_add(p, size), success; }
-EXPORT int cudaHostUnregister(void *p) { return failed(host_remove(p) ? success : invalid_value); }
-EXPORT int cudaHostGetDevicePointer(void **at, void *p) { return *at = p, success; }
+BOTH(cudaFreeHost, cuMemFreeHost, (void *p), free_host(p))
+
+BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size), (host_add(p, size), success))
+BOTH(cudaHostUnregister, cuMemHostUnregister, (void *p), failed(host_remove(p) ? success : invalid_value))
+BOTH(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2, (void **at, void *p), (*at = p, success))
 EXPORT int cudaHostGetFlags(unsigned *flags) { return *flags = 0, success; }
 
 EXPORT int cudaPointerGetAttributes(void *to, const void *p)

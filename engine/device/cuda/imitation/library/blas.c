@@ -6,16 +6,16 @@
 
 MAKE(cublasCreate_v2)
 MAKE(cublasLtCreate)
-EXPORT int cublasGetMathMode(void *handle, int *mode) { return (void)handle, *mode = 0, success; }
-EXPORT int cublasGetPointerMode_v2(void *handle, int *mode) { return (void)handle, *mode = 0, success; }
-EXPORT int cublasGetStream_v2(void *handle, void **stream) { return (void)handle, *stream = NULL, success; }
-EXPORT int cublasGetAtomicsMode(void *handle, int *mode) { return (void)handle, *mode = 0, success; }
-EXPORT int cublasGetSmCountTarget(void *handle, int *count) { return (void)handle, *count = 0, success; }
+EXPORT int cublasGetMathMode(void *handle, int *mode) { return *mode = 0, success; }
+EXPORT int cublasGetPointerMode_v2(void *handle, int *mode) { return *mode = 0, success; }
+EXPORT int cublasGetStream_v2(void *handle, void **stream) { return *stream = NULL, success; }
+EXPORT int cublasGetAtomicsMode(void *handle, int *mode) { return *mode = 0, success; }
+EXPORT int cublasGetSmCountTarget(void *handle, int *count) { return *count = 0, success; }
 
 /* version is 12.x.y or 13.x.y of cuBLAS as it says itself. */
 static int version(void) { return gpu()->cuda / 1000 * 10000 + gpu()->cuda % 1000 / 10 * 100; }
 
-EXPORT int cublasGetVersion_v2(void *handle, int *number) { return (void)handle, *number = version(), success; }
+EXPORT int cublasGetVersion_v2(void *handle, int *number) { return *number = version(), success; }
 EXPORT size_t cublasLtGetVersion(void) { return (size_t)version(); }
 EXPORT size_t cublasLtGetCudartVersion(void) { return (size_t)gpu()->cuda; }
 EXPORT size_t cublasGetCudartVersion(void) { return (size_t)gpu()->cuda; }
@@ -36,7 +36,6 @@ typedef struct {
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation, void *a, void *b, void *c, void *d, void *preference, int wanted,
                                           heuristic *results, int *count)
 {
-	(void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference;
 	memset(results, 0, (size_t)wanted * sizeof *results);
 	for (int i = 0; i < wanted; i++)
 		results[i].waves = 1;
@@ -47,7 +46,6 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation, void *a
 EXPORT int cublasLtMatmulAlgoCheck(void *handle, void *operation, void *a, void *b, void *c, void *d, void *algorithm, heuristic *result)
 {
 	int count;
-	(void)algorithm;
 	return cublasLtMatmulAlgoGetHeuristic(handle, operation, a, b, c, d, NULL, 1, result, &count);
 }
 

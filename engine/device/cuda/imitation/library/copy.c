@@ -92,13 +92,12 @@ static size_t recall(uintptr_t start, void *to, size_t size)
 void believe_for_ranks(int ranks)
 {
 	uint64_t longer = shortest_belief + 2 * (uint64_t)ranks;
-	pthread_mutex_lock(&copy_lock);
+	LOCKED(copy_lock);
 	for (int i = 0; i < most_shadows; i++)
 		if (launches() - shadows[i].born > belief)
 			drop(&shadows[i]);
 	if (longer > belief)
 		belief = longer;
-	pthread_mutex_unlock(&copy_lock);
 }
 
 /* within copies from the device to the device. */
@@ -158,22 +157,20 @@ void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, s
 void fill(void *at, int value, size_t size)
 {
 	unsigned char *bytes = size <= largest_shadow ? malloc(size) : NULL;
-	pthread_mutex_lock(&copy_lock);
+	LOCKED(copy_lock);
 	if (bytes) {
 		memset(bytes, value, size);
 		keep((uintptr_t)at, bytes, size);
 	} else {
 		forget((uintptr_t)at, size);
 	}
-	pthread_mutex_unlock(&copy_lock);
 	free(bytes);
 }
 
 void freed(uintptr_t start, uint64_t size)
 {
-	pthread_mutex_lock(&copy_lock);
+	LOCKED(copy_lock);
 	forget(start, size);
-	pthread_mutex_unlock(&copy_lock);
 }
 
 /* mirror is what a collective leaves where every rank sent what this one did. */
@@ -181,7 +178,6 @@ void mirror(const void *from, void *to, size_t size, int times)
 {
 	if (from == to && times == 1)
 		return;
-	pthread_mutex_lock(&copy_lock);
+	LOCKED(copy_lock);
 	within((uintptr_t)to, (uintptr_t)from, size, times);
-	pthread_mutex_unlock(&copy_lock);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-EXPORT int cudaDriverGetVersion(int *version) { return *version = gpu()->cuda, success; }
+BOTH(cudaDriverGetVersion, cuDriverGetVersion, (int *version), (*version = gpu()->cuda, success))
 EXPORT int cudaRuntimeGetVersion(int *version) { return *version = gpu()->cuda, success; }
 EXPORT int cudaGetDevice(int *device) { return *device = current_device(), success; }
 EXPORT int cudaSetDevice(int device) { return failed(use_device(device)); }
@@ -18,28 +18,16 @@ EXPORT int cudaGetDeviceCount(int *count)
 	return failed(*count ? success : no_device);
 }
 
-EXPORT int cudaDeviceGetAttribute(int *value, int number, int device)
-{
-	(void)device;
-	*value = (int)attribute(number);
-	return success;
-}
+BOTH(cudaDeviceGetAttribute, cuDeviceGetAttribute, (int *value, int number), (*value = (int)attribute(number), success))
 
-EXPORT int cudaDeviceCanAccessPeer(int *can, int device, int peer) { return *can = device != peer, success; }
+BOTH(cudaDeviceCanAccessPeer, cuDeviceCanAccessPeer, (int *can, int device, int peer), (*can = device != peer, success))
 
-EXPORT int cudaDeviceGetP2PAttribute(int *value, int number, int from, int to)
-{
-	*value = from != to && (number == 2 || number == 3); /* access, native atomics */
-	return success;
-}
+/* Access, and native atomics. */
+BOTH(cudaDeviceGetP2PAttribute, cuDeviceGetP2PAttribute, (int *value, int number, int from, int to), (*value = from != to && (number == 2 || number == 3), success))
 
-EXPORT int cudaDeviceGetPCIBusId(char *text, int size, int device)
-{
-	snprintf(text, (size_t)size, "0000:%02X:00.0", device + 1);
-	return success;
-}
+BOTH(cudaDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *text, int size, int device), (snprintf(text, (size_t)size, "0000:%02X:00.0", device + 1), success))
 
-EXPORT int cudaDeviceGetByPCIBusId(int *device, const char *text)
+static int by_bus(int *device, const char *text)
 {
 	unsigned domain, bus;
 	if (sscanf(text, "%x:%x", &domain, &bus) != 2 || bus < 1 || (int)bus > gpu()->devices)
@@ -48,8 +36,10 @@ EXPORT int cudaDeviceGetByPCIBusId(int *device, const char *text)
 	return success;
 }
 
+BOTH(cudaDeviceGetByPCIBusId, cuDeviceGetByPCIBusId, (int *device, const char *text), by_bus(device, text))
+
 /* Limits: stack of a thread, buffer of printf, heap of malloc, and so on. */
-EXPORT int cudaDeviceGetLimit(size_t *value, int limit)
+static int limit_of(size_t *value, int limit)
 {
 	static const size_t values[] = {1024, 7 << 20, 8 << 20, 2, 2048, 128, 0};
 	if (limit < 0 || limit >= (int)(sizeof values / sizeof *values))
@@ -57,6 +47,8 @@ EXPORT int cudaDeviceGetLimit(size_t *value, int limit)
 	*value = values[limit];
 	return success;
 }
+
+BOTH(cudaDeviceGetLimit, cuCtxGetLimit, (size_t *value, int limit), limit_of(value, limit))
 
 /* The properties of a device have one layout in CUDA 11 and 12 and another in 13. */
 static const struct {

@@ -19,27 +19,24 @@ EXPORT int cudnnGetProperty(int part, int *value)
 }
 
 MAKE(cudnnCreate)
-EXPORT int cudnnGetStream(void *handle, void **stream) { return (void)handle, *stream = NULL, success; }
+EXPORT int cudnnGetStream(void *handle, void **stream) { return *stream = NULL, success; }
 
 /* Batch normalisation of PyTorch's kinds needs no room beside its arguments; what it keeps
  * for the way back is a bit for each element only where an activation is fused, which PyTorch does not ask for. */
 EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *h, int mode, int operation, void *x, void *z, void *y, void *parameters, void *activation, size_t *size)
 {
-	(void)h, (void)mode, (void)operation, (void)x, (void)z, (void)y, (void)parameters, (void)activation;
 	*size = 0;
 	return success;
 }
 
 EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *h, int mode, int operation, void *x, void *y, void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *size)
 {
-	(void)h, (void)mode, (void)operation, (void)x, (void)y, (void)dy, (void)dz, (void)dx, (void)parameters, (void)activation;
 	*size = 0;
 	return success;
 }
 
 EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *h, int mode, int operation, void *activation, void *x, size_t *size)
 {
-	(void)h, (void)mode, (void)operation, (void)activation, (void)x;
 	*size = 0;
 	return success;
 }
@@ -47,7 +44,6 @@ EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *h, int mod
 /* One state of the generator for each thread that is resident, of 48 bytes as curand's is. */
 EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *size)
 {
-	(void)handle;
 	MODELLED("cuDNN dropout states", "48 bytes for each thread that can be resident");
 	*size = (size_t)gpu()->processors * (size_t)gpu()->threads_per_processor * 48;
 	return success;

@@ -4,23 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-int cudaMemGetInfo(size_t *left, size_t *total);
-int cudaHostAlloc(void **p, size_t size);
-int cudaFreeHost(void *p);
-int cudaHostRegister(void *p, size_t size);
-int cudaHostUnregister(void *p);
-int cudaDeviceCanAccessPeer(int *can, int device, int peer);
-int cudaDeviceGetP2PAttribute(int *value, int number, int from, int to);
-int cudaDeviceGetPCIBusId(char *text, int size, int device);
-int cudaDeviceGetByPCIBusId(int *device, const char *text);
-int cudaDeviceGetLimit(size_t *value, int limit);
 
 FINE(cuInit)
 FINE(cuModuleUnload)
-EXPORT int cuDriverGetVersion(int *version) { return *version = gpu()->cuda, success; }
 
 /* There is nothing to log. */
-EXPORT int cuLogsRegisterCallback(void *function, void *data, void **handle) { return (void)function, (void)data, *handle = new_handle(), success; }
+EXPORT int cuLogsRegisterCallback(void *function, void *data, void **handle) { return *handle = new_handle(), success; }
 
 /* Devices and their contexts: a device's primary one is all that there is. */
 
@@ -32,13 +21,8 @@ EXPORT int cuDeviceGet(int *device, int ordinal)
 	return ordinal >= 0 && ordinal < gpu()->devices ? success : invalid_device;
 }
 
-EXPORT int cuDeviceGetAttribute(int *value, int number) { return *value = (int)attribute(number), success; }
 EXPORT int cuDeviceGetName(char *name, int size) { return snprintf(name, (size_t)size, "%s", gpu()->title), success; }
 EXPORT int cuDeviceTotalMem_v2(size_t *size) { return *size = gpu()->total, success; }
-EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer) { return cudaDeviceCanAccessPeer(can, device, peer); }
-EXPORT int cuDeviceGetP2PAttribute(int *value, int number, int from, int to) { return cudaDeviceGetP2PAttribute(value, number, from, to); }
-EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device) { return cudaDeviceGetPCIBusId(text, size, device); }
-EXPORT int cuDeviceGetByPCIBusId(int *device, const char *text) { return cudaDeviceGetByPCIBusId(device, text); }
 EXPORT int cuDeviceComputeCapability(int *major, int *minor) { return *major = gpu()->major, *minor = gpu()->minor, success; }
 
 EXPORT int cuDeviceGetUuid_v2(char *id, int device)
@@ -59,29 +43,20 @@ EXPORT int cuCtxCreate(void **context, unsigned flags, int device) { return *con
 EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
 EXPORT int cuCtxCreate_v3(void **context, void *affinity, int count, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
 EXPORT int cuCtxCreate_v4(void **context, void *wanted, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
-EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { return (void)device, *flags = 0, *active = 1, success; }
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { return *flags = 0, *active = 1, success; }
 EXPORT int cuCtxGetCurrent(void **context) { return *context = context_of(current_device()), success; }
 EXPORT int cuCtxPopCurrent_v2(void **context) { return context ? cuCtxGetCurrent(context) : success; }
 EXPORT int cuCtxGetDevice(int *device) { return *device = current_device(), success; }
 EXPORT int cuCtxSetCurrent(void *context) { return context ? use_device(device_of(context)) : success; }
 EXPORT int cuCtxPushCurrent_v2(void *context) { return cuCtxSetCurrent(context); }
-EXPORT int cuCtxGetLimit(size_t *value, int limit) { return cudaDeviceGetLimit(value, limit); }
 EXPORT int cuCtxGetFlags(unsigned *flags) { return *flags = 0, success; }
-EXPORT int cuCtxGetApiVersion(void *context, unsigned *version) { return (void)context, *version = 3020, success; }
-EXPORT int cuStreamGetCtx(void *stream, void **context) { return (void)stream, cuCtxGetCurrent(context); }
+EXPORT int cuCtxGetApiVersion(void *context, unsigned *version) { return *version = 3020, success; }
+EXPORT int cuStreamGetCtx(void *stream, void **context) { return cuCtxGetCurrent(context); }
 
 /* Memory. */
 
-EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) { return cudaMemGetInfo(left, total); }
-EXPORT int cuMemAlloc_v2(uintptr_t *address, size_t size) { return size ? device_alloc(current_device(), size, address) : invalid_value; }
-EXPORT int cuMemAllocManaged(uintptr_t *address, size_t size) { return cuMemAlloc_v2(address, size); }
+BOTH(cuMemAlloc_v2, cuMemAllocManaged, (uintptr_t * address, size_t size), (size ? device_alloc(current_device(), size, address) : invalid_value))
 EXPORT int cuMemFree_v2(uintptr_t address) { return device_free(address); }
-EXPORT int cuMemHostAlloc(void **p, size_t size) { return cudaHostAlloc(p, size); }
-EXPORT int cuMemAllocHost_v2(void **p, size_t size) { return cudaHostAlloc(p, size); }
-EXPORT int cuMemFreeHost(void *p) { return cudaFreeHost(p); }
-EXPORT int cuMemHostRegister_v2(void *p, size_t size) { return cudaHostRegister(p, size); }
-EXPORT int cuMemHostUnregister(void *p) { return cudaHostUnregister(p); }
-EXPORT int cuMemHostGetDevicePointer_v2(uintptr_t *address, void *p) { return *address = (uintptr_t)p, success; }
 
 EXPORT int cuMemGetAddressRange_v2(uintptr_t *start, size_t *size, uintptr_t address)
 {
@@ -120,20 +95,13 @@ EXPORT int cuPointerGetAttribute(void *value, int number, uintptr_t address)
 	}
 }
 
-EXPORT int cuMemcpy(uintptr_t to, uintptr_t from, size_t size) { return copy((void *)to, (void *)from, size), success; }
-EXPORT int cuMemcpyAsync(uintptr_t to, uintptr_t from, size_t size) { return cuMemcpy(to, from, size); }
-EXPORT int cuMemcpyHtoD_v2(uintptr_t to, void *from, size_t size) { return copy((void *)to, from, size), success; }
-EXPORT int cuMemcpyHtoDAsync_v2(uintptr_t to, void *from, size_t size) { return cuMemcpyHtoD_v2(to, from, size); }
-EXPORT int cuMemcpyDtoH_v2(void *to, uintptr_t from, size_t size) { return copy(to, (void *)from, size), success; }
-EXPORT int cuMemcpyDtoHAsync_v2(void *to, uintptr_t from, size_t size) { return cuMemcpyDtoH_v2(to, from, size); }
-EXPORT int cuMemcpyDtoD_v2(uintptr_t to, uintptr_t from, size_t size) { return cuMemcpy(to, from, size); }
-EXPORT int cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size) { return cuMemcpy(to, from, size); }
-EXPORT int cuMemsetD8_v2(uintptr_t at, unsigned char value, size_t count) { return fill((void *)at, value, count), success; }
-EXPORT int cuMemsetD8Async(uintptr_t at, unsigned char value, size_t count) { return cuMemsetD8_v2(at, value, count); }
-EXPORT int cuMemsetD16_v2(uintptr_t at, unsigned short value, size_t count) { return (void)value, fill((void *)at, 0, 2 * count), success; }
-EXPORT int cuMemsetD16Async(uintptr_t at, unsigned short value, size_t count) { return cuMemsetD16_v2(at, value, count); }
-EXPORT int cuMemsetD32_v2(uintptr_t at, unsigned value, size_t count) { return (void)value, fill((void *)at, 0, 4 * count), success; }
-EXPORT int cuMemsetD32Async(uintptr_t at, unsigned value, size_t count) { return cuMemsetD32_v2(at, value, count); }
+BOTH(cuMemcpy, cuMemcpyAsync, (uintptr_t to, uintptr_t from, size_t size), (copy((void *)to, (void *)from, size), success))
+BOTH(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, (uintptr_t to, void *from, size_t size), (copy((void *)to, from, size), success))
+BOTH(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, (void *to, uintptr_t from, size_t size), (copy(to, (void *)from, size), success))
+BOTH(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, (uintptr_t to, uintptr_t from, size_t size), (copy((void *)to, (void *)from, size), success))
+BOTH(cuMemsetD8_v2, cuMemsetD8Async, (uintptr_t at, unsigned char value, size_t count), (fill((void *)at, value, count), success))
+BOTH(cuMemsetD16_v2, cuMemsetD16Async, (uintptr_t at, unsigned short value, size_t count), (fill((void *)at, 0, 2 * count), success))
+BOTH(cuMemsetD32_v2, cuMemsetD32Async, (uintptr_t at, unsigned value, size_t count), (fill((void *)at, 0, 4 * count), success))
 
 /* Code. */
 

@@ -42,14 +42,5 @@ static int error_at(int status)
 EXPORT const char *cudaGetErrorString(int status) { return errors[error_at(status)].text; }
 EXPORT const char *cudaGetErrorName(int status) { return errors[error_at(status)].name; }
 
-EXPORT int cuGetErrorString(int status, const char **text)
-{
-	*text = errors[error_at(status)].text;
-	return success;
-}
-
-EXPORT int cuGetErrorName(int status, const char **text)
-{
-	*text = errors[error_at(status)].name;
-	return success;
-}
+EXPORT int cuGetErrorString(int status, const char **text) { return *text = cudaGetErrorString(status), success; }
+EXPORT int cuGetErrorName(int status, const char **text) { return *text = cudaGetErrorName(status), success; }

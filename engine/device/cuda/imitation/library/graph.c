@@ -5,7 +5,6 @@
 
 EXPORT int cudaDeviceGetGraphMemAttribute(int device, int number, uint64_t *value)
 {
-	(void)device, (void)number;
 	*value = 0; /* PyTorch's graphs allocate nothing themselves */
 	return success;
 }
@@ -17,7 +16,6 @@ EXPORT int cudaGraphInstantiate(void **graph) { return *graph = new_handle(), su
 BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (void **graph), cudaGraphInstantiate(graph))
 EXPORT int cudaGraphNodeGetDependencies(void *node, void **nodes, void *edges_or_count, size_t *count)
 {
-	(void)node, (void)nodes;
 	*(gpu()->cuda >= 13000 ? count : (size_t *)edges_or_count) = 0;
 	return success;
 }

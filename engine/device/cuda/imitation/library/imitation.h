@@ -108,6 +108,12 @@ void *lookup(const char *name);
 /* The locks, in the order in which they are taken (fork.c). */
 extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
 
+/* Holds a lock until its block ends. */
+static inline void unlock(pthread_mutex_t **held) { pthread_mutex_unlock(*held); }
+#define LOCKED(lock) \
+	pthread_mutex_t *held __attribute__((cleanup(unlock))) = &(lock); \
+	pthread_mutex_lock(held)
+
 /* Arguments are the libraries', and few of them matter here. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -123,10 +129,10 @@ extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
 		return success; \
 	}
 
-/* The runtime's and the driver's names of the same functions. */
-#define BOTH(runtime, driver, arguments, body) \
-	EXPORT int runtime arguments { return body; } \
-	EXPORT int driver arguments { return body; }
+/* Two names of one function, such as the runtime's and the driver's. */
+#define BOTH(one, other, arguments, body) \
+	EXPORT int one arguments { return body; } \
+	EXPORT int other arguments { return body; }
 
 /* The same of a library's functions for types of numbers: float, double and the complex of
  * both. kind is one of these macros. */

@@ -77,7 +77,6 @@ EXPORT int cudaFuncGetAttributes(void *to, const void *function)
 		size_t shared, constant, local;
 		int most_threads, registers, ptx, binary, cache, most_dynamic, carveout;
 	} answer = {.most_threads = 1024, .registers = 32, .most_dynamic = 49152};
-	(void)function;
 	answer.ptx = answer.binary = code();
 	memset(to, 0, gpu()->cuda >= 12000 ? 144 : sizeof answer);
 	memcpy(to, &answer, sizeof answer);
@@ -95,7 +94,7 @@ static int resident_blocks(int *blocks, int threads)
 }
 
 #define RESIDENT(name) \
-	EXPORT int name(int *blocks, const void *function, int threads) { return (void)function, failed(resident_blocks(blocks, threads)); }
+	EXPORT int name(int *blocks, const void *function, int threads) { return failed(resident_blocks(blocks, threads)); }
 
 RESIDENT(cudaOccupancyMaxActiveBlocksPerMultiprocessor)
 RESIDENT(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)

@@ -32,37 +32,15 @@ void *lookup(const char *name)
 }
 
 /* look_up answers a query with 0, or 1 for "no such function". */
-static void look_up(const char *name, void **found, int *result)
+static int look_up(const char *name, void **found, int *result)
 {
 	*found = lookup(name);
 	if (result)
 		*result = *found ? 0 : 1;
-}
-
-EXPORT int cudaGetDriverEntryPoint(const char *name, void **found, uint64_t flags, int *result)
-{
-	(void)flags;
-	look_up(name, found, result);
-	return success;
-}
-
-EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, uint64_t flags, int *result)
-{
-	(void)version, (void)flags;
-	look_up(name, found, result);
-	return success;
-}
-
-EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
-{
-	(void)version, (void)flags;
-	look_up(name, found, NULL);
 	return *found ? success : not_found;
 }
 
-EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *result)
-{
-	(void)version, (void)flags;
-	look_up(name, found, result);
-	return *found ? success : not_found;
-}
+EXPORT int cudaGetDriverEntryPoint(const char *name, void **found, uint64_t flags, int *result) { return look_up(name, found, result), success; }
+EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, uint64_t flags, int *result) { return look_up(name, found, result), success; }
+EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) { return look_up(name, found, NULL); }
+EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *result) { return look_up(name, found, result); }

@@ -162,10 +162,8 @@ static void give(int device, uint64_t size, bool pooled)
 
 int device_take(int device, int64_t size)
 {
-	pthread_mutex_lock(&memory_lock);
-	int status = take_locked(device, size);
-	pthread_mutex_unlock(&memory_lock);
-	return status;
+	LOCKED(memory_lock);
+	return take_locked(device, size);
 }
 
 /* allocate takes memory of a device, or of its pool, and gives it addresses. */
@@ -174,13 +172,12 @@ static int allocate(int device, uint64_t size, bool pooled, uintptr_t *address)
 	*address = 0;
 	if (size == 0)
 		return success;
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	int status = pooled ? pool_take(device, size) : take_locked(device, (int64_t)size);
 	if (status == success && !(*address = addresses(size, device, pooled))) {
 		give(device, size, pooled);
 		status = out_of_memory;
 	}
-	pthread_mutex_unlock(&memory_lock);
 	return status;
 }
 
@@ -210,20 +207,16 @@ int device_free(uintptr_t address) { return address ? release(address, true) : s
 
 uintptr_t reserve_addresses(uint64_t size)
 {
-	pthread_mutex_lock(&memory_lock);
-	uintptr_t start = addresses(whole_pages(size), reserved, false);
-	pthread_mutex_unlock(&memory_lock);
-	return start;
+	LOCKED(memory_lock);
+	return addresses(whole_pages(size), reserved, false);
 }
 
 int free_addresses(uintptr_t address) { return release(address, false); }
 
 uint64_t device_used(int device)
 {
-	pthread_mutex_lock(&memory_lock);
-	uint64_t size = used[device];
-	pthread_mutex_unlock(&memory_lock);
-	return size;
+	LOCKED(memory_lock);
+	return used[device];
 }
 
 uint64_t device_left(int device)
@@ -234,7 +227,7 @@ uint64_t device_left(int device)
 
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	range *r = holding(address);
 	bool found = r && r->device != host;
 	if (found) {
@@ -242,7 +235,6 @@ bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *dev
 		*size = r->size;
 		*device = r->device == reserved ? current_device() : r->device;
 	}
-	pthread_mutex_unlock(&memory_lock);
 	return found;
 }
 
@@ -256,27 +248,23 @@ bool is_device(const void *p)
 
 void host_add(const void *p, uint64_t size)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	insert((range){(uintptr_t)p, size, host, false}); /* without room it is not known as pinned */
-	pthread_mutex_unlock(&memory_lock);
 }
 
 bool host_remove(const void *p)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	range *r = holding((uintptr_t)p);
 	bool known = r && r->device == host && r->start == (uintptr_t)p;
 	if (known)
 		erase(r);
-	pthread_mutex_unlock(&memory_lock);
 	return known;
 }
 
 bool is_pinned(const void *p)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	range *r = holding((uintptr_t)p);
-	bool known = r && r->device == host;
-	pthread_mutex_unlock(&memory_lock);
-	return known;
+	return r && r->device == host;
 }

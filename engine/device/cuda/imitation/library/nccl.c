@@ -26,12 +26,12 @@ static int join(communicator **c, int rank, int ranks)
 
 EXPORT int ncclGetVersion(int *version) { return *version = gpu()->nccl, success; }
 EXPORT int ncclGetUniqueId(identity *id) { return memset(id, 'm', sizeof *id), success; }
-EXPORT int ncclCommGetUniqueId(void *c, identity *id) { return (void)c, ncclGetUniqueId(id); }
+EXPORT int ncclCommGetUniqueId(void *c, identity *id) { return ncclGetUniqueId(id); }
 EXPORT const char *ncclGetErrorString(int status) { return status ? "not supported by the imitated NCCL" : "no error"; }
-EXPORT const char *ncclGetLastError(void *c) { return (void)c, ""; }
+EXPORT const char *ncclGetLastError(void *c) { return ""; }
 
-EXPORT int ncclCommInitRank(communicator **c, int ranks, identity id, int rank) { return (void)id, join(c, rank, ranks); }
-EXPORT int ncclCommInitRankConfig(communicator **c, int ranks, identity id, int rank) { return (void)id, join(c, rank, ranks); }
+EXPORT int ncclCommInitRank(communicator **c, int ranks, identity id, int rank) { return join(c, rank, ranks); }
+EXPORT int ncclCommInitRankConfig(communicator **c, int ranks, identity id, int rank) { return join(c, rank, ranks); }
 EXPORT int ncclCommInitRankScalable(communicator **c, int ranks, int rank) { return join(c, rank, ranks); }
 
 EXPORT int ncclCommInitAll(communicator **c, int ranks, const int *devices)
@@ -56,23 +56,21 @@ static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
 
 EXPORT void memtop_imitation_split(int color, int ranks)
 {
-	pthread_mutex_lock(&members_lock);
+	LOCKED(members_lock);
 	if (color == any_color)
 		next_members = ranks;
 	else if (colors < most_colors)
 		members[colors].color = color, members[colors++].ranks = ranks;
-	pthread_mutex_unlock(&members_lock);
 }
 
 /* members_of returns how many ranks a part of a communicator has: all of them if nobody said it. */
 static int members_of(int color, int all)
 {
-	pthread_mutex_lock(&members_lock);
+	LOCKED(members_lock);
 	int found = next_members;
 	for (int i = colors - 1; i >= 0 && !found; i--)
 		if (members[i].color == color)
 			found = members[i].ranks;
-	pthread_mutex_unlock(&members_lock);
 	return found ? found : all;
 }
 
@@ -91,11 +89,11 @@ static int leave(communicator *c) { return disconnect(c), free(c), success; }
 
 EXPORT int ncclCommDestroy(communicator *c) { return leave(c); }
 EXPORT int ncclCommAbort(communicator *c) { return leave(c); }
-EXPORT int ncclCommGetAsyncError(communicator *c, int *status) { return (void)c, *status = success, success; }
+EXPORT int ncclCommGetAsyncError(communicator *c, int *status) { return *status = success, success; }
 EXPORT int ncclCommCount(const communicator *c, int *count) { return *count = c->ranks, success; }
 EXPORT int ncclCommUserRank(const communicator *c, int *rank) { return *rank = c->rank, success; }
 EXPORT int ncclCommCuDevice(const communicator *c, int *device) { return *device = c->device, success; }
-EXPORT int ncclCommRegister(void *c, void *p, size_t size, void **handle) { return (void)c, (void)p, (void)size, *handle = new_handle(), success; }
+EXPORT int ncclCommRegister(void *c, void *p, size_t size, void **handle) { return *handle = new_handle(), success; }
 EXPORT int ncclCommWindowRegister(void *c, void *p, size_t size, void **window) { return ncclCommRegister(c, p, size, window); }
 EXPORT int ncclMemAlloc(void **p, size_t size) { return device_alloc(current_device(), size, (uintptr_t *)p) ? 1 : success; }
 EXPORT int ncclMemFree(void *p) { return device_free((uintptr_t)p) ? nccl_invalid : success; }
@@ -141,7 +139,7 @@ EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int
 	return connect_ring(c);
 }
 
-EXPORT int ncclBcast(void *p) { return (void)p, success; }
+EXPORT int ncclBcast(void *p) { return success; }
 
 /* collective does one for which this rank gets what it sent, so many times. */
 static int collective(const void *from, void *to, size_t count, int type, int times, communicator *c)

@@ -68,7 +68,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, uint64_t *figures)
 	return success;
 }
 
-EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned size) { return (void)device, snprintf(text, size, "%s", gpu()->title), success; }
+EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned size) { return snprintf(text, size, "%s", gpu()->title), success; }
 EXPORT int nvmlDeviceGetIndex(void *device, unsigned *index) { return *index = (unsigned)index_of(device), success; }
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size) { return snprintf(text, size, "580.65.06"), success; }
 EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { return *version = gpu()->cuda, success; }
@@ -76,13 +76,12 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version) { return *version = g
 
 EXPORT int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
 {
-	(void)device;
 	*major = gpu()->major;
 	*minor = gpu()->minor;
 	return success;
 }
 
-EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates) { return (void)device, rates[0] = rates[1] = 0, success; }
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates) { return rates[0] = rates[1] = 0, success; }
 
 EXPORT int nvmlDeviceGetPciInfo_v3(void *device, char *to)
 {
@@ -97,7 +96,6 @@ EXPORT int nvmlDeviceGetPciInfo_v3(void *device, char *to)
 /* Every processor of the machine is as near. */
 EXPORT int nvmlDeviceGetCpuAffinity(void *device, unsigned count, unsigned long *set)
 {
-	(void)device;
 	memset(set, 0xff, count * sizeof *set);
 	return success;
 }
@@ -124,7 +122,7 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, process *list) { return nvmlDeviceGetComputeRunningProcesses_v3(device, count, list); }
 
 #define NONE(name) \
-	EXPORT int name(void *device, unsigned *count) { return (void)device, *count = 0, success; }
+	EXPORT int name(void *device, unsigned *count) { return *count = 0, success; }
 
 NONE(nvmlDeviceGetComputeRunningProcesses)
 NONE(nvmlDeviceGetGraphicsRunningProcesses)

@@ -12,16 +12,16 @@ EXPORT const char *nvrtcGetErrorString(int status) { return status ? "NVRTC_ERRO
 
 /* The name under which the module has a kernel is its name in the source: the driver here
  * finds every name. */
-EXPORT int nvrtcGetLoweredName(void *program, const char *name, const char **lowered) { return (void)program, *lowered = name, success; }
+EXPORT int nvrtcGetLoweredName(void *program, const char *name, const char **lowered) { return *lowered = name, success; }
 
 #define RESULT(name) \
-	EXPORT int nvrtcGet##name##Size(void *program, size_t *size) { return (void)program, *size = sizeof compiled, success; } \
-	EXPORT int nvrtcGet##name(void *program, char *to) { return (void)program, memcpy(to, compiled, sizeof compiled), success; }
+	EXPORT int nvrtcGet##name##Size(void *program, size_t *size) { return *size = sizeof compiled, success; } \
+	EXPORT int nvrtcGet##name(void *program, char *to) { return memcpy(to, compiled, sizeof compiled), success; }
 RESULT(CUBIN)
 RESULT(PTX)
 
-EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size) { return (void)program, *size = 1, success; }
-EXPORT int nvrtcGetProgramLog(void *program, char *log) { return (void)program, *log = 0, success; }
+EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size) { return *size = 1, success; }
+EXPORT int nvrtcGetProgramLog(void *program, char *log) { return *log = 0, success; }
 
 FINE(nvrtcAddNameExpression)
 FINE(nvrtcCompileProgram)

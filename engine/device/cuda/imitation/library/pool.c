@@ -72,20 +72,19 @@ static uint64_t *figure(pool *p, int number)
 
 static int get(void *handle, int number, void *value)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	uint64_t *at = figure(&pools[of(handle)], number);
 	if (at)
 		*(uint64_t *)value = *at;
 	else
 		*(int *)value = 1; /* memory is used again, also across streams */
-	pthread_mutex_unlock(&memory_lock);
 	return success;
 }
 
 /* The most there was can be set back, to what there is. */
 static int set(void *handle, int number, const void *value)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	pool *p = &pools[of(handle)];
 	if (number == its_threshold)
 		p->threshold = *(const uint64_t *)value;
@@ -93,15 +92,13 @@ static int set(void *handle, int number, const void *value)
 		p->most_reserved = p->reserved;
 	else if (number == used_most)
 		p->most_used = p->used;
-	pthread_mutex_unlock(&memory_lock);
 	return success;
 }
 
 static int trim(void *handle, size_t keep)
 {
-	pthread_mutex_lock(&memory_lock);
+	LOCKED(memory_lock);
 	shrink(of(handle), keep);
-	pthread_mutex_unlock(&memory_lock);
 	return success;
 }
 

@@ -51,7 +51,7 @@ static void open_files(void)
 
 void report_memory(int device, uint64_t used, uint64_t wanted)
 {
-	pthread_mutex_lock(&report_lock);
+	LOCKED(report_lock);
 	if (opened != getpid())
 		open_files();
 	taken *t = &memory[device];
@@ -60,7 +60,6 @@ void report_memory(int device, uint64_t used, uint64_t wanted)
 		t->most = used;
 	if (wanted)
 		t->refused = wanted;
-	pthread_mutex_unlock(&report_lock);
 }
 
 /* note writes a line at once, so that a process that is killed has said it. */
@@ -73,12 +72,11 @@ static void note(const char *format, ...)
 	va_end(values);
 	if (length < 0 || length >= (int)sizeof line)
 		return;
-	pthread_mutex_lock(&report_lock);
+	LOCKED(report_lock);
 	if (opened != getpid())
 		open_files();
 	if (notes >= 0 && write(notes, line, (size_t)length) != length)
 		notes = -1; /* nobody reads them any more */
-	pthread_mutex_unlock(&report_lock);
 }
 
 /* refuse says that a function is not imitated: at its first call, and each time that the

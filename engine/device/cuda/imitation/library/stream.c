@@ -96,57 +96,35 @@ EXPORT void memtop_imitation_late(int some) { late = some > 1 ? (unsigned)some :
 
 static int look(void) { return __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED) % late ? not_ready : success; }
 
-BOTH(cudaEventQuery, cuEventQuery, (void *event), ((void)event, look()))
-BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode), ((void)stream, (void)mode, begin_capture()))
+BOTH(cudaEventQuery, cuEventQuery, (void *event), look())
+BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode), begin_capture())
 BOTH(cudaStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, (void), begin_capture())
-BOTH(cudaStreamEndCapture, cuStreamEndCapture, (void *stream, void **graph), ((void)stream, end_capture(graph)))
-BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (void *stream, int *status), ((void)stream, *status = capture_status(), success))
+BOTH(cudaStreamEndCapture, cuStreamEndCapture, (void *stream, void **graph), end_capture(graph))
+BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (void *stream, int *status), (*status = capture_status(), success))
 BOTH(cudaThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (int *mode), zero(mode))
 BOTH(cudaDeviceGetStreamPriorityRange, cuCtxGetStreamPriorityRange, (int *least, int *greatest), priorities(least, greatest))
-BOTH(cudaStreamGetPriority, cuStreamGetPriority, (void *stream, int *priority), ((void)stream, zero(priority)))
-BOTH(cudaStreamGetFlags, cuStreamGetFlags, (void *stream, int *flags), ((void)stream, zero(flags)))
+BOTH(cudaStreamGetPriority, cuStreamGetPriority, (void *stream, int *priority), zero(priority))
+BOTH(cudaStreamGetFlags, cuStreamGetFlags, (void *stream, int *flags), zero(flags))
 BOTH(cudaStreamGetId, cuStreamGetId, (void *stream, uint64_t *id), (*id = (uintptr_t)stream, success))
-BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *milliseconds, void *from, void *to), ((void)from, (void)to, elapsed(milliseconds)))
-BOTH(cudaLaunchHostFunc, cuLaunchHostFunc, (void *stream, host_function function, void *data), ((void)stream, call_host(function, data)))
+BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *milliseconds, void *from, void *to), elapsed(milliseconds))
+BOTH(cudaLaunchHostFunc, cuLaunchHostFunc, (void *stream, host_function function, void *data), call_host(function, data))
 BOTH(cudaLaunchHostFunc_v2, cuLaunchHostFunc_v2, (void *stream, host_function function, void *data), call_host(function, data))
 BOTH(cudaStreamAddCallback, cuStreamAddCallback, (void *stream, stream_function function, void *data), call_stream(stream, function, data))
-BOTH(cudaGraphGetNodes, cuGraphGetNodes, (void *graph, void **nodes, size_t *count), ((void)graph, *count = nodes ? 0 : 1, success))
+BOTH(cudaGraphGetNodes, cuGraphGetNodes, (void *graph, void **nodes, size_t *count), (*count = nodes ? 0 : 1, success))
 
 EXPORT int cuEventElapsedTime_v2(float *milliseconds) { return elapsed(milliseconds); }
 
 /* CUDA 13 gave this name to what was _v3; before it was the one without a graph. */
 EXPORT int cudaStreamGetCaptureInfo(void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges, size_t *dependencies)
 {
-	(void)stream, (void)nodes, (void)edges;
 	if (gpu()->cuda < 13000)
 		return capture_info(status, id, NULL, NULL);
 	return capture_info(status, id, graph, dependencies);
 }
 
-EXPORT int cudaStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *dependencies)
-{
-	(void)stream, (void)nodes;
-	return capture_info(status, id, graph, dependencies);
-}
+EXPORT int cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *id) { return capture_info(status, id, NULL, NULL); }
 
-EXPORT int cudaStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges, size_t *dependencies)
-{
-	(void)stream, (void)nodes, (void)edges;
-	return capture_info(status, id, graph, dependencies);
-}
-
-EXPORT int cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *id)
-{
-	(void)stream;
-	return capture_info(status, id, NULL, NULL);
-}
-
-EXPORT int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *dependencies)
-{
-	return cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, dependencies);
-}
-
-EXPORT int cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges, size_t *dependencies)
-{
-	return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges, dependencies);
-}
+BOTH(cudaStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2, (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *dependencies),
+     capture_info(status, id, graph, dependencies))
+BOTH(cudaStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3, (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges, size_t *dependencies),
+     capture_info(status, id, graph, dependencies))

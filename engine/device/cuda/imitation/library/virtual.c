@@ -67,30 +67,27 @@ EXPORT int cuMemCreate(created **handle, size_t size, const properties *p)
 
 EXPORT int cuMemRelease(created *handle)
 {
-	pthread_mutex_lock(&virtual_lock);
+	LOCKED(virtual_lock);
 	drop(handle);
-	pthread_mutex_unlock(&virtual_lock);
 	return success;
 }
 
 EXPORT int cuMemMap(uintptr_t start, size_t size, size_t offset, created *handle)
 {
-	(void)offset;
 	mapping *m = malloc(sizeof *m);
 	if (!m)
 		return out_of_memory;
-	pthread_mutex_lock(&virtual_lock);
+	LOCKED(virtual_lock);
 	*m = (mapping){start, size, handle, mappings};
 	mappings = m;
 	handle->uses++;
-	pthread_mutex_unlock(&virtual_lock);
 	return success;
 }
 
 EXPORT int cuMemUnmap(uintptr_t start, size_t size)
 {
 	int status = invalid_value;
-	pthread_mutex_lock(&virtual_lock);
+	LOCKED(virtual_lock);
 	for (mapping **at = &mappings; *at;) {
 		mapping *m = *at;
 		if (m->start < start || m->start >= start + size) {
@@ -102,14 +99,13 @@ EXPORT int cuMemUnmap(uintptr_t start, size_t size)
 		free(m);
 		status = success;
 	}
-	pthread_mutex_unlock(&virtual_lock);
 	return status;
 }
 
 EXPORT int cuMemRetainAllocationHandle(created **handle, uintptr_t address)
 {
 	int status = invalid_value;
-	pthread_mutex_lock(&virtual_lock);
+	LOCKED(virtual_lock);
 	for (mapping *m = mappings; m && status; m = m->next) {
 		if (address - m->start < m->size) {
 			m->memory->uses++;
@@ -117,7 +113,6 @@ EXPORT int cuMemRetainAllocationHandle(created **handle, uintptr_t address)
 			status = success;
 		}
 	}
-	pthread_mutex_unlock(&virtual_lock);
 	return status;
 }
 
