@@ -104,16 +104,6 @@ func (f *follow) compare() {
 }
 
 func TestFollowersKnowTheStateExactly(t *testing.T) {
-	configs := map[string]string{
-		"the defaults":               "",
-		"oversize blocks":            "max_split_size_mb:21",
-		"divided powers of two":      "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
-		"collected garbage":          "garbage_collection_threshold:0.4",
-		"expandable segments":        "expandable_segments:True",
-		"large segments of 64 MiB":   "large_segment_size_mb:64",
-		"several of them":            "max_split_size_mb:30,garbage_collection_threshold:0.7,roundup_power2_divisions:4",
-		"expandable and an oversize": "expandable_segments:True,max_split_size_mb:25",
-	}
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			ooms := 0
@@ -272,17 +262,13 @@ func noteOf(d *trace.Device, addr uint64) trace.NoteID {
 // TestFollowersSurviveOtherSettings changes settings under the follower, which
 // receives them together with a new base.
 func TestFollowersSurviveOtherSettings(t *testing.T) {
-	configs := []string{
-		"", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:40",
-		"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
-	}
 	for seed := range uint64(6) {
 		p := newProgram(t, seed, Options{Limit: 600 << 20})
 		f := newFollow(t, p.a)
 		for i := range 1200 {
 			if i%37 == 0 {
 				f.send()
-				configure(t, p.a, configs[p.rnd.IntN(len(configs))])
+				configure(t, p.a, changing[p.rnd.IntN(len(changing))])
 				f.encoder.Settings(p.a.Settings())
 				f.base(0, "")
 			}

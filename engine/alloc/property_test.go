@@ -134,20 +134,22 @@ func (p *program) end() {
 	}
 }
 
+// configs are settings that programs are tried under.
+var configs = map[string]string{
+	"the defaults":               "",
+	"oversize blocks":            "max_split_size_mb:21",
+	"divided powers of two":      "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
+	"collected garbage":          "garbage_collection_threshold:0.4",
+	"expandable segments":        "expandable_segments:True",
+	"large segments of 64 MiB":   "large_segment_size_mb:64",
+	"the lock released":          "release_lock_on_cudamalloc:True",
+	"several of them":            "max_split_size_mb:30,garbage_collection_threshold:0.7,roundup_power2_divisions:4",
+	"expandable and an oversize": "expandable_segments:True,max_split_size_mb:25",
+}
+
 func TestRandomProgramsKeepTheRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
-	}
-	configs := map[string]string{
-		"the defaults":               "",
-		"oversize blocks":            "max_split_size_mb:21",
-		"divided powers of two":      "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
-		"collected garbage":          "garbage_collection_threshold:0.4",
-		"expandable segments":        "expandable_segments:True",
-		"large segments of 64 MiB":   "large_segment_size_mb:64",
-		"the lock released":          "release_lock_on_cudamalloc:True",
-		"several of them":            "max_split_size_mb:30,garbage_collection_threshold:0.7,roundup_power2_divisions:4",
-		"expandable and an oversize": "expandable_segments:True,max_split_size_mb:25",
 	}
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
@@ -172,19 +174,20 @@ func TestRandomProgramsKeepTheRules(t *testing.T) {
 	}
 }
 
-// TestSettingsMayChangeAtAnyTime changes between settings that treat the same
-// memory differently.
+// changing are settings that treat the same memory differently.
+var changing = []string{
+	"", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:40",
+	"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
+	"garbage_collection_threshold:0.5,expandable_segments:False",
+}
+
+// TestSettingsMayChangeAtAnyTime changes between settings.
 func TestSettingsMayChangeAtAnyTime(t *testing.T) {
-	configs := []string{
-		"", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:40",
-		"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
-		"garbage_collection_threshold:0.5,expandable_segments:False",
-	}
 	for seed := range uint64(5) {
 		p := newProgram(t, seed, Options{Limit: 600 << 20, History: 1 << 20})
 		for i := range 1200 {
 			if i%37 == 0 {
-				configure(t, p.a, configs[p.rnd.IntN(len(configs))])
+				configure(t, p.a, changing[p.rnd.IntN(len(changing))])
 			}
 			p.step()
 			if i%60 == 0 {

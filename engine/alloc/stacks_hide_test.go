@@ -5,18 +5,9 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
-
-// roomy is a driver with memory for a small test.
-type roomy struct{ next uint64 }
-
-func (r *roomy) Malloc(size int64) (uint64, error) {
-	r.next += 1 << 30
-	return r.next, nil
-}
-func (r *roomy) Free(uint64)                  {}
-func (r *roomy) MemInfo() (free, total int64) { return 1 << 40, 1 << 40 }
 
 func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 	tests := map[string]struct {
@@ -30,7 +21,7 @@ func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, err := alloc.New(&roomy{}, alloc.Options{History: 10, Stacks: alloc.StacksAlloc})
+			a, err := alloc.New(dry.NewMemory(0), alloc.Options{History: 10, Stacks: alloc.StacksAlloc})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -180,26 +180,3 @@ func TestKernelsGetArraysThatLieApart(t *testing.T) {
 		})
 	}
 }
-
-// TestCasesAfterAFaultAreSkipped has a device fail between two cases: the second must
-// not be taken for another failure.
-func TestCasesAfterAFaultAreSkipped(t *testing.T) {
-	r := newRigOn(t, func(t testing.TB, _ []byte) machine {
-		t.Helper()
-		d, err := cuda.Open(cuda.Options{Driver: cudatest.New(cudatest.Options{})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = d.Close() }) // it has failed
-		d.Fail(errors.New("an illegal address"))
-		return onGPU{Device: d}
-	})
-	t.Run("the next case", func(t *testing.T) {
-		defer func() {
-			if !t.Skipped() {
-				t.Error("it is tried")
-			}
-		}()
-		r.agree(t, 1, func(computer) { t.Error("it is computed") })
-	})
-}

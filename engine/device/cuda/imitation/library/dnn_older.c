@@ -23,23 +23,12 @@ EXPORT int cudnnGetStream(void *handle, void **stream) { return *stream = NULL, 
 
 /* Batch normalisation of PyTorch's kinds needs no room beside its arguments; what it keeps
  * for the way back is a bit for each element only where an activation is fused, which PyTorch does not ask for. */
-EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *h, int mode, int operation, void *x, void *z, void *y, void *parameters, void *activation, size_t *size)
-{
-	*size = 0;
-	return success;
-}
+#define NO_ROOM(name, ...) \
+	EXPORT int cudnnGetBatchNormalization##name##Size(void *h, int mode, int operation, __VA_ARGS__, size_t *size) { return *size = 0, success; }
 
-EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *h, int mode, int operation, void *x, void *y, void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *size)
-{
-	*size = 0;
-	return success;
-}
-
-EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *h, int mode, int operation, void *activation, void *x, size_t *size)
-{
-	*size = 0;
-	return success;
-}
+NO_ROOM(ForwardTrainingExWorkspace, void *x, void *z, void *y, void *parameters, void *activation)
+NO_ROOM(BackwardExWorkspace, void *x, void *y, void *dy, void *dz, void *dx, void *parameters, void *activation)
+NO_ROOM(TrainingExReserveSpace, void *activation, void *x)
 
 /* One state of the generator for each thread that is resident, of 48 bytes as curand's is. */
 EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *size)

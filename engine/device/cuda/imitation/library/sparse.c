@@ -34,37 +34,14 @@ static int buffer(size_t *size, int64_t rows, int64_t elements)
 	return success;
 }
 
-EXPORT int cusparseSpMM_bufferSize(void *h, int a, int b, void *alpha, matrix *m, void *x, void *beta, void *y, int kind, int algorithm, size_t *size)
-{
-	return buffer(size, m->rows, 0);
-}
+#define ARGUMENTS(...) __VA_ARGS__, size_t *size
+#define BUFFER(name, arguments, rows, elements) \
+	EXPORT int cusparse##name(ARGUMENTS arguments) { return buffer(size, rows, elements); }
 
-EXPORT int cusparseSpMV_bufferSize(void *h, int a, void *alpha, matrix *m, void *x, void *beta, void *y, int kind, int algorithm, size_t *size)
-{
-	return buffer(size, m->rows, 0);
-}
-
-EXPORT int cusparseSDDMM_bufferSize(void *h, int a, int b, void *alpha, void *x, void *y, void *beta, matrix *m, int kind, int algorithm, size_t *size)
-{
-	return buffer(size, m->rows, 0);
-}
-
-EXPORT int cusparseSpSV_bufferSize(void *h, int a, void *alpha, matrix *m, void *x, void *y, int kind, int algorithm, void *plan, size_t *size)
-{
-	return buffer(size, m->rows, m->elements);
-}
-
-EXPORT int cusparseSpSM_bufferSize(void *h, int a, int b, void *alpha, matrix *m, void *x, void *y, int kind, int algorithm, void *plan, size_t *size)
-{
-	return buffer(size, m->rows, m->elements);
-}
-
-EXPORT int cusparseXcsrsort_bufferSizeExt(void *h, int rows, int columns, int elements, void *starts, void *places, size_t *size)
-{
-	return buffer(size, rows, elements);
-}
-
-EXPORT int cusparseXcoosort_bufferSizeExt(void *h, int rows, int columns, int elements, void *at, void *places, size_t *size)
-{
-	return buffer(size, rows, elements);
-}
+BUFFER(SpMM_bufferSize, (void *h, int a, int b, void *alpha, matrix *m, void *x, void *beta, void *y, int kind, int algorithm), m->rows, 0)
+BUFFER(SpMV_bufferSize, (void *h, int a, void *alpha, matrix *m, void *x, void *beta, void *y, int kind, int algorithm), m->rows, 0)
+BUFFER(SDDMM_bufferSize, (void *h, int a, int b, void *alpha, void *x, void *y, void *beta, matrix *m, int kind, int algorithm), m->rows, 0)
+BUFFER(SpSV_bufferSize, (void *h, int a, void *alpha, matrix *m, void *x, void *y, int kind, int algorithm, void *plan), m->rows, m->elements)
+BUFFER(SpSM_bufferSize, (void *h, int a, int b, void *alpha, matrix *m, void *x, void *y, int kind, int algorithm, void *plan), m->rows, m->elements)
+BUFFER(Xcsrsort_bufferSizeExt, (void *h, int rows, int columns, int elements, void *starts, void *places), rows, elements)
+BUFFER(Xcoosort_bufferSizeExt, (void *h, int rows, int columns, int elements, void *at, void *places), rows, elements)
