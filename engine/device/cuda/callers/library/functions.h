@@ -3,17 +3,15 @@
  *
  * All pass their arguments in registers, at most six, so one signature fits all: a register
  * that a function does not have is passed on too, and nobody reads it. */
+#define ON_STREAM(F, symbol, asked, act, kind) F(symbol, asked, act, kind) F(symbol##_ptsz, "", act, kind)
 #define FUNCTIONS(F) \
 	F(cuMemAlloc_v2, "cuMemAlloc", take, device_memory) \
 	F(cuMemAllocPitch_v2, "cuMemAllocPitch", take_rows, device_memory) \
 	F(cuMemAllocManaged, "cuMemAllocManaged", take, managed) \
-	F(cuMemAllocAsync, "cuMemAllocAsync", take, pooled) \
-	F(cuMemAllocAsync_ptsz, "", take, pooled) \
-	F(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", take, pooled) \
-	F(cuMemAllocFromPoolAsync_ptsz, "", take, pooled) \
+	ON_STREAM(F, cuMemAllocAsync, "cuMemAllocAsync", take, pooled) \
+	ON_STREAM(F, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", take, pooled) \
 	F(cuMemFree_v2, "cuMemFree", give, device_memory) \
-	F(cuMemFreeAsync, "cuMemFreeAsync", give, pooled) \
-	F(cuMemFreeAsync_ptsz, "", give, pooled) \
+	ON_STREAM(F, cuMemFreeAsync, "cuMemFreeAsync", give, pooled) \
 	F(cuMemHostAlloc, "cuMemHostAlloc", take, pinned) \
 	F(cuMemAllocHost_v2, "cuMemAllocHost", take, pinned) \
 	F(cuMemFreeHost, "cuMemFreeHost", give, pinned) \
@@ -31,23 +29,18 @@
 	F(cudaMalloc, "", take, device_memory) \
 	F(cudaMallocPitch, "", take_rows, device_memory) \
 	F(cudaMallocManaged, "", take, managed) \
-	F(cudaMallocAsync, "", take, pooled) \
-	F(cudaMallocAsync_ptsz, "", take, pooled) \
-	F(cudaMallocFromPoolAsync, "", take, pooled) \
-	F(cudaMallocFromPoolAsync_ptsz, "", take, pooled) \
+	ON_STREAM(F, cudaMallocAsync, "", take, pooled) \
+	ON_STREAM(F, cudaMallocFromPoolAsync, "", take, pooled) \
 	F(cudaFree, "", give, device_memory) \
-	F(cudaFreeAsync, "", give, pooled) \
-	F(cudaFreeAsync_ptsz, "", give, pooled) \
+	ON_STREAM(F, cudaFreeAsync, "", give, pooled) \
 	F(cudaHostAlloc, "", take, pinned) \
 	F(cudaMallocHost, "", take, pinned) \
 	F(cudaFreeHost, "", give, pinned) \
 	F(cudaHostRegister, "", enlist, pinned) \
 	F(cudaHostUnregister, "", give, pinned) \
 	F(cudaIpcCloseMemHandle, "", give, imported) \
-	F(cudaGetDriverEntryPoint, "", look_up, device_memory) \
-	F(cudaGetDriverEntryPoint_ptsz, "", look_up, device_memory) \
-	F(cudaGetDriverEntryPointByVersion, "", look_up, device_memory) \
-	F(cudaGetDriverEntryPointByVersion_ptsz, "", look_up, device_memory)
+	ON_STREAM(F, cudaGetDriverEntryPoint, "", look_up, device_memory) \
+	ON_STREAM(F, cudaGetDriverEntryPointByVersion, "", look_up, device_memory)
 
 #define OPENERS(F) \
 	F(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", NULL, imported) \

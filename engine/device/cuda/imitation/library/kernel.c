@@ -7,18 +7,17 @@ typedef struct {
 	unsigned x, y, z;
 } dimensions;
 
-static __thread struct {
+typedef struct {
 	dimensions grid, block;
 	size_t shared;
 	void *stream;
-} configured;
+} configuration;
+
+static __thread configuration configured;
 
 EXPORT unsigned __cudaPushCallConfiguration(dimensions grid, dimensions block, size_t shared, void *stream)
 {
-	configured.grid = grid;
-	configured.block = block;
-	configured.shared = shared;
-	configured.stream = stream;
+	configured = (configuration){grid, block, shared, stream};
 	return success;
 }
 
@@ -101,10 +100,8 @@ RESIDENT(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 RESIDENT(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 RESIDENT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 
-EXPORT int cudaOccupancyMaxActiveClusters(int *clusters) { return *clusters = gpu()->processors / 8, success; }
-EXPORT int cuOccupancyMaxActiveClusters(int *clusters) { return *clusters = gpu()->processors / 8, success; }
-EXPORT int cudaOccupancyMaxPotentialClusterSize(int *size) { return *size = 8, success; }
-EXPORT int cuOccupancyMaxPotentialClusterSize(int *size) { return *size = 8, success; }
+BOTH(cudaOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, (int *clusters), (*clusters = gpu()->processors / 8, success))
+BOTH(cudaOccupancyMaxPotentialClusterSize, cuOccupancyMaxPotentialClusterSize, (int *size), (*size = 8, success))
 
 EXPORT int cudaLibraryGetKernel(void **kernel) { return *kernel = new_handle(), success; }
 

@@ -39,48 +39,28 @@ static int elements(int *size, int64_t count)
 #define REALS(define) define(Ssy, Sor) define(Dsy, Dor)
 #define COMPLEXES(define) define(Che, Cun) define(Zhe, Zun)
 
+#define ELEMENTS(name, arguments, count) \
+	EXPORT int cusolverDn##name##_bufferSize arguments { return elements(size, count); }
+
 #define BY_TYPE(t) \
-	EXPORT int cusolverDn##t##potrf_bufferSize(void *h, int half, int n, void *a, int lda, int *size) { return elements(size, panel(n)); } \
-	EXPORT int cusolverDn##t##getrf_bufferSize(void *h, int m, int n, void *a, int lda, int *size) { return elements(size, panel(n)); } \
-	EXPORT int cusolverDn##t##geqrf_bufferSize(void *h, int m, int n, void *a, int lda, int *size) { return elements(size, panel(n)); } \
-	EXPORT int cusolverDn##t##sytrf_bufferSize(void *h, int n, void *a, int lda, int *size) { return elements(size, panel(n)); } \
-	EXPORT int cusolverDn##t##gesvd_bufferSize(void *h, int m, int n, int *size) { return elements(size, singular(m, n)); } \
-	EXPORT int cusolverDn##t##gesvdj_bufferSize(void *h, int job, int economic, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, \
-	                                            int *size) \
-	{ \
-		return elements(size, jacobi(m, n)); \
-	} \
-	EXPORT int cusolverDn##t##gesvdjBatched_bufferSize(void *h, int job, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, \
-	                                                   int *size, void *settings, int batch) \
-	{ \
-		return elements(size, jacobi(m, n) * batch); \
-	} \
-	EXPORT int cusolverDn##t##gesvdaStridedBatched_bufferSize(void *h, int job, int rank, int m, int n, void *a, int lda, long long as, void *s, \
-	                                                          long long ss, void *u, int ldu, long long us, void *v, int ldv, long long vs, int *size, \
-	                                                          int batch) \
-	{ \
-		return elements(size, jacobi(m, n) * batch); \
-	}
+	ELEMENTS(t##potrf, (void *h, int half, int n, void *a, int lda, int *size), panel(n)) \
+	ELEMENTS(t##getrf, (void *h, int m, int n, void *a, int lda, int *size), panel(n)) \
+	ELEMENTS(t##geqrf, (void *h, int m, int n, void *a, int lda, int *size), panel(n)) \
+	ELEMENTS(t##sytrf, (void *h, int n, void *a, int lda, int *size), panel(n)) \
+	ELEMENTS(t##gesvd, (void *h, int m, int n, int *size), singular(m, n)) \
+	ELEMENTS(t##gesvdj, (void *h, int job, int economic, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, int *size), jacobi(m, n)) \
+	ELEMENTS(t##gesvdjBatched, (void *h, int job, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, int *size, void *settings, \
+	          int batch), jacobi(m, n) * batch) \
+	ELEMENTS(t##gesvdaStridedBatched, (void *h, int job, int rank, int m, int n, void *a, int lda, long long as, void *s, long long ss, void *u, int ldu, \
+	          long long us, void *v, int ldv, long long vs, int *size, int batch), jacobi(m, n) * batch)
 TYPES(BY_TYPE)
 
 #define SYMMETRIC(sy, or) \
-	EXPORT int cusolverDn##sy##evd_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size) \
-	{ \
-		return elements(size, symmetric(n)); \
-	} \
-	EXPORT int cusolverDn##sy##evj_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings) \
-	{ \
-		return elements(size, jacobi(n, n)); \
-	} \
-	EXPORT int cusolverDn##sy##evjBatched_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings, int batch) \
-	{ \
-		return elements(size, jacobi(n, n) * batch); \
-	} \
-	EXPORT int cusolverDn##or##gqr_bufferSize(void *h, int m, int n, int k, void *a, int lda, void *tau, int *size) { return elements(size, panel(n)); } \
-	EXPORT int cusolverDn##or##mqr_bufferSize(void *h, int side, int turned, int m, int n, int k, void *a, int lda, void *tau, void *c, int ldc, int *size) \
-	{ \
-		return elements(size, panel(most(m, n))); \
-	}
+	ELEMENTS(sy##evd, (void *h, int job, int half, int n, void *a, int lda, void *w, int *size), symmetric(n)) \
+	ELEMENTS(sy##evj, (void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings), jacobi(n, n)) \
+	ELEMENTS(sy##evjBatched, (void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings, int batch), jacobi(n, n) * batch) \
+	ELEMENTS(or##gqr, (void *h, int m, int n, int k, void *a, int lda, void *tau, int *size), panel(n)) \
+	ELEMENTS(or##mqr, (void *h, int side, int turned, int m, int n, int k, void *a, int lda, void *tau, void *c, int ldc, int *size), panel(most(m, n)))
 REALS(SYMMETRIC)
 COMPLEXES(SYMMETRIC)
 
@@ -94,37 +74,17 @@ static int bytes(size_t *device, size_t *host, int64_t count, int kind)
 	return success;
 }
 
-EXPORT int cusolverDnXpotrf_bufferSize(void *h, void *p, int half, int64_t n, int kind, void *a, int64_t lda, int computed, size_t *device, size_t *host)
-{
-	return bytes(device, host, panel(n), kind);
-}
+#define BYTES(name, arguments, count, type) \
+	EXPORT int cusolverDnX##name##_bufferSize arguments { return bytes(device, host, count, type); }
 
-EXPORT int cusolverDnXgeqrf_bufferSize(void *h, void *p, int64_t m, int64_t n, int kind, void *a, int64_t lda, int tau_kind, void *tau, int computed,
-                                       size_t *device, size_t *host)
-{
-	return bytes(device, host, panel(n), kind);
-}
-
-EXPORT int cusolverDnXsyevd_bufferSize(void *h, void *p, int job, int half, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w, int computed,
-                                       size_t *device, size_t *host)
-{
-	return bytes(device, host, symmetric(n), kind);
-}
-
-EXPORT int cusolverDnXsyevBatched_bufferSize(void *h, void *p, int job, int half, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w,
-                                             int computed, size_t *device, size_t *host, int64_t batch)
-{
-	return bytes(device, host, jacobi(n, n) * batch, kind);
-}
-
-EXPORT int cusolverDnXgeev_bufferSize(void *h, void *p, int left, int right, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w, int vl_kind,
-                                      void *vl, int64_t ldvl, int vr_kind, void *vr, int64_t ldvr, int computed, size_t *device, size_t *host)
-{
-	return bytes(device, host, general(n), computed);
-}
-
-EXPORT int cusolverDnXsytrs_bufferSize(void *h, int half, int64_t n, int64_t columns, int kind, void *a, int64_t lda, void *pivots, int b_kind, void *b,
-                                       int64_t ldb, size_t *device, size_t *host)
-{
-	return bytes(device, host, n * columns, kind);
-}
+BYTES(potrf, (void *h, void *p, int half, int64_t n, int kind, void *a, int64_t lda, int computed, size_t *device, size_t *host), panel(n), kind)
+BYTES(geqrf, (void *h, void *p, int64_t m, int64_t n, int kind, void *a, int64_t lda, int tau_kind, void *tau, int computed, size_t *device, size_t *host),
+       panel(n), kind)
+BYTES(syevd, (void *h, void *p, int job, int half, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w, int computed, size_t *device,
+       size_t *host), symmetric(n), kind)
+BYTES(syevBatched, (void *h, void *p, int job, int half, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w, int computed, size_t *device,
+       size_t *host, int64_t batch), jacobi(n, n) * batch, kind)
+BYTES(geev, (void *h, void *p, int left, int right, int64_t n, int kind, void *a, int64_t lda, int w_kind, void *w, int vl_kind, void *vl, int64_t ldvl,
+       int vr_kind, void *vr, int64_t ldvr, int computed, size_t *device, size_t *host), general(n), computed)
+BYTES(sytrs, (void *h, int half, int64_t n, int64_t columns, int kind, void *a, int64_t lda, void *pivots, int b_kind, void *b, int64_t ldb, size_t *device,
+       size_t *host), n * columns, kind)
