@@ -35,6 +35,21 @@ func (c *CrossEntropy) RowStride() int {
 	return c.Stride
 }
 
+// Check panics unless the arrays are of the types and sizes that go together.
+func (c *CrossEntropy) Check(operation string) {
+	CheckFloat(operation, c.Logits.DType)
+	CheckIndex(operation, c.Targets.DType)
+	for _, a := range [...]Array{c.LSE, c.Loss, c.Count} {
+		if a.DType != ComputeType(c.Logits.DType) {
+			panic(fmt.Sprintf("device: %s: loss, lse or count of %v for logits of %v", operation, a.DType, c.Logits.DType))
+		}
+	}
+	CheckLen(operation, "logits", c.Logits, c.Rows*c.RowStride())
+	CheckLen(operation, "targets", c.Targets, c.Rows)
+	CheckLen(operation, "lse", c.LSE, c.Rows)
+	CheckLen(operation, "count", c.Count, 1)
+}
+
 // Losses has the operations that turn predictions into one number.
 type Losses interface {
 	// CrossEntropy sets Loss to the mean over counted rows of lse − logit of

@@ -64,12 +64,12 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watched := &levels{inner: r, level: reservedIn(&base.state)}
+		watched := &levels{inner: r, level: base.state.Reserved()}
 		r.a.Observe(watched)
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want, level := make([]int64, 0, d.Events.Len()), reservedIn(&base.state)
+		want, level := make([]int64, 0, d.Events.Len()), base.state.Reserved()
 		for i := range d.Events.Len() {
 			switch e := d.Events.At(i); e.Kind {
 			case trace.SegmentAlloc, trace.SegmentMap:

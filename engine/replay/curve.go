@@ -20,7 +20,7 @@ type curve struct {
 // settings. asked is the event of the failed request of the question, by default
 // the last one.
 func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State, asked int) curve {
-	c := curve{begin: reservedIn(base)}
+	c := curve{begin: base.Reserved()}
 	c.peak, c.end = c.begin, c.begin
 	flushes := trace.NewFlushes(c.begin)
 	for i := 0; i < d.Events.Len(); {
@@ -58,14 +58,6 @@ func (c *curve) capacity() int64 {
 		return c.peak
 	}
 	return 0
-}
-
-func reservedIn(s *trace.State) int64 {
-	sum := int64(0)
-	for i := range s.Segments {
-		sum += s.Segments[i].Size
-	}
-	return sum
 }
 
 // oomOf returns a request that failed. The process could reserve what it had plus

@@ -63,9 +63,9 @@ func (q *question) reproduceBy(ctx context.Context, rules alloc.Rules, to *whati
 	switch {
 	case r.wrong != "":
 		to.WhyNot = fmt.Sprintf("%sevent %s of %s: %s", q.suspicion(), quantity.Count(r.at), quantity.Count(q.Device.Events.Len()), r.wrong)
-	case stats.Reserved() != reservedIn(&q.Device.Final):
+	case stats.Reserved() != q.Device.Final.Reserved():
 		to.WhyNot = fmt.Sprintf("it ends with %s reserved, the file with %s",
-			quantity.Bytes(stats.Reserved()), quantity.Bytes(reservedIn(&q.Device.Final)))
+			quantity.Bytes(stats.Reserved()), quantity.Bytes(q.Device.Final.Reserved()))
 	default:
 		to.PeakAllocated = stats.AllocatedBytes.All.Peak
 	}

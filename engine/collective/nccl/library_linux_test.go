@@ -5,10 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/ebitengine/purego"
 	"github.com/google/go-cmp/cmp"
@@ -164,15 +162,5 @@ func TestTheLibraryOfThisMachine(t *testing.T) {
 	}
 	if text := l.ErrorString(RemoteError); !strings.Contains(text, "remote process") {
 		t.Errorf("result %d means %q", RemoteError, text)
-	}
-}
-
-func TestTheIDHas128Bytes(t *testing.T) {
-	var id UniqueID
-	if n := unsafe.Sizeof(id); n != 128 || len(id.Bytes()) != 128 {
-		t.Errorf("it has %d and %d", n, len(id.Bytes()))
-	}
-	if !slices.Equal(id.Bytes(), make([]byte, 128)) {
-		t.Error("it is not empty")
 	}
 }

@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"fmt"
-
-	"github.com/memtop/memtop/engine/device"
-)
+import "github.com/memtop/memtop/engine/device"
 
 type entropyJob struct {
 	rows, classes        int
@@ -51,24 +47,16 @@ func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntro
 	*j = b.entropyViews(name, c)
 	device.CheckFloat(name, dlogits.DType)
 	j.dlogits = b.view(name, "dlogits", dlogits, c.Rows*j.stride)
-	count := b.view(name, "count", c.Count, 1).number(0)
+	count := b.resolve(c.Count).number(0)
 	j.factor = b.view(name, "dloss", dloss, 1).number(0) / count
 	b.pool.run(j, rowParts(c.Rows, c.Classes))
 }
 
 func (b *Backend) entropyViews(name string, c device.CrossEntropy) entropyJob {
-	device.CheckFloat(name, c.Logits.DType)
-	device.CheckIndex(name, c.Targets.DType)
-	wide := c.Logits.DType == device.Float64
-	for _, kind := range []device.DType{c.LSE.DType, c.Loss.DType, c.Count.DType} {
-		if kind != device.ComputeType(c.Logits.DType) {
-			panic(fmt.Sprintf("cpu: %s: loss, lse or count of %v for logits of %v", name, kind, c.Logits.DType))
-		}
-	}
+	c.Check(name)
 	return entropyJob{
 		rows: c.Rows, classes: c.Classes, stride: c.RowStride(), ignore: c.IgnoreIndex,
-		logits: b.view(name, "logits", c.Logits, c.Rows*c.RowStride()), targets: b.view(name, "targets", c.Targets, c.Rows),
-		lse: b.view(name, "lse", c.LSE, c.Rows), wide: wide,
+		logits: b.resolve(c.Logits), targets: b.resolve(c.Targets), lse: b.resolve(c.LSE), wide: c.Logits.DType == device.Float64,
 	}
 }
 

@@ -1,6 +1,10 @@
 package cpu
 
-import "github.com/memtop/memtop/engine/device"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/engine/device"
+)
 
 // normGradJob computes the gradients of a normalisation row by row: dx, and of
 // every part its share of dw and db, which are added up afterwards in the order of
@@ -31,11 +35,8 @@ func (b *Backend) NormalizeBackward(p device.NormBackwardPlan) {
 	parts := (p.Rows + j.rows - 1) / j.rows
 	wanted := !j.dw.absent() || !j.db.absent()
 	if wanted {
-		if n := 2 * parts * p.Cols; cap(j.partials) < n {
-			j.partials = make([]float64, n)
-		} else {
-			j.partials = j.partials[:n]
-		}
+		n := 2 * parts * p.Cols
+		j.partials = slices.Grow(j.partials, n)[:n]
 	}
 	b.pool.run(j, parts)
 	if wanted {

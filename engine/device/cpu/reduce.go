@@ -51,9 +51,8 @@ func (b *Backend) Reduce(kind device.Reduction, dst, src device.Array, outer, n,
 	j.rows = max(1, reduceBlock/j.cols)
 	j.colBlocks = (inner + j.cols - 1) / j.cols
 	j.rowBlocks = (n + j.rows - 1) / j.rows
-	if need := j.rowBlocks * outer * inner; cap(j.partials) < need {
-		j.partials = make([]float64, need)
-	}
+	need := j.rowBlocks * outer * inner
+	j.partials = slices.Grow(j.partials[:0], need)[:need]
 	j.outers = max(1, reducePart/(j.cols*min(j.rows, n)))
 	b.pool.run(j, (outer+j.outers-1)/j.outers*j.colBlocks*j.rowBlocks)
 	j.combine = true
@@ -72,7 +71,7 @@ func (j *reduceJob) run(w *worker, part int) {
 	to := min(j.n, from+j.rows)
 	for o := part * j.outers; o < min(j.outer, (part+1)*j.outers); o++ {
 		at := (rowBlock*j.outer+o)*j.inner + col
-		partial := j.partials[:j.rowBlocks*j.outer*j.inner][at : at+cols]
+		partial := j.partials[at : at+cols]
 		if j.src.kind == device.Float64 {
 			reduceBlockOf[float64](w, j, partial, o, col, from, to)
 		} else {

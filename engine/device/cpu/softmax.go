@@ -17,22 +17,20 @@ type softmaxJob struct {
 
 // Softmax implements device.Normalizations.
 func (b *Backend) Softmax(y, x device.Array, rows, cols int, causal bool) {
-	device.CheckFloat("softmax", y.DType, x.DType)
-	b.jobs.softmax = softmaxJob{
-		rows: rows, cols: cols, y: b.view("softmax", "y", y, rows*cols), x: b.view("softmax", "x", x, rows*cols),
-		wide: device.Wide(y.DType, x.DType), causal: causal,
-	}
-	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
+	b.softmax("softmax", softmaxJob{causal: causal}, y, x, device.Array{DType: x.DType}, rows, cols)
 }
 
 // SoftmaxBackward implements device.Normalizations.
 func (b *Backend) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
-	const name = "softmax backward"
-	device.CheckFloat(name, dx.DType, y.DType, dy.DType)
-	b.jobs.softmax = softmaxJob{
-		rows: rows, cols: cols, x: b.view(name, "dx", dx, rows*cols), y: b.view(name, "y", y, rows*cols),
-		dy: b.view(name, "dy", dy, rows*cols), wide: device.Wide(dx.DType, y.DType, dy.DType),
-	}
+	device.CheckLen("softmax backward", "dy", dy, rows*cols)
+	b.softmax("softmax backward", softmaxJob{}, y, dx, dy, rows, cols)
+}
+
+func (b *Backend) softmax(name string, j softmaxJob, y, x, dy device.Array, rows, cols int) {
+	device.CheckFloat(name, y.DType, x.DType, dy.DType)
+	j.rows, j.cols, j.wide = rows, cols, device.Wide(y.DType, x.DType, dy.DType)
+	j.y, j.x, j.dy = b.view(name, "y", y, rows*cols), b.view(name, "x", x, rows*cols), b.resolve(dy)
+	b.jobs.softmax = j
 	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
 }
 

@@ -17,22 +17,20 @@ type unaryJob struct {
 
 // Unary implements device.Elementwise.
 func (b *Backend) Unary(op device.UnaryOp, dst, x device.Array) {
-	op.Check("unary")
-	device.CheckFloat("unary", dst.DType, x.DType)
-	b.jobs.unary = unaryJob{
-		op: op, dst: b.view(op.String(), "dst", dst, x.Len), x: b.view(op.String(), "x", x, x.Len),
-		wide: device.Wide(dst.DType, x.DType),
-	}
-	b.pool.run(&b.jobs.unary, parts(x.Len))
+	b.unary("unary", op, dst, x, device.Array{DType: x.DType})
 }
 
 // UnaryBackward implements device.Elementwise.
 func (b *Backend) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
-	op.Check("unary backward")
-	device.CheckFloat("unary backward", dx.DType, x.DType, dy.DType)
+	device.CheckLen("unary backward", "dy", dy, x.Len)
+	b.unary("unary backward", op, dx, x, dy)
+}
+
+func (b *Backend) unary(name string, op device.UnaryOp, dst, x, dy device.Array) {
+	op.Check(name)
+	device.CheckFloat(name, dst.DType, x.DType, dy.DType)
 	b.jobs.unary = unaryJob{
-		op: op, dst: b.view(op.String(), "dx", dx, x.Len), x: b.view(op.String(), "x", x, x.Len),
-		dy: b.view(op.String(), "dy", dy, x.Len), wide: device.Wide(dx.DType, x.DType, dy.DType),
+		op: op, dst: b.view(name, "dst", dst, x.Len), x: b.resolve(x), dy: b.resolve(dy), wide: device.Wide(dst.DType, x.DType, dy.DType),
 	}
 	b.pool.run(&b.jobs.unary, parts(x.Len))
 }

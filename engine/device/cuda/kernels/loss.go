@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"github.com/memtop/memtop/engine/device"
-)
+import "github.com/memtop/memtop/engine/device"
 
 type entropyArgs struct {
 	Logits, Targets, LSE, Loss, Count, DLogits, DLoss device.Array
@@ -66,16 +62,7 @@ func (c *Compute) newEntropyBackward(name string, dlogits device.Array, x device
 
 func (c *Compute) newEntropy(name string, x device.CrossEntropy) entropyArgs {
 	checkTypes(name, x.Logits.DType)
-	device.CheckIndex(name, x.Targets.DType)
-	for _, scalar := range [3]device.Array{x.LSE, x.Loss, x.Count} {
-		if scalar.DType != device.Float32 {
-			panic(fmt.Sprintf("kernels: %s: loss, lse or count of %v for logits of %v", name, scalar.DType, x.Logits.DType))
-		}
-	}
-	device.CheckLen(name, "logits", x.Logits, x.Rows*x.RowStride())
-	device.CheckLen(name, "targets", x.Targets, x.Rows)
-	device.CheckLen(name, "lse", x.LSE, x.Rows)
-	device.CheckLen(name, "count", x.Count, 1)
+	x.Check(name)
 	return entropyArgs{
 		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
 		Classes: int64(x.Classes), Stride: int64(x.RowStride()), Ignored: x.IgnoreIndex, Failure: c.failure,

@@ -47,8 +47,7 @@ EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) 
 EXPORT int cuCtxGetCurrent(void **context) { return *context = context_of(current_device()), success; }
 EXPORT int cuCtxPopCurrent_v2(void **context) { return context ? cuCtxGetCurrent(context) : success; }
 EXPORT int cuCtxGetDevice(int *device) { return *device = current_device(), success; }
-EXPORT int cuCtxSetCurrent(void *context) { return context ? use_device(device_of(context)) : success; }
-EXPORT int cuCtxPushCurrent_v2(void *context) { return cuCtxSetCurrent(context); }
+BOTH(cuCtxSetCurrent, cuCtxPushCurrent_v2, (void *context), (context ? use_device(device_of(context)) : success))
 EXPORT int cuCtxGetFlags(unsigned *flags) { return *flags = 0, success; }
 EXPORT int cuCtxGetApiVersion(void *context, unsigned *version) { return *version = 3020, success; }
 EXPORT int cuStreamGetCtx(void *stream, void **context) { return cuCtxGetCurrent(context); }

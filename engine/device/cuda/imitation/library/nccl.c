@@ -30,8 +30,7 @@ EXPORT int ncclCommGetUniqueId(void *c, identity *id) { return ncclGetUniqueId(i
 EXPORT const char *ncclGetErrorString(int status) { return status ? "not supported by the imitated NCCL" : "no error"; }
 EXPORT const char *ncclGetLastError(void *c) { return ""; }
 
-EXPORT int ncclCommInitRank(communicator **c, int ranks, identity id, int rank) { return join(c, rank, ranks); }
-EXPORT int ncclCommInitRankConfig(communicator **c, int ranks, identity id, int rank) { return join(c, rank, ranks); }
+BOTH(ncclCommInitRank, ncclCommInitRankConfig, (communicator **c, int ranks, identity id, int rank), join(c, rank, ranks))
 EXPORT int ncclCommInitRankScalable(communicator **c, int ranks, int rank) { return join(c, rank, ranks); }
 
 EXPORT int ncclCommInitAll(communicator **c, int ranks, const int *devices)
@@ -85,10 +84,7 @@ EXPORT int ncclCommSplit(communicator *c, int color, int key, communicator **mad
 	return join(made, key >= 0 && key < ranks ? key : 0, ranks);
 }
 
-static int leave(communicator *c) { return disconnect(c), free(c), success; }
-
-EXPORT int ncclCommDestroy(communicator *c) { return leave(c); }
-EXPORT int ncclCommAbort(communicator *c) { return leave(c); }
+BOTH(ncclCommDestroy, ncclCommAbort, (communicator *c), (disconnect(c), free(c), success))
 EXPORT int ncclCommGetAsyncError(communicator *c, int *status) { return *status = success, success; }
 EXPORT int ncclCommCount(const communicator *c, int *count) { return *count = c->ranks, success; }
 EXPORT int ncclCommUserRank(const communicator *c, int *rank) { return *rank = c->rank, success; }

@@ -23,10 +23,8 @@ FINE(nvmlInitWithFlags)
 FINE(nvmlShutdown)
 
 EXPORT const char *nvmlErrorString(int status) { return status ? "Not Supported" : "Success"; }
-EXPORT int nvmlDeviceGetCount(unsigned *count) { return *count = (unsigned)gpu()->devices, success; }
-EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { return nvmlDeviceGetCount(count); }
-EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, void **device) { return device_at(index, device); }
-EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { return device_at(index, device); }
+BOTH(nvmlDeviceGetCount, nvmlDeviceGetCount_v2, (unsigned *count), (*count = (unsigned)gpu()->devices, success))
+BOTH(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **device), device_at(index, device))
 
 EXPORT int nvmlDeviceGetHandleByPciBusId(const char *text, void **device)
 {
@@ -71,8 +69,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, uint64_t *figures)
 EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned size) { return snprintf(text, size, "%s", gpu()->title), success; }
 EXPORT int nvmlDeviceGetIndex(void *device, unsigned *index) { return *index = (unsigned)index_of(device), success; }
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size) { return snprintf(text, size, "580.65.06"), success; }
-EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { return *version = gpu()->cuda, success; }
-EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version) { return *version = gpu()->cuda, success; }
+BOTH(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2, (int *version), (*version = gpu()->cuda, success))
 
 EXPORT int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
 {
@@ -131,11 +128,8 @@ NONE(nvmlDeviceGetGraphicsRunningProcesses_v3)
 
 /* So answers a GPU that is in no fabric of several machines. PyTorch asks for its handles'
  * kind, which no size depends on. */
-#define NO_FABRIC(name) \
-	EXPORT int name(void) { return nvml_not_supported; }
-
-NO_FABRIC(nvmlDeviceGetGpuFabricInfo)
-NO_FABRIC(nvmlDeviceGetGpuFabricInfoV)
+DECLINE(nvmlDeviceGetGpuFabricInfo, nvml_not_supported)
+DECLINE(nvmlDeviceGetGpuFabricInfoV, nvml_not_supported)
 
 REFUSE(nvmlDeviceGetNvLinkState, nvml_not_supported)
 REFUSE(nvmlDeviceGetNvLinkCapability, nvml_not_supported)
