@@ -52,6 +52,8 @@ func TestWhatDoesNotFitIsNoPlan(t *testing.T) {
 	attention := Attention{Kind: Chunked, Batch: 1, Heads: 1, Queries: 3, Keys: 3, Dim: 2, Q: heads(6), K: heads(6), V: heads(6), O: heads(6), LSE: on(Float32, 3)}
 	image := Conv2D{Batch: 1, InChannels: 1, OutChannels: 1, InHeight: 2, InWidth: 3, KernelHeight: 1, KernelWidth: 1, X: f, Weight: one, Y: f}
 	norm := Norm{Rows: 2, Cols: 3, X: f, Y: f, Mean: on(Float32, 2), RStd: on(Float32, 2)}
+	strided := func(stride int) Strided { return Strided{Base: f, Strides: []int{stride}} }
+	entropy := CrossEntropy{Rows: 2, Classes: 3, Logits: f, Targets: on(Int32, 2), LSE: on(Float32, 2), Loss: one, Count: one}
 	tests := map[string]struct {
 		plan func()
 		want string
@@ -73,6 +75,15 @@ func TestWhatDoesNotFitIsNoPlan(t *testing.T) {
 		"a moment of another type":     {func() { Update{Rule: Lion, List: []Parameter{{P: f, G: f, M: half}}}.Plan() }, "first moment of type float16"},
 		"Adam without a second moment": {func() { Update{Rule: Adam, Step: one, List: []Parameter{{P: f, G: f, M: f}}}.Plan() }, "second moment"},
 		"Adam without a step":          {func() { Update{Rule: Adam, List: []Parameter{{P: f, G: f, M: f, V: f}}}.Plan() }, "step"},
+		"views of two types":           {func() { CheckStrided(Strided{Base: f}, Strided{Base: half}, nil) }, "from float16 to float32"},
+		"a shape without strides":      {func() { CheckStrided(Strided{Base: f}, Strided{Base: f}, []int{6}) }, "shape [6]"},
+		"strides beyond their memory":  {func() { CheckStrided(strided(1), strided(2), []int{6}) }, "src has 6 elements, want at least 11"},
+		"strides that go back":         {func() { CheckStrided(strided(-1), strided(1), []int{6}) }, "negative stride"},
+		"a mask of numbers":            {func() { CheckDropout("dropout", f, 6, 0.5) }, "mask of type float32"},
+		"a probability of 1":           {func() { CheckDropout("dropout", Array{}, 6, 1) }, "probability 1"},
+		"logits that are none":         {func() { c := entropy; c.Rows = 3; c.Check("entropy") }, "logits has 6 elements, want 9"},
+		"a loss of another type":       {func() { c := entropy; c.Loss = half; c.Check("entropy") }, "loss, lse or count of float16"},
+		"too few targets":              {func() { c := entropy; c.Targets.Len = 1; c.Check("entropy") }, "targets has 1"},
 		"bytes without their scales": {func() {
 			Update{Rule: AdamW8, Step: one, List: []Parameter{{P: f, G: f, M: on(UInt8, 6), V: on(UInt8, 6)}}}.Plan()
 		}, "scales of the first"},
