@@ -62,11 +62,12 @@ func randomStream(seed uint64) *stream {
 	}
 	s := &stream{trace: t, states: make(map[int]trace.State), tables: make(map[int]*trace.Tables)}
 	var log trace.EventLog
-	w := streamWriter{random: r, in: trace.NewInterner(), from: t.Tables, log: &log, tagged: seed%5 > 0}
-	s.base = w.state(states[cut])
+	in := trace.NewInterner()
+	w := streamWriter{random: r, in: in, adopt: in.Adopt(t.Tables), log: &log, tagged: seed%5 > 0}
+	s.base = w.adopt.State(states[cut])
 	for i := cut; i <= from.Len(); i++ {
 		if state, ok := states[i]; ok {
-			s.states[log.Len()] = w.state(state)
+			s.states[log.Len()] = w.adopt.State(state)
 			tables := w.in.View()
 			s.tables[log.Len()] = &tables
 		}
@@ -77,7 +78,7 @@ func randomStream(seed uint64) *stream {
 	s.events = log.Events()
 	for i := range t.Annotations {
 		a := &t.Annotations[i]
-		a.Name, a.Stage = w.text(a.Name), w.text(a.Stage)
+		a.Name, a.Stage = in.String(t.Tables.String(a.Name)), in.String(t.Tables.String(a.Stage))
 	}
 	if w.tagged {
 		s.trace.Annotations = nil
@@ -97,68 +98,18 @@ func randomStream(seed uint64) *stream {
 // between them.
 type streamWriter struct {
 	random *rand.Rand
-	from   *trace.Tables
 	in     *trace.Interner
+	adopt  *trace.Adoption
 	log    *trace.EventLog
 	tagged bool
 	step   int64
 	last   uint64
 }
 
-func (w *streamWriter) text(id trace.StringID) trace.StringID {
-	if id <= trace.EmptyString {
-		return id
-	}
-	return w.in.String(w.from.String(id))
-}
-
-func (w *streamWriter) stack(id trace.StackID) trace.StackID {
-	if id == 0 {
-		return 0
-	}
-	var frames []trace.FrameID
-	for _, f := range w.from.Stack(id) {
-		frame := w.from.Frames[f]
-		frame.File, frame.Name = w.text(frame.File), w.text(frame.Name)
-		frames = append(frames, w.in.Frame(frame))
-	}
-	return w.in.Stack(frames)
-}
-
-func (w *streamWriter) note(id trace.NoteID) trace.NoteID {
-	n := w.from.Notes[id]
-	for _, text := range []*trace.StringID{&n.Action, &n.CompileContext, &n.UserMetadata, &n.Category, &n.Layer, &n.Role} {
-		*text = w.text(*text)
-	}
-	if n.Pool > 0 {
-		n.Pool = w.in.Pool(w.from.Pools[n.Pool])
-	}
-	n.Forward = 0
-	return w.in.Note(n)
-}
-
 // tag returns one of the notes of our own engine.
 func (w *streamWriter) tag() trace.NoteID {
 	n := streamNotes[w.random.IntN(len(streamNotes))]
 	return w.in.Note(trace.Note{Category: w.in.String(n.category), Layer: w.in.String(n.layer), Role: w.in.String(n.role)})
-}
-
-func (w *streamWriter) state(s trace.State) trace.State {
-	s.Segments = slices.Clone(s.Segments)
-	for i := range s.Segments {
-		segment := &s.Segments[i]
-		segment.Stack, segment.Type = w.stack(segment.Stack), w.text(segment.Type)
-		if segment.Pool > 0 {
-			segment.Pool = w.in.Pool(w.from.Pools[segment.Pool])
-		}
-		segment.Stream = w.in.Stream(w.from.Stream(segment.Stream))
-		segment.Blocks = slices.Clone(segment.Blocks)
-		for b := range segment.Blocks {
-			block := &segment.Blocks[b]
-			block.Stack, block.Note, block.StateText = w.stack(block.Stack), w.note(block.Note), w.text(block.StateText)
-		}
-	}
-	return s
 }
 
 var streamNotes = []struct{ category, layer, role string }{
@@ -170,7 +121,7 @@ var streamNotes = []struct{ category, layer, role string }{
 }
 
 func (w *streamWriter) write(e trace.Event) {
-	e.Stack, e.Note, e.Stream = w.stack(e.Stack), w.note(e.Note), w.in.Stream(w.from.Stream(e.Stream))
+	e = w.adopt.Event(&e)
 	if w.tagged && e.Kind == trace.Alloc {
 		e.Note = w.tag()
 		w.last = e.Addr

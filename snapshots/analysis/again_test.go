@@ -116,7 +116,7 @@ func TestCheckpointingSavesWhatTheCheckpointedProgramDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := test.deep
 			changed.checkpoints = true
-			for before := range 70 { // events of every place within a bucket
+			for before := 0; before < 70; before += 3 { // events of many places within a bucket
 				x, after := test.trace(t, before), changed.trace(t, before)
 				want := int64(0)
 				if test.found {

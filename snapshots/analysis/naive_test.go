@@ -162,30 +162,3 @@ func TestAliveEqualsANaiveReplay(t *testing.T) {
 		}
 	})
 }
-
-func TestAdvancingByPartsEqualsReadingAtOnce(t *testing.T) {
-	for seed := range uint64(8) {
-		states := map[int]trace.State{}
-		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 500, Watch: func(_, event int, s trace.State) { states[event] = s }})
-		whole := &tr.Devices[0]
-		var grown *Index
-		for n := 1; n <= whole.Events.Len(); n++ {
-			state, ok := states[n-1]
-			if !ok || n%7 != 0 && n != whole.Events.Len() {
-				continue
-			}
-			part := &trace.Device{ID: whole.ID, Events: whole.Events.Slice(0, n), Final: state}
-			if grown == nil {
-				grown = NewIndex(tr, part)
-			} else {
-				grown.Advance(tr, part)
-			}
-			if got, want := grown.RequestedAt(n/2), NewIndex(tr, part).RequestedAt(n/2); got != want {
-				t.Fatalf("seed %d: after %d events, requested at %d: got %d, want %d", seed, n, n/2, got, want)
-			}
-		}
-		if got, want := fmt.Sprint(grown.Summary()), fmt.Sprint(NewIndex(tr, whole).Summary()); got != want {
-			t.Errorf("seed %d:\n got %s\nwant %s", seed, got, want)
-		}
-	}
-}

@@ -142,7 +142,7 @@ func checkData(t *testing.T, x *analysis.Index, page string) {
 func manyStacks() *trace.Trace {
 	in := trace.NewInterner()
 	var log trace.EventLog
-	for i := range 6000 {
+	for i := range 2500 {
 		var frames []trace.FrameID
 		for depth := range 80 {
 			file := fmt.Sprintf("/home/someone/a-project/package%d/module%d.py", i%7, i>>min(depth, 13))

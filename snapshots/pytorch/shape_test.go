@@ -3,6 +3,7 @@ package pytorch
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -74,59 +75,24 @@ func TestAnEntryOfAnotherShapeIsReadTheOrdinaryWay(t *testing.T) {
 	}
 }
 
-// mixedShapes writes a pickle by hand: a list of traces whose entries mostly
-// have one shape.
+// mixedShapes is a pickle of a list of traces whose entries mostly have one shape.
 func mixedShapes() []byte {
-	var b bytes.Buffer
-	memo := 0
-	put := func(s string) { b.WriteString(s) }
-	memoize := func() int { put("\x94"); memo++; return memo - 1 }
-	text := func(s string) int { put("\x8c" + string(rune(len(s))) + s); return memoize() }
-	get := func(at int) { put("h" + string([]byte{byte(at)})) }
-	put("\x80\x04}")
-	memoize()
-	put("(")
-	text("device_traces")
-	put("]")
-	memoize()
-	put("(]")
-	memoize()
-	put("(")
-	var action, alloc, addr, size int
+	entries := &pytorchtest.List{}
 	for i := range 3000 {
-		put("}")
-		memoize()
-		put("(")
-		switch {
-		case i == 0:
-			action, alloc = text("action"), text("alloc")
-			addr = text("addr")
-			put("K\x01")
-			size = text("size")
-			put("K\x02")
-		case i%500 == 7: // other keys
-			get(size)
-			put("M\x00\x02")
-			get(action)
-			text("oom")
-		case i%500 == 9: // a string not seen before
-			get(action)
-			text("odd" + string(rune('a'+i/500)))
-			get(addr)
-			put("J\x00\x00\x00\x7f")
-			get(size)
-			put("K\x05")
-		default:
-			get(action)
-			get(alloc)
-			get(addr)
-			put("\x8a\x05\x00\x00\x00" + string([]byte{byte(i), byte(i >> 8)}))
-			get(size)
-			put("M\x00\x02")
+		entry := []any{"action", "alloc", "addr", int64(i)<<24 | 1<<36, "size", int64(512)}
+		switch i % 500 {
+		case 7:
+			entry = []any{"size", int64(512), "action", "oom"} // other keys
+		case 9:
+			entry[1] = fmt.Sprint("odd", i/500) // a text not seen before
 		}
-		put("u")
+		dict := &pytorchtest.Dict{}
+		for k := 0; k < len(entry); k += 2 {
+			dict.Items = append(dict.Items, pytorchtest.Item{Key: entry[k], Value: entry[k+1]})
+		}
+		entries.Items = append(entries.Items, dict)
 	}
-	put("eeu.")
-	b.Write(make([]byte, 2*lookahead)) // room to look ahead, after STOP
-	return b.Bytes()
+	traces := &pytorchtest.List{Items: []any{entries}}
+	pickle := pytorchtest.PythonPickle(&pytorchtest.Dict{Items: []pytorchtest.Item{{Key: "device_traces", Value: traces}}}, 4)
+	return append(pickle, make([]byte, 2*lookahead)...) // room to look ahead, after STOP
 }

@@ -15,7 +15,7 @@ import (
 // sample is a snapshot with every key that any PyTorch writes outside a history.
 func sample() *trace.Trace {
 	newest := pytorchtest.Layouts[10]
-	return newest.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 21, Devices: 2, Operations: 300}))
+	return newest.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 21, Devices: 2, Operations: 150}))
 }
 
 func TestKeysMayStandInAnyOrder(t *testing.T) {
@@ -23,7 +23,7 @@ func TestKeysMayStandInAnyOrder(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	want := sample()
-	for seed := range uint64(5) {
+	for seed := range uint64(2) {
 		shuffled := pytorchtest.Change(pytorchtest.Value(want), pytorchtest.Shuffle(seed))
 		for name, encode := range encodings() {
 			t.Run(fmt.Sprintf("seed %d/%s", seed, name), func(t *testing.T) {

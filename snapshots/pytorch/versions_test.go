@@ -57,9 +57,9 @@ func TestEveryVersionInEveryEncoding(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	for _, layout := range pytorchtest.Layouts {
-		for seed := range uint64(3) {
+		for seed := range uint64(2) {
 			options := pytorchtest.Options{
-				Seed: seed, Devices: 1 + int(seed%2), Operations: 200, Expandable: seed%3 == 2 && layout.Version > 200,
+				Seed: seed, Devices: 1 + int(seed%2), Operations: 120, Expandable: seed == 1 && layout.Version > 200,
 			}
 			want := layout.Strip(pytorchtest.Random(options))
 			value := pytorchtest.Value(want)
@@ -110,7 +110,7 @@ for protocol, path in enumerate(sys.argv[1:]):
         print('protocol %d differs at byte %d: have %r, Python writes %r' %
               (protocol, at, data[at-30:at+30], again[at-30:at+30]))
 `
-	value := pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Seed: 11, Operations: 3000}))
+	value := pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Seed: 11, Operations: 1500}))
 	arguments := []string{"-c", script}
 	for protocol := range 6 {
 		arguments = append(arguments, save(t, fmt.Sprint("protocol", protocol), pytorchtest.PythonPickle(value, protocol)))

@@ -17,7 +17,7 @@ import (
 // events' own categories are read back.
 func TestTheWebViewerFindsACategoryAtEveryEvent(t *testing.T) {
 	const scratch, saved, nameless = `note scratch category="workspace" layer="h.0"
-`, `note saved category="activation" layer="h.1"
+`, `note saved category="activation" layer="h.1" role="exp_avg" shape="[768, 3072]" dtype="f32"
 `, `note nameless layer="h.2"
 `
 	tests := map[string]struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -58,15 +57,9 @@ func checkOpcodes(t *testing.T, data []byte) {
 func TestTheWebViewerKnowsAllOpcodesWritten(t *testing.T) {
 	for _, layout := range pytorchtest.Layouts {
 		t.Run(layout.Name, func(t *testing.T) {
-			tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 4, Devices: 2, Operations: 3000}))
+			tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 4, Devices: 2, Operations: 1000}))
 			checkOpcodes(t, write(t, tr))
 		})
-	}
-}
-
-func TestTheWebViewerKnowsAllOpcodesOfRealFiles(t *testing.T) {
-	for _, path := range pytorchtest.SharedPickles(t) {
-		t.Run(filepath.Base(path), func(t *testing.T) { checkOpcodes(t, write(t, decodeFile(t, path))) })
 	}
 }
 
@@ -104,29 +97,4 @@ func TestAFailingWriterIsReported(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTagsOfOurOwnEngineAreWritten writes the tags of an allocation that only our
-// own engine has.
-func TestTagsOfOurOwnEngineAreWritten(t *testing.T) {
-	in := trace.NewInterner()
-	tag := in.Note(trace.Note{
-		Category: in.String("optimizer"), Layer: in.String("blocks.3.mlp"), Role: in.String("exp_avg"),
-		Shape: in.String("[768, 3072]"), DType: in.String("f32"),
-	})
-	var log trace.EventLog
-	log.Append(trace.Event{Kind: trace.SegmentAlloc, Addr: 4096, Size: 512})
-	log.Append(trace.Event{Kind: trace.Alloc, Addr: 4096, Size: 512, Note: tag})
-	tables := in.View()
-	want := &trace.Trace{
-		Tables: &tables, Info: trace.Info{TraceLists: 1},
-		Devices: []trace.Device{{Events: log.Events(), Final: trace.State{Segments: []trace.Segment{{
-			Addr: 4096, Size: 512, Given: trace.GaveAddr | trace.GaveSize | trace.GaveDevice,
-			Blocks: []trace.Block{{
-				Addr: 4096, Size: 512, Note: tag, State: trace.Allocated,
-				Given: trace.GaveAddr | trace.GaveSize | trace.GaveState,
-			}},
-		}}}}},
-	}
-	sameMeaning(t, want, decode(t, write(t, want)))
 }

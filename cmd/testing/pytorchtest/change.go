@@ -156,10 +156,13 @@ func (c *comparison) dicts(a, b *Dict, path string) error {
 	return nil
 }
 
-// plain brings numbers and strings to one form.
+// plain brings numbers and strings to one form. PyTorch's C++ pickler casts
+// unsigned integers to signed ones, so the two are the same.
 func plain(v any) string {
 	switch v := v.(type) {
-	case int64, uint64:
+	case int64:
+		return fmt.Sprintf("integer %d", uint64(v))
+	case uint64:
 		return fmt.Sprintf("integer %d", v)
 	case Fresh:
 		return fmt.Sprintf("text %q", string(v))
