@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,12 +28,9 @@ func TestDevicesHaveTheirOwnAdvice(t *testing.T) {
 			Recorded: whatif.Recorded{Refused: int64(d) << 30, Capacity: int64(d) << 29},
 		})
 	}
-	var page bytes.Buffer
-	if err := r.Text(&page, 400); err != nil {
-		t.Fatal(err)
-	}
+	page := pageOf(t, r, 400)
 	var got []string
-	for line := range strings.Lines(page.String()) {
+	for line := range strings.Lines(page) {
 		if text, _, ok := strings.Cut(strings.TrimSpace(line), ": under"); ok {
 			_, text, _ = strings.Cut(line, "--alloc-conf SETTINGS. ")
 			got = append(got, strings.TrimSpace(text))

@@ -23,12 +23,9 @@ func TestOnlyWhereCallsCouldBeSeenIsItSaidHow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := liveRun(t)
 			run.Live.Gauges[0].Card = test.said
-			var text strings.Builder
-			if err := NewLive(run).Text(&text, 100); err != nil {
-				t.Fatal(err)
-			}
-			if said := strings.Contains(text.String(), "--driver-calls"); said != test.wants || !strings.Contains(text.String(), "Who has the device's memory") {
-				t.Errorf("want a way: %v, got\n%s", test.wants, &text)
+			text := pageOf(t, NewLive(run), 100)
+			if said := strings.Contains(text, "--driver-calls"); said != test.wants || !strings.Contains(text, "Who has the device's memory") {
+				t.Errorf("want a way: %v, got\n%s", test.wants, text)
 			}
 		})
 	}
@@ -44,15 +41,8 @@ func TestAFileSaysWhoHadTheDevice(t *testing.T) {
 	if diff := cmp.Diff(want, r.Devices[0].Card, cmp.AllowUnexported(Card{})); diff != "" || want == nil {
 		t.Errorf("(-live +file):\n%s", diff)
 	}
-	var text strings.Builder
-	if err := r.Text(&text, 100); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{"  Who has the device's memory, 1.0 MiB\n", "  PyTorch                      256.5 KiB  25%  "} {
-		if !strings.Contains(text.String(), line) {
-			t.Errorf("no %q in\n%s", line, &text)
-		}
-	}
+	text := pageOf(t, r, 100)
+	wantIn(t, text, "  Who has the device's memory, 1.0 MiB\n", "  PyTorch                      256.5 KiB  25%  ")
 }
 
 // TestAServersCacheAndShareAreSaid has vLLM on a device, where 100 MiB of 1 GiB are no
@@ -70,17 +60,10 @@ func TestAServersCacheAndShareAreSaid(t *testing.T) {
 	if c := r.Card; c.Cache == nil || c.Cache.Used != 812 || c.ShareMost == nil || *c.ShareMost != 0.9 {
 		t.Fatalf("the ledger is %+v", c)
 	}
-	var text strings.Builder
-	if err := r.Text(&text, 200); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	text := pageOf(t, r, 200)
+	wantIn(t, text,
 		"  PyTorch                       64.0 KiB asleep: the driver has it back\n",
 		"Cache of keys and values: 39 % in use, 812 of 2047 blocks\n",
 		"gpu_memory_utilization can be 0.90 at most: 1.0 GiB less CUDA's context 60.0 MiB, other processes 40.0 MiB.\n",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("%q is not in\n%s", want, text.String())
-		}
-	}
+	)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -17,16 +16,13 @@ func TestAnActionIsReportedAsDone(t *testing.T) {
 		Quantity: analysis.ReservedQuantity, Measured: true, Delta: float64(back),
 		Before: analysis.Level{Median: 64 << 20, Steps: 1}, After: analysis.Level{Median: 10 << 20, Steps: 1},
 	}
-	var text strings.Builder
-	if err := NewChanges([]analysis.Experiment{e}).Text(&text, 80); err != nil {
-		t.Fatal(err)
-	}
+	text := pageOf(t, NewChanges([]analysis.Experiment{e}), 80)
 	const want = `action: empty-cache, done at step 18
 predicted: reserved -54.0 MiB, when the step has ended
 measured:
   reserved            64.0 MiB → 10.0 MiB  (-54.0 MiB)
 `
-	if got := text.String(); got != want {
+	if got := text; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -62,19 +61,12 @@ func TestGateNamesTheSitesThatBrokeIt(t *testing.T) {
 	if len(d.Growth.Sites) != 1 || d.Growth.Sites[0].BytesPerStep != mib || d.Growth.Sites[0].Frames[1] != "/home/me/train.py:10 main" {
 		t.Errorf("sites of the growth: got %+v", d.Growth.Sites)
 	}
-	var b strings.Builder
-	if err := gate.Text(&b, 80); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	b := pageOf(t, gate, 80)
+	wantIn(t, b,
 		"FAIL device 0: the peak is 8.0 MiB at event 29, the limit 1.0 MiB\n",
 		"FAIL device 0: memory grows by 1.0 MiB per step over 6 steps, the limit 1.0 KiB\n",
 		"    1.0 MiB per step, now   8.0 MiB      8x /home/me/train.py:10 main\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, b.String())
-		}
-	}
+	)
 }
 
 // TestGateSeesGrowthOfEverDifferentStacks has a level that rises because of a

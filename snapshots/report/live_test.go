@@ -162,12 +162,9 @@ func TestWhatIsNotKnownYetIsNoZero(t *testing.T) {
 			run := tracetest.Parse(t, "info kind=\"live\"\ndevice 0\n")
 			run.Info.Growing, run.Live, run.Steps = true, &trace.Live{PID: 4711}, test.steps
 			r := NewLive(run)
-			var text strings.Builder
-			if err := r.Text(&text, 80); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(text.String(), "is not known yet") || !strings.Contains(text.String(), "allocated      not known "+fmt.Sprintf("%11s", test.peak)) {
-				t.Errorf("it says\n%s", text.String())
+			text := pageOf(t, r, 80)
+			if !strings.Contains(text, "is not known yet") || !strings.Contains(text, "allocated      not known "+fmt.Sprintf("%11s", test.peak)) {
+				t.Errorf("it says\n%s", text)
 			}
 			r.Step, r.Probe.DroppedEvents = 1, 1 // may be 0, which is known
 			form, err := json.MarshalIndent(r, "", " ")
@@ -177,7 +174,7 @@ func TestWhatIsNotKnownYetIsNoZero(t *testing.T) {
 			if test.peak != "not known" {
 				form = nil // of what was alive at the peak other categories had nothing
 			}
-			for _, said := range []string{text.String(), string(form)} {
+			for _, said := range []string{text, string(form)} {
 				if found := zero.FindString(said); found != "" {
 					t.Errorf("%q in\n%s", found, said)
 				}
@@ -196,15 +193,8 @@ func TestTheHighestIsSinceTheProgramBeganIfItSaysSo(t *testing.T) {
 	if h := r.Highest; h == nil || *h != (Highest{9 << 20, 10 << 20, "program"}) {
 		t.Errorf("of a program that says: %+v", h)
 	}
-	var text strings.Builder
-	if err := r.Text(&text, 100); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"step's peak  highest since the program began\n", "   256.0 KiB  9.0 MiB\n"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, &text)
-		}
-	}
+	text := pageOf(t, r, 100)
+	wantIn(t, text, "step's peak  highest since the program began\n", "   256.0 KiB  9.0 MiB\n")
 }
 
 // TestBeforeAFirstLookNothingIsSaidToBeForSomething has memory whose use is guessed

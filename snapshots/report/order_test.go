@@ -14,12 +14,9 @@ import (
 func TestTheReportBeginsWithTheDeviceThatRanOut(t *testing.T) {
 	busy := strings.Repeat("alloc 0x100 512 @1\nfree_completed 0x100 512 @2\n", 20)
 	r := New(tracetest.Parse(t, "device 0\n"+busy+"device 1\noom 0 1024 @9\ndevice 2\noom 0 512 @3\nalloc 0x100 512 @4\noom 0 2048 @5\ndevice 3\n"+busy))
-	var text strings.Builder
-	if err := r.Text(&text, 100); err != nil {
-		t.Fatal(err)
-	}
+	text := pageOf(t, r, 100)
 	var got []string
-	for line := range strings.Lines(text.String()) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "Device ") || strings.HasPrefix(line, "  X ") {
 			got = append(got, line[:min(len(line), 29)])
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -46,11 +45,8 @@ func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
 	if got := r.Devices[0].PeakRequested; got != 512 || len(r.Devices) != 1 {
 		t.Errorf("%d devices, the first with %d bytes: pinned memory is no device's", len(r.Devices), got)
 	}
-	var text bytes.Buffer
-	if err := r.Text(&text, 80); err != nil {
-		t.Fatal(err)
-	}
-	_, got, _ := strings.Cut(text.String(), "\nPinned")
+	text := pageOf(t, r, 80)
+	_, got, _ := strings.Cut(text, "\nPinned")
 	want := ` host memory: 9 events, 2 blocks
 
                   at start        peak      at end
@@ -97,12 +93,9 @@ func TestAReserveOfExpandableSegmentsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = source.Close() }()
-	var text bytes.Buffer
-	if err := New(source.Trace()).Text(&text, 200); err != nil {
-		t.Fatal(err)
-	}
+	text := pageOf(t, New(source.Trace()), 200)
 	const want = "the driver had 69.3 GiB free: expandable_segments_reserve lets no segment have that much"
-	if got := strings.Count(text.String(), want); got != 2 {
-		t.Errorf("%d sentences name it, want the finding and the account:\n%s", got, &text)
+	if got := strings.Count(text, want); got != 2 {
+		t.Errorf("%d sentences name it, want the finding and the account:\n%s", got, text)
 	}
 }

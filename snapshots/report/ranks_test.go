@@ -31,27 +31,20 @@ func TestATableOfRanksIsReadOnEightyColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	if err := r.Text(&text, 80); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(text.String()) {
+	text := pageOf(t, r, 80)
+	for line := range strings.Lines(text) {
 		if n := cells(strings.TrimRight(line, "\n")); n > 80 || strings.ContainsRune(line, '\x1b') {
 			t.Errorf("a line of %d cells: %q", n, line)
 		}
 	}
-	for _, want := range []string{
+	wantIn(t, text,
 		"64 ranks of 64, job a-job-with-a-long-name",
 		"  X Rank 7 on node1 cannot be asked: process 4194007 does not answer.",
 		"  ! Rank 3 on node1 holds 1.0 GiB more at its peak than the median",
 		"\n   3 123456 1023.0 MiB    2.0 GiB    2.0 GiB   +1.0 GiB   79.0 GiB  4194003",
 		"\n   7  4194007 node1: process 4194007 does not answer\n",
 		"memtop attach node1:4194003 --once says what it holds.",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
-	}
+	)
 }
 
 func TestRanksAsJSONLeaveNoneOut(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,6 +18,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// pageOf returns a report as text.
+func pageOf(t *testing.T, report interface {
+	Text(w io.Writer, width int) error
+}, width int,
+) string {
+	t.Helper()
+	var text strings.Builder
+	if err := report.Text(&text, width); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func wantIn(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
 
 // reportKeys are the keys of the report in the order of its definition.
 const reportKeys = "schema source path kind container pickle_protocol bytes writer annotations devices " +
@@ -246,17 +269,10 @@ block 0x11e00000 2097152 inactive
 	if diff := cmp.Diff(want, o.WouldFit); diff != "" || o.ShortBytes == nil || *o.ShortBytes != 20<<20 || o.Requester[len(o.Requester)-1] != "/home/me/train.py:10 main" {
 		t.Errorf("short by %v, requested by %v; changes, -want +got:\n%s", o.ShortBytes, o.Requester, diff)
 	}
-	var text strings.Builder
-	if err := r.Text(&text, 100); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{
+	text := pageOf(t, r, 100)
+	wantIn(t, text,
 		"asked      32.0 MiB by train.py:10 main", "short by   20.0 MiB: the driver had 12.0 MiB", "would fit  PYTORCH_CUDA_ALLOC_CONF=b:1: 24.0 MiB, replayed",
-	} {
-		if !strings.Contains(text.String(), line) {
-			t.Errorf("the text lacks %q:\n%s", line, text.String())
-		}
-	}
+	)
 	answer.Again.Fits = true // under the recorded settings too: it is not the settings' doing
 	r = New(tr)
 	if err := r.Replay(t.Context(), ask); err != nil || len(r.Devices[0].OOM[0].WouldFit) != 1 {
