@@ -33,25 +33,7 @@ func (s *jsonScanner) number() (jsonKind, error) {
 	if s.negative = digits[0] == '-'; s.negative {
 		digits = digits[1:]
 	}
-	if n, ok := smallInteger(digits); ok {
-		s.integer = n
-		return jsonInt, nil
-	}
 	return s.longNumber(string(digits))
-}
-
-// smallInteger reads an integer of up to 19 digits, which any uint64 can hold.
-func smallInteger(digits []byte) (n uint64, ok bool) {
-	if len(digits) == 0 || len(digits) > 19 {
-		return 0, false
-	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	return n, true
 }
 
 func numeric(c byte) bool {

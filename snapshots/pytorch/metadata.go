@@ -2,7 +2,6 @@ package pytorch
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -79,11 +78,5 @@ func appendInner(b []byte, v any) []byte {
 
 // appendText appends s, cut at a character where it gets too long.
 func appendText(b []byte, s string) []byte {
-	if room := max(metadataLength-len(b), 0); len(s) > room {
-		for room > 0 && !utf8.RuneStart(s[room]) {
-			room--
-		}
-		return append(append(b, s[:room]...), "…"...)
-	}
-	return append(b, s...)
+	return append(b, trace.Shorten(s, max(metadataLength-len(b), 0))...)
 }

@@ -1,9 +1,9 @@
 package pytorch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -158,7 +158,7 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 		sortSegments(d.Final.Segments)
 		devices = append(devices, *d)
 	}
-	sort.Slice(devices, func(i, j int) bool { return devices[i].ID < devices[j].ID })
+	slices.SortFunc(devices, func(a, b trace.Device) int { return cmp.Compare(a.ID, b.ID) })
 	return devices, nil
 }
 
@@ -200,16 +200,7 @@ func (m *machine) byDevice(segments []uint32) (map[int][]trace.Segment, error) {
 }
 
 func sortSegments(segments []trace.Segment) {
-	slices.SortStableFunc(segments, func(a, b trace.Segment) int {
-		switch {
-		case a.Addr < b.Addr:
-			return -1
-		case a.Addr > b.Addr:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(segments, func(a, b trace.Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
 // pinnedID is the number that PyTorch gives to the device of pinned host memory.

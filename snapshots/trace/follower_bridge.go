@@ -51,6 +51,11 @@ type span struct {
 	expandable bool
 }
 
+// of makes an event about a block.
+func (b *bridge) of(k Kind, t tenantOf) Event {
+	return b.event(k, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream)
+}
+
 func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note NoteID, stream StreamID) Event {
 	e := Event{Kind: k, Addr: addr, Size: size, Time: b.d.time, Stack: stack, Note: note, Stream: stream}
 	if e.Time == 0 {
@@ -163,15 +168,15 @@ func (b *bridge) blocks(before, after []tenantOf) {
 
 func (b *bridge) free(t tenantOf) {
 	if t.State == Allocated {
-		b.frees = append(b.frees, b.event(FreeRequested, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+		b.frees = append(b.frees, b.of(FreeRequested, t))
 	}
-	b.frees = append(b.frees, b.event(FreeCompleted, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+	b.frees = append(b.frees, b.of(FreeCompleted, t))
 }
 
 func (b *bridge) alloc(t tenantOf) {
-	b.allocs = append(b.allocs, b.event(Alloc, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+	b.allocs = append(b.allocs, b.of(Alloc, t))
 	if t.State == PendingFree {
-		b.allocs = append(b.allocs, b.event(FreeRequested, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+		b.allocs = append(b.allocs, b.of(FreeRequested, t))
 	}
 }
 
@@ -186,9 +191,9 @@ func (b *bridge) both(x, y tenantOf) {
 		return
 	}
 	if x.Note != y.Note {
-		b.allocs = append(b.allocs, b.event(Retag, y.Addr, y.LiveRequested(), y.LiveStack(), y.Note, y.stream))
+		b.allocs = append(b.allocs, b.of(Retag, y))
 	}
 	if x.State == Allocated && y.State == PendingFree {
-		b.allocs = append(b.allocs, b.event(FreeRequested, y.Addr, y.LiveRequested(), y.LiveStack(), y.Note, y.stream))
+		b.allocs = append(b.allocs, b.of(FreeRequested, y))
 	}
 }

@@ -1,6 +1,9 @@
 package trace
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // AllocationID names an allocation. An id of 0 and up is the index of the event
 // that made the allocation. An id of -1 and down ([HeldID]) is an allocation that
@@ -341,17 +344,9 @@ func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 
 // nearest returns the last checkpoint not after event at.
 func (l *Lifetimes) nearest(at int) *mark {
-	low, high := 0, len(l.marks)
-	for low < high {
-		middle := (low + high) / 2
-		if l.marks[middle].at <= at {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low == 0 {
+	n := sort.Search(len(l.marks), func(k int) bool { return l.marks[k].at > at })
+	if n == 0 {
 		return nil
 	}
-	return &l.marks[low-1]
+	return &l.marks[n-1]
 }

@@ -1,18 +1,13 @@
 package trace
 
+import "cmp"
+
 // newSegment returns the segment that an event brought.
-func (r *rules) newSegment(m *memory, e *Event, expandable bool) Segment {
-	s := Segment{
-		Addr: e.Addr, Size: e.Size, Given: gaveSegment,
-		SegmentFacts: SegmentFacts{
-			Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: m.device,
-			Pool: r.tables.Notes[e.Note].Pool, Type: r.names.of(e.Size), Expandable: expandable,
-		},
-	}
-	if s.Pool == 0 {
-		s.Pool = r.pool
-	}
-	return s
+func (r *rules) newSegment(m *memory, e *Event) Segment {
+	facts := r.tables.factsOf(e, m.device)
+	facts.Stack, facts.Pool = max(facts.Stack, EmptyStack), cmp.Or(facts.Pool, r.pool)
+	facts.Type = r.names.of(e.Size)
+	return Segment{Addr: e.Addr, Size: e.Size, Given: gaveSegment, SegmentFacts: facts}
 }
 
 // fresh returns why no new memory can come to the event's range, "" if it can.
@@ -34,7 +29,7 @@ func (r *rules) playSegment(m *memory, e *Event) string {
 		return reason
 	}
 	r.linked++
-	m.addSegment(r.newSegment(m, e, false), m.add(inactive(e.Addr, e.Size, 0), none, none))
+	m.addSegment(r.newSegment(m, e), m.add(inactive(e.Addr, e.Size, 0), none, none))
 	return ""
 }
 
@@ -58,7 +53,7 @@ func (r *rules) playMap(m *memory, e *Event) string {
 	if reason := r.fresh(m, e); reason != "" {
 		return reason
 	}
-	s := r.newSegment(m, e, true)
+	s := r.newSegment(m, e)
 	before, after := m.neighbours(&s)
 	prev, next := none, none
 	head := none

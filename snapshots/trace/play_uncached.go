@@ -13,7 +13,7 @@ func (r *rules) playWhole(m *memory, e *Event) string {
 		return reason
 	}
 	r.linked++
-	m.addSegment(r.newSegment(m, e, false), m.add(r.allocated(e, e.Size), none, none))
+	m.addSegment(r.newSegment(m, e), m.add(r.allocated(e, e.Size), none, none))
 	return ""
 }
 

@@ -10,17 +10,26 @@ import "sort"
 
 // retagAt notes that event i says what the allocation at its address is for.
 func (l *Lifetimes) retagAt(i int32, e *Event) {
-	l.setPeer(i, int32(NoAllocation))
-	slot, ok := l.open.find(e.Addr)
+	id, ok := l.about(i, e)
 	if !ok {
-		return // held from before, or nothing: there is no allocation to retag
+		return
 	}
-	id := l.open.slots[slot].id
-	l.setPeer(i, int32(id))
 	if l.retags == nil {
 		l.retags = make(map[AllocationID][]int32)
 	}
 	l.retags[id] = append(l.retags[id], i)
+}
+
+// about joins event i with the allocation at its address. There is none if it was
+// held from before, or if nothing is there.
+func (l *Lifetimes) about(i int32, e *Event) (AllocationID, bool) {
+	id := NoAllocation
+	slot, ok := l.open.find(e.Addr)
+	if ok {
+		id = l.open.slots[slot].id
+	}
+	l.setPeer(i, int32(id))
+	return id, ok
 }
 
 // NoteAt returns the note that an allocation has right after event at. The
@@ -50,13 +59,10 @@ func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 
 // lostAt notes that the program can no longer reach the allocation at an address.
 func (l *Lifetimes) lostAt(i int32, e *Event) {
-	l.setPeer(i, int32(NoAllocation))
-	slot, ok := l.open.find(e.Addr)
+	id, ok := l.about(i, e)
 	if !ok {
 		return
 	}
-	id := l.open.slots[slot].id
-	l.setPeer(i, int32(id))
 	if l.lost == nil {
 		l.lost = make(map[AllocationID]int32)
 	}

@@ -43,10 +43,7 @@ func (r *segmentRewinder) undo(e *Event) (was Segment, reason string) {
 func (r *segmentRewinder) restored(e *Event) Segment {
 	s := Segment{
 		Addr: e.Addr, Size: e.Size, Given: GaveAddr | GaveSize | GaveStream | GaveExpandable | GaveDevice,
-		SegmentFacts: SegmentFacts{
-			Stream: e.Stream, Stack: e.Stack, Device: r.device,
-			Pool: r.tables.Notes[e.Note].Pool, Expandable: e.Kind == SegmentUnmap || e.Kind == SegmentMap,
-		},
+		SegmentFacts: r.tables.factsOf(e, r.device),
 	}
 	if !s.Expandable {
 		s.Type = r.names.of(e.Size)

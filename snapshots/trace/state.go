@@ -114,6 +114,14 @@ type SegmentFacts struct {
 	Expandable bool
 }
 
+// factsOf returns what an event says of its segment.
+func (t *Tables) factsOf(e *Event, device int32) SegmentFacts {
+	return SegmentFacts{
+		Stack: e.Stack, Stream: e.Stream, Pool: t.Notes[e.Note].Pool, Device: device,
+		Expandable: e.Kind == SegmentMap || e.Kind == SegmentUnmap,
+	}
+}
+
 // End returns the address after the segment's last byte.
 func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
 

@@ -192,9 +192,14 @@ func (in *Interner) addString(s string) StringID {
 	if !in.room.take(stringBytes + int64(len(s))) {
 		return in.Rest().Text
 	}
-	id := StringID(len(in.Strings))
-	in.Strings = append(in.Strings, s)
-	in.strings[s] = id
+	return appended(&in.Strings, in.strings, s)
+}
+
+// appended adds an entry to a table, and returns its number.
+func appended[T comparable, ID ~uint16 | ~uint32](table *[]T, ids map[T]ID, entry T) ID {
+	id := ID(len(*table))
+	*table = append(*table, entry)
+	ids[entry] = id
 	return id
 }
 
@@ -206,10 +211,7 @@ func (in *Interner) Frame(f Frame) FrameID {
 	if !in.room.take(frameBytes) {
 		return in.Rest().Frame
 	}
-	id := FrameID(len(in.Frames))
-	in.Frames = append(in.Frames, f)
-	in.frames[f] = id
-	return id
+	return appended(&in.Frames, in.frames, f)
 }
 
 // SetFX notes what torch.fx knows of a frame. The first note stays: one line of
@@ -241,10 +243,7 @@ func (in *Interner) Note(n Note) NoteID {
 		}
 		in.room.spare--
 	}
-	id := NoteID(len(in.Notes))
-	in.Notes = append(in.Notes, n)
-	in.notes[n] = id
-	return id
+	return appended(&in.Notes, in.notes, n)
 }
 
 // Stream interns a stream handle.
@@ -259,10 +258,7 @@ func (in *Interner) Stream(handle uint64) StreamID {
 	if !in.room.take(numberBytes) {
 		return DefaultStream
 	}
-	id := StreamID(len(in.Streams))
-	in.Streams = append(in.Streams, handle)
-	in.streams[handle] = id
-	return id
+	return appended(&in.Streams, in.streams, handle)
 }
 
 // Pool interns a memory pool.
@@ -273,10 +269,7 @@ func (in *Interner) Pool(p Pool) PoolID {
 	if !in.room.take(numberBytes) {
 		return 0
 	}
-	id := PoolID(len(in.Pools))
-	in.Pools = append(in.Pools, p)
-	in.pools[p] = id
-	return id
+	return appended(&in.Pools, in.pools, p)
 }
 
 // Stack interns a stack, innermost frame first. The frames are copied.
@@ -286,7 +279,7 @@ func (in *Interner) Stack(frames []FrameID) StackID {
 	}
 	key := hashIDs(in, frames)
 	for _, id := range in.stacks[key] {
-		if equalIDs(in.Tables.Stack(id), frames) {
+		if slices.Equal(in.Tables.Stack(id), frames) {
 			return id
 		}
 	}
@@ -320,7 +313,7 @@ func (in *Interner) store(frames []FrameID) stackSpan {
 func (in *Interner) List(items []StringID) ListID {
 	key := hashIDs(in, items)
 	for _, id := range in.lists[key] {
-		if equalIDs(in.Lists[id], items) {
+		if slices.Equal(in.Lists[id], items) {
 			return id
 		}
 	}
@@ -339,16 +332,4 @@ func hashIDs[T ~uint32](in *Interner, ids []T) uint64 {
 		in.scratch = append(in.scratch, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
 	}
 	return maphash.Bytes(in.seed, in.scratch)
-}
-
-func equalIDs[T comparable](a, b []T) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
