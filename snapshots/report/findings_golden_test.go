@@ -4,7 +4,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -51,46 +50,5 @@ func TestFindingsOfRealFiles(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
-	}
-}
-
-var number = regexp.MustCompile(`[0-9][0-9.,]*`)
-
-// TestFindingsOfDifferentProgramsDiffer compares the findings of each two files, up to
-// numbers. Files of the same program are not compared.
-func TestFindingsOfDifferentProgramsDiffer(t *testing.T) {
-	folder := pytorchtest.SharedFolder(t)
-	files, err := filepath.Glob(filepath.Join(folder, "*.torch*"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	// These train or run the transformer of one course, whose model is given.
-	same := map[string]string{
-		"training_medium_512.torch2.10.pickle": "course", "inference_medium_512.torch2.10.pickle": "course",
-		"python_frames_only.torch2.10.pickle": "course", "trace_plot.torch2.10.html": "course",
-		"step_amp.torch2.5.pickle": "another", "step_fp32.torch2.5.pickle": "another",
-	}
-	seen := make([]map[string]bool, len(files))
-	for i, file := range files {
-		seen[i] = make(map[string]bool)
-		for _, sentence := range findingsOf(t, file) {
-			seen[i][number.ReplaceAllString(sentence, "N")] = true
-		}
-	}
-	for i := range files {
-		for k := range i {
-			if program := same[filepath.Base(files[i])]; program != "" && program == same[filepath.Base(files[k])] {
-				continue
-			}
-			shared := 0
-			for sentence := range seen[i] {
-				if seen[k][sentence] {
-					shared++
-				}
-			}
-			if shared > 1 {
-				t.Errorf("%s and %s share %d sentences", filepath.Base(files[i]), filepath.Base(files[k]), shared)
-			}
-		}
 	}
 }

@@ -24,28 +24,6 @@ func TestRewind(t *testing.T) {
 		base     string
 		problems []string
 	}{
-		"an allocation goes away": {
-			trace: `
-device 0
-segment_alloc 0x1000000 2097152
-alloc 0x1000000 1000
-segment 0x1000000 2097152 type="small"
-  block 0x1000000 1024 active_allocated requested=1000
-  block 0x1000400 2096128 inactive`,
-		},
-		"a freed block comes back as allocated, its size rounded": {
-			trace: `
-device 0
-free_requested 0x1000000 1000
-free_completed 0x1000000 1000
-segment 0x1000000 2097152 type="small"
-  block 0x1000000 2097152 inactive`,
-			base: `
-segment 0x1000000 2097152 allocated=1024 active=1024 requested=1000 type="small"
-  block 0x1000000 1024 active_allocated requested=1000
-  block 0x1000400 2096128 inactive requested=0 stack=-
-`,
-		},
 		"a freed block is rounded as the settings say": {
 			trace: `
 settings
@@ -73,31 +51,6 @@ segment 0x1000000 41943040 type="large"
 			base: `
 segment 0x1000000 41943040 allocated=41943040 active=41943040 requested=30000000 type="large"
   block 0x1000000 41943040 active_allocated requested=30000000
-`,
-		},
-		"a block whose free was requested before comes back pending": {
-			trace: `
-device 0
-free_completed 0x1000000 512
-segment 0x1000000 2097152 type="small"
-  block 0x1000000 2097152 inactive`,
-			base: `
-segment 0x1000000 2097152 allocated=0 active=512 requested=512 type="small"
-  block 0x1000000 512 active_pending_free requested=512
-  block 0x1000200 2096640 inactive requested=0 stack=-
-`,
-		},
-		"a block pending at the end was allocated": {
-			trace: `
-device 0
-free_requested 0x1000000 512
-segment 0x1000000 2097152 type="small"
-  block 0x1000000 512 active_pending_free requested=512
-  block 0x1000200 2096640 inactive`,
-			base: `
-segment 0x1000000 2097152 allocated=512 active=512 requested=512 type="small"
-  block 0x1000000 512 active_allocated requested=512
-  block 0x1000200 2096640 inactive requested=0 stack=-
 `,
 		},
 		"a freed segment comes back with its type, and the gap behind a large block belongs to it": {
@@ -133,21 +86,6 @@ segment 0x1000000 6291456 allocated=0 active=0 requested=0 stream=0x7 type="smal
   block 0x1000000 6291456 inactive requested=0 stack=-
 segment 0x1600000 2097152 allocated=0 active=0 requested=0 stream=0x8 type="small" expandable=true
   block 0x1600000 2097152 inactive requested=0 stack=-
-`,
-		},
-		"mapping in the middle is undone by cutting": {
-			trace: `
-device 0
-segment_map 0x1200000 2097152
-segment 0x1000000 6291456 expandable=true
-  block 0x1000000 512 active_allocated requested=8
-  block 0x1000200 6291968 inactive`,
-			base: `
-segment 0x1000000 2097152 allocated=512 active=512 requested=8 expandable=true
-  block 0x1000000 512 active_allocated requested=8
-  block 0x1000200 2096640 inactive requested=0 stack=-
-segment 0x1400000 2097152 allocated=0 active=0 requested=0 expandable=true
-  block 0x1400000 2097152 inactive requested=0 stack=-
 `,
 		},
 		"what cannot be undone is listed, newest first": {
@@ -234,25 +172,6 @@ segment 0x1000000 2097152 allocated=512 active=1024 requested=922337203685477580
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestARewinderStopsWhereItIsTold(t *testing.T) {
-	tr := tracetest.Parse(t, `
-device 0
-alloc 0x1000000 512
-alloc 0x1000200 512
-segment 0x1000000 2097152
-  block 0x1000000 512 active_allocated requested=512
-  block 0x1000200 512 active_allocated requested=512
-  block 0x1000400 2096128 inactive`)
-	r := trace.NewRewinder(tr, &tr.Devices[0])
-	for at, want := range []int64{512 * 2, 512, 0} {
-		event := 1 - at
-		r.To(event)
-		if got := r.State().Segments[0].Allocated; r.At() != event || got != want {
-			t.Errorf("at event %d: %d bytes allocated, want %d at event %d", r.At(), got, want, event)
-		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package wire_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -155,65 +153,5 @@ func TestABatchTakesAFewBytesAStep(t *testing.T) {
 	got := len(written(t, func(e *wire.Encoder) { e.Steps(smallSteps(n)) }))
 	if each := got / n; each > 50 {
 		t.Errorf("a step takes %d bytes, want at most 50", each)
-	}
-}
-
-// TestABatchIsWhatItsStepsAre makes a trace of steps in batches and of single ones.
-func TestABatchIsWhatItsStepsAre(t *testing.T) {
-	steps := smallSteps(1000)
-	read := func(write func(*wire.Encoder)) []trace.Step {
-		got, err := wire.Read(t.Context(), bytes.NewReader(written(t, func(e *wire.Encoder) {
-			e.Hello(greeting())
-			write(e)
-			e.Bye("done")
-		})), wire.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Steps
-	}
-	single := read(func(e *wire.Encoder) {
-		for _, s := range steps {
-			e.Step(s)
-		}
-	})
-	batched := read(func(e *wire.Encoder) { e.Steps(steps) })
-	if diff := cmp.Diff(single, batched); diff != "" || len(batched) != len(steps) {
-		t.Errorf("%d steps (-one by one +in batches):\n%.2000s", len(batched), diff)
-	}
-}
-
-func BenchmarkSteps(b *testing.B) {
-	const n = 300
-	steps := smallSteps(n)
-	for name, send := range map[string]func(*wire.Encoder){
-		"one by one": func(e *wire.Encoder) {
-			for _, s := range steps {
-				e.Step(s)
-			}
-		},
-		"in batches": func(e *wire.Encoder) { e.Steps(steps) },
-	} {
-		perStep := func(b *testing.B) {
-			b.Helper()
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/step")
-		}
-		b.Run("encode "+name, func(b *testing.B) {
-			e := wire.NewEncoder(io.Discard)
-			for b.Loop() {
-				send(e)
-			}
-			perStep(b)
-		})
-		b.Run("decode "+name, func(b *testing.B) {
-			stream := written(b, func(e *wire.Encoder) { e.Hello(greeting()); send(e) })
-			for b.Loop() {
-				d := wire.NewDecoder(bytes.NewReader(stream), wire.Limits{})
-				for err := error(nil); err == nil; {
-					_, err = d.Next()
-				}
-			}
-			perStep(b)
-		})
 	}
 }

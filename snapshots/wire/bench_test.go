@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"io"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
@@ -33,19 +32,6 @@ func perEvent(b *testing.B, events int, bytes int) {
 	}
 }
 
-func BenchmarkEncode(b *testing.B) {
-	tr, base, events := program(b)
-	e := wire.NewEncoder(io.Discard)
-	e.Hello(greeting())
-	e.Tables(tr.Tables)
-	e.Base(0, 0, &base, 0, "")
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Events(0, 0, events)
-	}
-	perEvent(b, len(events), 0)
-}
-
 // recorded returns the whole program as a recording, and how many bytes of it
 // are its events.
 func recorded(b *testing.B) (stream []byte, eventBytes, events int) {
@@ -63,20 +49,6 @@ func recorded(b *testing.B) (stream []byte, eventBytes, events int) {
 		e.Events(0, 0, run)
 	})
 	return stream, len(stream) - before, len(run)
-}
-
-func BenchmarkDecode(b *testing.B) {
-	stream, size, events := recorded(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		d := wire.NewDecoder(bytes.NewReader(stream), wire.Limits{})
-		for {
-			if _, err := d.Next(); err != nil {
-				break
-			}
-		}
-	}
-	perEvent(b, events, size)
 }
 
 // BenchmarkRead is a viewer's whole work: decoding, playing forward, keeping.

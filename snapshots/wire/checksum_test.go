@@ -94,13 +94,3 @@ func TestCopiesHaveTheChecksumThatAllKnow(t *testing.T) {
 		t.Errorf("the copy ends with %q", tr.Live.Note)
 	}
 }
-
-// TestStreamsOfMinorVersion0AreRead reads what older probes send.
-func TestStreamsOfMinorVersion0AreRead(t *testing.T) {
-	stream := summed(t, wire.CRC32C)
-	want := asText(t, traceOf(t, stream))
-	stream[7] = 0
-	if diff := cmp.Diff(want, asText(t, traceOf(t, stream))); diff != "" {
-		t.Error(diff)
-	}
-}
