@@ -191,7 +191,7 @@ func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 	case ReservedQuantity:
 		return float64(s.PeakReserved), s.Measured()
 	case ActivationQuantity:
-		return float64(amountOf(s.AtPeak, trace.Activation.String())), len(s.AtPeak) > 0
+		return float64(trace.ByCategory(s.AtPeak)[trace.Activation]), len(s.AtPeak) > 0
 	case StepTimeQuantity:
 		return float64(s.Duration), s.Duration > 0
 	case TokenRateQuantity:
@@ -199,13 +199,4 @@ func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 	default:
 		return s.Loss, !s.NoLoss
 	}
-}
-
-func amountOf(amounts []trace.Amount, name string) int64 {
-	for _, a := range amounts {
-		if a.Name == name {
-			return a.Bytes
-		}
-	}
-	return 0
 }

@@ -128,12 +128,6 @@ alloc 0x2000 512 stack=act
 		"the device says so":               {"device 0 overflowed" + events, Certain},
 		"the trace is as long as its ring": {"device 0 max=2" + events, Certain},
 		"the ring is not full":             {"device 0 max=100" + events, No},
-		"one flag for all devices":         {"settings\nsetting \"trace_alloc_overflowed\" true\ndevice 0" + events, Certain},
-		"a number for all devices":         {"settings\nsetting \"trace_alloc_overflowed\" 0\ndevice 0" + events, No},
-		"a list by device":                 {"settings\nsetting \"trace_alloc_overflowed\" [true, false]\ndevice 0" + events, Certain},
-		"a list that clears this device":   {"settings\nsetting \"trace_alloc_overflowed\" [false, true]\ndevice 0" + events, No},
-		"a dictionary by device":           {"settings\nsetting \"trace_alloc_overflowed\" {\"0\": true}\ndevice 0" + events, Certain},
-		"a limit in the settings":          {"settings\nsetting \"trace_alloc_max_entries\" 2\ndevice 0" + events, Certain},
 		"a block with a stack that no event allocated": {"device 0" + events + `
 segment 0x100000 2097152 type="small"
 block 0x100000 512 active_allocated requested=512 stack=act

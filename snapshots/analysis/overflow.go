@@ -36,7 +36,7 @@ type Overflow struct {
 // lost.
 func (r *record) Overflow() Overflow {
 	n := r.events.Len()
-	limit, flagged := r.ringSettings()
+	limit, flagged := r.device.MaxEvents, r.device.Overflowed
 	switch {
 	case !r.History(), r.device.Base != nil && !flagged:
 		return Overflow{}
@@ -85,55 +85,4 @@ func isRound(n int) bool {
 		n /= 10
 	}
 	return n < 10 || n == 15 || n == 25
-}
-
-// ringSettings returns the buffer's limit, 0 when not known, and whether the file
-// says that it overflowed. Depending on its version, PyTorch writes a setting as
-// one value for all devices, as a list by device, or as a dictionary by device.
-func (r *record) ringSettings() (limit int64, flagged bool) {
-	limit, flagged = r.device.MaxEvents, r.device.Overflowed
-	for _, s := range r.trace.Settings {
-		switch s.Key {
-		case "trace_alloc_max_entries":
-			if v := integer(r.ofDevice(s.Value)); limit == 0 && v > 0 {
-				limit = v
-			}
-		case "trace_alloc_overflowed":
-			flagged = flagged || integer(r.ofDevice(s.Value)) > 0
-		}
-	}
-	return limit, flagged
-}
-
-// ofDevice picks the device's part of a setting.
-func (r *record) ofDevice(value any) any {
-	switch v := value.(type) {
-	case []any:
-		if r.device.ID < len(v) {
-			return v[r.device.ID]
-		}
-		return nil
-	case []trace.Setting:
-		for _, s := range v {
-			if s.Key == fmt.Sprint(r.device.ID) {
-				return s.Value
-			}
-		}
-		return nil
-	}
-	return value
-}
-
-func integer(value any) int64 {
-	switch v := value.(type) {
-	case bool:
-		if v {
-			return 1
-		}
-	case int64:
-		return v
-	case float64:
-		return int64(v)
-	}
-	return 0
 }

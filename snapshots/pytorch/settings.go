@@ -120,6 +120,8 @@ func perDevice(v any, device int) int64 {
 		}
 	case int64:
 		return v
+	case float64:
+		return int64(v)
 	case []any:
 		if device < len(v) && device >= 0 {
 			return perDevice(v[device], -1)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -33,12 +32,13 @@ var stages = []struct {
 // nothing if the optimizer holds no more than the parameters: that state may be
 // divided already.
 func (r *Advice) AddSharding(step *trace.Step, ranks int) {
-	if ranks < 2 || amount(step.AtPeak, trace.Optimizer) <= amount(step.AtPeak, trace.Parameter) {
+	held := trace.ByCategory(step.AtPeak)
+	if ranks < 2 || held[trace.Optimizer] <= held[trace.Parameter] {
 		return
 	}
 	saved := int64(0)
 	for _, stage := range stages {
-		n := amount(step.AtPeak, stage.category)
+		n := held[stage.category]
 		if saved += n - (n+int64(ranks)-1)/int64(ranks); n == 0 {
 			continue
 		}
@@ -50,14 +50,6 @@ func (r *Advice) AddSharding(step *trace.Step, ranks int) {
 		add.Predicted.PeakAllocated = -saved
 		r.Sharding = append(r.Sharding, add)
 	}
-}
-
-func amount(list []trace.Amount, c trace.Category) int64 {
-	i := slices.IndexFunc(list, func(a trace.Amount) bool { return a.Name == c.String() })
-	if i < 0 {
-		return 0
-	}
-	return list[i].Bytes
 }
 
 // sharding writes the sharding stages.

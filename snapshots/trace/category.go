@@ -93,3 +93,13 @@ func NamedCategory(name string) (Category, bool) {
 	c, known := otherNames[name]
 	return c, known
 }
+
+// ByCategory adds up amounts by category. The name of each amount is that of a
+// category.
+func ByCategory(amounts []Amount) (sums [CategoryCount]int64) {
+	for _, a := range amounts {
+		c, _ := NamedCategory(a.Name)
+		sums[c] += a.Bytes
+	}
+	return sums
+}

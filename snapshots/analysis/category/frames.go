@@ -58,13 +58,13 @@ func traitsOf(file, name string) trait {
 			t |= of
 		}
 	}
-	add(hasAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), workspaces)
-	add(hasAny(name, "zero_grad"), zeroes)
-	add(hasAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), gradBuffers)
+	add(lines.ContainsAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), workspaces)
+	add(lines.ContainsAny(name, "zero_grad"), zeroes)
+	add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), gradBuffers)
 	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
 	add(isGather(file, name), gathers)
 	add(isCache(base, name), caches)
-	add(isOptimizerFile(file, base) && isBeginning(name) || hasAny(name, "_init_group", "init_optimizer_state"), begins)
+	add(isOptimizerFile(file, base) && isBeginning(name) || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), begins)
 	add(isOptimizerFile(file, base) || isStepWrapper(file, name), updates)
 	add(name == "closure", closes)
 	add(strings.HasSuffix(file, "/torch/autograd/function.py") && strings.HasPrefix(name, "apply"), nodes)
@@ -76,9 +76,9 @@ func traitsOf(file, name string) trait {
 	add(isCall(file, name), calls)
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
-	add(name == "step" && !hasAny(file, "sched", "env"), steps)
+	add(name == "step" && !lines.ContainsAny(file, "sched", "env"), steps)
 	add(name == "_apply" && t&moves != 0, applies)
-	add(name == "decorate_context" || hasAny(name, "inference_mode", "no_grad"), noGrads)
+	add(name == "decorate_context" || lines.ContainsAny(name, "inference_mode", "no_grad"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
 	add(t&calls != 0 && name != "forward", modules)
 	add(strings.Contains(file, "/torch/"), library)
@@ -92,7 +92,7 @@ func isOptimizerFile(file, base string) bool {
 	case "optimizer.py":
 		return !strings.HasSuffix(file, "torch/optim/optimizer.py")
 	}
-	if hasAny(base, "optim") || hasAny(file, "/torch/optim/", "/bitsandbytes/optim/", "/apex/optimizers/", "/ops/adam/") {
+	if lines.ContainsAny(base, "optim") || lines.ContainsAny(file, "/torch/optim/", "/bitsandbytes/optim/", "/apex/optimizers/", "/ops/adam/") {
 		return true
 	}
 	for _, word := range strings.FieldsFunc(strings.TrimSuffix(base, ".py"), isSeparator) {
@@ -126,13 +126,13 @@ func isBackward(file, name string) bool {
 	case name == "unpack_hook":
 		return strings.HasSuffix(file, "/torch/utils/checkpoint.py")
 	}
-	return name == "_engine_run_backward" || hasAny(name, "post_backward", "_reduce_grad", "CompiledFunctionBackward") ||
+	return name == "_engine_run_backward" || lines.ContainsAny(name, "post_backward", "_reduce_grad", "CompiledFunctionBackward") ||
 		name == "foreach_reduce"
 }
 
 func isLoading(file, name string) bool {
-	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
-		hasAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
+	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || lines.ContainsAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
+		lines.ContainsAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
 			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
 }
 
@@ -145,35 +145,35 @@ func isBuilding(file, base, name string) bool {
 	case "__init__", "reset_parameters":
 		return strings.Contains(file, "/nn/modules/")
 	}
-	if strings.Contains(name, "weight") && hasAny(name, "init", "load", "create", "alloc") {
+	if strings.Contains(name, "weight") && lines.ContainsAny(name, "init", "load", "create", "alloc") {
 		return true
 	}
 	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
 		strings.Contains(file, "/safetensors/") || base == "swa_utils.py" ||
-		hasAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
+		lines.ContainsAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
 }
 
 // isGather recognises functions that gather the sharded weights of a layer.
 func isGather(file, name string) bool {
-	if !hasAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") {
+	if !lines.ContainsAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") {
 		return false
 	}
-	return hasAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded")
+	return lines.ContainsAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded")
 }
 
 // isCache recognises caches of keys and values, but not caches of code, files or
 // types.
 func isCache(base, name string) bool {
-	if hasAny(name, "kv_cache", "kvcache", "KVCache", "past_key_value", "key_value_cache", "init_cache", "allocate_cache") {
+	if lines.ContainsAny(name, "kv_cache", "kvcache", "KVCache", "past_key_value", "key_value_cache", "init_cache", "allocate_cache") {
 		return true
 	}
-	if hasAny(base, "memory_pool") && hasAny(name, "buffer", "__init__") {
+	if lines.ContainsAny(base, "memory_pool") && lines.ContainsAny(name, "buffer", "__init__") {
 		return true
 	}
-	if !hasAny(base, "cache") || hasAny(base, "codecache", "lru", "file", "disk", "caching", "autotune", "model") {
+	if !lines.ContainsAny(base, "cache") || lines.ContainsAny(base, "codecache", "lru", "file", "disk", "caching", "autotune", "model") {
 		return false
 	}
-	return name != "forward" && hasAny(name, "update", "append", "alloc", "init", "extend", "insert", "concat", "quant", "store", "push", "grow")
+	return name != "forward" && lines.ContainsAny(name, "update", "append", "alloc", "init", "extend", "insert", "concat", "quant", "store", "push", "grow")
 }
 
 func isCall(file, name string) bool {
@@ -184,13 +184,4 @@ func isCall(file, name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "inner") && strings.HasSuffix(file, "/nn/modules/module.py")
-}
-
-func hasAny(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
 }

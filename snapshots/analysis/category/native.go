@@ -1,6 +1,10 @@
 package category
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+)
 
 // nativeTraits reads a frame of C++, which is known by its function alone.
 func nativeTraits(name string) trait {
@@ -10,22 +14,22 @@ func nativeTraits(name string) trait {
 			t |= of
 		}
 	}
-	add(hasAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc", "_cudnn_init_dropout_state"), workspaces)
-	add(hasAny(name, "::zero_grad"), zeroes)
+	add(lines.ContainsAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc", "_cudnn_init_dropout_state"), workspaces)
+	add(lines.ContainsAny(name, "::zero_grad"), zeroes)
 	add(strings.Contains(name, "AccumulateGrad"), accumulates)
 	add(strings.Contains(name, "autocast::cached_cast"), casts)
 	add(strings.Contains(name, "c10d::Reducer"), gradBuffers)
-	add(hasAny(name, "autograd::Engine", "CompiledFunctionBackward") || isNode(name), backs)
+	add(lines.ContainsAny(name, "autograd::Engine", "CompiledFunctionBackward") || isNode(name), backs)
 	add(strings.Contains(name, "torch::optim::"), updates)
 	add(strings.Contains(name, "torch::data::"), loads)
-	add(hasAny(name, "torch::nn::Module::to", "nn::Cloneable", "torch::jit::load", "jit::Unpickler"), moves)
+	add(lines.ContainsAny(name, "torch::nn::Module::to", "nn::Cloneable", "torch::jit::load", "jit::Unpickler"), moves)
 	add(strings.Contains(name, "torch::nn::") && strings.Contains(name, "Impl::reset"), builds)
 	add(strings.Contains(name, "torch::nn::") && strings.Contains(name, "::forward") || strings.Contains(name, "InterpreterStateImpl::run"), calls)
 	if _, after, ok := strings.Cut(name, "at::_ops::"); ok {
 		operation, _, _ := strings.Cut(after, "::")
 		t |= operationTraits(operation)
 	}
-	add(strings.HasPrefix(name, "at::native::_to_copy") || hasAny(name, "THPVariable_to(", "THPVariable_cuda("), copies)
+	add(strings.HasPrefix(name, "at::native::_to_copy") || lines.ContainsAny(name, "THPVariable_to(", "THPVariable_cuda("), copies)
 	return t
 }
 
@@ -44,7 +48,7 @@ func operationTraits(operation string) trait {
 		return copies | blanks
 	case strings.HasPrefix(operation, "_fused_adam"), strings.HasPrefix(operation, "_fused_sgd"), strings.HasPrefix(operation, "_foreach_"):
 		return foreach
-	case hasAny(operation, "_to_copy", "empty", "zeros", "ones", "full", "rand", "arange", "tril", "triu", "linspace", "clone"),
+	case lines.ContainsAny(operation, "_to_copy", "empty", "zeros", "ones", "full", "rand", "arange", "tril", "triu", "linspace", "clone"),
 		operation == "to", strings.HasPrefix(operation, "to_"), operation == "copy_", operation == "eye":
 		return copies
 	}

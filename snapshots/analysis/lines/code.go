@@ -65,12 +65,12 @@ func judgeGo(file, name string) kind {
 	site, _, _ := strings.Cut(path, "/")
 	switch {
 	case hasPrefix(path, "memtop/engine/", "memtop/probe/", "memtop/cmd/"),
-		path == "main" && containsAny(file, "cmd/memtrain/", "cmd/memtop/"), // our programs are no models of a user's
+		path == "main" && ContainsAny(file, "cmd/memtrain/", "cmd/memtop/"), // our programs are no models of a user's
 		file == "_testmain.go": // what go test writes to run tests
 		return framework
 	case strings.Contains(file, "/src/"+path+"/"), // the standard library, with its folder or built without
 		strings.HasPrefix(file, path+"/") && !strings.Contains(site, "."),
-		containsAny(file, "/pkg/mod/", "/vendor/", "@"): // a package that runs commands or tests is on every stack
+		ContainsAny(file, "/pkg/mod/", "/vendor/", "@"): // a package that runs commands or tests is on every stack
 		return native
 	}
 	return own
@@ -156,7 +156,7 @@ func (c *Code) Operator(stack trace.StackID) trace.FrameID {
 
 // isNode knows the frame that runs a node of the backward graph.
 func isNode(name string) bool {
-	return strings.Contains(name, "::apply(") && containsAny(name, "Backward", "AccumulateGrad::")
+	return strings.Contains(name, "::apply(") && ContainsAny(name, "Backward", "AccumulateGrad::")
 }
 
 // Telling returns up to n frames of a stack that tell a reader the most,

@@ -65,7 +65,7 @@ func (c *Code) learn(file string) {
 // isStandard knows files of the standard library, and of what debuggers and
 // notebooks run a program in.
 func (c *Code) isStandard(file string) bool {
-	return packagesIn(file) < 0 && (containsAny(file, "/lib/python3", "/lib64/python3", "/cpython-", "/debugpy/", "/pydevd") ||
+	return packagesIn(file) < 0 && (ContainsAny(file, "/lib/python3", "/lib64/python3", "/cpython-", "/debugpy/", "/pydevd") ||
 		slices.ContainsFunc(c.library, func(root string) bool { return strings.HasPrefix(file, root) }))
 }
 
@@ -84,7 +84,7 @@ func isPyTorch(file string) bool {
 
 // isGenerated knows Python that no one wrote.
 func isGenerated(file string) bool {
-	return containsAny(file, "torchinductor", "torch_compile_debug") ||
+	return ContainsAny(file, "torchinductor", "torch_compile_debug") ||
 		hasPrefix(file, "<frozen", "<eval_with_key>", "<string>", "<decorator-gen", "<attrs generated", "<__array_function__", "<lambdifygenerated",
 			"<torch_package", "<unknown>")
 }
@@ -101,7 +101,8 @@ func IsGo(file string) bool { return strings.HasSuffix(file, ".go") }
 // Slashed returns a path with the separators of Unix.
 func Slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
 
-func containsAny(s string, parts ...string) bool {
+// ContainsAny reports whether a text has any of the parts.
+func ContainsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 

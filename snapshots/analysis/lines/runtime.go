@@ -14,7 +14,7 @@ func isRuntime(file, name string) bool {
 		"pthread_condattr_setpshared", "std::error_code::default_error_condition() const":
 		return true
 	}
-	if containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "__libc_start_",
+	if ContainsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "__libc_start_",
 		"PyEval_", "PyObject_", "PyFunction_", "PyRun_", "Py_RunMain", "Py_BytesMain", "CUDACachingAllocator::", "HIPCachingAllocator::",
 		"wrap_kernel_functor_unboxed_", "::redispatch(", "make_boxed_from_unboxed_functor", "KernelFunction::",
 		"at::detail::empty_", "at::detail::_empty_", "at::native::empty_", "TensorIteratorBase::", "::set_output_raw_") {
@@ -26,7 +26,7 @@ func isRuntime(file, name string) bool {
 	if IsGo(file) {
 		return strings.HasPrefix(name, "runtime.") || isEngineGlue(name)
 	}
-	return containsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
+	return ContainsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
 		"Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h") ||
 		strings.HasPrefix(file, "Register")
 }
@@ -34,5 +34,5 @@ func isRuntime(file, name string) bool {
 // isEngineGlue knows what our own engine calls around every layer and step, and
 // what its program calls around everything.
 func isEngineGlue(name string) bool {
-	return containsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
+	return ContainsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
 }

@@ -53,7 +53,7 @@ func (r *Row) addSteps(x *analysis.Index) {
 		return
 	}
 	r.PeakAllocated, r.PeakReserved = measured.PeakAllocated, measured.PeakReserved
-	r.AtPeak = Categories(measured.AtPeak)
+	r.AtPeak = trace.ByCategory(measured.AtPeak)
 }
 
 // setSettings takes the settings of a step, nil where it says none.
@@ -65,16 +65,6 @@ func (r *Row) setSettings(s *trace.Step) {
 	for _, v := range s.Settings {
 		r.Settings[v.Key] = v.Value
 	}
-}
-
-// Categories adds up amounts by category. The name of each amount is that of a
-// category.
-func Categories(amounts []trace.Amount) (sums [trace.CategoryCount]int64) {
-	for _, a := range amounts {
-		c, _ := trace.NamedCategory(a.Name)
-		sums[c] += a.Bytes
-	}
-	return sums
 }
 
 func (r *Row) addFailures(x *analysis.Index) {

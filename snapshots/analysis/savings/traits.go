@@ -60,13 +60,13 @@ func traitsOf(file, name string) trait {
 	var t trait
 	base := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
 	lower := strings.ToLower(name)
-	if has(lower, "softmax") && !has(lower, "log_softmax", "logsoftmax") || base == "softmax.py" {
+	if lines.ContainsAny(lower, "softmax") && !lines.ContainsAny(lower, "log_softmax", "logsoftmax") || base == "softmax.py" {
 		t |= softmax
 	}
-	if has(lower, "attention", "attn", "sdpa") || has(base, "attention", "attn") {
+	if lines.ContainsAny(lower, "attention", "attn", "sdpa") || lines.ContainsAny(base, "attention", "attn") {
 		t |= attention
 	}
-	if has(lower, "log_softmax", "logsoftmax", "cross_entropy", "crossentropy", "nll_loss", "nllloss", "logsumexp", "log_loss") {
+	if lines.ContainsAny(lower, "log_softmax", "logsoftmax", "cross_entropy", "crossentropy", "nll_loss", "nllloss", "logsumexp", "log_loss") {
 		t |= loss
 	}
 	switch lower {
@@ -75,38 +75,29 @@ func traitsOf(file, name string) trait {
 	case "linear", "_conv_forward", "batch_norm":
 		t |= linear
 	}
-	if lower == "step" || has(lower, "_init_group", "init_state", "init_optimizer_state") {
+	if lower == "step" || lines.ContainsAny(lower, "_init_group", "init_state", "init_optimizer_state") {
 		t |= stepping
 	}
 	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
 		t |= sequential
 	}
-	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || has(name, "CheckpointFunction", "recompute_fn") {
+	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || lines.ContainsAny(name, "CheckpointFunction", "recompute_fn") {
 		t |= checkpoint
 	}
-	if has(name, "autocast::") || strings.HasSuffix(file, "torch/amp/autocast_mode.py") {
+	if lines.ContainsAny(name, "autocast::") || strings.HasSuffix(file, "torch/amp/autocast_mode.py") {
 		t |= autocast
 	}
-	if has(name, "autograd::Engine", "_engine_run_backward", "Backward0", "run_backward") {
+	if lines.ContainsAny(name, "autograd::Engine", "_engine_run_backward", "Backward0", "run_backward") {
 		t |= backward
 	}
-	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
+	if lines.ContainsAny(file, "bitsandbytes", "8bit", "adafactor") || lines.ContainsAny(lower, "8bit", "adafactor") {
 		t |= eightBit
 	}
-	if has(file, "/vllm/", "/sglang/", "vllm_") || strings.HasPrefix(file, "vllm/") {
+	if lines.ContainsAny(file, "/vllm/", "/sglang/", "vllm_") || strings.HasPrefix(file, "vllm/") {
 		t |= server
 	}
-	if has(lower, "grad_buffer", "flat_grad", "flatten_dense") || has(base, "grad_buffer", "bucket") {
+	if lines.ContainsAny(lower, "grad_buffer", "flat_grad", "flatten_dense") || lines.ContainsAny(base, "grad_buffer", "bucket") {
 		t |= flat
 	}
 	return t
-}
-
-func has(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
 }
