@@ -51,9 +51,6 @@ func NewRewinder(t *Trace, d *Device) *Rewinder {
 	return r
 }
 
-// At returns the event that has just happened, −1 before the first.
-func (r *Rewinder) At() int { return r.at }
-
 // Problems returns the problems met so far.
 func (r *Rewinder) Problems() Problems { return r.problems }
 
