@@ -1,6 +1,10 @@
 package pytorch
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // fields is a dict's known keys and their values.
 type fields struct {
@@ -194,11 +198,19 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 	return trace.PoolID(v.id)
 }
 
-// frame makes a line of a stack.
+// standIns begins the file of functions of the agent that stand in for PyTorch's
+// operations in a rehearsal. On a GPU they are not there.
+const standIns = "<frozen memtop."
+
+// frame makes a line of a stack: 0 for a line that no stack has.
 func (m *machine) frame(f *fields) value {
 	line, _ := m.address(f, nameLine) // one writer gives 2^64-1 for -1
+	file := m.string(f, nameFilename)
+	if strings.HasPrefix(m.in.Strings[file], standIns) {
+		return value{tag: tagFrame}
+	}
 	id := m.in.Frame(trace.Frame{
-		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(int64(line)),
+		File: file, Name: m.string(f, nameName), Line: int32(int64(line)),
 	})
 	if f.have&(1<<nameFXOp|1<<nameFXNode|1<<nameFXTarget|1<<nameFXTrace|1<<nameFXInfo) != 0 {
 		m.in.SetFX(id, trace.FX{
@@ -217,9 +229,15 @@ func (m *machine) stackOf(items []value) (trace.StackID, bool) {
 		if items[i].tag != tagFrame {
 			return 0, false
 		}
-		m.frames = append(m.frames, trace.FrameID(items[i].id))
+		m.addFrame(items[i])
 	}
 	return m.in.Stack(m.frames), true
+}
+
+func (m *machine) addFrame(v value) {
+	if v.id != 0 {
+		m.frames = append(m.frames, trace.FrameID(v.id))
+	}
 }
 
 // frameStack returns the frames of a record as a stack, 0 when absent.
@@ -250,7 +268,7 @@ func (m *machine) stackOfList(l *list) trace.StackID {
 	m.frames = m.frames[:0]
 	for i := range l.len() {
 		if item := l.at(i); item.tag == tagFrame {
-			m.frames = append(m.frames, trace.FrameID(item.id))
+			m.addFrame(item)
 		}
 	}
 	l.stack = m.in.Stack(m.frames)

@@ -133,3 +133,26 @@ func TestPythonLoadsGeneratedTraces(t *testing.T) {
 	}
 	python(t, pairs...)
 }
+
+// TestFramesOfTheAgentsStandInsAreLeftOut has stacks of a rehearsal: with such a frame, with nothing else, and without.
+func TestFramesOfTheAgentsStandInsAreLeftOut(t *testing.T) {
+	frame := func(file string, line int64) any { return record("filename", file, "line", line, "name", "f") }
+	own, other := frame("<frozen memtop.known>", 7), frame("train.py", 3)
+	var events []any
+	for i, frames := range []any{list(own, own, other), list(other), list(own), list(own, other)} {
+		events = append(events, record("action", "alloc", "addr", int64(512*(i+1)), "size", int64(512), "stream", int64(0), "frames", frames))
+	}
+	value := record("segments", list(), "device_traces", list(list(events...)))
+	for name, encode := range encodings() {
+		got := decode(t, encode(value))
+		events := got.Devices[0].Events
+		for i, frames := range []int{1, 1, 0, 1} {
+			if n := len(got.Tables.Stack(events.At(i).Stack)); n != frames {
+				t.Errorf("%s: stack %d has %d frames, want %d", name, i, n, frames)
+			}
+		}
+		if events.At(0).Stack != events.At(3).Stack {
+			t.Errorf("%s: stacks that differ by such a frame are two", name)
+		}
+	}
+}

@@ -13,7 +13,8 @@ from .journal import Journal
 from .tables import EMPTY
 
 DEEPEST = 64  # the most frames of a stack; outer frames are left out
-OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Files of the agent; the second begins those of functions that stand in for PyTorch's operations.
+OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen memtop."
 
 
 class Stacks:
@@ -73,7 +74,7 @@ def place_of(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the program's own code: not of a library, not of the agent."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((OWN, "<")) and not any(part in name for part in LIBRARIES):
+        if not name.startswith((*OWN, "<")) and not any(part in name for part in LIBRARIES):
             return frame
         frame = frame.f_back
     return None
