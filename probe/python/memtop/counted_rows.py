@@ -1,7 +1,7 @@
 """Operations of PyTorch whose number of rows the device counts, and the one that reads a single value.
 
 In a rehearsal no device counts. So each of these operations is replaced by a function that calls PyTorch's
-own and sets the count meanwhile: zero, or the largest possible count.
+own and sets the count meanwhile: the real one where the values are known, else zero, or the largest possible count.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from typing import Any, Callable
 
 import torch
 
+from . import received
+from .known import KnownOperations, hidden, put_all, repeated
 from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
 from .threads import called_by_pytorch
+from .twins import Twins
 
 Function = Callable[..., Any]
 Counted = tuple[int, int]  # the largest number of rows, and the bytes returned then
@@ -55,6 +58,7 @@ class CountedRows:
         self._reads = reads
         self._upper = upper
         self._library: Any = None
+        self._twins = Twins()
 
     def begin(self) -> None:
         """Replace the operations. PyTorch's own functions still make the same requests for memory."""
@@ -63,31 +67,51 @@ class CountedRows:
             warnings.simplefilter("ignore")  # of a function being replaced
             if hasattr(torch.library, "get_kernel"):  # since PyTorch 2.9
                 for name, most in COUNTED.items():
-                    self._library.impl(name, self._counted(_original(name), most), "CUDA", with_keyset=True)
+                    self._library.impl(name, self._counted(name, _original(name), most), "CUDA", with_keyset=True)
                 self._library.impl(READS, self._one(_original(READS)), "CUDA", with_keyset=True)
+                KnownOperations(self._twins, self._reads).begin(self._library)
+                received.begin(self._twins)
+                self._reads.twins = True
             else:  # older versions: call the variant with an output argument, which is not replaced
-                self._library.impl("nonzero", self._counted(_hidden(_nonzero), _places, keys=False), "CUDA")
+                self._library.impl("nonzero", self._counted("nonzero", hidden(_nonzero), _places, keys=False), "CUDA")
 
-    def _counted(self, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
+    def _counted(self, name: str, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
         def count(*arguments: Any, **named: Any) -> Any:
             rows, at_most = most(*arguments[keys:], **named)
             operation = Operation(SIZE, answer=rows if self._upper else 0, most=rows, at_most=at_most)
+            known = self._twins.all_of(arguments[keys:]) if keys else None
+            if known is not None:
+                values = repeated(name, known, named)
+                operation = Operation(SIZE, answer=_rows(name, known, values), certain=True)
             with self._reads.during(operation):
-                return original(*arguments, **named)
+                result = original(*arguments, **named)
+            if known is not None:
+                put_all(self._twins, result, values)
+            return result
 
-        return _hidden(count)
+        return hidden(count)
 
     def _one(self, original: Function) -> Function:
         def read(keys: Any, x: Any) -> Any:
-            with self._reads.during(Operation(_kind(x.dtype), type=str(x.dtype))):
+            known = self._twins.all_of((x,))
+            answer = None if known is None else known[0].item()
+            with self._reads.during(Operation(_kind(x.dtype), answer, type=str(x.dtype), certain=answer is not None)):
                 return original(keys, x)
 
-        return _hidden(read)
+        return hidden(read)
 
 
 def _original(name: str) -> Function:
     call: Function = torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed
     return call
+
+
+def _rows(name: str, known: list[Any], values: Any) -> int:
+    """Return what the device counts in an operation with these results."""
+    if name == "_unique2" and known[0].dtype == torch.bool:
+        return int(known[0].sum())  # of two possible values it counts one
+    first = values if isinstance(values, torch.Tensor) else values[0]
+    return int(first.size(known[1] if name.startswith("unique_dim") else 0))
 
 
 def _nonzero(x: Any) -> Any:
@@ -98,10 +122,3 @@ def _kind(dtype: torch.dtype) -> str:
     if dtype in (torch.bool, torch.uint8):  # uint8 tensors are used as flags too
         return CONDITION
     return NUMBER if dtype.is_floating_point or dtype.is_complex else INTEGER
-
-
-def _hidden(function: Any) -> Function:
-    """Hide a function from the stacks that PyTorch records for its requests, so that no line of it shows up there."""
-    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.counted_rows>")
-    hidden: Function = function
-    return hidden

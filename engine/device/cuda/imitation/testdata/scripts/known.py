@@ -1,0 +1,66 @@
+"""What comes from the host, and what is computed from it alone, reads as on the processor: values, sizes and branches."""
+
+import os
+
+import torch
+
+if not hasattr(torch.library, "get_kernel"):  # before PyTorch 2.9 only copies are known
+    raise SystemExit
+
+lengths = [3, 1, 2, 2, 0]
+
+
+def programs(device):
+    """Yield what a program reads from a device."""
+    x = torch.tensor(lengths, device=device)
+    mask = torch.ones(8, 1024, dtype=torch.long).to(device)
+    yield "a mask of ones", bool(mask.bool().all()), mask.sum().item()
+    yield "distinct", x.unique().tolist(), [v.tolist() for v in torch.unique(x, return_inverse=True, return_counts=True)]
+    yield "distinct conditions", torch.unique(x > 0).tolist(), torch.unique(x > 7).tolist(), torch.unique(mask, dim=0).shape
+    yield "consecutive", torch.unique_consecutive(x).tolist(), x.nonzero().tolist(), torch.where(x > 1)[0].tolist()
+    yield "masks", x[x > 1].tolist(), x.masked_select(x == 2).tolist(), torch.zeros(5, 3, device=device)[x > 0].shape
+    yield "ragged", torch.repeat_interleave(torch.arange(5, device=device), x).tolist(), [p.shape for p in mask[0].split(lengths + [1016])]
+    yield "counts", torch.bincount(x).tolist(), torch.nn.functional.one_hot(x).shape, x.count_nonzero().item()
+    yield "order", [v.tolist() for v in torch.sort(x, descending=True)], x.argsort().tolist(), torch.topk(x, 2)[0].tolist()
+    yield "experts", [(torch.arange(8, device=device) % 4 == e).nonzero().flatten().tolist() for e in range(4)]
+    yield "sums", x.cumsum(0).tolist(), x.max().item(), x.min().item(), x.float().mean().item(), (x.sum() / 2).item()
+    yield "types", [str(y.dtype) for y in (x + 1, x * 2.5, x.int()[0] + 1, x.half()[0] * 2.0, x / 2, (x > 1) * 3, 1 - x.int())]
+    y = x.clone()
+    y += 1
+    y[2] = 9
+    y[3:].zero_()
+    yield "in place", y.tolist(), x.tolist(), y.view(5, 1).squeeze(1)[1:3].tolist(), torch.equal(x, x.clone()), torch.equal(x, y)
+    steps = torch.tensor([1.0, 2.0], device=device)
+    torch._foreach_add_([steps], 1.0)
+    yield "counters", steps.tolist(), torch.cat([x, y]).tolist(), torch.stack([x, y]).amax(0).tolist()
+    with torch.inference_mode():
+        going = torch.ones(3, dtype=torch.long, device=device)
+        going = going & torch.tensor([0, 1, 0], device=device)
+        position = torch.tensor([5], device=device)
+        position += 1
+        drawn = torch.ones(3, device=device).uniform_(0, 0)
+        inference = going.max().item(), position.item(), bool((going == 0).all()), drawn.sum().item()
+    yield "inference", inference
+    resumed = torch.tensor(7.0).to(device)
+    resumed += 1
+    yield "a step that is resumed", 0.9 ** resumed.item(), resumed.to(torch.int32).cpu().numpy().tolist()
+    table = torch.zeros(10, dtype=torch.bool, device=device)
+    table[x] = True
+    yield "a table", table.tolist(), torch.where(table, 2, 1).sum().item(), table.nonzero().shape
+    yield "sampled lengths", [n for n in x.tolist() for _ in range(n)], torch.searchsorted(x.sort()[0], x).tolist()
+
+
+for host, device in zip(programs("cpu"), programs("cuda")):
+    assert host == device, f"{host} is {device} on the device"
+
+weights = torch.randn(1 << 20, device="cuda")
+assert torch.isfinite(weights).all() and not torch.isnan(weights).any() and not weights.isinf().any()
+
+# What is not known is no value from before: of other memory, of other kernels.
+spoiled = torch.tensor([64] * 64).cuda()
+spoiled.random_()
+assert spoiled.sum().item() == 0 and spoiled.nonzero().shape[0] == 0
+place = torch.tensor([1 << 20] * 64).cuda().data_ptr()
+drawn = torch.empty(64, dtype=torch.long, device="cuda")
+assert drawn.data_ptr() == place and drawn.sum().item() == 0 and drawn.tolist() == [0] * 64
+print("known", len(lengths), "in", os.path.basename(__file__))

@@ -1,0 +1,250 @@
+"""Operations that are repeated on twins: what they return is known where all that they take is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import torch
+
+from .interrupts import ignored
+from .reads import CONDITION, VALUES, Operation, Reads
+from .twins import MOST, MOST_CONDITIONS, Twins
+
+Function = Callable[..., Any]
+
+# What PyTorch has just made and writes to itself, nobody else refers to. How many references that is depends on the
+# release of Python: it is the fewest that were seen. PyTorch does not count such a write.
+_MANY = 1 << 30
+
+# Of integers, conditions and the few numbers that decide sizes and branches: masks, counters, lengths, positions.
+REPEATED = (
+    "add", "sub", "rsub", "mul", "div", "remainder", "fmod", "pow", "neg", "abs", "sign", "floor", "ceil", "round",
+    "trunc", "minimum", "maximum", "clamp", "clamp_min", "clamp_max", "aminmax", "_aminmax", "eq", "ne", "lt", "le",
+    "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_not", "isfinite", "isnan", "isinf", "where", "masked_fill", "all", "any", "sum", "mean",
+    "prod", "max", "min", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod", "count_nonzero", "sort", "topk",
+    "argsort", "searchsorted", "bucketize", "bincount", "repeat_interleave", "cat", "index", "masked_select",
+    "index_select", "index_put", "index_fill", "index_add", "gather", "scatter", "scatter_add", "flip", "roll",
+    "tril", "triu", "constant_pad_nd",
+)  # fmt: skip
+# PyTorch counts no write of these in inference.
+DRAWN = ("random_", "uniform_", "normal_", "bernoulli_", "exponential_", "geometric_", "log_normal_", "cauchy_")
+FILLED = ("arange.start_out", "linspace.out", "eye.out", "eye.m_out")  # they write all of what they are given
+STEPPED = "_foreach_add_.Scalar"  # counters of optimizers
+
+# What a program asks of its own health, and the answer of a healthy one.
+HEALTH = {"isfinite": True, "isnan": False, "isinf": False}
+
+
+class KnownOperations:
+    """Replaces PyTorch's operations on CUDA by functions that call them and repeat them on twins."""
+
+    def __init__(self, twins: Twins, reads: Reads) -> None:
+        self._twins = twins
+        self._reads = reads
+
+    def begin(self, library: Any) -> None:
+        """Replace the operations in a library."""
+        for name in _overloads(REPEATED):
+            self._replace(library, name, self._written if _writes(name) else self._returned)
+        for name in _overloads(DRAWN):
+            self._replace(library, name, self._drawn)
+        for name in FILLED:
+            self._replace(library, name, self._filled)
+        self._replace(library, STEPPED, self._stepped)
+        self._replace(library, "copy_", self._copied)
+        self._replace(library, "equal", self._answered)
+        self._replace(library, "set_.source_Storage_storage_offset", self._placed)
+        for name in ("fill_.Scalar", "fill_.Tensor", "zero_"):
+            self._replace(library, name, self._all_written)
+
+    def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
+        with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
+            original = _taking_numbers(torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed, _named(name))
+            library.impl(name, hidden(by(name, original, _named(name))), "CUDA", with_keyset=True)
+
+    def _returned(self, name: str, original: Function, operation: Any) -> Function:
+        healthy = HEALTH.get(name.partition(".")[0])
+
+        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
+            known = self._twins.all_of(arguments)
+            result = original(keys, *arguments, **named)
+            if known is not None:
+                put_all(self._twins, result, repeated(name, known, named))
+            elif healthy is not None and result.numel() <= MOST_CONDITIONS:
+                self._twins.put(result, torch.tensor(healthy, device="cpu"))
+            return result
+
+        return call
+
+    def _placed(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, x: Any, *place: Any, **named: Any) -> Any:
+            result = original(keys, x, *place, **named)
+            self._twins.wrote(x)  # a checkpoint's tensor, placed in a storage that was filled before
+            return result
+
+        return call
+
+    def _drawn(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, x: Any, *arguments: Any, **named: Any) -> Any:
+            self._twins.put(x, None)
+            return original(keys, x, *arguments, **named)
+
+        return call
+
+    def _answered(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, *arguments: Any) -> Any:
+            known = self._twins.all_of(arguments)
+            with self._reads.during(Operation(CONDITION, certain=known is not None)):
+                answer = original(keys, *arguments)
+            return answer if known is None else operation(*known)
+
+        return call
+
+    def _written(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
+            known = self._twins.all_of(arguments)
+            result = original(keys, *arguments, **named)
+            if known is None:
+                self._twins.put(arguments[0], None)
+                return result
+            with torch._C.DisableTorchFunction():
+                operation(*known, **named)
+            self._twins.wrote(arguments[0])
+            return result
+
+        return call
+
+    def _all_written(self, name: str, original: Function, operation: Any) -> Function:
+        least = _MANY
+
+        def call(keys: Any, x: Any, *value: Any) -> Any:
+            nonlocal least
+            count = sys.getrefcount(x)
+            least = min(count, least)
+            known = self._twins.all_of(value) if x.numel() <= MOST else None
+            result = original(keys, x, *value)
+            self._write(x, known[0] if known else None if value else 0, count == least)
+            return result
+
+        return call
+
+    def _copied(self, name: str, original: Function, operation: Any) -> Function:
+        least = _MANY
+
+        def call(keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
+            nonlocal least
+            count = sys.getrefcount(to)
+            known = self._twins.all_of((source,)) if to.numel() <= MOST else None
+            if to.is_cuda:
+                least = min(count, least)
+                result = original(keys, to, source, *options, **named)
+                self._write(to, known[0] if known else None, count == least)
+                return result
+            if known is None or self._reads.answering():
+                return original(keys, to, source, *options, **named)
+            with self._reads.during(Operation(VALUES, certain=True)):
+                result = original(keys, to, source, *options, **named)
+            with torch._C.DisableTorchFunction():
+                to.copy_(known[0])
+            return result
+
+        return call
+
+    def _write(self, x: Any, value: Any, fresh: bool) -> None:
+        with torch._C.DisableTorchFunction():
+            if value is not None and not isinstance(value, torch.Tensor):
+                value = torch.tensor(value, device="cpu")
+            self._twins.write(x, value if x.numel() <= MOST else None, fresh)
+
+    def _filled(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, *arguments: Any, out: Any) -> Any:
+            result = original(keys, *arguments, out=out)
+            if out.numel() <= MOST:
+                with torch._C.DisableTorchFunction():
+                    value = operation(*arguments, out=torch.empty(out.shape, dtype=out.dtype, device="cpu"))
+                    self._twins.write(out, value, fresh=True)
+            return result
+
+        return call
+
+    def _stepped(self, name: str, original: Function, operation: Any) -> Function:
+        def call(keys: Any, counters: Any, number: Any) -> Any:
+            known = self._twins.all_of(counters)
+            with torch._C.DisableTorchFunction():
+                sums = [value + number for value in known or ()]
+            result = original(keys, counters, number)
+            with torch._C.DisableTorchFunction():
+                for x, value in zip(counters, sums):
+                    self._twins.put(x, value)  # this operation has counted its writes by now
+            return result
+
+        return call
+
+
+def _taking_numbers(original: Function, operation: Any) -> Function:
+    """Return a function that takes numbers for tensors, as PyTorch's operations do: x + 1. PyTorch's own kernels take
+    a tensor that gives the result the same type."""
+    places = [i for i, a in enumerate(operation._schema.arguments) if str(a.type) == "Tensor" and not a.kwarg_only]
+    if len(places) < 2:
+        return original
+
+    def call(keys: Any, *arguments: Any, **named: Any) -> Any:
+        if not all(isinstance(arguments[i], torch.Tensor) for i in places):
+            like = next(arguments[i] for i in places if isinstance(arguments[i], torch.Tensor))
+            arguments = tuple(_zero(like, a) if i in places else a for i, a in enumerate(arguments))
+        return original(keys, *arguments, **named)
+
+    return hidden(call)
+
+
+def _zero(like: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value
+    with torch._C.DisableTorchFunction():
+        return torch.zeros((), dtype=torch.result_type(like, value), device="cpu")
+
+
+def hidden(function: Any) -> Function:
+    """Hide a function from the stacks that PyTorch records for its requests, so that no line of it shows up there."""
+    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.known>")
+    replaced: Function = function
+    return replaced
+
+
+def repeated(name: str, known: list[Any], named: dict[str, Any]) -> Any:
+    """Return what an operation returns on the processor, None if it does not do it there."""
+    with torch._C.DisableTorchFunction(), ignored(RuntimeError, IndexError):
+        return _named(name)(*known, **named)
+
+
+def put_all(twins: Twins, results: Any, values: Any) -> None:
+    """Note the values of what an operation has returned."""
+    if isinstance(results, torch.Tensor):
+        results, values = (results,), (values,)
+    with torch._C.DisableTorchFunction():
+        for x, value in zip(results, values or ()):
+            if x is not None and value is not None and x.numel() <= MOST and x.shape == value.shape:
+                twins.put(x, value)
+
+
+def _writes(name: str) -> bool:
+    return name.partition(".")[0].endswith("_")
+
+
+def _named(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+
+def _overloads(names: tuple[str, ...]) -> Iterator[str]:
+    """Return all overloads of operations and of those that write to their first operand, but those with an output
+    argument, which only compiled code calls."""
+    for name in names:
+        for packet in (name, name + "_"):
+            found = getattr(torch.ops.aten, packet, None)
+            for overload in found.overloads() if found else ():
+                if "out" not in overload and "dimname" not in overload:
+                    yield packet if overload == "default" else f"{packet}.{overload}"
