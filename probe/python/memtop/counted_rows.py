@@ -73,9 +73,10 @@ class CountedRows:
                 received.begin(self._twins)
                 self._reads.twins = True
             else:  # older versions: call the variant with an output argument, which is not replaced
-                self._library.impl("nonzero", self._counted("nonzero", hidden(_nonzero), _places, keys=False), "CUDA")
+                self._library.impl("nonzero", self._counted("nonzero", _nonzero, _places, keys=False), "CUDA")
 
     def _counted(self, name: str, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
+        @hidden
         def count(*arguments: Any, **named: Any) -> Any:
             rows, at_most = most(*arguments[keys:], **named)
             operation = Operation(SIZE, answer=rows if self._upper else 0, most=rows, at_most=at_most)
@@ -89,16 +90,17 @@ class CountedRows:
                 put_all(self._twins, result, values)
             return result
 
-        return hidden(count)
+        return count
 
     def _one(self, original: Function) -> Function:
+        @hidden
         def read(keys: Any, x: Any) -> Any:
             known = self._twins.all_of((x,))
             answer = None if known is None else known[0].item()
             with self._reads.during(Operation(_kind(x.dtype), answer, type=str(x.dtype), certain=answer is not None)):
                 return original(keys, x)
 
-        return hidden(read)
+        return read
 
 
 def _original(name: str) -> Function:
@@ -114,6 +116,7 @@ def _rows(name: str, known: list[Any], values: Any) -> int:
     return int(first.size(known[1] if name.startswith("unique_dim") else 0))
 
 
+@hidden
 def _nonzero(x: Any) -> Any:
     return torch.ops.aten.nonzero.out(x, out=torch.empty(0, dtype=torch.long, device=x.device))
 

@@ -10,6 +10,7 @@ import torch
 
 from .interrupts import ignored
 from .reads import CONDITION, VALUES, Operation, Reads
+from .threads import called_by_pytorch, touches
 from .twins import MOST, MOST_CONDITIONS, Twins
 
 Function = Callable[..., Any]
@@ -63,11 +64,12 @@ class KnownOperations:
     def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
         with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
             original = _taking_numbers(torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed, _named(name))
-            library.impl(name, hidden(by(name, original, _named(name))), "CUDA", with_keyset=True)
+            library.impl(name, by(name, original, _named(name)), "CUDA", with_keyset=True)
 
     def _returned(self, name: str, original: Function, operation: Any) -> Function:
         healthy = HEALTH.get(name.partition(".")[0])
 
+        @hidden
         def call(keys: Any, *arguments: Any, **named: Any) -> Any:
             known = self._twins.all_of(arguments)
             result = original(keys, *arguments, **named)
@@ -80,6 +82,7 @@ class KnownOperations:
         return call
 
     def _placed(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, x: Any, *place: Any, **named: Any) -> Any:
             result = original(keys, x, *place, **named)
             self._twins.wrote(x)  # a checkpoint's tensor, placed in a storage that was filled before
@@ -88,6 +91,7 @@ class KnownOperations:
         return call
 
     def _drawn(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, x: Any, *arguments: Any, **named: Any) -> Any:
             self._twins.put(x, None)
             return original(keys, x, *arguments, **named)
@@ -95,6 +99,7 @@ class KnownOperations:
         return call
 
     def _answered(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, *arguments: Any) -> Any:
             known = self._twins.all_of(arguments)
             with self._reads.during(Operation(CONDITION, certain=known is not None)):
@@ -104,6 +109,7 @@ class KnownOperations:
         return call
 
     def _written(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, *arguments: Any, **named: Any) -> Any:
             known = self._twins.all_of(arguments)
             result = original(keys, *arguments, **named)
@@ -120,6 +126,7 @@ class KnownOperations:
     def _all_written(self, name: str, original: Function, operation: Any) -> Function:
         least = _MANY
 
+        @hidden
         def call(keys: Any, x: Any, *value: Any) -> Any:
             nonlocal least
             count = sys.getrefcount(x)
@@ -134,6 +141,7 @@ class KnownOperations:
     def _copied(self, name: str, original: Function, operation: Any) -> Function:
         least = _MANY
 
+        @hidden
         def call(keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
             nonlocal least
             count = sys.getrefcount(to)
@@ -153,6 +161,7 @@ class KnownOperations:
 
         return call
 
+    @touches
     def _write(self, x: Any, value: Any, fresh: bool) -> None:
         with torch._C.DisableTorchFunction():
             if value is not None and not isinstance(value, torch.Tensor):
@@ -160,6 +169,7 @@ class KnownOperations:
             self._twins.write(x, value if x.numel() <= MOST else None, fresh)
 
     def _filled(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, *arguments: Any, out: Any) -> Any:
             result = original(keys, *arguments, out=out)
             if out.numel() <= MOST:
@@ -171,6 +181,7 @@ class KnownOperations:
         return call
 
     def _stepped(self, name: str, original: Function, operation: Any) -> Function:
+        @hidden
         def call(keys: Any, counters: Any, number: Any) -> Any:
             known = self._twins.all_of(counters)
             with torch._C.DisableTorchFunction():
@@ -191,13 +202,14 @@ def _taking_numbers(original: Function, operation: Any) -> Function:
     if len(places) < 2:
         return original
 
+    @hidden
     def call(keys: Any, *arguments: Any, **named: Any) -> Any:
         if not all(isinstance(arguments[i], torch.Tensor) for i in places):
             like = next(arguments[i] for i in places if isinstance(arguments[i], torch.Tensor))
             arguments = tuple(_zero(like, a) if i in places else a for i, a in enumerate(arguments))
         return original(keys, *arguments, **named)
 
-    return hidden(call)
+    return call
 
 
 def _zero(like: Any, value: Any) -> Any:
@@ -207,11 +219,11 @@ def _zero(like: Any, value: Any) -> Any:
         return torch.zeros((), dtype=torch.result_type(like, value), device="cpu")
 
 
-def hidden(function: Any) -> Function:
-    """Hide a function from the stacks that PyTorch records for its requests, so that no line of it shows up there."""
-    function.__code__ = function.__code__.replace(co_filename="<frozen memtop.known>")
-    replaced: Function = function
-    return replaced
+def hidden(function: Function) -> Function:
+    """Mark a function that PyTorch calls: no line of it shows up in the stacks that are recorded for its requests."""
+    unlisted: Any = function
+    unlisted.__code__ = unlisted.__code__.replace(co_filename="<frozen memtop.known>")
+    return called_by_pytorch(function)
 
 
 def repeated(name: str, known: list[Any], named: dict[str, Any]) -> Any:
@@ -220,6 +232,7 @@ def repeated(name: str, known: list[Any], named: dict[str, Any]) -> Any:
         return _named(name)(*known, **named)
 
 
+@touches
 def put_all(twins: Twins, results: Any, values: Any) -> None:
     """Note the values of what an operation has returned."""
     if isinstance(results, torch.Tensor):

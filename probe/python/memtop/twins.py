@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .threads import touches
+
 MOST = 1 << 14  # elements
 MOST_CONDITIONS = 1 << 28  # elements, of checks of whole weights
 ROOM = 1 << 8  # twins, after which those whose storages are gone are dropped
@@ -33,6 +35,7 @@ class Twins:
         self._twins: dict[int, _Twin] = {}  # by the number of the storage
         self._room = ROOM
 
+    @touches
     def of(self, x: Any) -> Any:
         """Return what is known of a tensor, as a tensor on the processor that shares the twin's bytes, or None."""
         if not x.is_cuda:
@@ -48,6 +51,7 @@ class Twins:
             return None
         return _seen(x, twin)
 
+    @touches
     def all_of(self, values: Iterable[Any]) -> list[Any] | None:
         """Return operands with what is known in place of tensors, None if something is not known or is large."""
         found = []
@@ -61,6 +65,7 @@ class Twins:
             found.append(value)
         return found
 
+    @touches
     def put(self, x: Any, value: Any) -> None:
         """Note the value of what an operation has made and returns, None if it is not known."""
         storage = x.untyped_storage()
@@ -72,6 +77,7 @@ class Twins:
         self._twins[storage._cdata] = twin
         self._tidy()
 
+    @touches
     def write(self, x: Any, value: Any, fresh: bool) -> None:
         """Note the value that an operation writes over all of a tensor, None if it is not known. `fresh` says that no
         code of Python may have the tensor yet."""
@@ -86,28 +92,33 @@ class Twins:
         else:
             self.put(x, None)
 
+    @touches
     def wrote(self, x: Any) -> None:
         """Note that an operation has changed a tensor and its twin alike. PyTorch counts that when it has returned."""
         twin = self._twins.get(x.untyped_storage()._cdata)
         if twin is not None:
             twin.writes = _writes(x) + 1
 
+    @touches
     def _tidy(self) -> None:
         if len(self._twins) > self._room:
             self._twins = {number: twin for number, twin in list(self._twins.items()) if not twin.storage.expired()}
             self._room = 2 * len(self._twins) + ROOM
 
 
+@touches
 def _writes(x: Any) -> int:
     """Return how often a tensor has been written to, by PyTorch's count. In inference it does not count."""
     return 0 if x.is_inference() else int(x._version)
 
 
+@touches
 def _seen(x: Any, twin: _Twin) -> Any:
     """Return a twin's bytes as a tensor sees those of its storage."""
     return torch.empty(0, dtype=x.dtype, device="cpu").set_(twin.content, x.storage_offset(), x.size(), x.stride())
 
 
+@touches
 def _plain(x: Any) -> bool:
     """Report whether a tensor is rows of real numbers in a storage, which are what they say."""
     return x.layout == torch.strided and not (x.is_nested or x.is_complex() or x.is_quantized or x.is_neg())

@@ -23,7 +23,7 @@ from memtop.journal import Journal  # noqa: E402
 from memtop.registry import Registry  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
-MARKS = {"touches", "called_by_pytorch", "unseen"}
+MARKS = {"touches", "called_by_pytorch", "unseen", "hidden"}
 
 # Attributes that only tensors, modules, optimizers and nodes of a graph have.
 TOUCHING = {
