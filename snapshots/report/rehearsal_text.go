@@ -43,7 +43,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	case r.Fits && r.Ended == "waits":
 		return fmt.Sprintf("As far as it ran it fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
 	case r.Fits:
-		return fmt.Sprintf("It fits on %s%s, with %s left.%s", on, r.asFar(most), quantity.Bytes(r.GPU.Total-most.DeviceBytes), r.caught())
+		return fmt.Sprintf("It fits on %s%s, with %s left.%s%s", on, r.asFar(most), quantity.Bytes(r.GPU.Total-most.DeviceBytes), r.narrow(most), r.caught())
 	case most.OOM == nil:
 		return "It does not fit on " + on + "."
 	}
@@ -59,6 +59,18 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 		text += fmt.Sprintf(" It needs %s.", quantity.Bytes(*most.OOM.Needs))
 	}
 	return text
+}
+
+// contextSpread is how much more than is counted CUDA took beside PyTorch's allocator, in the one of the published
+// out-of-memory errors of one process in which it was most (docs/rehearse.md).
+const contextSpread = 160 << 20
+
+// narrow says that what is left may not be enough, "" if it is.
+func (r *Rehearsal) narrow(most *RehearsedOn) string {
+	if r.GPU.Total-most.DeviceBytes >= contextSpread {
+		return ""
+	}
+	return fmt.Sprintf(" That is close: beside PyTorch CUDA may take %s more than is counted.", quantity.Bytes(contextSpread))
 }
 
 // asFar names the steps that the verdict is about, "" if it is about the whole program.
@@ -121,7 +133,7 @@ func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
 	p.line("")
 	row("peak allocated", most.PeakAllocated, "as torch.cuda.max_memory_allocated()")
 	row("peak reserved", most.PeakReserved, "as torch.cuda.max_memory_reserved()")
-	row("CUDA's context", r.GPU.Context, "beside PyTorch's allocator")
+	row("CUDA's context", r.GPU.Context, "beside PyTorch, with loaded kernels; modelled")
 	if libraries := most.DeviceBytes - r.GPU.Context - most.PeakReserved; libraries > 0 {
 		row("libraries", libraries, "beside it too, such as NCCL's buffers")
 	}

@@ -50,7 +50,7 @@ func Describe(from io.Reader) (GPU, error) {
 		return g, errors.New("its title is none of a GPU")
 	}
 	if g.Context == 0 {
-		g.Context = int64(g.Processors) * int64(g.generation.threads) * contextOfThread
+		g.Context = int64(g.Processors)*int64(g.generation.threads)*contextOfThread + loaded(g.Capability)
 	}
 	if g.Context < 0 || g.Context >= g.Total {
 		return g, errors.New("context_bytes do not fit into total_bytes")

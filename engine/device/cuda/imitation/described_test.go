@@ -24,7 +24,7 @@ func TestAGPUOfOnesOwnIsReadAsTheCatalogueIsPrinted(t *testing.T) {
 func TestAGPUThatIsNoneIsRefused(t *testing.T) {
 	const good = `{"name": "x", "title": "X", "total_bytes": 8589934592, "compute_capability": "8.6", "processors": 28, "l2_bytes": 4194304`
 	g, err := imitation.Describe(strings.NewReader(good + "}"))
-	if err != nil || g.Context != 28*1536*2048 || g.Channels != 4 {
+	if err != nil || g.Context != 28*1536*2048+64<<20 || g.Channels != 4 {
 		t.Errorf("%+v, %v", g, err)
 	}
 	for name, text := range map[string]string{

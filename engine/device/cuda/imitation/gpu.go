@@ -24,7 +24,7 @@ type GPU struct {
 	Capability string `json:"compute_capability"`
 	Processors int    `json:"processors"`
 	L2         int64  `json:"l2_bytes"`
-	Context    int64  `json:"context_bytes"` // what CUDA takes before anything is allocated
+	Context    int64  `json:"context_bytes"` // what CUDA takes beside all that is allocated, with the kernels that are loaded
 	Channels   int    `json:"nccl_channels"` // of NCCL's collectives between the GPUs of a machine
 	Sources    string `json:"sources"`       // of each figure
 
@@ -54,13 +54,24 @@ var Catalogue = sync.OnceValue(func() []GPU {
 	for _, row := range rows(gpuTable) {
 		all = append(all, GPU{
 			Name: row["name"], Title: row["title"], Total: row.number("total_bytes"), Capability: row["capability"],
-			Processors: int(row.number("processors")), L2: row.number("l2_bytes"), Context: row.number("context_bytes"),
+			Processors: int(row.number("processors")), L2: row.number("l2_bytes"),
+			Context:  row.number("context_bytes") + loaded(row["capability"]),
 			Channels: int(row.number("nccl_channels")),
 			Sources:  row["sources"], generation: generations[row["capability"]],
 		})
 	}
 	return all
 })
+
+// loaded returns what a program that computes takes of a GPU beyond an empty context. In 30 out-of-memory errors that
+// people published the median was 66 MiB; docs/rehearse.md lists them. On Blackwell's datacenter GPUs cuBLAS allocates
+// 64 MiB more for each of its two handles, those of forward and of backward.
+func loaded(capability string) int64 {
+	if strings.HasPrefix(capability, "10.") {
+		return 3 * 64 << 20
+	}
+	return 64 << 20
+}
 
 // SharedOptIn returns how many bytes of shared memory a block of a kernel may
 // request on GPUs of a compute capability, 0 if that is not known.
