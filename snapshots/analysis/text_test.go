@@ -30,7 +30,7 @@ func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 		"a module's constructor makes parameters":                    {"malloc linear own user", trace.Parameter, "module built or loaded"},
 		"a constructor of the program's own makes parameters":        {"malloc own user", trace.Parameter, "made by a constructor"},
 		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", trace.Workspace, "library workspace"},
-		"a copy outside of everything is an input":                   {"malloc copy user", trace.Input, "copied or made outside of any module"},
+		"a copy outside of everything is not known":                  {"malloc copy user", trace.OtherCategory, "no rule matched"},
 		"a copy inside a layer is not":                               {"malloc copy layer call user", trace.Activation, "forward with a graph"},
 		"a loss outside of modules makes activations":                {"malloc loss user", trace.Activation, "forward with a graph"},
 		"what no rule knows is other":                                {"malloc user", trace.OtherCategory, "no rule matched"},

@@ -148,7 +148,7 @@ func TestEvidence(t *testing.T) {
 
 		"state of an optimizer in any file, under PyTorch's wrapper": {"alloc 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
 		"and under it in any function":                               {"alloc 0x1000 512 stack=innerupdate\n" + later, 0, trace.Optimizer},
-		"state of an optimizer of no library":                        {"alloc 0x1000 512 stack=plainupdate\n" + later, 0, trace.Optimizer},
+		"but not what any function called step makes":                {"alloc 0x1000 512 stack=plainupdate\n" + later, 0, trace.OtherCategory},
 		"but not what a step's closure computes":                     {"alloc 0x1000 512 stack=closed\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 		"nor what the step of something else makes":                  {"alloc 0x1000 512 stack=played\n" + scrap + "free_completed 0x1000 512 stack=back\n" + update, 0, trace.Activation},
 
@@ -163,13 +163,14 @@ func TestEvidence(t *testing.T) {
 		"what a checkpoint computes again has a graph":               {"alloc 0x1000 512 stack=unpacked\nfree_completed 0x1000 512 stack=unpacked\n" + later, 0, trace.Activation},
 		"a copy of every weight beside the model is the optimizer's": {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512), 4, trace.Optimizer},
 		"and so is one in twice the bytes":                           {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 8192, 16384, 1024, 1024), 4, trace.Optimizer},
-		"but not what only has some of the sizes":                    {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 512, 512, 256), 4, trace.Input},
-		"nor what has all of them and more":                          {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512, 100_000), 4, trace.Input},
+		"but not what only has some of the sizes":                    {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 512, 512, 256), 4, trace.OtherCategory},
+		"nor what has all of them and more":                          {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512, 100_000), 4, trace.OtherCategory},
 		"what a cut-off backward made long ago is a gradient":        {"alloc 0x1000 512 stack=back\n" + scrap + scrap + scrap, 0, trace.Gradient},
 		"but not what it has just made":                              {scrap + "alloc 0x1000 512 stack=back\n", 2, trace.BackwardTemporary},
 		"what a whole backward made last is a gradient":              {calls(1, "back", false) + scrap + "alloc 0x1000 512 stack=back\n", 34, trace.Gradient},
 		"temporaries of a step in any file are not its state":        {"alloc 0x1000 512 stack=ownupdate\nfree_completed 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
-		"what the script copies to the device is input":              {"alloc 0x1000 512 stack=copies\n" + calls(1, "loop", false), 0, trace.Input},
+		"what the script copies to the device is input":              {"alloc 0xa000 512 stack=copies\n" + calls(1, "loop", false), 0, trace.Input},
+		"but not if no call of the model follows":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=copies\n" + later, 32, trace.OtherCategory},
 		"but not what the script computes":                           {"alloc 0x1000 512 stack=computes\n" + scrap + "free_completed 0x1000 512 stack=back\n", 0, trace.Activation},
 	}
 	for name, test := range tests {

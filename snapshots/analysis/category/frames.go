@@ -32,7 +32,6 @@ const (
 	computes   // an operation
 	foreach    // an operation on many tensors at once, as optimizers do
 	constructs // __init__ of anything
-	steps      // a function is named step
 	closes     // an optimizer calls the program again
 	nodes      // a function of the program is applied, forward or backward
 	applies    // a module applies a function to its parameters, gradients or buffers
@@ -76,7 +75,6 @@ func traitsOf(file, name string) trait {
 	add(isCall(file, name), calls)
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
-	add(name == "step" && !lines.ContainsAny(file, "sched", "env"), steps)
 	add(name == "_apply" && t&moves != 0, applies)
 	add(name == "decorate_context" || lines.ContainsAny(name, "inference_mode", "no_grad"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
@@ -130,10 +128,11 @@ func isBackward(file, name string) bool {
 		name == "foreach_reduce"
 }
 
+// isLoading recognises libraries that load data or move it to the device.
 func isLoading(file, name string) bool {
-	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || lines.ContainsAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
-		lines.ContainsAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
-			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
+	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || lines.ContainsAny(file, "/torch/utils/data/", "/site-packages/datasets/") ||
+		lines.ContainsAny(file, "/accelerate/", "/transformers/", "/lightning/", "/torch/") &&
+			lines.ContainsAny(name, "send_to_device", "prepare_input", "batch_to_device", "move_data_to_device")
 }
 
 func isBuilding(file, base, name string) bool {

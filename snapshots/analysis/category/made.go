@@ -11,7 +11,7 @@ import (
 var byMaker = [...]Rule{
 	noMaker: noStack, workspaceMaker: libraryWorkspace, gradientMaker: accumulated, bufferMaker: gradientBuffer,
 	gatherMaker: weightsGathered, cacheMaker: cacheMade, stateMaker: optimizerState, stepMaker: outlivesStep,
-	backwardMaker: backwardScratch, recomputeMaker: recomputed, inputMaker: dataLoaded, scriptMaker: scriptMade,
+	backwardMaker: backwardScratch, recomputeMaker: recomputed, inputMaker: dataLoaded,
 	moveMaker: moduleMoved, buildMaker: moduleBuilt, constructorMaker: constructorMade,
 	forwardMaker: graphKept, operationMaker: graphKept,
 }
@@ -100,7 +100,10 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 		if p.convertsResult(i, e) {
 			return p.forward(i, s)
 		}
-		return scriptMade
+		if p.crosses(i, at) {
+			return scriptMade
+		}
+		return p.unknown(i, e, at)
 	case inputMaker:
 		return dataLoaded
 	case constructorMaker:
@@ -111,6 +114,12 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	default:
 		return p.first(e.Stack)
 	}
+}
+
+// crosses reports whether an allocation is there through the call of the model that follows it.
+func (p *panel) crosses(i, at int) bool {
+	s, end := &p.spans[at], p.life.Closed(i)
+	return s.prepares && end > int(s.until) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && end > int(p.spans[at+1].last)
 }
 
 // convertsResult reports whether a copy is that of a result in another width: the model

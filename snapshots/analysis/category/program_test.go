@@ -93,7 +93,7 @@ func TestAProgramsOwn(t *testing.T) {
 	}{
 		"weights in a list have gradients":        {made("made1", weights...) + step(weights...) + step(weights...), 0, trace.Parameter},
 		"but not if most gradients have no block": {made("made1", 4096) + step(weights...) + step(weights...), 0, trace.Input},
-		"nor what is made after them":             {made("made1", weights...) + step(weights...) + "alloc 0x900000 8192 stack=made2\n", 13, trace.Input},
+		"nor what is made after them":             {made("made1", weights...) + step(weights...) + "alloc 0x900000 8192 stack=made2\n", 13, trace.OtherCategory},
 		"copies that all go before the next are gradients": {
 			moves([]int64{4096, 8192, 512, 512}, nil) + remade("mastering", true, 4096, 8192, 512, 512), 4, trace.Gradient,
 		},
@@ -118,7 +118,7 @@ func TestAProgramsOwn(t *testing.T) {
 		"what is computed before the model's call is input":  {batch + trained, 0, trace.Input},
 		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Activation},
 		"a result in another width is as the result":         {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 1024 stack=copies\n", 33, trace.Activation},
-		"but not a copy of anything else":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 4096 stack=copies\n", 33, trace.Input},
+		"but not a copy of anything else":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 4096 stack=copies\n", 33, trace.OtherCategory},
 		"what a later backward pass frees has a graph":       {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
 		"but not what the engine frees when a pass has gone": {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
 		"the last pass leaves as many gradients as others":   {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},

@@ -116,7 +116,7 @@ var table = [ruleCount]rule{
 	backwardScratch:  {trace.BackwardTemporary, Lived, "made in backward, gone before it ends"},
 	backwardOpen:     {trace.BackwardTemporary, Lived, "made in backward, in which the recording ends"},
 	dataLoaded:       {trace.Input, Stacked, "data loading"},
-	scriptMade:       {trace.Input, Stacked, "copied or made outside of any module"},
+	scriptMade:       {trace.Input, Lived, "made outside of any module, there through a call of the model"},
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},

@@ -229,7 +229,7 @@ func (j *Judge) inEngine(frames []trace.FrameID) bool {
 // weak judges a stack of which no frame decides.
 func weak(all trait, python bool) maker {
 	switch {
-	case all&foreach != 0 && !python, all&steps != 0:
+	case all&foreach != 0 && !python:
 		return stepMaker
 	case all&constructs != 0:
 		return constructorMaker
