@@ -32,7 +32,7 @@ func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", trace.Workspace, "library workspace"},
 		"a copy outside of everything is not known":                  {"malloc copy user", trace.OtherCategory, "no rule matched"},
 		"a copy inside a layer is not":                               {"malloc copy layer call user", trace.Activation, "forward with a graph"},
-		"a loss outside of modules makes activations":                {"malloc loss user", trace.Activation, "forward with a graph"},
+		"an operation without a call of a model is not known":        {"malloc loss user", trace.OtherCategory, "no rule matched"},
 		"what no rule knows is other":                                {"malloc user", trace.OtherCategory, "no rule matched"},
 		"a stack of nothing but the allocator's frames says nothing": {"malloc", trace.OtherCategory, "no rule matched"},
 	}

@@ -139,13 +139,10 @@ func isBuilding(file, base, name string) bool {
 	switch name {
 	case "broadcast_coalesced", "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
 		"load_weights", "weight_loader", "process_weights_after_loading", "set_module_tensor_to_device", "materialize", "to_empty",
-		"load_checkpoint_in_model", "load_checkpoint_and_dispatch", "init_empty_weights", "load_model":
+		"load_checkpoint_in_model", "load_checkpoint_and_dispatch", "init_empty_weights":
 		return true
 	case "__init__", "reset_parameters":
 		return strings.Contains(file, "/nn/modules/")
-	}
-	if strings.Contains(name, "weight") && lines.ContainsAny(name, "init", "load", "create", "alloc") {
-		return true
 	}
 	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
 		strings.Contains(file, "/safetensors/") || base == "swa_utils.py" ||

@@ -77,7 +77,6 @@ type panel struct {
 
 // made judges the allocation of event i, in span at.
 func (p *panel) made(i int, e *trace.Event, at int) Rule {
-	s := &p.spans[at]
 	if p.isWorkspace(i, e, at) {
 		return workspaceSize
 	}
@@ -89,7 +88,7 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:
-		return p.forward(i, s)
+		return p.forward(i, at)
 	case backwardMaker:
 		return p.backward(i, at)
 	case stepMaker:
@@ -98,7 +97,7 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 		return p.unknown(i, e, at)
 	case scriptMaker:
 		if p.convertsResult(i, e) {
-			return p.forward(i, s)
+			return p.forward(i, at)
 		}
 		if p.crosses(i, at) {
 			return scriptMade
@@ -174,13 +173,15 @@ func (p *panel) outlives(i, at int) bool {
 	return end == trace.Never || at+1 < len(p.spans) && end >= int(p.spans[at+1].first)
 }
 
-func (p *panel) forward(i int, s *span) Rule {
-	by := p.freer(i)
+func (p *panel) forward(i, at int) Rule {
+	s, by := &p.spans[at], p.freer(i)
 	switch {
 	case by == engineFreer:
 		return freedByEngine
 	case s.prepares && p.life.Closed(i) > int(s.until):
 		return scriptMade
+	case !s.calls && s.backed == 0 && p.spans[at-1].phase != forward:
+		return NoRule // operations of the program, of which neither a module nor backward knows
 	case s.phase == forward && s.graph:
 		return graphKept
 	case p.stacks[p.events.At(i).Stack].noGrad:

@@ -222,10 +222,7 @@ func (c *cut) leadToModule() {
 		}
 		for at := first; at < k && (s.graph || !inferred); at++ {
 			if before := &c.spans[at]; !before.calls && !before.prepares {
-				before.prepares, before.until = true, -1
-				if inferred {
-					before.until = s.first
-				}
+				before.prepares, before.until = true, s.first
 			}
 		}
 		if s.graph {

@@ -109,9 +109,9 @@ func TestAProgramsOwn(t *testing.T) {
 		},
 		"an update by hand has temporaries": {step(weights...) + scrap + "alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model, 12, trace.Optimizer},
 		"but not of sizes without gradients": {
-			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.Inference,
+			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.OtherCategory,
 		},
-		"nor before any backward pass":                       {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.Input},
+		"nor before any backward pass":                       {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
 		"a memory of experience is no weight":                {"alloc 0x900000 65536 stack=replaying\n" + step(weights...), 0, trace.OtherCategory},
 		"but what has a gradient's size is":                  {"alloc 0x900000 8192 stack=replaying\n" + step(weights...), 0, trace.Parameter},
 		"and so is what a constructor makes without any":     {"alloc 0x900000 65536 stack=replaying\n" + calls(1, "second", true), 0, trace.Parameter},
