@@ -76,7 +76,7 @@ func traitsOf(file, name string) trait {
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
 	add(name == "_apply" && t&moves != 0, applies)
-	add(name == "decorate_context" || lines.ContainsAny(name, "inference_mode", "no_grad"), noGrads)
+	add(name == "decorate_context" || strings.HasSuffix(file, "/torch/utils/_contextlib.py"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
 	add(t&calls != 0 && name != "forward", modules)
 	add(strings.Contains(file, "/torch/"), library)
@@ -177,7 +177,7 @@ func isCall(file, name string) bool {
 	case "_call_impl", "_wrapped_call_impl", "_slow_forward", "__call__":
 		return strings.HasSuffix(file, "/nn/modules/module.py")
 	case "forward", "recompute_fn":
-		return true
+		return !strings.Contains(file, "/torch/distributed/tensor/") // functions of autograd, not of a model
 	}
 	return strings.HasPrefix(name, "inner") && strings.HasSuffix(file, "/nn/modules/module.py")
 }

@@ -266,7 +266,7 @@ func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
 	switch {
 	case p.freer(i) == engineFreer:
 		return freedByEngine
-	case p.stacks[e.Stack].noGrad:
+	case s.phase == forward && p.stacks[e.Stack].noGrad:
 		return noGradMade
 	case s.phase == forward && s.graph && s.leads:
 		return graphKept
