@@ -49,7 +49,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name:   "stale_gradients",
-		Change: "zero_grad(set_to_none=True) before forward",
+		Change: "zero_grad() before forward",
 		Speaks: "gradients from before this step are alive at the peak, and are 5 % of it",
 		Silent: "steps are not known, or backward has made them all again before the peak",
 		Saving: "these gradients, from the beginning of each step until backward makes them again",
