@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import received
+from . import foreign, received
 from .known import KnownOperations, hidden, put_all, repeated
 from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
 from .threads import called_by_pytorch
@@ -71,6 +71,7 @@ class CountedRows:
                 self._library.impl(READS, self._one(_original(READS)), "CUDA", with_keyset=True)
                 KnownOperations(self._twins, self._reads).begin(self._library)
                 received.begin(self._twins)
+                foreign.begin(self._twins)
                 self._reads.twins = True
             else:  # older versions: call the variant with an output argument, which is not replaced
                 self._library.impl("nonzero", self._counted("nonzero", _nonzero, _places, keys=False), "CUDA")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import threading
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -15,10 +15,6 @@ from .twins import MOST, MOST_CONDITIONS, Twins
 
 Function = Callable[..., Any]
 
-# What PyTorch has just made and writes to itself, nobody else refers to. How many references that is depends on the
-# release of Python: it is the fewest that were seen. PyTorch does not count such a write.
-_MANY = 1 << 30
-
 # Of integers, conditions and the few numbers that decide sizes and branches: masks, counters, lengths, positions.
 REPEATED = (
     "add", "sub", "rsub", "mul", "div", "remainder", "fmod", "pow", "neg", "abs", "sign", "floor", "ceil", "round",
@@ -28,15 +24,15 @@ REPEATED = (
     "prod", "max", "min", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod", "count_nonzero", "sort", "topk",
     "argsort", "searchsorted", "bucketize", "bincount", "repeat_interleave", "cat", "index", "masked_select",
     "index_select", "index_put", "index_fill", "index_add", "gather", "scatter", "scatter_add", "flip", "roll",
-    "tril", "triu", "constant_pad_nd",
+    "tril", "triu", "constant_pad_nd", "_is_all_true",
 )  # fmt: skip
-# PyTorch counts no write of these in inference.
-DRAWN = ("random_", "uniform_", "normal_", "bernoulli_", "exponential_", "geometric_", "log_normal_", "cauchy_")
+COUNTERS = "_foreach_add_.Scalar"  # of optimizers
 FILLED = ("arange.start_out", "linspace.out", "eye.out", "eye.m_out")  # they write all of what they are given
-STEPPED = "_foreach_add_.Scalar"  # counters of optimizers
+SILENT = ("running_mean", "running_var")  # what operations write that are said only to read it
+KEPT = ("set_", "resize_", "record_stream")  # they change a tensor, but no value
 
-# What a program asks of its own health, and the answer of a healthy one.
-HEALTH = {"isfinite": True, "isnan": False, "isinf": False}
+# What a program asks of its own health, and the answer of a healthy one: PyTorch itself asserts by `_is_all_true`.
+HEALTH = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
 
 
 class KnownOperations:
@@ -45,21 +41,22 @@ class KnownOperations:
     def __init__(self, twins: Twins, reads: Reads) -> None:
         self._twins = twins
         self._reads = reads
+        self._thread = threading.local()
 
     def begin(self, library: Any) -> None:
         """Replace the operations in a library."""
-        for name in _overloads(REPEATED):
-            self._replace(library, name, self._written if _writes(name) else self._returned)
-        for name in _overloads(DRAWN):
-            self._replace(library, name, self._drawn)
-        for name in FILLED:
-            self._replace(library, name, self._filled)
-        self._replace(library, STEPPED, self._stepped)
-        self._replace(library, "copy_", self._copied)
-        self._replace(library, "equal", self._answered)
-        self._replace(library, "set_.source_Storage_storage_offset", self._placed)
-        for name in ("fill_.Scalar", "fill_.Tensor", "zero_"):
-            self._replace(library, name, self._all_written)
+        repeated_ones = {*_overloads(REPEATED), COUNTERS}
+        special: dict[str, Callable[[str, Function, Any], Function]] = {
+            **dict.fromkeys((name for name in repeated_ones if not _writes(name)), self._returned),
+            **dict.fromkeys(_writers(), self._forgotten),
+            **dict.fromkeys((name for name in repeated_ones if _writes(name)), self._written),
+            **dict.fromkeys(FILLED, self._filled),
+            **dict.fromkeys(("fill_.Scalar", "fill_.Tensor", "zero_"), self._all_written),
+            "copy_": self._copied,
+            "equal": self._answered,
+        }
+        for name, by in special.items():
+            self._replace(library, name, by)
 
     def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
         with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
@@ -81,22 +78,21 @@ class KnownOperations:
 
         return call
 
-    def _placed(self, name: str, original: Function, operation: Any) -> Function:
+    def _forgotten(self, name: str, original: Function, operation: Any) -> Function:
+        written = [(i, a.name) for i, a in enumerate(operation._schema.arguments) if _is_written(a)]
+
         @hidden
-        def call(keys: Any, x: Any, *place: Any, **named: Any) -> Any:
-            result = original(keys, x, *place, **named)
-            self._twins.wrote(x)  # a checkpoint's tensor, placed in a storage that was filled before
-            return result
+        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
+            if not self._repeats():
+                for at, its in written:
+                    self._twins.forget(arguments[at] if at < len(arguments) else named.get(its))
+            return original(keys, *arguments, **named)
 
         return call
 
-    def _drawn(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, x: Any, *arguments: Any, **named: Any) -> Any:
-            self._twins.put(x, None)
-            return original(keys, x, *arguments, **named)
-
-        return call
+    def _repeats(self) -> bool:
+        """Report whether this thread is inside an operation that is repeated on twins, with all that it writes."""
+        return getattr(self._thread, "repeats", False)
 
     def _answered(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
@@ -111,45 +107,40 @@ class KnownOperations:
     def _written(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
         def call(keys: Any, *arguments: Any, **named: Any) -> Any:
+            if self._repeats():
+                return original(keys, *arguments, **named)
             known = self._twins.all_of(arguments)
-            result = original(keys, *arguments, **named)
-            if known is None:
-                self._twins.put(arguments[0], None)
-                return result
-            with torch._C.DisableTorchFunction():
-                operation(*known, **named)
-            self._twins.wrote(arguments[0])
+            if known is None or torch._C._cuda_isCurrentStreamCapturing():
+                self._twins.forget(arguments[0])
+                return original(keys, *arguments, **named)
+            self._thread.repeats = True
+            try:
+                result = original(keys, *arguments, **named)
+            finally:
+                self._thread.repeats = False
+            if not repeated(name, known, named, done=True):
+                self._twins.forget(arguments[0])
             return result
 
         return call
 
     def _all_written(self, name: str, original: Function, operation: Any) -> Function:
-        least = _MANY
-
         @hidden
         def call(keys: Any, x: Any, *value: Any) -> Any:
-            nonlocal least
-            count = sys.getrefcount(x)
-            least = min(count, least)
             known = self._twins.all_of(value) if x.numel() <= MOST else None
             result = original(keys, x, *value)
-            self._write(x, known[0] if known else None if value else 0, count == least)
+            self._write(x, known[0] if known else None if value else 0)
             return result
 
         return call
 
     def _copied(self, name: str, original: Function, operation: Any) -> Function:
-        least = _MANY
-
         @hidden
         def call(keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
-            nonlocal least
-            count = sys.getrefcount(to)
             known = self._twins.all_of((source,)) if to.numel() <= MOST else None
             if to.is_cuda:
-                least = min(count, least)
                 result = original(keys, to, source, *options, **named)
-                self._write(to, known[0] if known else None, count == least)
+                self._write(to, known[0] if known else None)
                 return result
             if known is None or self._reads.answering():
                 return original(keys, to, source, *options, **named)
@@ -162,34 +153,23 @@ class KnownOperations:
         return call
 
     @touches
-    def _write(self, x: Any, value: Any, fresh: bool) -> None:
+    def _write(self, x: Any, value: Any) -> None:
+        if self._repeats():
+            return
         with torch._C.DisableTorchFunction():
             if value is not None and not isinstance(value, torch.Tensor):
                 value = torch.tensor(value, device="cpu")
-            self._twins.write(x, value if x.numel() <= MOST else None, fresh)
+            self._twins.write(x, value if x.numel() <= MOST else None)
 
     def _filled(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
         def call(keys: Any, *arguments: Any, out: Any) -> Any:
             result = original(keys, *arguments, out=out)
-            if out.numel() <= MOST:
-                with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction():
+                value = None
+                if out.numel() <= MOST:
                     value = operation(*arguments, out=torch.empty(out.shape, dtype=out.dtype, device="cpu"))
-                    self._twins.write(out, value, fresh=True)
-            return result
-
-        return call
-
-    def _stepped(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, counters: Any, number: Any) -> Any:
-            known = self._twins.all_of(counters)
-            with torch._C.DisableTorchFunction():
-                sums = [value + number for value in known or ()]
-            result = original(keys, counters, number)
-            with torch._C.DisableTorchFunction():
-                for x, value in zip(counters, sums):
-                    self._twins.put(x, value)  # this operation has counted its writes by now
+                self._twins.write(out, value)
             return result
 
         return call
@@ -226,10 +206,12 @@ def hidden(function: Function) -> Function:
     return called_by_pytorch(function)
 
 
-def repeated(name: str, known: list[Any], named: dict[str, Any]) -> Any:
-    """Return what an operation returns on the processor, None if it does not do it there."""
+def repeated(name: str, known: list[Any], named: dict[str, Any], done: Any = None) -> Any:
+    """Return what an operation returns on the processor, or `done`; None if it does not do it there."""
     with torch._C.DisableTorchFunction(), ignored(RuntimeError, IndexError):
-        return _named(name)(*known, **named)
+        result = _named(name)(*known, **named)
+        return result if done is None else done
+    return None
 
 
 @touches
@@ -245,6 +227,23 @@ def put_all(twins: Twins, results: Any, values: Any) -> None:
 
 def _writes(name: str) -> bool:
     return name.partition(".")[0].endswith("_")
+
+
+def _is_written(argument: Any) -> bool:
+    alias = argument.alias_info
+    return argument.name in SILENT or (alias is not None and bool(alias.is_write))
+
+
+def _writers() -> Iterator[str]:
+    """Return all operations with a kernel for CUDA that write to what they are given."""
+    for full in torch._C._dispatch_get_all_op_names():
+        library, _, name = full.partition("::")
+        packet, _, overload = name.partition(".")
+        if library != "aten" or packet in KEPT or "backward" in packet:
+            continue
+        written = map(_is_written, torch._C._get_schema(f"aten::{packet}", overload).arguments)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(full, "CUDA") and any(written):
+            yield name
 
 
 def _named(name: str) -> Any:

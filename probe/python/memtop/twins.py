@@ -2,7 +2,7 @@
 
 What comes from the host is known, and so is what is computed from known values alone. The storage of such a
 tensor has a twin on the processor, which each operation on the device is repeated on. A write of anything else
-raises PyTorch's count of writes (`_version`), so that the twin no longer counts. A twin goes with its storage.
+ends the twin (`writers`), and so does the storage's end.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ ROOM = 1 << 8  # twins, after which those whose storages are gone are dropped
 @dataclass
 class _Twin:
     storage: Any  # a weak reference, so that no other storage gets its number
-    content: Any  # the same bytes, on the processor
-    writes: int  # PyTorch's count of writes to a tensor of the storage
+    content: Any  # the same bytes, on the processor; None where a CUDA graph writes, at moments that nobody sees
 
 
 class Twins:
@@ -44,10 +43,7 @@ class Twins:
             return None
         storage = x.untyped_storage()
         twin = self._twins.get(storage._cdata)
-        if twin is None or twin.content.nbytes() != storage.nbytes():
-            return None
-        if not x.is_inference() and twin.writes != x._version:
-            self._twins.pop(storage._cdata, None)
+        if twin is None or twin.content is None or twin.content.nbytes() != storage.nbytes():
             return None
         return _seen(x, twin)
 
@@ -69,47 +65,45 @@ class Twins:
     def put(self, x: Any, value: Any) -> None:
         """Note the value of what an operation has made and returns, None if it is not known."""
         storage = x.untyped_storage()
-        if value is None:
+        earlier = self._twins.get(storage._cdata)
+        if earlier is not None and earlier.content is None and not earlier.storage.expired():
+            return
+        captured = torch._C._cuda_isCurrentStreamCapturing()
+        if value is None and not captured:
             self._twins.pop(storage._cdata, None)
             return
-        twin = _Twin(StorageWeakRef(storage), torch.UntypedStorage(storage.nbytes()), _writes(x))
-        _seen(x, twin).copy_(value)
-        self._twins[storage._cdata] = twin
+        content = None if captured else torch.UntypedStorage(storage.nbytes())
+        twin = self._twins[storage._cdata] = _Twin(StorageWeakRef(storage), content)
+        if content is not None:
+            _seen(x, twin).copy_(value)
         self._tidy()
 
     @touches
-    def write(self, x: Any, value: Any, fresh: bool) -> None:
-        """Note the value that an operation writes over all of a tensor, None if it is not known. `fresh` says that no
-        code of Python may have the tensor yet."""
+    def write(self, x: Any, value: Any) -> None:
+        """Note the value that an operation writes over all of a tensor, None if it is not known."""
         known = self.of(x) if value is not None else None
-        if known is not None:
+        if known is not None and not torch._C._cuda_isCurrentStreamCapturing():
             known.copy_(value)
-            self.wrote(x)
         elif value is not None and x.numel() * x.element_size() == x.untyped_storage().nbytes():
             self.put(x, value)
-            if not (fresh and _writes(x) == 0):
-                self.wrote(x)
         else:
             self.put(x, None)
 
     @touches
-    def wrote(self, x: Any) -> None:
-        """Note that an operation has changed a tensor and its twin alike. PyTorch counts that when it has returned."""
-        twin = self._twins.get(x.untyped_storage()._cdata)
-        if twin is not None:
-            twin.writes = _writes(x) + 1
+    def forget(self, written: Any) -> None:
+        """Note that something else has written to tensors."""
+        if isinstance(written, torch.Tensor):
+            if written.is_cuda and written.layout == torch.strided:
+                self.put(written, None)
+        elif isinstance(written, (list, tuple)):
+            for each in written:
+                self.forget(each)
 
     @touches
     def _tidy(self) -> None:
         if len(self._twins) > self._room:
             self._twins = {number: twin for number, twin in list(self._twins.items()) if not twin.storage.expired()}
             self._room = 2 * len(self._twins) + ROOM
-
-
-@touches
-def _writes(x: Any) -> int:
-    """Return how often a tensor has been written to, by PyTorch's count. In inference it does not count."""
-    return 0 if x.is_inference() else int(x._version)
 
 
 @touches

@@ -1,5 +1,6 @@
 """What comes from the host, and what is computed from it alone, reads as on the processor: values, sizes and branches."""
 
+import copy
 import os
 
 import torch
@@ -32,6 +33,10 @@ def programs(device):
     yield "in place", y.tolist(), x.tolist(), y.view(5, 1).squeeze(1)[1:3].tolist(), torch.equal(x, x.clone()), torch.equal(x, y)
     steps = torch.tensor([1.0, 2.0], device=device)
     torch._foreach_add_([steps], 1.0)
+    steps.data.mul_(2)
+    yield "of a copied storage", [copy.deepcopy(steps).tolist(), steps.tolist()]
+    torch.ops.aten.add_.Scalar(y, 1)
+    y.index_put_((x,), x, accumulate=True)
     yield "counters", steps.tolist(), torch.cat([x, y]).tolist(), torch.stack([x, y]).amax(0).tolist()
     with torch.inference_mode():
         going = torch.ones(3, dtype=torch.long, device=device)
@@ -54,12 +59,47 @@ for host, device in zip(programs("cpu"), programs("cuda")):
     assert host == device, f"{host} is {device} on the device"
 
 weights = torch.randn(1 << 20, device="cuda")
+made = torch.distributions.Normal(weights[:9], weights[:9]).sample(), torch.distributions.Categorical(logits=weights[:9]).sample()
+assert made[0].shape == (9,) and made[1].dim() == 0 and torch.linalg.eig(weights[:9].view(3, 3))[0].shape == (3,)
 assert torch.isfinite(weights).all() and not torch.isnan(weights).any() and not weights.isinf().any()
 
 # What is not known is no value from before: of other memory, of other kernels.
 spoiled = torch.tensor([64] * 64).cuda()
 spoiled.random_()
 assert spoiled.sum().item() == 0 and spoiled.nonzero().shape[0] == 0
+
+
+def written(x):
+    """Yield tensors that something has written to, which is not repeated on the processor."""
+    with torch.inference_mode():
+        yield torch.arange(4, device="cuda").float().exp_()
+        yield torch.sin(x, out=torch.ones(4, device="cuda"))
+    known = torch.ones(4, device="cuda")
+    known.data.exp_()
+    yield known
+    known = torch.ones(4, device="cuda")
+    torch.empty(0, device="cuda").set_(known.untyped_storage()).exp_()
+    yield known
+    layer = torch.nn.BatchNorm1d(4).cuda()
+    layer(torch.randn(8, 4, device="cuda"))
+    yield layer.running_var
+    increase(known := torch.ones(4, device="cuda"))
+    yield known
+    count, graph = torch.ones(4, device="cuda"), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        count += 1
+    count.fill_(5)
+    graph.replay()
+    yield count
+
+
+@torch.library.custom_op("known::increase", mutates_args=("x",))
+def increase(x: torch.Tensor) -> None:
+    """Write to a tensor as a kernel of another library."""
+
+
+for x in written(torch.randn(4, device="cuda")):
+    assert x.sum().item() == 0, x.tolist()
 place = torch.tensor([1 << 20] * 64).cuda().data_ptr()
 drawn = torch.empty(64, dtype=torch.long, device="cuda")
 assert drawn.data_ptr() == place and drawn.sum().item() == 0 and drawn.tolist() == [0] * 64
