@@ -24,7 +24,8 @@ REPEATED = (
     "prod", "max", "min", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod", "count_nonzero", "sort", "topk",
     "argsort", "searchsorted", "bucketize", "bincount", "repeat_interleave", "cat", "index", "masked_select",
     "index_select", "index_put", "index_fill", "index_add", "gather", "scatter", "scatter_add", "flip", "roll",
-    "tril", "triu", "constant_pad_nd", "_is_all_true",
+    "tril", "triu", "constant_pad_nd", "_is_all_true", "floor_divide", "sqrt", "reciprocal", "isin", "cummax",
+    "cummin", "median", "kthvalue", "masked_scatter",
 )  # fmt: skip
 COUNTERS = "_foreach_add_.Scalar"  # of optimizers
 FILLED = ("arange.start_out", "linspace.out", "eye.out", "eye.m_out")  # they write all of what they are given

@@ -81,7 +81,8 @@ class Reads:
     def during(self, operation: Operation) -> Iterator[None]:
         """Attribute this thread's reads to an operation. Reads inside an operation that counts belong to that one."""
         outer: Operation | None = getattr(self._thread, "operation", None)
-        counted = outer is not None and (not outer.noted or (outer.answer is not None and operation.answer is None))
+        settled = outer is not None and outer.answer is not None and operation.answer is None
+        counted = outer is not None and (not outer.noted or outer.certain or settled)
         self._thread.operation = outer if counted else operation
         try:
             yield

@@ -55,8 +55,61 @@ def programs(device):
     yield "sampled lengths", [n for n in x.tolist() for _ in range(n)], torch.searchsorted(x.sort()[0], x).tolist()
 
 
-for host, device in zip(programs("cpu"), programs("cuda")):
-    assert host == device, f"{host} is {device} on the device"
+def sizes(device):
+    """Yield sizes that depend on values, each of another kind."""
+    drawn = torch.randint(1, 9, (6,), generator=torch.Generator().manual_seed(0)).to(device)
+    words = torch.arange(48, device=device).view(6, 8)
+    mask = words % 8 < drawn[:, None]
+    experts = torch.tensor([[0, 2], [1, 2], [2, 0], [3, 1], [0, 1], [2, 3]], device=device)
+    rows = torch.randn(48, 4).to(device).view(6, 8, 4)
+    yield "a mask", rows[mask].shape
+    yield "its opposite", rows[~mask].shape, rows[mask & (words > 9)].shape
+    yield "masked_select", words.masked_select(mask).shape
+    yield "nonzero", mask.nonzero().shape, torch.argwhere(words > 40).shape
+    yield "where", [places.shape for places in torch.where(mask)]
+    yield "assignment", words.masked_fill(mask, 0).unique().shape
+    words[mask] = torch.arange(int(mask.sum()), device=device)
+    yield "assignment of rows", words[words > 20].shape
+    yield "unique", (drawn % 5).unique().shape, torch.unique(experts, dim=0).shape
+    yield "unique_consecutive", torch.unique_consecutive(drawn // 3).shape
+    yield "experts of a table", [rows[(experts == e).any(-1)].shape for e in range(4)]
+    order = experts.flatten().argsort(stable=True)
+    groups = torch.bincount(experts.flatten(), minlength=5)
+    yield "experts in order", [part.shape for part in rows[order // 2].split(groups.tolist())]
+    capacity = int(groups.max())
+    yield "capacity of experts", torch.zeros(4, capacity, 4, device=device).shape
+    one_hot = torch.nn.functional.one_hot(experts).sum(1)
+    yield "one_hot", one_hot.shape, [one_hot[:, e].nonzero().shape for e in range(4)]
+    yield "sampled lengths", [torch.zeros(n, device=device).shape for n in drawn.tolist()]
+    yield "padded to the longest", rows[:, : drawn.max()].shape, torch.nn.functional.pad(rows, (0, 0, 0, int(drawn.max()))).shape
+    yield "pad_sequence", torch.nn.utils.rnn.pad_sequence([row[:n] for row, n in zip(rows, drawn)]).shape
+    packed = torch.nn.utils.rnn.pack_padded_sequence(rows, drawn.cpu(), batch_first=True, enforce_sorted=False)
+    yield "packed", packed.data.shape, packed.batch_sizes.tolist()
+    ends = torch.nn.functional.pad(drawn.cumsum(0), (1, 0))
+    yield "ends of documents", ends.tolist(), rows.view(48, 4)[: ends[-1]].shape, ends.diff().max().item()
+    yield "tensor_split", [part.shape for part in torch.tensor_split(rows.view(48, 4), ends.cpu())]
+    yield "repeat_interleave", torch.repeat_interleave(drawn).shape, rows.repeat_interleave(drawn, 0).shape
+    yield "bincount", drawn.bincount().shape, torch.bincount(drawn * 7, minlength=3).shape
+    yield "topk", words[:, drawn.topk(2)[1]].shape, rows[drawn.topk(3)[0] % 6].unique(dim=0).shape[1:]
+    yield "a threshold", rows[drawn >= drawn.float().mean()].shape, rows[drawn > drawn.median()].shape
+    yield "isin", rows[torch.isin(drawn, drawn[:2])].shape
+    yield "a range to a value", torch.arange(int(drawn.sum()), device=device).shape
+    yield "searchsorted", words[: torch.searchsorted(drawn.cumsum(0), 9)].shape
+    jagged = torch.nested.nested_tensor_from_jagged(rows.view(48, 4)[: int(ends[-1])], ends)
+    yield "jagged", [part.shape for part in jagged.unbind()], jagged.to_padded_tensor(0.0).shape
+    nested = torch.nested.nested_tensor([row[:n] for row, n in zip(rows, drawn.tolist())])
+    yield "nested", nested.to_padded_tensor(0.0).shape
+    while drawn.sum() > 9:
+        drawn = drawn // 2
+    yield "a loop", drawn.shape, rows[drawn > 0].shape
+    empty = torch.empty(4, dtype=torch.long, device=device)
+    empty.copy_(drawn[:4])
+    yield "copied", rows[:4][empty > 0].shape, rows[:4][empty.flip(0).cummax(0)[0] > 1].shape
+
+
+for kinds in (programs, sizes):
+    for host, device in zip(kinds("cpu"), kinds("cuda")):
+        assert host == device, f"{host} is {device} on the device"
 
 weights = torch.randn(1 << 20, device="cuda")
 made = torch.distributions.Normal(weights[:9], weights[:9]).sample(), torch.distributions.Categorical(logits=weights[:9]).sample()
