@@ -38,8 +38,10 @@ SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 # Repositories of others with their recordings, see cmd/memtop/rehearse_recordings_test.go.
 RECORDINGS ?=
+# Packages of others beside PyTorch, see cmd/memtop/rehearse_programs_test.go.
+PACKAGES ?=
 
-.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published fuzz fuzz-mutate long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: help build book release release-tools release-parts release-notes release-check release-dry repositories publish package-check fresh-check action-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptx ptxas imitation imitation-check alloc-differential rehearsals rehearse-recordings rehearse-published rehearse-packages fuzz fuzz-mutate long-files mutations looks jobs truth agent-real agent-cuda bench-agent soak-agent kill deadcode test-busy check check-categories
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -235,6 +237,9 @@ rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $
 
 rehearse-published: ## rehearse published measurements of the PyTorch of $(TORCH_PYTHON): the table of differences
 	MEMTOP_REHEARSALS=all MEMTOP_PUBLISHED=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Published' ./cmd/memtop
+
+rehearse-packages: ## rehearse programs of the packages that are in $(PACKAGES), a folder of pip install --target, with the PyTorch of $(TORCH_PYTHON)
+	PYTHONPATH=$(abspath $(PACKAGES)) MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'RehearsedLibraries' ./cmd/memtop
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRehearsedLibraries runs programs that use libraries of PyTorch, for each that is there.
+// TestRehearsedLibraries runs programs that use libraries of PyTorch, for each that is there: those of the interpreter,
+// and with make rehearse-packages those of a folder.
 func TestRehearsedLibraries(t *testing.T) {
 	python := cudaPython(t)
 	torchrun := []string{"-m", "torch.distributed.run", "--nproc-per-node", "2"}
@@ -23,6 +24,23 @@ func TestRehearsedLibraries(t *testing.T) {
 		"deepspeed zero 2":     {script: "zero", needs: "deepspeed", flags: []string{"--gpus", "2"}, launcher: torchrun, words: []string{"--stage", "2"}},
 		"deepspeed zero 3":     {script: "zero", needs: "deepspeed", flags: []string{"--gpus", "2"}, launcher: torchrun, words: []string{"--stage", "3"}},
 		"a rank of zero 3":     {script: "zero", needs: "deepspeed", flags: []string{"--world", "64", "--rank", "63"}, words: []string{"--stage", "3"}},
+		"agents by dqn":        {script: "agent", needs: "stable_baselines3", words: []string{"dqn"}},
+		"agents by ppo":        {script: "agent", needs: "stable_baselines3", words: []string{"ppo"}},
+		"diffusers' ddpm":      {script: "ddpm", needs: "diffusers"},
+		"fabric and metrics":   {script: "fabric", needs: "lightning torchmetrics"},
+		"faster r-cnn":         {script: "detectors", needs: "torchvision", words: []string{"fasterrcnn_resnet50_fpn"}, bound: []string{"lower"}},
+		"graphs":               {script: "graph_network", needs: "torch_geometric"},
+		"mask r-cnn":           {script: "detectors", needs: "torchvision", words: []string{"maskrcnn_resnet50_fpn"}, bound: []string{"lower"}},
+		"qwen's experts":       {script: "qwen_moe", needs: "transformers accelerate", bound: []string{"exact", "branches"}},
+		"retinanet":            {script: "detectors", needs: "torchvision", words: []string{"retinanet_resnet50_fpn"}, bound: []string{"lower"}},
+		"sentences":            {script: "sentences", needs: "sentence_transformers"},
+		"seq2seq":              {script: "seq2seq", needs: "transformers accelerate", bound: []string{"exact", "branches"}},
+		"ssd":                  {script: "detectors", needs: "torchvision", words: []string{"ssd300_vgg16"}, bound: []string{"lower"}},
+		"torchaudio":           {script: "recognizer", needs: "torchaudio", bound: []string{"modelled"}},
+		"ultralytics trains":   {script: "squares", needs: "ultralytics torchvision", words: []string{"detect", "train", "epochs=2"}, bound: []string{"lower"}},
+		"ultralytics' val":     {script: "squares", needs: "ultralytics torchvision", words: []string{"detect", "val"}, bound: []string{"lower"}},
+		"vit":                  {script: "pictures", needs: "transformers accelerate"},
+		"whisper":              {script: "speech", needs: "transformers"},
 		"detection":            {script: "detection", needs: "torchvision", flags: []string{"--values", "upper"}, bound: []string{"upper"}},
 		"diffusers":            {script: "unet", needs: "diffusers", bound: []string{"modelled"}},
 		"generate":             {script: "generate", needs: "transformers"},
@@ -36,6 +54,7 @@ func TestRehearsedLibraries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HF_HUB_OFFLINE", "1")
+			t.Setenv("YOLO_CONFIG_DIR", t.TempDir())
 			need(t, python, strings.Fields(p.needs))
 			path := filepath.Join("../../engine/device/cuda/imitation/testdata/programs", p.script+".py")
 			words := append(append(append(append(p.flags, "--", python), p.launcher...), path), p.words...)

@@ -237,13 +237,12 @@ def _is_written(argument: Any) -> bool:
 
 def _writers() -> Iterator[str]:
     """Return all operations with a kernel for CUDA that write to what they are given."""
-    for full in torch._C._dispatch_get_all_op_names():
+    for full in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA"):
         library, _, name = full.partition("::")
         packet, _, overload = name.partition(".")
         if library != "aten" or packet in KEPT or "backward" in packet:
             continue
-        written = map(_is_written, torch._C._get_schema(f"aten::{packet}", overload).arguments)
-        if torch._C._dispatch_has_kernel_for_dispatch_key(full, "CUDA") and any(written):
+        if any(map(_is_written, torch._C._get_schema(f"aten::{packet}", overload).arguments)):
             yield name
 
 

@@ -1,5 +1,5 @@
-"""What ranks send each other is not known by the twins of what they received it into: PyTorch does not count such a
-write. Every rank is taken to have sent what this one did."""
+"""What ranks send each other is not known by the twins of what they received it into: no operation of
+PyTorch's writes there. Every rank is taken to have sent what this one did."""
 
 from __future__ import annotations
 
