@@ -33,7 +33,7 @@ func TestRehearsedLibraries(t *testing.T) {
 		"mask r-cnn":           {script: "detectors", needs: "torchvision", words: []string{"maskrcnn_resnet50_fpn"}, bound: []string{"lower"}},
 		"qwen's experts":       {script: "qwen_moe", needs: "transformers accelerate", bound: []string{"exact", "branches"}},
 		"retinanet":            {script: "detectors", needs: "torchvision", words: []string{"retinanet_resnet50_fpn"}, bound: []string{"lower"}},
-		"sentences":            {script: "sentences", needs: "sentence_transformers"},
+		"sentences":            {script: "sentences", needs: "sentence_transformers datasets"},
 		"seq2seq":              {script: "seq2seq", needs: "transformers accelerate", bound: []string{"exact", "branches"}},
 		"ssd":                  {script: "detectors", needs: "torchvision", words: []string{"ssd300_vgg16"}, bound: []string{"lower"}},
 		"torchaudio":           {script: "recognizer", needs: "torchaudio", bound: []string{"modelled"}},
