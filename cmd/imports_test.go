@@ -84,7 +84,7 @@ var picture = map[string][]string{
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
-	"engine/replay": {"engine/alloc", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace"},
+	"engine/replay": {"engine/alloc", "engine/device/dry", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace"},
 	"engine/choice": {},
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "github.com/klauspost/compress/zstd", "golang.org/x/sys/...",

@@ -45,7 +45,7 @@ func newProgram(q *question, t trial) (*program, error) {
 	switch {
 	case !limited || q.Memory > 0:
 	case q.limited:
-		a.SetLimit(p.total) // the recorded limit is unknown: all recorded memory is within it
+		a.SetLimit(q.memory()) // the recorded limit is unknown: all recorded memory is within it
 		p.note("the memory fraction is left out: the file does not say of how much it is")
 	default:
 		return nil, errUnknownMemory
@@ -156,7 +156,7 @@ func (p *program) leads(i int, e *trace.Event) bool {
 // question sets the amount.
 func (p *program) allow() {
 	if p.question.Memory == 0 {
-		p.least = p.level
+		p.SetCapacity(max(p.question.memory(), p.level))
 	}
 }
 

@@ -2,8 +2,21 @@ package replay
 
 import (
 	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
 )
+
+// counted is the driver of a device that only counts its bytes.
+type counted struct {
+	waits
+	*dry.Memory
+}
+
+// plenty is the memory of a device if it is unknown. That leaves addresses for a
+// few thousand times as much.
+const plenty = 1 << 50
+
+func newCounted(total int64) *counted { return &counted{newWaits(), dry.NewMemory(total)} }
 
 // waits stands for the streams that used a block beside its own: what a freed block
 // waits for has happened when the recording completes its free. It is that part of a
