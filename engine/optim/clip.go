@@ -78,8 +78,5 @@ func moved(x *tensor.Tensor, d *tensor.Device) *tensor.Tensor {
 	return x.To(d)
 }
 
-// Norm reads the norm of the gradients without waiting for it.
-func (c *Clipping) Norm() *tensor.Pending { return c.norm.Fetch() }
-
 // Release releases the norm.
 func (c *Clipping) Release() { c.norm.Release() }

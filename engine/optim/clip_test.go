@@ -22,7 +22,7 @@ func TestTheNormDoesNotDependOnTheDevices(t *testing.T) {
 	norm := func() float64 {
 		c := Clip(d, list, 1)
 		defer c.Release()
-		return c.Norm().Wait()
+		return c.norm.Fetch().Wait()
 	}
 	want := norm()
 	for moves := 1; moves < 1<<len(list); moves++ {

@@ -407,7 +407,7 @@ func TestClip(t *testing.T) {
 			all := []*autograd.Variable{a, b, none}
 			clip := Clip(d, all, test.limit)
 			defer clip.Release()
-			closeTo(t, []float64{clip.Norm().Wait()}, []float64{5}, 1e-6)
+			closeTo(t, []float64{clip.norm.Fetch().Wait()}, []float64{5}, 1e-6)
 			o := New(on(d), all, Settings{Kind: SGD})
 			defer o.Close()
 			o.Step(1, nil, clip, nil)

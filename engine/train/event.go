@@ -10,7 +10,6 @@ import (
 type Event struct {
 	Step     int64   // counted from 1
 	Loss     float64 // mean over the batch, before the step
-	GradNorm float64 // before clipping; 0 without clipping
 	Tokens   int64   // targets of the batch
 	Duration time.Duration
 	// Skipped says that gradients overflowed, so the step changed nothing.

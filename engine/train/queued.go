@@ -11,15 +11,13 @@ import (
 // trainer.
 type Queued struct {
 	// Event is the part of the result that is known already: everything except
-	// the loss, the norm of the gradients and whether the step was skipped. Its
-	// duration is the host's.
+	// the loss and whether the step was skipped. Its duration is the host's.
 	Event Event
 	// Settings are those of the step, as they were set.
 	Settings Settings
 	trainer  *Trainer
 	start    time.Time
 	losses   []partLoss
-	norm     *tensor.Pending // nil without clipping
 	applied  func() bool
 }
 
@@ -37,7 +35,7 @@ func (q *Queued) Ready() bool {
 			return false
 		}
 	}
-	return q.norm == nil || q.norm.Ready()
+	return true
 }
 
 // Wait waits until the device has done the step and returns its event. If the
@@ -48,9 +46,6 @@ func (q *Queued) Wait() (Event, error) {
 	err := tensor.Try(func() {
 		for _, p := range q.losses {
 			e.Loss += p.loss.Wait() * p.share
-		}
-		if q.norm != nil {
-			e.GradNorm = q.norm.Wait()
 		}
 		e.Skipped = !q.applied()
 	})

@@ -138,7 +138,7 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 			q.losses[i].loss = loss
 		}
 	}
-	q.norm, q.applied = t.update(t.current.LR * t.current.Schedule.Factor(int(t.step)))
+	q.applied = t.update(t.current.LR * t.current.Schedule.Factor(int(t.step)))
 	t.dropGradients()
 	t.updating = false
 }
@@ -182,9 +182,9 @@ func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
 	return loss
 }
 
-// update uses the gradients. It returns their norm, nil unless it is wanted, and
-// a function that reports whether they were used.
-func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool) {
+// update uses the gradients. It returns a function that reports whether they were
+// used.
+func (t *Trainer) update(lr float64) (applied func() bool) {
 	var over optim.Overflow
 	if t.scales(&t.current) {
 		t.scaler.Unscale(t.parameters)
@@ -194,14 +194,13 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 	if t.current.Clip > 0 {
 		clip = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
 		defer clip.Release()
-		norm = clip.Norm()
 	}
 	t.updating = true
 	applied = t.optimizer.Step(lr, over, clip, t.ctx.Tape)
 	if t.scales(&t.current) {
 		t.scaler.Update()
 	}
-	return norm, applied
+	return applied
 }
 
 // scales reports whether the loss is scaled, so that gradients do not vanish in

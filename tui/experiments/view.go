@@ -79,7 +79,7 @@ func (p *Page) optionsTitle() string {
 
 // drawBrief names the settings in as many rows as there are.
 func (p *Page) drawBrief(c screen.Canvas) {
-	hint := "w changes them"
+	hint := "v changes them"
 	if p.fixed() != "" {
 		hint = ""
 	}
