@@ -151,12 +151,12 @@ func (s *jsonScanner) value(c byte) (jsonKind, error) {
 		err := s.string()
 		s.ended()
 		return jsonString, err
-	case c == '-' || c >= '0' && c <= '9' || c == 'N' || c == 'I':
-		kind, err := s.number()
+	case c != '+' && c != '.' && inWord(c):
+		kind, err := s.word()
 		s.ended()
 		return kind, err
 	default:
-		return s.literal(c)
+		return jsonEnd, s.corrupt("JSON: %q where a value is expected", c)
 	}
 }
 
@@ -168,36 +168,6 @@ func (s *jsonScanner) enter(bracket byte, state jsonState) error {
 	s.open = append(s.open, bracket)
 	s.state = state
 	return nil
-}
-
-func (s *jsonScanner) literal(c byte) (jsonKind, error) {
-	var word string
-	switch c {
-	case 't':
-		word = "true"
-	case 'f':
-		word = "false"
-	case 'n':
-		word = "null"
-	default:
-		return jsonEnd, s.corrupt("JSON: %q where a value is expected", c)
-	}
-	for i := range len(word) {
-		c, err := s.peek()
-		if err != nil {
-			return jsonEnd, err
-		}
-		if c != word[i] {
-			return jsonEnd, s.corrupt("JSON: a misspelt %q", word)
-		}
-		s.pos++
-	}
-	s.ended()
-	s.truth = c == 't'
-	if c == 'n' {
-		return jsonNull, nil
-	}
-	return jsonBool, nil
 }
 
 func (s *jsonScanner) skipSpace() (byte, error) {

@@ -74,7 +74,7 @@ func TestJSONIsRefusedWhereItIsDamaged(t *testing.T) {
 		"a key that is no string":  {`{1: 2}`, "key"},
 		"a comma at the end":       {`{"segments": [1,]}`, "value"},
 		"a bracket of another":     {`{"segments": [}`, "value"},
-		"a misspelt word":          {`{"segments": nule}`, "misspelt"},
+		"a misspelt word":          {`{"segments": nule}`, "not a number"},
 		"two points in a number":   {`{"segments": 1.2.3}`, "not a number"},
 		"a minus alone":            {`{"segments": -}`, "not a number"},
 		"an endless number":        {`{"segments": ` + strings.Repeat("1", 500), "digits"},

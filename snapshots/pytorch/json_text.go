@@ -1,16 +1,16 @@
 package pytorch
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
-// number reads a number into integer or float.
-func (s *jsonScanner) number() (jsonKind, error) {
+// word reads a number or one of the words of JSON.
+func (s *jsonScanner) word() (jsonKind, error) {
 	s.text = s.text[:0]
 	for {
 		c, err := s.peek()
@@ -20,7 +20,7 @@ func (s *jsonScanner) number() (jsonKind, error) {
 		if err != nil {
 			return jsonEnd, err
 		}
-		if !numeric(c) {
+		if !inWord(c) {
 			break
 		}
 		if len(s.text) == jsonMaxNumber {
@@ -29,19 +29,25 @@ func (s *jsonScanner) number() (jsonKind, error) {
 		s.text = append(s.text, c)
 		s.pos++
 	}
-	digits := s.text
-	if s.negative = digits[0] == '-'; s.negative {
-		digits = digits[1:]
+	switch word := string(s.text); word {
+	case "true", "false":
+		s.truth = word == "true"
+		return jsonBool, nil
+	case "null":
+		return jsonNull, nil
+	default:
+		digits, negative := strings.CutPrefix(word, "-")
+		s.negative = negative
+		return s.number(digits)
 	}
-	return s.longNumber(string(digits))
 }
 
-func numeric(c byte) bool {
+func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// longNumber reads any other number. Integers beyond 64 bits become floats.
-func (s *jsonScanner) longNumber(digits string) (jsonKind, error) {
+// number reads digits into integer or float. Integers beyond 64 bits become floats.
+func (s *jsonScanner) number(digits string) (jsonKind, error) {
 	if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
 		s.integer = n
 		return jsonInt, nil
@@ -69,6 +75,25 @@ func (s *jsonScanner) longNumber(digits string) (jsonKind, error) {
 func (s *jsonScanner) string() error {
 	s.pos++
 	s.text = s.text[:0]
+	for escaped := false; ; escaped = true {
+		if err := s.run(); err != nil {
+			return err
+		}
+		s.pos++
+		if s.buf[s.pos-1] == '"' {
+			return s.unescape(escaped)
+		}
+		c, err := s.peek()
+		if err != nil {
+			return err
+		}
+		s.text = append(s.text, '\\', c)
+		s.pos++
+	}
+}
+
+// run adds to text what is before the next quote or backslash.
+func (s *jsonScanner) run() error {
 	for {
 		if _, err := s.peek(); err != nil {
 			return err
@@ -82,83 +107,21 @@ func (s *jsonScanner) string() error {
 			return s.tooMuch()
 		}
 		s.text = append(s.text, run[:n]...)
-		s.pos += n
-		if n == len(run) {
-			continue
-		}
-		s.pos++
-		if run[n] == '"' {
+		if s.pos += n; n < len(run) {
 			return nil
 		}
-		if err := s.escape(); err != nil {
-			return err
-		}
 	}
 }
 
-// escape reads an escape after its backslash.
-func (s *jsonScanner) escape() error {
-	c, err := s.peek()
-	if err != nil {
-		return err
+// unescape puts characters in the place of the escapes of text, if it has any.
+func (s *jsonScanner) unescape(escaped bool) error {
+	if !escaped {
+		return nil
 	}
-	s.pos++
-	if c == 'u' {
-		return s.unicodeEscape()
+	var text string
+	if err := json.Unmarshal(slices.Concat([]byte{'"'}, s.text, []byte{'"'}), &text); err != nil {
+		return s.corrupt("JSON: a string with a wrong escape: %v", err)
 	}
-	const escapes, meanings = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	at := strings.IndexByte(escapes, c)
-	if at < 0 {
-		return s.corrupt("JSON: unknown escape of %q", c)
-	}
-	s.text = append(s.text, meanings[at])
+	s.text = append(s.text[:0], text...)
 	return nil
-}
-
-// unicodeEscape reads the digits of a \u escape, and the second half of a
-// surrogate pair.
-func (s *jsonScanner) unicodeEscape() error {
-	r, err := s.hex()
-	if err != nil {
-		return err
-	}
-	if utf16.IsSurrogate(r) {
-		if c, err := s.peek(); err != nil || c != '\\' {
-			s.text = utf8.AppendRune(s.text, utf8.RuneError)
-			return err
-		}
-		s.pos++
-		if c, err := s.peek(); err != nil || c != 'u' {
-			s.text = utf8.AppendRune(s.text, utf8.RuneError)
-			if err != nil {
-				return err
-			}
-			return s.escape()
-		}
-		s.pos++
-		low, err := s.hex()
-		if err != nil {
-			return err
-		}
-		r = utf16.DecodeRune(r, low)
-	}
-	s.text = utf8.AppendRune(s.text, r)
-	return nil
-}
-
-func (s *jsonScanner) hex() (rune, error) {
-	var r rune
-	for range 4 {
-		c, err := s.peek()
-		if err != nil {
-			return 0, err
-		}
-		digit, err := strconv.ParseUint(string(c), 16, 8)
-		if err != nil {
-			return 0, s.corrupt("JSON: %q in a \\u escape", c)
-		}
-		r = r<<4 | rune(digit)
-		s.pos++
-	}
-	return r, nil
 }
