@@ -124,11 +124,16 @@ def saved_by_layer(make: Any) -> dict[str, int]:
             return tensor.detach()
 
         inputs: set[int] = set()
+
+        def given(_: Any, arguments: Any, named: Any) -> None:
+            inputs.update(t.untyped_storage().data_ptr() for t in (*arguments, *named.values()) if t.grad_fn is None)
+
+        model.register_forward_pre_hook(given, with_kwargs=True)
         names = {id(module): name for name, module in model.named_modules()}
 
         def before(module: Any, arguments: Any) -> None:
-            if not running:
-                inputs.update(t.untyped_storage().data_ptr() for t in arguments if t.grad_fn is None)
+            if not running:  # also of a loss that is no part of the model
+                given(module, arguments, {})
             running.append(names.get(id(module), type(module).__name__))
 
         def after(*_: Any) -> None:
@@ -148,8 +153,7 @@ def saved_by_layer(make: Any) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-class TestOfAModel:
+class OfAModel:
     def test_losses_are_the_same_to_the_bit(self, make: Any, request: Any) -> None:
         alone = train_steps(make, 6)
         watch = request.getfixturevalue("watch")
@@ -183,6 +187,11 @@ class TestOfAModel:
         # Where storages must be checked, the end of some is noticed late.
         within = {"abs": 8} if watch.registry._follow is by_callback else {"rel": 0.3}
         assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+class TestOfAModel(OfAModel):
+    pass
 
 
 def test_a_viewer_is_told_whether_a_whole_step_was_looked_at(watch: Watch) -> None:
@@ -357,7 +366,7 @@ def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) ->
     assert gone() is None
 
 
-@pytest.mark.parametrize("part", ["registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer"])
+@pytest.mark.parametrize("part", ["models.add", "registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer"])
 def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) -> None:
     reasons: list[str] = []
     watch.guard.failed = reasons.append

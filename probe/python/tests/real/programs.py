@@ -54,6 +54,14 @@ def resnet(run: Run) -> None:
     subject(run, subjects.resnet())
 
 
+def gpt2(run: Run) -> None:
+    subject(run, subjects.gpt2_without_labels())
+
+
+def llama(run: Run) -> None:
+    subject(run, subjects.llama_with_labels())
+
+
 def lora(run: Run) -> None:
     subject(run, subjects.lora())
 
@@ -218,6 +226,6 @@ def tensor_parallel(run: Run) -> None:
 
 
 PROGRAMS: dict[str, Callable[[Run], None]] = {
-    program.__name__: program for program in (gpt, resnet, lora, trainer, accelerate, lightning, gan, unet, server)
+    program.__name__: program for program in (gpt, resnet, gpt2, llama, lora, trainer, accelerate, lightning, gan, unet, server)
 }
 RANKS: dict[str, Callable[[Run], None]] = {program.__name__: program for program in (ddp, zero, fsdp2, tensor_parallel)}

@@ -91,11 +91,6 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
 }
 
 
-def marks_of(make: Callable[[], Subject]) -> Any:
-    """Return the marks of a subject's tests: all but the first are left to `make agent-real`."""
-    return () if make is gpt else pytest.mark.real
-
-
 def gpt2() -> Any:
     transformers = pytest.importorskip("transformers", reason="needs transformers")
     return transformers.GPT2LMHeadModel(

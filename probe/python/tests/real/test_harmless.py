@@ -17,8 +17,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from counting import train  # noqa: E402
 from subjects import gpt  # noqa: E402
+from test_categories import job_of  # noqa: E402
+from test_watch import train_steps  # noqa: E402
 
 from memtop import agent  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
@@ -37,18 +38,18 @@ def watch() -> Any:
 @pytest.fixture
 def watched(watch: Watch) -> Watch:
     watch.want(True)
-    train(gpt, 2)  # from the second step on the hooks are there
+    train_steps(job_of(gpt), 2)  # from the second step on the hooks are there
     assert torch.nn.modules.module._global_forward_hooks
     return watch
 
 
 def test_random_state_is_the_same(watch: Watch) -> None:
     random.seed(1)
-    train(gpt, 4)
+    train_steps(job_of(gpt), 4)
     alone = random.getstate(), torch.random.get_rng_state()
     random.seed(1)
     watch.want(True)
-    train(gpt, 4)
+    train_steps(job_of(gpt), 4)
     assert random.getstate() == alone[0]
     assert torch.equal(torch.random.get_rng_state(), alone[1])
 
@@ -89,25 +90,6 @@ def test_a_model_that_fails_does_so_without_a_line_of_the_agents(watched: Watch)
     assert not [file for file in files if "memtop/" in file]
 
 
-@pytest.mark.parametrize("part", ["models.add", "registry.see", "look.gathering.optimizer", "look.names.show"])
-def test_a_fault_of_the_agent_is_none_of_the_jobs(part: str, watch: Watch, monkeypatch: Any) -> None:
-    alone = train(gpt, 6)
-    watch.want(True)
-    train(gpt, 2)
-    owner: Any = watch
-    *path, name = part.split(".")
-    for step in path:
-        owner = getattr(owner, step)
-
-    def fails(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("a fault of the agent")
-
-    monkeypatch.setattr(owner, name, fails)
-    assert train(gpt, 6) == alone
-    assert not torch.nn.modules.module._global_forward_hooks
-    assert watch.guard.error
-
-
 def test_a_child_that_is_forked_while_a_thread_of_the_agent_is_busy_trains(watched: Watch, monkeypatch: Any) -> None:
     monkeypatch.setattr(agent, "_agent", types.SimpleNamespace(watch=watched))
     holds, done = threading.Event(), threading.Event()
@@ -123,7 +105,7 @@ def test_a_child_that_is_forked_while_a_thread_of_the_agent_is_busy_trains(watch
     if child == 0:
         signal.alarm(30)
         hooks = torch.nn.modules.module
-        train(gpt, 3)
+        train_steps(job_of(gpt), 3)
         os._exit(len(hooks._global_forward_hooks) + len(hooks._global_forward_pre_hooks))
     _, status = os.waitpid(child, 0)
     done.set()
