@@ -39,7 +39,7 @@ const (
 // that it would give again.
 func (c *compiled) keep(p *ptx.Program, k kernels.Kernel, l ptx.Launch) error {
 	s := &specimen{launch: l, executed: make([]bool, p.Len())}
-	if c.Freedom != ptx.Nearest || !s.hold(&c.Memory) {
+	if !thorough || c.Freedom != ptx.Nearest || !s.hold(&c.Memory) {
 		return c.Run(p, l)
 	}
 	before := times(p)

@@ -86,59 +86,6 @@ func TestWrongInstructionsAreNoticed(t *testing.T) {
 	spoil(t, 211, []ptx.Change{ptx.Flip}, func(spoiling) bool { return true })
 }
 
-// TestThisInstructionIsNoticed spoils one instruction of each of these kernels: the first
-// of its name that a test executes.
-func TestThisInstructionIsNoticed(t *testing.T) {
-	all := slices.Concat(spoilable(func(spoiling) bool { return true })...)
-	slices.SortStableFunc(all, func(a, b spoiling) int { return a.place - b.place })
-	for _, named := range [...]struct {
-		kernel kernels.Kernel
-		opcode string
-		change ptx.Change
-	}{
-		{kernels.Fill, "min.s64", ptx.Flip},
-		{kernels.Cast, "cvt.rzi.s64.f64", ptx.Flip},
-		{kernels.Unary, "ex2.approx.ftz.f32", ptx.Flip},
-		{kernels.Binary, "div.rn.f32", ptx.Flip},
-		{kernels.CopyStrided, "div.u32", ptx.Flip},
-		{kernels.ReduceRows, "add.rn.f64", ptx.Flip},
-		{kernels.NormSquares, "shfl.sync.bfly.b32", ptx.Remove},
-		{kernels.Unscale, "rcp.rn.f64", ptx.Flip},
-		{kernels.Normalize, "sqrt.rn.f64", ptx.Flip},
-		{kernels.NormalizeBackward, "mul.rn.f32", ptx.Flip},
-		{kernels.Softmax, "ex2.approx.ftz.f32", ptx.Flip},
-		{kernels.EntropyBoth, "sub.rn.f32", ptx.Flip},
-		{kernels.Gather, "mul.lo.s64", ptx.Flip},
-		{kernels.Dropout, "mul.wide.u32", ptx.Flip},
-		{kernels.Update, "sqrt.rn.f32", ptx.Flip},
-		{kernels.Update8, "setp.gt.f32", ptx.Flip},
-		{kernels.MatmulSmall, "fma.rn.f32", ptx.Flip},
-		{kernels.TensorBfloatNn, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx.Remove},
-		{kernels.TensorHalfTn, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ptx.Remove},
-		{kernels.FlashBfloat64, "cp.async.cg.shared.global", ptx.Remove},
-		{kernels.FlashBackwardHalf64, "ex2.approx.ftz.f32", ptx.Flip},
-		{kernels.Fold, "add.rn.f32", ptx.Flip},
-	} {
-		t.Run(fmt.Sprintf("%v, %s", named.kernel, named.opcode), func(t *testing.T) {
-			at := slices.IndexFunc(all, func(s spoiling) bool { return s.kernel == named.kernel && strings.HasPrefix(s.Text, named.opcode+" ") })
-			if at >= 0 {
-				noticed, ran := change(all[at], named.change)
-				if !ran {
-					t.Skip("no launch of it was kept")
-				}
-				if !noticed {
-					t.Errorf("%s, in %s at line %d: nothing shows that it is spoilt", all[at].name, all[at].Function, all[at].Number)
-				}
-				return
-			}
-			if thorough {
-				t.Error("no test executes such an instruction")
-			}
-			t.Skip("no test has launched the kernel as PTX: run all of this package")
-		})
-	}
-}
-
 // spoil changes one of n of the instructions that are asked for, with MEMTOP_LONG=1 each,
 // one after the other, if all tests have run on the PTX. Two of three must be noticed; where
 // n is 1, all must be, but those that are listed. It returns how many are not, by place in
