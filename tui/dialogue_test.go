@@ -115,6 +115,7 @@ func TestAFileAnswers(t *testing.T) {
 		}},
 		"the y axis": {120, 40, nil, dialogue{{"4 + +", "   0 B "}, {"f", "y from "}, {"f", "   0 B  | !y from "}}},
 		"zooming": {120, 40, nil, dialogue{
+			{"4 left right { }", "all 247 events"},
 			{"4 p", "all 247 events"},
 			{"+ +", "of 247 | ▲ 198 | !all 247 events"},
 			{"a", "all 247 events"},
