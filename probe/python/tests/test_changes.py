@@ -116,13 +116,6 @@ def test_a_program_may_refuse(serving: Serving) -> None:
     assert [c["reason"] for c in settings["changes"]] == ["the program does not want to", "the model was compiled"]
 
 
-def test_a_change_before_the_step_replaces_the_one_before(serving: Serving) -> None:
-    set_(serving, "bf16")
-    set_(serving, "off")
-    serving.program.run()
-    assert state(serving) == [("bf16", "refused", None), ("off", "applied", 1)]
-
-
 def test_a_change_that_the_program_forgets_is_refused(serving: Serving) -> None:
     set_(serving, "bf16")
     serving.program.amp = "off"

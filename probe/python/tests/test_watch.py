@@ -366,7 +366,10 @@ def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) ->
     assert gone() is None
 
 
-@pytest.mark.parametrize("part", ["models.add", "registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer"])
+PARTS = ("models.add", "registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer")
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) -> None:
     reasons: list[str] = []
     watch.guard.failed = reasons.append

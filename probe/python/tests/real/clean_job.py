@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import subjects
 import torch
-from programs import PROGRAMS, RANKS, Run
+from programs import PROGRAMS, RANKS, Run, descend
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 STEP = 0.02  # seconds that a step takes at least, so that the time of all steps pays for looks at some to the end
@@ -32,10 +32,8 @@ def average(run: Run) -> None:
     averaged: Any = None
     for _ in range(run.steps):
         loss, rest = made.loss_of(model, run.moved(made.batch()))
-        optimizer.zero_grad()
-        loss.backward()
+        descend(optimizer, loss)
         del rest
-        optimizer.step()
         if averaged is None:
             averaged = copy.deepcopy(model)
         with torch.no_grad():
@@ -52,9 +50,7 @@ def replay(run: Run) -> None:
         buffer.append(torch.randn(32, device=run.device))
         drawn = torch.stack(random.sample(list(buffer), 32))
         loss = model(drawn).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
 
 
 class Rows(torch.utils.data.Dataset[Any]):
@@ -75,9 +71,7 @@ def loader(run: Run) -> None:
     recent: deque[Any] = deque(maxlen=10)
     for x, y in torch.utils.data.DataLoader(Rows(16 * run.steps), batch_size=16, num_workers=2):
         loss = torch.nn.functional.cross_entropy(model(x.to(run.device)), y.to(run.device))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
         recent.append(loss.detach())
 
 
@@ -102,9 +96,7 @@ def lengths(run: Run) -> None:
     for _ in range(run.steps):
         words = torch.randint(subjects.WORDS, (2, random.randint(3, subjects.LENGTH))).to(run.device)
         loss = model(words[:, :-1].contiguous(), words[:, 1:].contiguous())[1]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
 
 
 def validated(run: Run) -> None:
@@ -117,9 +109,7 @@ def validated(run: Run) -> None:
         x, y = torch.randn(16, 32, device=run.device), torch.randint(4, (16,), device=run.device)
         with torch.autocast(run.device, torch.bfloat16):
             loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
         losses.append(loss.item())
         if step % 50 == 0:
             model.eval()
@@ -151,9 +141,7 @@ def workers(run: Run, count: int = 2) -> None:
         model.train()
         for x, y in batches:
             loss = nn.functional.cross_entropy(model(x.to(run.device)), y.to(run.device))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
             steps += 1
         model.eval()
         with torch.no_grad():
@@ -176,10 +164,8 @@ def texts(run: Run) -> None:
         if text not in prepared:
             prepared[text] = torch.zeros(1 << 18, dtype=torch.int64)
         loss, rest = made.loss_of(model, run.moved(made.batch()))
-        optimizer.zero_grad()
-        loss.backward()
+        descend(optimizer, loss)
         del rest
-        optimizer.step()
 
 
 def saved(run: Run) -> None:
@@ -190,9 +176,7 @@ def saved(run: Run) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for step in range(run.steps):
             loss = model(torch.randn(8, 512, device=run.device)).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
             log.append(json.dumps({"step": step, "loss": float(loss.detach()), "text": "x" * 500}))
             if step % 100 == 0:
                 whole = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "log": list(log)}
@@ -213,9 +197,7 @@ def mapped(run: Run) -> None:
             chosen = np.random.randint(0, len(rows), 32)
             x = torch.from_numpy(rows[chosen]).to(run.device)
             loss = model(x).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
 
 
 def compiled(run: Run) -> None:
@@ -226,9 +208,7 @@ def compiled(run: Run) -> None:
     fast = torch.compile(model, backend="aot_eager")
     for step in range(run.steps):
         loss = fast(torch.randn(32 if step % 100 else 20, 64, device=run.device)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
 
 
 def exported(run: Run) -> None:
@@ -238,9 +218,7 @@ def exported(run: Run) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for step in range(run.steps):
             results = model(torch.randn(64, 64, device=run.device))
-            optimizer.zero_grad()
-            results.pow(2).mean().backward()
-            optimizer.step()
+            descend(optimizer, results.pow(2).mean())
             for row, result in enumerate(results.tolist()):
                 Path(folder, f"{step}-{row}.json").write_text(json.dumps(result))
 
@@ -252,9 +230,7 @@ def reserved(run: Run) -> None:
     table = torch.empty(run.steps, 64, 256)
     for step in range(run.steps):
         results = model(torch.randn(64, 64, device=run.device))
-        optimizer.zero_grad()
-        results.pow(2).mean().backward()
-        optimizer.step()
+        descend(optimizer, results.pow(2).mean())
         table[step] = results.detach().cpu()
 
 
@@ -267,9 +243,7 @@ def scattered(run: Run) -> None:
         for at in random.sample(range(len(made)), 20):
             made[at] = torch.zeros(int(2 ** random.uniform(4, 18)))
         loss = model(torch.randn(16, 64, device=run.device)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
 
 
 OWN = {

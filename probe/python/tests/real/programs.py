@@ -30,6 +30,13 @@ class Run:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
 
+def descend(optimizer: Any, loss: Any) -> None:
+    """Make a step of an optimizer."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
 def subject(
     run: Run, made: subjects.Subject, wrap: Callable[[Any], Any] = lambda model: model, kind: Any = None
 ) -> None:
@@ -225,7 +232,6 @@ def tensor_parallel(run: Run) -> None:
     subject(run, subjects.gpt(), split, lambda parameters: torch.optim.AdamW(parameters, foreach=False))
 
 
-PROGRAMS: dict[str, Callable[[Run], None]] = {
-    program.__name__: program for program in (gpt, resnet, gpt2, llama, lora, trainer, accelerate, lightning, gan, unet, server)
-}
+ALONE = (gpt, resnet, gpt2, llama, lora, trainer, accelerate, lightning, gan, unet, server)
+PROGRAMS: dict[str, Callable[[Run], None]] = {program.__name__: program for program in ALONE}
 RANKS: dict[str, Callable[[Run], None]] = {program.__name__: program for program in (ddp, zero, fsdp2, tensor_parallel)}
