@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots"
@@ -22,9 +23,7 @@ import (
 func boxedProgram(t *testing.T, o Options) (*probetest.Program, *Probe, string) {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o700))
 	o.Dir = folder
 	if o.Box == 0 {
 		o.Box = 1 << 20
@@ -34,9 +33,7 @@ func boxedProgram(t *testing.T, o Options) (*probetest.Program, *Probe, string) 
 	}
 	program := probetest.New()
 	p, err := Listen(t.Context(), o, program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	path, err := p.BlackBox()
 	if err != nil {
@@ -48,9 +45,7 @@ func boxedProgram(t *testing.T, o Options) (*probetest.Program, *Probe, string) 
 func openBox(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return source.Trace()
 }
 
@@ -80,9 +75,7 @@ func TestABoxIsRemovedWhenTheProgramEnds(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the box is %v, %v", info, err)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Close())
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*box"))
 	hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*box"))
 	if len(left)+len(hidden) > 0 {
@@ -95,9 +88,7 @@ func TestABoxStaysWhenARequestHadFoundNoMemory(t *testing.T) {
 	program, p, path := boxedProgram(t, Options{})
 	program.Run(10)
 	p.Record(0, trace.Event{Kind: trace.OOM, Size: 1 << 20, Time: 11})
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Close())
 	tr := openBox(t, path)
 	if end := tr.Live.Ended; end.Runs || !strings.Contains(end.Goodbye, "1 of its requests had found no memory") || end.Devices[0].Events != 11 {
 		t.Errorf("the end is %+v", end)
@@ -160,9 +151,7 @@ func TestABoxThatIsCutShortEndsNothing(t *testing.T) {
 			var log synchronised
 			program, p, path := boxedProgram(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			program.Run(10)
-			if err := os.Truncate(path, 0); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Truncate(path, 0))
 			meet(program, p)
 			probetest.Eventually(t, "the probe to say that it has no box", func() bool { _, err := p.BlackBox(); return err != nil })
 			program.Run(10)
@@ -255,9 +244,7 @@ func TestASecondProbeOfAProgramHasNoBox(t *testing.T) {
 	if _, err := second.BlackBox(); none != "" || err == nil || !strings.Contains(err.Error(), "a program has one black box") {
 		t.Errorf("the second has %q, %v", none, err)
 	}
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, second.Close())
 	if got, err := first.BlackBox(); got != path || err != nil {
 		t.Errorf("the first has %q, %v", got, err)
 	}
@@ -276,9 +263,7 @@ func BenchmarkRecordWithABox(b *testing.B) {
 			}
 			defer os.RemoveAll(folder)
 			p, err := Listen(b.Context(), Options{Dir: folder, Box: size, BoxDir: folder}, probetest.New())
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			defer func() { _ = p.Close() }()
 			e := trace.Event{Kind: trace.Alloc, Addr: 1 << 30, Size: 4096, Stack: 2, Note: 1}
 			b.ReportAllocs()
@@ -299,9 +284,7 @@ func BenchmarkBoxUpdate(b *testing.B) {
 	defer os.RemoveAll(folder)
 	program := probetest.New()
 	p, err := Listen(b.Context(), Options{Dir: folder, BoxDir: folder, Box: DefaultBox}, program)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer func() { _ = p.Close() }()
 	close(p.closing) // its own goroutine ends: the benchmark is it
 	p.closing = make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -171,15 +172,11 @@ func ExampleListen() {
 // this file and the example program, which are compiled and run.
 func TestTheEmbeddingPageShowsThisCode(t *testing.T) {
 	page, err := os.ReadFile("../docs/embedding.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var code []byte
 	for _, file := range []string{"example_test.go", "../examples/spirals/main.go"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		code = append(code, text...)
 	}
 	pieces := strings.Split(string(page), "```go\n")[1:]

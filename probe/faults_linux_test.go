@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
@@ -21,10 +22,10 @@ import (
 func TestAnotherUserIsRefused(t *testing.T) {
 	probetest.AsOtherUsers(t)
 	dir, err := os.MkdirTemp("", "memtop")
-	must(t, err)
+	fatal.If(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	probe := listening(t, probetest.New(), Options{Dir: filepath.Join(dir, "probe")})
-	must(t, os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(probe.Path()), 0o755), os.Chmod(probe.Path(), 0o666))
+	fatal.If(t, os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(probe.Path()), 0o755), os.Chmod(probe.Path(), 0o666))
 	err = onThread(func() error { return askAs(probe.Path(), 65534) })
 	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "you are user 65534: ask as that user or as root") {
 		t.Errorf("got %v", err)

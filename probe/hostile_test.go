@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -55,15 +56,11 @@ func TestHostileRequestsAreRefusedInOneLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, err := dial(t.Context(), probe.Path())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer shut(c)
 			go io.WriteString(c, test.request) //nolint:errcheck // the answer may come before all of it was taken
 			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer shut(answer.Body)
 			text, _ := io.ReadAll(answer.Body)
 			if answer.StatusCode != test.status {
@@ -110,11 +107,9 @@ func TestPeersThatSayNothingAreClosed(t *testing.T) {
 	probe := listening(t, probetest.New(), Options{limits: impatient})
 	for _, begin := range []string{"", "G", "GET /v1/info HT", "GET /v1/info HTTP/1.1\r\nHost: x\r\nX-Slow:"} {
 		c, err := dial(t.Context(), probe.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		send(t, c, begin)
-		must(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
+		fatal.If(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Errorf("after %q the connection stays: %v", begin, err)
 		}
@@ -127,7 +122,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	var open []net.Conn
 	for range maxConnections {
 		c, err := dial(t.Context(), probe.Path())
-		must(t, err)
+		fatal.If(t, err)
 		open = append(open, c)
 	}
 	for i := range 3 * maxTurnedAway {
@@ -156,13 +151,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestAViewerThatHasHungUpHalfwayIsLeft(t *testing.T) {
 	probe := listening(t, probetest.New(), Options{})
 	c, err := dial(t.Context(), probe.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer shut(c)
 	send(t, c, "GET /v1/stream?interval=60s HTTP/1.1\r\nHost: x\r\n\r\n")
 	probetest.Eventually(t, "the viewer to be there", func() bool { return probe.viewers.count() == 1 })
-	must(t, c.(*net.UnixConn).CloseWrite())
+	fatal.If(t, c.(*net.UnixConn).CloseWrite())
 	probetest.Eventually(t, "the viewer to be gone", func() bool { return probe.viewers.count() == 0 })
 }
 
@@ -233,9 +226,7 @@ func TestAThousandConnectsAndFiftyViewersLeaveNothingBehind(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	p := probetest.New()
 	probe, err := Listen(t.Context(), Options{Dir: filepath.Join(t.TempDir(), "probe")}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -346,8 +337,6 @@ func openFiles(t *testing.T) int {
 		return 0 // not known
 	}
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return len(entries)
 }

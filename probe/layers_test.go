@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -42,9 +43,7 @@ func TestLayersComeAFewTimesASecond(t *testing.T) {
 			watching := newClient(t, late, "").stream(t, "?interval=60s")
 			watching.next(t, wire.CountersFrame)
 			end(late)
-			if err := late.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, late.Close())
 			if diff := cmp.Diff(test.while, measured(t, watching)); diff != "" {
 				t.Errorf("while it watched (-want +got):\n%s", diff)
 			}
@@ -63,9 +62,7 @@ func measured(t *testing.T, s *stream) (list []int) {
 	t.Helper()
 	for at := 0; ; {
 		f, err := s.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		switch f.Type {
 		case wire.StepFrame:
 			if len(f.Step.Layers) > 0 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
@@ -22,9 +23,7 @@ func listening(t testing.TB, p Source, o Options) *Probe {
 		o.Dir = filepath.Join(t.TempDir(), "probe")
 	}
 	probe, err := Listen(t.Context(), o, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = probe.Close() })
 	return probe
 }
@@ -57,9 +56,7 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 func (c *client) request(ctx context.Context, t testing.TB, method, path, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://probe"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if c.viewer != "" {
 		r.Header.Set("Memtop-Viewer", c.viewer)
 	}

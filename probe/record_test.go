@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -43,9 +44,7 @@ func TestEventsOfADeviceThatNobodyNamedAreDropped(t *testing.T) {
 func TestAClosedProbeStillTakesEvents(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, Options{})
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, probe.Close())
 	if p.Recorder != nil {
 		t.Error("the program still tells it of events")
 	}

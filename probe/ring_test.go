@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -81,9 +82,7 @@ func TestAStepRingIsReadInOrder(t *testing.T) {
 
 func BenchmarkRecord(b *testing.B) {
 	p, err := newProbe(Options{}, probetest.New())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	e := trace.Event{Addr: 1 << 30, Size: 4096, Kind: trace.Alloc}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -93,9 +92,7 @@ func BenchmarkRecord(b *testing.B) {
 
 func BenchmarkStep(b *testing.B) {
 	p, err := newProbe(Options{}, probetest.New())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	step := trace.Step{Settings: []trace.Value{{Key: "amp", Value: "off"}}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -123,9 +124,7 @@ func TestAnEndingProgramSaysGoodbye(t *testing.T) {
 	s.next(t, wire.CountersFrame)
 	p.Run(10)
 	p.Finish(probe)
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, probe.Close())
 	if f := s.next(t, wire.EventsFrame); len(f.Events) != 10 {
 		t.Errorf("the last %d events came, want 10", len(f.Events))
 	}
@@ -268,9 +267,7 @@ func TestStepsComeInBatchesToWhoReadsThem(t *testing.T) {
 		for n := range int64(20) {
 			step(n + 21)
 		}
-		if err := probe.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, probe.Close())
 		last, singles := int64(0), 0
 		came := func(step *trace.Step) {
 			if last++; step.Number != last {

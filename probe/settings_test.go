@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -130,7 +131,7 @@ func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
 	}()
 	for i := range 200 {
 		change, err := probe.changes.set(t.Context(), "checkpoint", []string{"block", "none"}[i%2])
-		must(t, err)
+		fatal.If(t, err)
 		probe.changes.wait(t.Context(), []int64{change.ID}, time.Minute)
 	}
 	close(stop)
@@ -346,9 +347,7 @@ func TestChangesAreBounded(t *testing.T) {
 	probe := listening(t, p, Options{Control: p})
 	for i := range changesWaiting + 1 {
 		change, err := probe.changes.set(t.Context(), "checkpoint", fmt.Sprint("every=", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if want := i >= changesWaiting; (change.State == trace.Refused) != want {
 			t.Errorf("change %d: %+v", i, change)
 		}

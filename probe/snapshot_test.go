@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -39,9 +40,7 @@ func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
 func checkSnapshot(t *testing.T, text string) {
 	t.Helper()
 	got, err := pytorch.Decode(t.Context(), strings.NewReader(text), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := &got.Devices[0]
 	if d.Events.Len() < 3*chunkLen {
 		t.Errorf("only %d events", d.Events.Len())

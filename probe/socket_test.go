@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 )
@@ -26,9 +27,7 @@ func TestTheSocketIsTheUsersAlone(t *testing.T) {
 	if _, err := Listen(t.Context(), Options{Dir: dir}, p); err == nil || !strings.Contains(err.Error(), "one probe is enough") {
 		t.Errorf("a second probe at the same place: %v", err)
 	}
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, probe.Close())
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
@@ -42,26 +41,26 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		"a link": {func(t *testing.T, path string) {
 			t.Helper()
 			target := path + "-target"
-			must(t, os.Mkdir(target, 0o700), os.Symlink(target, path))
+			fatal.If(t, os.Mkdir(target, 0o700), os.Symlink(target, path))
 		}, "is a symbolic link"},
 		"a file": {func(t *testing.T, path string) {
 			t.Helper()
-			must(t, os.WriteFile(path, nil, 0o600))
+			fatal.If(t, os.WriteFile(path, nil, 0o600))
 		}, "is not a folder"},
 		"one that its group may write to": {func(t *testing.T, path string) {
 			t.Helper()
-			must(t, os.Mkdir(path, 0o700), os.Chmod(path, 0o720))
+			fatal.If(t, os.Mkdir(path, 0o700), os.Chmod(path, 0o720))
 		}, "has mode 0720, which lets others in"},
 		"one that others may look into": {func(t *testing.T, path string) {
 			t.Helper()
-			must(t, os.Mkdir(path, 0o700), os.Chmod(path, 0o705))
+			fatal.If(t, os.Mkdir(path, 0o700), os.Chmod(path, 0o705))
 		}, "has mode 0705, which lets others in"},
 		"another user's": {func(t *testing.T, path string) {
 			t.Helper()
 			if os.Geteuid() != 0 {
 				t.Skip("only root can make another user's folder")
 			}
-			must(t, os.Mkdir(path, 0o700), os.Chown(path, 65534, 65534))
+			fatal.If(t, os.Mkdir(path, 0o700), os.Chown(path, 65534, 65534))
 		}, "belongs to user 65534 and not to user 0"},
 	}
 	for name, test := range tests {
@@ -77,19 +76,12 @@ func TestFoldersThatAreRefused(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestSocketsThatWereLeftBehindAreRemovedAndOthersAreNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "probe")
-	must(t, os.Mkdir(dir, 0o700))
+	fatal.If(t, os.Mkdir(dir, 0o700))
 	leave(t, filepath.Join(dir, "999999-1.sock"))
-	must(t, os.WriteFile(filepath.Join(dir, "999998-1.sock"), []byte("a file"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "999998-1.sock"), []byte("a file"), 0o600))
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
 	other := listening(t, probetest.New(), Options{Path: filepath.Join(dir, "999997-1.sock")})
 	probe := listening(t, probetest.New(), Options{Dir: dir})
 	for name, want := range map[string]bool{
@@ -104,7 +96,7 @@ func TestSocketsThatWereLeftBehindAreRemovedAndOthersAreNot(t *testing.T) {
 
 func TestAProbeTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probe", "here.sock")
-	must(t, os.Mkdir(filepath.Dir(path), 0o700))
+	fatal.If(t, os.Mkdir(filepath.Dir(path), 0o700))
 	leave(t, path)
 	leave(t, filepath.Join(filepath.Dir(path), ".here.sock"))
 	probe := listening(t, probetest.New(), Options{Path: path})
@@ -117,12 +109,12 @@ func TestAProbeTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 func leave(t *testing.T, path string) {
 	t.Helper()
 	name, release, err := reach(path)
-	must(t, err)
+	fatal.If(t, err)
 	defer release()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	must(t, err)
+	fatal.If(t, err)
 	l.SetUnlinkOnClose(false)
-	must(t, l.Close())
+	fatal.If(t, l.Close())
 }
 
 func TestAPathThatDoesNotFitIntoAnAddress(t *testing.T) {
@@ -146,7 +138,7 @@ func TestAPathThatDoesNotFitIntoAnAddress(t *testing.T) {
 func TestTheKernelSaysWhoIsAtTheOtherEnd(t *testing.T) {
 	probe := listening(t, probetest.New(), Options{})
 	c, err := dial(t.Context(), probe.Path())
-	must(t, err)
+	fatal.If(t, err)
 	defer shut(c)
 	who, err := protocol.PeerOf(c.(*net.UnixConn))
 	if errors.Is(err, protocol.ErrNoPeer) {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/blackbox"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -19,9 +20,7 @@ func TestABoxOfHolesTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	s, err := Open(t.Context(), path, Options{})
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if last := s.Trace().Live.Ended.Devices[0]; last.Events != 100 || last.Requested != 100*4096 {
 		t.Errorf("the box ends with %+v, want 100 events of 4096 bytes", last)
 	}
@@ -36,26 +35,20 @@ func boxOfHoles(t *testing.T, events int) string {
 	t.Helper()
 	data := make([]byte, 256<<20) // of which the system gives what is touched
 	w, err := blackbox.NewWriter(data, []int{0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.Begin([]blackbox.Sums{{}})
 	e := wire.NewEncoder(w)
 	e.Hello(&wire.Hello{PID: 4711, Command: "train", Devices: []int{0}})
 	tables := trace.NewInterner().View()
 	e.Tables(&tables)
 	e.Base(0, 0, &trace.State{Segments: []trace.Segment{{Addr: 1 << 30, Size: 1 << 20, Given: trace.GaveAddr | trace.GaveSize}}}, 0, "")
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Flush())
 	w.Publish()
 	for i := range events {
 		w.Ring(0).Record(&trace.Event{Kind: trace.Alloc, Addr: 1<<30 + uint64(i)*4096, Size: 4096, Time: int64(i), Slack: 1})
 	}
 	path := filepath.Join(t.TempDir(), "1-1.box")
-	if err := writeSparse(path, data); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, writeSparse(path, data))
 	return path
 }
 

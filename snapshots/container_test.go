@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 
 	"github.com/klauspost/compress/gzip"
@@ -67,9 +68,7 @@ func FuzzContainers(f *testing.F) {
 	if _, err := io.WriteString(w, snapshot); err != nil {
 		f.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, w.Close())
 	f.Add(packed.Bytes())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		o := &opening{path: "fuzz", options: Options{MaxMemory: 32 << 20}}

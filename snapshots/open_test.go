@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots"
@@ -27,9 +28,7 @@ import (
 func samplePickle(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pytorch.Write(&b, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 300})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&b, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 300})))
 	return b.Bytes()
 }
 
@@ -40,18 +39,14 @@ func gzipped(t testing.TB, content []byte) []byte {
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.Bytes()
 }
 
 func zstandard(t testing.TB, content []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return w.EncodeAll(content, nil)
 }
 
@@ -73,9 +68,7 @@ func page(pickles ...[]byte) []byte {
 func write(t testing.TB, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a file of any name.txt")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -104,9 +97,7 @@ func text(t testing.TB, tr *trace.Trace) string {
 func TestOpenSeesThroughEveryContainer(t *testing.T) {
 	plain := samplePickle(t)
 	bare, err := open(t, plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := text(t, bare)
 	tests := map[string]struct {
 		content   []byte
@@ -130,9 +121,7 @@ func TestOpenSeesThroughEveryContainer(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, test.content)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(want, text(t, got)); diff != "" {
 				t.Errorf("not the trace of the plain pickle (-want +got):\n%s", diff)
 			}
@@ -159,9 +148,7 @@ func TestOpenReadsWhatIsNotPickled(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, []byte(test.content))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if n := got.Devices[0].Events.Len(); n != 1 {
 				t.Errorf("%d events, want 1", n)
 			}
@@ -223,9 +210,7 @@ func TestOpenReadsWhatIsThereOfATruncatedFile(t *testing.T) {
 	for name, content := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, content)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !got.Info.Truncated {
 				t.Error("it is not marked as truncated")
 			}
@@ -261,9 +246,7 @@ func TestOpenTellsProgressInBytesOfTheFile(t *testing.T) {
 			last, total = read, all
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if last != int64(len(content)) || total != int64(len(content)) {
 		t.Errorf("it ended at %d of %d, want %d of as many", last, total, len(content))
 	}
@@ -283,16 +266,12 @@ func TestOpenBoundsWhatACompressedBombCanTake(t *testing.T) {
 func TestOpenReadsStandardInput(t *testing.T) {
 	content := samplePickle(t)
 	f, err := os.Open(write(t, content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stdin := os.Stdin
 	t.Cleanup(func() { os.Stdin = stdin })
 	os.Stdin = f
 	source, err := snapshots.Open(t.Context(), snapshots.StandardInput, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := source.Trace().Info.Bytes; got != int64(len(content)) {
 		t.Errorf("read %d bytes, want %d", got, len(content))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -33,9 +34,7 @@ func recording(t testing.TB) []byte {
 	}
 	e.Step(&trace.Step{Number: 1, Loss: 2.5})
 	e.Bye("the program ended")
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Flush())
 	return b.Bytes()
 }
 
@@ -61,9 +60,7 @@ func TestRecordingsAreOpenedLikeSnapshots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, test.content)
 			source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got := source.Trace()
 			if i := got.Info; i.Kind != "recording" || i.Container != test.container || i.Path != path ||
 				i.Bytes != int64(len(test.content)) || i.Truncated != test.truncated || i.Growing {
@@ -87,9 +84,7 @@ func flushed(t *testing.T, content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(content)
-	if err := errors.Join(err, w.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err, w.Flush())
 	return b.Bytes()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -19,17 +20,11 @@ import (
 func long(t *testing.T) map[string][]byte {
 	t.Helper()
 	var pickle, packed bytes.Buffer
-	if err := pytorch.Write(&pickle, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 40_000})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&pickle, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 40_000})))
 	w, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = w.Write(pickle.Bytes())
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err, w.Close())
 	return map[string][]byte{"pickle": pickle.Bytes(), "gzip": packed.Bytes(), "mtr": slices.Concat(slices.Repeat([][]byte{recording(t)}, 20)...)}
 }
 
@@ -38,9 +33,7 @@ func long(t *testing.T) map[string][]byte {
 // no third one.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	check := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	add := func(path string, content []byte) {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -104,9 +97,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if got := source.Trace(); got.Info.Truncated || text(t, got) != text(t, whole) {
 					t.Errorf("it is not what it was when it was opened; notices %q", got.Notices)
 				}
@@ -131,9 +122,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 func TestStandardInputMayHaveBeenReadFrom(t *testing.T) {
 	before := "a line before\n"
 	f, err := os.Open(write(t, append([]byte(before), samplePickle(t)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	if _, err := f.Seek(int64(len(before)), 0); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -37,12 +38,8 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", strings.SplitN(t.Name(), "/", 2)[0], name+".golden")
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		fatal.If(t, os.WriteFile(path, []byte(got+"\n"), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)

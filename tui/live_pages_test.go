@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -193,9 +194,7 @@ func TestTheLiveTimelineOpensOnTheLastSteps(t *testing.T) {
 			t.Fatalf("the title says of no window:\n%s", plain(d.screen()))
 		}
 		from, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		steps := d.scene().Steps
 		if n := len(steps); from < steps[n-6].From || from > steps[n-3].From {
 			t.Errorf("after %d steps the window begins at event %d, want one of the third to sixth last step, %d to %d", n, from, steps[n-6].From, steps[n-3].From)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestTheCommentOfAPullRequest runs the steps of the action in action.yml.
@@ -48,9 +50,7 @@ func TestTheCommentOfAPullRequest(t *testing.T) {
 func TestTheActionKeepsCommentAndPage(t *testing.T) {
 	folder := t.TempDir()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, test := range map[string]struct{ snapshot, code, comment, page string }{
 		"a limit that is broken": {filepath.Join(root, "cmd/memtop/testdata/tiny_training.pickle"), "code=10", "breaks a limit", "Out of memory at event 745"},
 		"no snapshot":            {"nothing.pickle", "code=3", "could not be judged", ""},

@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	listed := regexp.MustCompile(`(?s)\n## Settings\n.*?\n\n.*?\n#`).Find(append(text, "\n#"...))
 	var got, want []string
 	for _, name := range regexp.MustCompile("`MEMTOP_[A-Z_]+`").FindAll(listed, -1) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 )
 
@@ -57,9 +58,7 @@ func TestKillingTheDemoEndsTheTrainer(t *testing.T) {
 	liveness(t)
 	s := openScreen(t, 80, 24, demoArgs...)
 	pid := s.trainerOf()
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Kill())
 	gone(t, pid)
 	s.leave(-1) // by a signal
 }
@@ -69,23 +68,17 @@ func TestKillingTheDemoEndsTheTrainer(t *testing.T) {
 func training(t *testing.T) int {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd := exec.CommandContext(t.Context(), path, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2")
 	cmd.Args[0] = trainer
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(deadline); ; <-look.C {
 		c, err := attach.Dial(t.Context(), strconv.Itoa(cmd.Process.Pid), attach.DialOptions{})
 		if err == nil {
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.Close())
 			return cmd.Process.Pid
 		}
 		if time.Now().After(end) {
@@ -126,9 +119,7 @@ func TestOneOfSeveralProcessesIsChosen(t *testing.T) {
 func TestASilentProcessIsNamedBeforeAChoice(t *testing.T) {
 	liveness(t)
 	good, stopped := training(t), training(t)
-	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	s := openScreen(t, 60, 24, "attach", "--read-only")
 	s.see("Which process?", strconv.Itoa(good)+"  ", fmt.Sprintf("process %d does not answer", stopped), "lets it go on")
 	s.press("q")

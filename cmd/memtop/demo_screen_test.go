@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // liveness is a place for sockets of this test alone. Its path is short: a
@@ -22,9 +23,7 @@ import (
 func liveness(t *testing.T) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "memtop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
@@ -91,15 +90,11 @@ func wantsSame(t *testing.T, what string, want, got session) {
 func recordOf(t *testing.T, pid int, path string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	record := exec.CommandContext(t.Context(), program, "record", strconv.Itoa(pid), "-o", path)
 	record.Args[0] = "memtop"
 	record.Stderr = os.Stderr
-	if err := record.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, record.Start())
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(deadline); ; <-look.C {
@@ -131,9 +126,7 @@ func TestADemoIsChangedRecordedAndOpenedAgain(t *testing.T) {
 	demo.see("checkpoint none → block · at step", "peak -")
 	demo.page("8", "1 change", "8 steps measured")
 
-	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(pid, syscall.SIGINT))
 	if err := record.Wait(); err != nil {
 		t.Fatalf("record: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // documented is a command line of a page.
@@ -54,15 +56,11 @@ func documentation(t *testing.T) map[string][]documented {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all := make(map[string][]documented)
 	for _, page := range pages {
 		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all[page] = commandsOf(page, string(text))
 	}
 	return all

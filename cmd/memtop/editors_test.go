@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestAnEditorFindsTheLines gives what memtop check prints to the matcher of
 // docs/editors.md.
 func TestAnEditorFindsTheLines(t *testing.T) {
 	page, err := os.ReadFile("../../docs/editors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, block, _ := strings.Cut(string(page), "```json\n")
 	block, _, _ = strings.Cut(block, "```")
 	var file struct {
@@ -36,9 +36,7 @@ func TestAnEditorFindsTheLines(t *testing.T) {
 		}
 	}
 	var matcher struct{ Pattern struct{ Regexp string } }
-	if err := json.Unmarshal(file.Tasks[0].ProblemMatcher, &matcher); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(file.Tasks[0].ProblemMatcher, &matcher))
 	out, err := exec.CommandContext(t.Context(), "memtop", "check", "testdata/tiny_training.pickle", "--max-peak", "100MiB").Output()
 	if err == nil {
 		t.Fatal("no limit is broken")

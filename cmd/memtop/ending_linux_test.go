@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // line is memtop at the other end of a terminal's line: all that it writes is
@@ -43,9 +44,7 @@ func newLine(t *testing.T, name string, arguments ...string) *line {
 		t.Skipf("no pseudo-terminal to be had: %v", err)
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l := &line{t: t, here: unblocked(t, here), there: there, read: make(chan struct{}), changed: make(chan struct{})}
 	l.before = l.settings()
 	l.cmd = exec.CommandContext(t.Context(), program, arguments...)
@@ -58,26 +57,20 @@ func newLine(t *testing.T, name string, arguments ...string) *line {
 func unblocked(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the program must not have it too
-	if err := errors.Join(err, unix.SetNonblock(fd, true), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err, unix.SetNonblock(fd, true), f.Close())
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
 // start starts the program. Its standard input is the terminal unless it has one.
 func (l *line) start() {
 	l.t.Helper()
-	if err := pty.Setsize(l.there, &pty.Winsize{Cols: 100, Rows: 30}); err != nil {
-		l.t.Fatal(err)
-	}
+	fatal.If(l.t, pty.Setsize(l.there, &pty.Winsize{Cols: 100, Rows: 30}))
 	if l.cmd.Stdin == nil {
 		l.cmd.Stdin = l.there
 	}
 	l.cmd.Stdout, l.cmd.Stderr = l.there, l.there
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
-	if err := l.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	fatal.If(l.t, l.cmd.Start())
 	l.t.Cleanup(func() { _, _, _ = l.here.Close(), l.there.Close(), l.cmd.Process.Kill() }) // most have ended
 	go l.follow()
 }
@@ -86,9 +79,7 @@ func (l *line) start() {
 func (l *line) settings() *unix.Termios {
 	l.t.Helper()
 	settings, err := unix.IoctlGetTermios(int(l.there.Fd()), unix.TCGETS)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	fatal.If(l.t, err)
 	return settings
 }
 
@@ -234,9 +225,7 @@ func TestASignalLeavesTheTerminalAsItWas(t *testing.T) {
 func opened(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = f.Close() }) // it was only read
 	return f
 }
@@ -336,13 +325,9 @@ func TestATerminalThatGoesAwayEndsMemtop(t *testing.T) {
 	liveness(t)
 	path := sampleFile(t, "gone.pickle", 1)
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	memtop := filepath.Join(t.TempDir(), "memtop")
-	if err := os.Symlink(program, memtop); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(program, memtop))
 	for name, arguments := range map[string][]string{
 		"a file":                       {`exec "$0" "$@"`, memtop, "open", path},
 		"a file, with hangups ignored": {`trap '' HUP; exec "$0" "$@"`, memtop, "open", path},
@@ -354,9 +339,7 @@ func TestATerminalThatGoesAwayEndsMemtop(t *testing.T) {
 			}
 			l.start()
 			l.see("device 0")
-			if err := errors.Join(l.there.Close(), l.here.Close()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.there.Close(), l.here.Close())
 			if got := l.exit(); got != 129 {
 				t.Errorf("exit code %d, want 129", got)
 			}
@@ -370,9 +353,7 @@ func TestATerminalThatGoesAwayEndsTheDemosTrainer(t *testing.T) {
 	l.start()
 	l.see("live")
 	pid := l.child()
-	if err := errors.Join(l.there.Close(), l.here.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, l.there.Close(), l.here.Close())
 	if got := l.exit(); got != 129 {
 		t.Errorf("exit code %d, want 129", got)
 	}
@@ -383,9 +364,7 @@ func TestATerminalThatGoesAwayEndsTheDemosTrainer(t *testing.T) {
 func (l *line) child() int {
 	l.t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	fatal.If(l.t, err)
 	for _, list := range lists {
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(contents(l.t, list)))); err == nil {
 			return pid

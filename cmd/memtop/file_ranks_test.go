@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -21,20 +21,14 @@ import (
 func rankSnapshots(t *testing.T, n int) []string {
 	t.Helper()
 	run, err := leakingSteps(8, "1048576")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	folder := t.TempDir()
 	paths := make([]string, n)
 	for i := range paths {
 		paths[i] = filepath.Join(folder, "rank"+strconv.Itoa(i)+".pickle")
 		f, err := os.Create(paths[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(pytorch.Write(f, run), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, pytorch.Write(f, run), f.Close())
 	}
 	return paths
 }
@@ -70,9 +64,7 @@ func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 func TestRowsOfFilesComeAsTheyAreRead(t *testing.T) {
 	a := newApp(os.Stdout, io.Discard)
 	paths := rankSnapshots(t, 3)
-	if err := os.WriteFile(paths[1], []byte("no snapshot"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(paths[1], []byte("no snapshot"), 0o600))
 	files := ranks.Files(paths, snapshots.RankOf)
 	before := files[0].Without(ranks.NotRead)
 	if found := ranks.Findings([]ranks.Row{before, before}); len(found) > 0 {

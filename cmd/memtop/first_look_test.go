@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
@@ -30,12 +31,8 @@ func startTorch(t *testing.T, environ []string, arguments ...string) torchJob {
 	running := commandNamed(t, "memtop", append([]string{"run", "--"}, arguments...)...)
 	running.Env = environ
 	reader, err := running.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := running.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, running.Start())
 	t.Cleanup(func() { _ = running.Process.Kill(); _ = running.Wait() })
 	lines := bufio.NewReader(reader)
 	for range 3 {
@@ -104,9 +101,7 @@ func TestAFirstLookIsOneWholeStep(t *testing.T) {
 // checkState looks at what attach prints.
 func (j torchJob) checkState() {
 	t, live := j.t, report.Live{}
-	if err := json.Unmarshal([]byte(j.memtop("attach", j.pid, "--once", "--json")), &live); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(j.memtop("attach", j.pid, "--once", "--json")), &live))
 	if live.Looking || len(live.Layers) == 0 || live.Categories == nil || live.PeakAllocatedBytes == nil || live.Highest == nil {
 		t.Fatalf("looking %v, %d layers, categories %v, peak %v, highest %v", live.Looking, len(live.Layers), live.Categories, live.PeakAllocatedBytes, live.Highest)
 	}
@@ -177,9 +172,7 @@ func (j torchJob) checkSnapshot() {
 func (j torchJob) open(path string) *trace.Trace {
 	j.t.Helper()
 	source, err := snapshots.Open(j.t.Context(), path, snapshots.Options{})
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	fatal.If(j.t, err)
 	j.t.Cleanup(func() { _ = source.Close() })
 	return source.Trace()
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -71,17 +72,13 @@ type hostileStage struct {
 func newHostileStage(t *testing.T) *hostileStage {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	folder, pid := t.TempDir(), strconv.Itoa(os.Getpid())
 	s := &hostileStage{program, map[string]string{aProcess: pid, aRecording: filepath.Join(folder, evil("run")+".mtr")}}
 	for name, more := range map[string]bool{aFile: false, another: true} {
 		text, err := json.Marshal(hostileSnapshot(more))
 		s.stands[name] = filepath.Join(folder, evil(name)+".json")
-		if err := errors.Join(err, os.WriteFile(s.stands[name], text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err, os.WriteFile(s.stands[name], text, 0o600))
 	}
 	s.listen(t)
 	s.memtop(t, []string{"record", aProcess, "-o", aRecording, "--for", "1s"})
@@ -92,18 +89,12 @@ func newHostileStage(t *testing.T) *hostileStage {
 func (s *hostileStage) listen(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o700))
 	t.Setenv("MEMTOP_DIR", folder)
 	source, err := snapshots.Open(t.Context(), s.stands[another], snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := probe.Listen(t.Context(), probe.Options{Program: evil("program"), Writer: evil("writer"), Control: hostileControl{}}, hostileSource{source.Trace()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	amounts := []trace.Amount{{Name: evil("category"), Bytes: 1 << 20}}
 	p.Step(trace.Step{

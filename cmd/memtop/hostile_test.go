@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 )
 
@@ -150,9 +151,7 @@ func TestBinaryOutputIsLeftAsItIs(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "out")
 		out, _ := s.memtop(t, use)
-		if err := os.WriteFile(path, out, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, out, 0o600))
 		source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
 		if err != nil {
 			t.Errorf("%v: %v", use, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 )
 
@@ -84,9 +85,7 @@ func TestTimeFollowsTheSizeOfAFile(t *testing.T) {
 func slowPath(t *testing.T, file any) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.pickle")
-	if err := os.WriteFile(path, pytorchtest.PythonPickle(file, 4), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, pytorchtest.PythonPickle(file, 4), 0o600))
 	return path
 }
 
@@ -95,9 +94,7 @@ func slowPath(t *testing.T, file any) string {
 func processorTime(t *testing.T, use []string, path string) time.Duration {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	memtop := exec.CommandContext(t.Context(), program)
 	memtop.Args = []string{"memtop"}
 	for _, word := range use {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/inject"
 	"github.com/memtop/memtop/probe/python"
@@ -20,9 +21,7 @@ import (
 func passesForTorch(t *testing.T, python, folder string, as *syscall.Credential) int {
 	t.Helper()
 	library := filepath.Join(folder, "libtorch_cpu.so")
-	if err := os.WriteFile(library, []byte("as large as it is mapped"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(library, []byte("as large as it is mapped"), 0o666))
 	if err := os.Chmod(library, 0o666); err != nil { //nolint:gosec // another user maps it
 		t.Fatal(err)
 	}
@@ -37,12 +36,8 @@ while True: sum(range(1000))
 	job.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	job.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(folder, "sockets"))
 	output, err := job.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := job.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, job.Start())
 	t.Cleanup(func() { _ = job.Process.Kill(); _ = job.Wait() })
 	if !bufio.NewScanner(output).Scan() {
 		t.Fatal("the program ended")
@@ -100,13 +95,9 @@ func TestRootGoesInAsTheUserOfTheProgram(t *testing.T) {
 	}
 	const user = 64999
 	folder, err := os.MkdirTemp("", "memtop-user-*") // those of the test are closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if err := os.Chown(folder, user, user); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chown(folder, user, user))
 	pid := passesForTorch(t, "/usr/bin/python3", folder, &syscall.Credential{Uid: user, Gid: user})
 	if _, err := inject.NewPlan(pid); err != nil {
 		t.Skip(err)
@@ -136,9 +127,7 @@ func TestAProgramThatBeginsIsWaitedFor(t *testing.T) {
 	if err == nil {
 		err = command.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 
 	s := openScreen(t, 80, 24, "attach", strconv.Itoa(command.Process.Pid))

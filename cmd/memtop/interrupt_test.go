@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // endings are the signals that end memtop: its exit code and its last line.
@@ -24,9 +26,7 @@ func send(t *testing.T, process *os.Process, s syscall.Signal) {
 	if signal.Ignored(s) {
 		t.Skipf("this test was started with %v ignored", s)
 	}
-	if err := process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, process.Signal(s))
 }
 
 // reader is memtop waiting for a pipe that nothing is written to. The pipe can be
@@ -44,21 +44,13 @@ func startReader(t *testing.T, shell string) *reader {
 		t.Skipf("no named pipe to be had: %v", err)
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(program, memtop); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, os.Symlink(program, memtop))
 	r := &reader{Cmd: exec.CommandContext(t.Context(), "sh", "-c", shell, memtop, "report", pipe)}
 	r.Stderr = &r.stderr
-	if err := r.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Start())
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = writer.Close() }) // nothing was written
 	return r
 }

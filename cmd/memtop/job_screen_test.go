@@ -9,15 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // startRanked starts made ranks, which end with the test, and returns the pid of the first.
 func startRanked(t *testing.T, n int) (pid string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "mt") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	t.Setenv("MEMTOP_DIR", filepath.Join(folder, "p"))
 	for i := range n {
@@ -25,12 +25,8 @@ func startRanked(t *testing.T, n int) (pid string) {
 		c.Args[0] = "ranked"
 		c.Env = append(os.Environ(), fmt.Sprintf("RANKED=made %d %d %d", i, n, 10*i))
 		told, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, c.Start())
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		if _, err := bufio.NewReader(told).ReadString('\n'); err != nil {
 			t.Fatal(err)

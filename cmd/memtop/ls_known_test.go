@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 )
@@ -31,17 +32,13 @@ func TestMemoryIsListedAsItIsKnown(t *testing.T) {
 			}
 			rows := rowsOf(attach.Process{PID: 7, User: "u", Command: "train", Info: &protocol.Info{Devices: []protocol.DeviceInfo{device}}})
 			var text strings.Builder
-			if err := writeRows(&text, rows); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, writeRows(&text, rows))
 			line := strings.Join(strings.Fields(strings.Split(text.String(), "\n")[1]), " ")
 			if want := "7 u 0 0 " + test.text + " "; !strings.HasPrefix(line, want) {
 				t.Errorf("the row is %q, want it to begin with %q", line, want)
 			}
 			data, err := json.Marshal(rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if want := `"allocated_bytes":` + test.bytes + `,"reserved_bytes":` + test.bytes; !strings.Contains(string(data), want) {
 				t.Errorf("the JSON is %s, want %s in it", data, want)
 			}

@@ -7,20 +7,18 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestAnAssistantIsAnswered has a client of the protocol ask the real program about a
 // file, as an assistant would in the night after a job died.
 func TestAnAssistantIsAnswered(t *testing.T) {
 	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("memtop", "mcp", folder)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = session.Close() }()
 	file := map[string]any{"file": "tiny_training.pickle"}
 	for question, test := range map[string]struct {

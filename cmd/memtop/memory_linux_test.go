@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -47,9 +48,7 @@ func measured() {
 func resident(t *testing.T, args ...string) (peak int64, code int, said string) {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	path := filepath.Join(t.TempDir(), "status")
 	memtop := exec.CommandContext(t.Context(), program, args...)
 	memtop.Args[0] = "memtop"
@@ -90,9 +89,7 @@ func TestBombsStayWithinTheBound(t *testing.T) {
 	for i, name := range names {
 		content := all[name]()
 		path := filepath.Join(t.TempDir(), "bomb")
-		if err := os.WriteFile(path, packed(t, content, i), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, packed(t, content, i), 0o600))
 		for _, option := range []string{"", "64MiB"} {
 			t.Run(name+"/"+option, func(t *testing.T) {
 				if name == "texts" && option == "" && !long {
@@ -138,19 +135,13 @@ func packed(t testing.TB, content []byte, i int) []byte {
 	}
 	if i%3 == 1 {
 		w, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return w.EncodeAll(content, nil)
 	}
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = w.Write(content)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err, w.Close())
 	return b.Bytes()
 }

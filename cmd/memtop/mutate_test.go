@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -37,9 +38,7 @@ func originals(t testing.TB) (all [][]byte) {
 		all = append(all, pytorchtest.PythonPickle(v, i%6), pytorchtest.CPPPickle(v, i%2 == 0))
 	}
 	snapshot, err := json.Marshal(hostileSnapshot(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return append(all, snapshot, unframed(recordedSession(t)),
 		[]byte(`<script>alloc_data = {"actions": [0, 1, 0], "elements": [{"size": 512, "info": 1}, {"size": 9, "info": 0}], "suffix_table": [[0, null], [1, 0]], "string_table": ["a.py:1:f", "b.py:2:g"]}</script>`),
 		[]byte(`<script>alloc_data = {"actions": [0], "elements_size": [9], "elements_info": [0], "elements_category": [0], "suffix_table": [[0, null]], "string_table": ["a.py:1:f"], "categories": ["unknown"]}</script>`))
@@ -50,9 +49,7 @@ func recordedSession(t testing.TB) []byte {
 	t.Helper()
 	all := pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 20})
 	var out, pickle bytes.Buffer
-	if err := pytorch.Write(&pickle, all); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&pickle, all))
 	d := &all.Devices[0]
 	base, _ := trace.Rewind(all, d) // what cannot be undone does not matter here
 	amounts := []trace.Amount{{Name: "parameter", Bytes: 1 << 20}}
@@ -71,9 +68,7 @@ func recordedSession(t testing.TB) []byte {
 	e.Tags(d.ID, []trace.Tag{{Addr: d.Events.At(0).Addr, Note: 1}})
 	e.Counters(wire.Counters{Time: 1e15})
 	e.Bye("it ended")
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Flush())
 	return out.Bytes()
 }
 

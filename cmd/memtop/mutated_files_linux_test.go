@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/export"
@@ -57,9 +58,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, container byte, seed uint64, content []byte) {
 		late := time.AfterFunc(mutatedPatience, func() { panic(fmt.Sprintf("it did not end within %v", mutatedPatience)) })
 		defer late.Stop()
-		if err := os.WriteFile(path, contained(t, int(container)%containerCount, mutated(seed, content)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, contained(t, int(container)%containerCount, mutated(seed, content)), 0o600))
 		if read := openMutated(t, path); read != nil {
 			use(t, path, read, len(content))
 		}
@@ -101,9 +100,7 @@ func use(t *testing.T, path string, read *trace.Trace, which int) {
 		if err := format.Write(&file, read, export.Options{}); err != nil {
 			t.Errorf("export to %s: %v", format.Name, err)
 		}
-		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, file.Bytes(), 0o600))
 		if format.Name == "pickle" && openMutated(t, path) == nil {
 			t.Error("what was exported cannot be opened")
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/tools/terminal"
 )
 
@@ -68,9 +69,7 @@ func TestAScreenOnAPlainTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			command := exec.CommandContext(t.Context(), program, append([]string{"open", "testdata/tiny_training.pickle"}, test.flags...)...)
 			command.Args[0] = "memtop"
 			command.Env = append(append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir()), test.environment...)

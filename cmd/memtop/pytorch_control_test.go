@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // torchPython returns an interpreter that has PyTorch, or skips the test.
@@ -52,14 +54,10 @@ func TestAKeyChangesAPyTorchJobThatGoesOnUnchanged(t *testing.T) {
 
 	job := commandNamed(t, "memtop", append([]string{"run", "--", python}, append(small, "1000000")...)...)
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer reader.Close()
 	job.Stdout = writer
-	if err := job.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, job.Start())
 	writer.Close()
 	t.Cleanup(func() { _ = job.Process.Kill(); _ = job.Wait() })
 	lines := make(chan string, 1<<20)

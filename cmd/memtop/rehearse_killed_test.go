@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestAKilledRehearsalLeavesNothing kills memtop with a signal that it cannot see: its
@@ -26,12 +28,8 @@ func TestAKilledRehearsalLeavesNothing(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "memtop", "rehearse", "--", "sh", "-c", "setsid sleep 1000 & sleep 1000 & echo up; wait")
 			cmd.Env = append(os.Environ(), "TMPDIR="+folder, "XDG_CACHE_HOME="+t.TempDir())
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, cmd.Start())
 			for moment == folderIsThere {
 				if made, _ := filepath.Glob(filepath.Join(folder, "*")); len(made) > 0 {
 					break

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
@@ -48,9 +49,7 @@ func (f *figure) differsBy(measured int64) float64 {
 func readFigures(t *testing.T) (list []figure) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(publishedFolder, "figures.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "#") {
@@ -61,9 +60,7 @@ func readFigures(t *testing.T) (list []figure) {
 			t.Fatalf("%d cells in %q, want 9", len(cells), line)
 		}
 		published, err := strconv.ParseFloat(cells[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		list = append(list, figure{cells[0], published, cells[2], cells[3], cells[4], cells[5], strings.Fields(cells[6]), cells[7], cells[8]})
 	}
 	return list
@@ -73,9 +70,7 @@ func readFigures(t *testing.T) (list []figure) {
 // at least ten of several sources say that they are met.
 func TestPublishedMeasurementsAreWhole(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(publishedFolder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	met, sources := 0, make(map[string]bool)
 	for _, f := range readFigures(t) {
 		if _, err := os.Stat(filepath.Join(publishedFolder, f.command[0])); err != nil {
@@ -142,9 +137,7 @@ func releaseOfPyTorch(t *testing.T) (python, release string) {
 	}
 	python = torchPython(t)
 	said, err := exec.CommandContext(t.Context(), python, "-c", "from importlib.metadata import version; print(version('torch'))").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return python, strings.TrimSpace(string(said))
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
@@ -78,9 +79,7 @@ func TestRecordingsAreRehearsedToTheByte(t *testing.T) {
 	}
 	python := cudaPython(t)
 	release, err := exec.CommandContext(t.Context(), python, "-c", "import importlib.metadata as m; print(m.version('torch'))").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, r := range recordings {
 		if strings.HasPrefix(string(release), r.release+".") {
 			t.Run(name, func(t *testing.T) { r.hold(t, python, folder) })
@@ -97,9 +96,7 @@ func (r *recording) hold(t *testing.T, python, folder string) {
 	}
 	want := traceOf(t, recorded)
 	again := t.TempDir() // a copy, so that what the repository has stays
-	if err := os.CopyFS(again, os.DirFS(filepath.Join(folder, strings.Split(r.folder, "/")[0]))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.CopyFS(again, os.DirFS(filepath.Join(folder, strings.Split(r.folder, "/")[0]))))
 	_, within, _ := strings.Cut(r.folder, "/")
 	place := filepath.Join(again, within)
 	_ = os.Remove(filepath.Join(place, r.writes)) // else it is that of the repository
@@ -152,9 +149,7 @@ func sequence(of *trace.Trace, kinds []trace.Kind) (list []string) {
 func traceOf(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	s, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s.Trace()
 }

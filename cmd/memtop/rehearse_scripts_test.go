@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // programs are the scripts that prove the imitation, and what they need besides.
@@ -55,9 +57,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 func valuesIn(t *testing.T, path string) (flags []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
@@ -82,9 +82,7 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 	python := besideOthers(t)
 	path := filepath.Join(t.TempDir(), "masked.py")
 	const script = "import torch\nx = torch.randn(1 << 20, device='cuda')\ny = x[x > 0]\nprint(y.shape[0])\n"
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(script), 0o600))
 	for name, test := range map[string]struct {
 		flags []string
 		rows  string

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
 )
@@ -101,9 +102,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 		t.Errorf("weights were saved that were never computed: %v", err)
 	}
 	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = s.Close() }()
 	if got := report.New(s.Trace()).Devices[0].PeakReserved; got != on.PeakReserved {
 		t.Errorf("the snapshot's peak of reserved memory is %d, want %d", got, on.PeakReserved)
@@ -151,9 +150,7 @@ func TestTheSnapshotOfARehearsalThatDoesNotFit(t *testing.T) {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
 	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = s.Close() }()
 	if got := report.New(s.Trace()).Devices[0].PeakReserved; got > 1<<30 {
 		t.Errorf("the snapshot's peak is %d, more than the device has", got)
@@ -229,9 +226,7 @@ if __name__ == "__main__":
     for x in torch.utils.data.DataLoader(torch.zeros(5000, 9), 1, num_workers=2):
         o.step()
 `
-	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(script, []byte(program), 0o600))
 	r := rehearseWith(t, "--", python, script)
 	if r.code != 0 || r.Ended != "settled" || !strings.HasPrefix(r.NotRun, "what follows") || strings.Contains(r.stderr, "Error") {
 		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/tools/terminal"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -40,9 +41,7 @@ func openScreen(t *testing.T, w, h int, args ...string) session {
 func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Args[0] = "memtop"
 	command.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
@@ -87,9 +86,7 @@ func (s session) await(shown bool, texts []string) {
 
 func (s session) press(keys string) {
 	s.t.Helper()
-	if err := s.Press(keys); err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, s.Press(keys))
 }
 
 // leave waits for the program to end with an exit code.
@@ -110,9 +107,7 @@ func (s session) leave(code int) {
 func commandNamed(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if name == trainer {
 		args = append([]string{"--layers", "2", "--dim", "64", "--seq", "32", "--batch", "2"}, args...)
 	}
@@ -124,9 +119,7 @@ func commandNamed(t *testing.T, name string, args ...string) *exec.Cmd {
 func contents(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -141,13 +134,9 @@ func sampleFile(t *testing.T, name string, seed uint64) string {
 func writeSnapshot(t *testing.T, path string, recorded *trace.Trace) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
-	if err := pytorch.Write(f, recorded); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(f, recorded))
 }
 
 func TestAUserWalksThroughTheProgram(t *testing.T) {
@@ -167,13 +156,9 @@ func TestAUserWalksThroughTheProgram(t *testing.T) {
 	s.see("esc closes", "next finding")
 	s.press("\x1b")
 	s.miss("esc closes", "next finding")
-	if err := s.Resize(20, 6); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Resize(20, 6))
 	s.see("too small")
-	if err := s.Resize(80, 24); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Resize(80, 24))
 	s.see("Overview", "device 0")
 	s.press("q")
 	s.leave(command.ExitOK)
@@ -202,9 +187,7 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 	s.press("q")
 	s.leave(command.ExitOK)
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got, err := os.ReadFile(filepath.Join(folder, "copy.pickle")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the saved snapshot is not the one that was opened (%v)", err)
 	}
@@ -216,9 +199,7 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 
 func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unsafe.pickle")
-	if err := os.WriteFile(path, []byte("cos\nsystem\n(S'true'\ntR."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("cos\nsystem\n(S'true'\ntR."), 0o600))
 	s := openScreen(t, 80, 24, "open", path)
 	s.see("os.system")
 	s.press("q")
@@ -227,9 +208,7 @@ func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
 
 func TestAPipedFileIsShownAndKeysComeFromTheTerminal(t *testing.T) {
 	f, err := os.Open(sampleFile(t, "piped.pickle", 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	s := startScreen(t, 80, 24, f, "open", "-")
 	s.see("device 0")

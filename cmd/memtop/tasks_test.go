@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 )
@@ -248,9 +249,7 @@ func taskFiles(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	in := func(name string) string { return filepath.Join(folder, name) }
-	if err := os.WriteFile(in("training.pickle"), contents(t, "testdata/tiny_training.pickle"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(in("training.pickle"), contents(t, "testdata/tiny_training.pickle"), 0o600))
 	writeSnapshot(t, in("pinned.pickle"), pytorchtest.PinnedEvaluation())
 	writeSnapshot(t, in("two_devices.pickle"), tuitest.OneOfTwoRanOut())
 	for name, of := range map[string]struct {
@@ -258,9 +257,7 @@ func taskFiles(t *testing.T) string {
 		kept  string
 	}{"before.pickle": {8, "1048576"}, "after.pickle": {12, "1048576"}, "rank0.pickle": {8, "0"}, "rank1.pickle": {8, "2097152"}} {
 		run, err := leakingSteps(of.steps, of.kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		writeSnapshot(t, in(name), run)
 	}
 	trained(t, command.ExitOK, "--leak", "cache", "--steps", "5", "--snapshot", in("early.pickle"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/killtest"
 )
 
@@ -44,7 +45,7 @@ func writeForEver(t *testing.T, path string) {
 			}
 			return nil
 		})
-		must(t, err)
+		fatal.If(t, err)
 		if _, err := os.Stdout.Write([]byte{version}); err != nil {
 			t.Fatal(err)
 		}
@@ -61,8 +62,8 @@ func killWriters(t *testing.T, named string) {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKillingAWriterLeavesAWholeFile$")
 		c.Env = append(os.Environ(), "MEMTOP_TEST_WRITES="+path, "MEMTOP_TEST_NAMED="+named)
 		out, err := c.StdoutPipe()
-		must(t, err)
-		must(t, c.Start())
+		fatal.If(t, err)
+		fatal.If(t, c.Start())
 		began := time.Now()
 		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it has written once
 			t.Fatal(err)
@@ -74,14 +75,14 @@ func killWriters(t *testing.T, named string) {
 		left = moments.Look(t, folder, "out")
 	}
 	t.Log(moments)
-	must(t, (File{Path: path, Overwrite: true}).Write(saying("")))
+	fatal.If(t, (File{Path: path, Overwrite: true}).Write(saying("")))
 	left.WantGone(t)
 }
 
 func wantWhole(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	must(t, err)
+	fatal.If(t, err)
 	if len(content) != size || bytes.Count(content, content[:1]) != size {
 		t.Errorf("the file has %d bytes, or a mixture of them", len(content))
 	}

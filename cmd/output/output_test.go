@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // ways are the ways to write a file; each sets one up.
@@ -52,13 +54,6 @@ func inEveryWay(t *testing.T, test func(t *testing.T, folder string)) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func saying(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -71,11 +66,11 @@ func saying(text string) func(io.Writer) error {
 func holds(t *testing.T, folder string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	must(t, err)
+	fatal.If(t, err)
 	got := make(map[string]string)
 	for _, e := range entries {
 		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		must(t, err)
+		fatal.If(t, err)
 		got[e.Name()] = string(content)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -85,25 +80,25 @@ func holds(t *testing.T, folder string, want map[string]string) {
 
 func put(t *testing.T, path, content string, mode fs.FileMode) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(content), mode), os.Chmod(path, mode))
+	fatal.If(t, os.WriteFile(path, []byte(content), mode), os.Chmod(path, mode))
 }
 
 func TestAFileIsWrittenAndReplaced(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		path := filepath.Join(folder, "out")
-		must(t, (File{Path: path}).Write(saying("first")))
+		fatal.If(t, (File{Path: path}).Write(saying("first")))
 		if err := (File{Path: path}).Write(saying("second")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("writing over a file: %v", err)
 		}
 		holds(t, folder, map[string]string{"out": "first"})
 		put(t, path, "first", 0o666) // more than the mask lets a new file have
-		must(t, (File{Path: path, Overwrite: true}).Write(saying("second")))
+		fatal.If(t, (File{Path: path, Overwrite: true}).Write(saying("second")))
 		holds(t, folder, map[string]string{"out": "second"})
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o666 {
 			t.Errorf("its mode is %v, want that of the file before (%v)", info.Mode(), err)
 		}
-		must(t, (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")))
+		fatal.If(t, (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")))
 		holds(t, folder, map[string]string{"out": "second", "new": "third"})
 	})
 }
@@ -114,7 +109,7 @@ func TestANewFileHasTheModeThatTheUserWants(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		path := filepath.Join(folder, "out")
-		must(t, (File{Path: path}).Write(saying("x")))
+		fatal.If(t, (File{Path: path}).Write(saying("x")))
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
 			t.Errorf("its mode is %v, want 0640 (%v)", info.Mode(), err)
 		}
@@ -159,7 +154,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
 		t.Helper()
 		inner := filepath.Join(folder, "a", "b")
-		must(t, os.MkdirAll(inner, 0o755))
+		fatal.If(t, os.MkdirAll(inner, 0o755))
 		put(t, filepath.Join(inner, "old"), "old", 0o644)
 		// The way leads through a folder that is a link, and up from where it leads.
 		for name, target := range map[string]string{"ab": "a/b", "first": "second", "second": "ab/old", "ahead": "ab/../b/new"} {
@@ -200,7 +195,7 @@ func TestTheInputIsNeverReplaced(t *testing.T) {
 
 func TestAFailedWriteNamesTheUsersFile(t *testing.T) {
 	f, err := os.Open(t.TempDir()) // which cannot be written to
-	must(t, err)
+	fatal.If(t, err)
 	defer f.Close()
 	_, err = writer{f, "out"}.Write([]byte("x"))
 	var path *fs.PathError
@@ -219,7 +214,7 @@ func TestWhatIsNoFileIsWrittenToAsItIs(t *testing.T) {
 		content, _ := os.ReadFile(pipe)
 		read <- string(content)
 	}()
-	must(t, (File{Path: pipe}).Write(saying("through")))
+	fatal.If(t, (File{Path: pipe}).Write(saying("through")))
 	if got := <-read; got != "through" {
 		t.Errorf("the pipe gave %q", got)
 	}
@@ -234,7 +229,7 @@ func TestALongNameIsWritten(t *testing.T) {
 		name := strings.Repeat("n", 255)
 		to := File{Path: filepath.Join(folder, name), Overwrite: true}
 		for _, text := range []string{"first", "second"} {
-			must(t, to.Write(saying(text)))
+			fatal.If(t, to.Write(saying(text)))
 		}
 		holds(t, folder, map[string]string{name: "second"})
 	})
@@ -245,8 +240,8 @@ func TestAFileIsMadeForWhatIsOfUseBeforeItsEnd(t *testing.T) {
 	path := filepath.Join(folder, "out")
 	for range 2 {
 		f, err := File{Path: path, Overwrite: true}.Create()
-		must(t, err)
-		must(t, saying("begun")(f), f.Close())
+		fatal.If(t, err)
+		fatal.If(t, saying("begun")(f), f.Close())
 	}
 	if _, err := (File{Path: path}).Create(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("making it again: %v", err)
@@ -307,7 +302,7 @@ func TestWhatIsNoFileMayNotBecomeOne(t *testing.T) {
 		t.Skip("no named pipe to be had: ", err)
 	}
 	p, err := File{Path: pipe}.find()
-	must(t, err, os.Remove(pipe), os.Symlink(precious, pipe))
+	fatal.If(t, err, os.Remove(pipe), os.Symlink(precious, pipe))
 	if err := p.writeTo(saying("x")); !errors.Is(err, errChanged) {
 		t.Errorf("got error %v, want %v", err, errChanged)
 	}
@@ -317,7 +312,7 @@ func TestWhatIsNoFileMayNotBecomeOne(t *testing.T) {
 func TestALinkToNothingIsNotFollowedInASharedFolder(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "out")
-	must(t, os.Chmod(folder, 0o777|fs.ModeSticky), os.Symlink(filepath.Join(t.TempDir(), "new"), link))
+	fatal.If(t, os.Chmod(folder, 0o777|fs.ModeSticky), os.Symlink(filepath.Join(t.TempDir(), "new"), link))
 	if err := (File{Path: link, Overwrite: true}).Write(saying("x")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got error %v, want %v", err, fs.ErrPermission)
 	}
@@ -328,10 +323,10 @@ func TestAFileThatGrowsIsItsWritersAlone(t *testing.T) {
 	to := File{Path: filepath.Join(folder, "out"), Overwrite: true}
 	put(t, to.Path, "old", 0o644)
 	old, err := os.Open(to.Path)
-	must(t, err)
+	fatal.If(t, err)
 	defer old.Close()
 	first, err := to.Create()
-	must(t, err)
+	fatal.If(t, err)
 	for name, write := range map[string]func() error{
 		"another that grows": func() error { _, err := to.Create(); return err },
 		"a whole file":       func() error { return to.Write(saying("x")) },

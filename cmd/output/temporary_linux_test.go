@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // dead returns the pid of a process that has ended.
@@ -35,7 +37,7 @@ func TestAnUnfinishedFileHasNoName(t *testing.T) {
 		defer holds(t, folder, map[string]string{"out": "old"})
 		return saying(strings.Repeat("new", 1<<20))(w)
 	})
-	must(t, err)
+	fatal.If(t, err)
 }
 
 func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
@@ -68,7 +70,7 @@ func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
 				want[test.name] = "x"
 			}
 		}
-		must(t, (File{Path: filepath.Join(folder, "out"), Overwrite: true}).Write(saying("new")))
+		fatal.If(t, (File{Path: filepath.Join(folder, "out"), Overwrite: true}).Write(saying("new")))
 		holds(t, folder, want)
 	})
 }
@@ -78,13 +80,13 @@ func TestAnUnfinishedFileThatIsLockedStays(t *testing.T) {
 	name := fmt.Sprintf(".out.memtop-%d-12-1", dead(t)) // as of a process in another container
 	put(t, filepath.Join(folder, name), "x", 0o600)
 	f, err := os.Open(filepath.Join(folder, name))
-	must(t, err)
+	fatal.If(t, err)
 	defer f.Close()
 	if !lock(f) {
 		t.Fatal("the lock is taken")
 	}
 	to := File{Path: filepath.Join(folder, "out"), Overwrite: true}
-	must(t, to.Write(saying("new")))
+	fatal.If(t, to.Write(saying("new")))
 	holds(t, folder, map[string]string{"out": "new", name: "x"})
 }
 
@@ -94,9 +96,9 @@ func TestAnUnfinishedFileThatIsALinkOrAFolderStays(t *testing.T) {
 	precious := filepath.Join(t.TempDir(), "precious")
 	put(t, precious, "x", 0o600)
 	link, inner := fmt.Sprintf(".out.memtop-%d-12-1", pid), filepath.Join(folder, fmt.Sprintf(".out.memtop-%d-12-2", pid))
-	must(t, os.Symlink(precious, filepath.Join(folder, link)))
-	must(t, os.Mkdir(inner, 0o755))
-	must(t, (File{Path: filepath.Join(folder, "out")}).Write(saying("new")))
+	fatal.If(t, os.Symlink(precious, filepath.Join(folder, link)))
+	fatal.If(t, os.Mkdir(inner, 0o755))
+	fatal.If(t, (File{Path: filepath.Join(folder, "out")}).Write(saying("new")))
 	for _, path := range []string{filepath.Join(folder, link), inner, precious} {
 		if _, err := os.Lstat(path); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -63,9 +64,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Rules{}.parseConfig(defaultConfig(), test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := defaultConfig()
 			want.text = test.text
 			test.want(&want)

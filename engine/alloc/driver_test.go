@@ -3,6 +3,8 @@ package alloc
 import (
 	"slices"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // memory is a driver that has no memory, only addresses: a capacity, streams
@@ -143,9 +145,7 @@ type plain struct{ Driver }
 func newAllocator(t testing.TB, d Driver, o Options) *Allocator {
 	t.Helper()
 	a, err := New(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 
@@ -166,7 +166,5 @@ func mustOn(t testing.TB, a *Allocator, n int64, s Stream) Allocation {
 
 func configure(t testing.TB, a *Allocator, text string) {
 	t.Helper()
-	if err := a.Configure(text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.Configure(text))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -71,9 +72,7 @@ func (f *follow) send() {
 
 func (f *follow) read() {
 	f.t.Helper()
-	if err := f.encoder.Flush(); err != nil {
-		f.t.Fatal(err)
-	}
+	fatal.If(f.t, f.encoder.Flush())
 	for {
 		if _, err := f.stream.Advance(); errors.Is(err, io.EOF) {
 			return

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -70,9 +71,7 @@ func stackOf(tr *trace.Trace, e *trace.Event) string {
 func allocateHere(t *testing.T, a *Allocator) Allocation {
 	t.Helper()
 	b, err := a.Alloc(512, 0, Tag{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 

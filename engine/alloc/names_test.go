@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -54,9 +55,7 @@ func allocateAt(t *testing.T, a *Allocator, path, depth int, l Label) trace.Stac
 		return allocateAt(t, a, path>>1, depth-1, l)
 	}
 	b, err := a.Alloc(512, 0, a.Tag(l))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer a.Free(b)
 	return b.b.stack
 }

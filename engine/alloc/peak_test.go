@@ -3,6 +3,7 @@ package alloc
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,9 +14,7 @@ func TestThePeakIsExplained(t *testing.T) {
 	malloc := func(n int64, c trace.Category) Allocation {
 		t.Helper()
 		b, err := a.Alloc(n, 0, a.Tag(Label{Category: c}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return b
 	}
 	want := func(when string, sums map[trace.Category]int64) {

@@ -3,6 +3,7 @@ package alloc
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -12,9 +13,7 @@ func TestAPrivatePoolKeepsItsMemoryUntilItIsReleased(t *testing.T) {
 	pool := trace.Pool{0, 1}
 	begin := func() {
 		t.Helper()
-		if err := a.BeginPool(pool, func(s Stream) bool { return s == 5 }); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.BeginPool(pool, func(s Stream) bool { return s == 5 }))
 	}
 	begin()
 	inside, outside := mustOn(t, a, mib, 5), mustOn(t, a, mib, 6)
@@ -79,9 +78,7 @@ func TestFreesWaitUntilRequestsAreNoLongerDiverted(t *testing.T) {
 	b := must(t, a, mib)
 	addr := b.Addr()
 	a.RecordStream(b, 1)
-	if err := a.BeginPool(trace.Pool{1, 0}, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.BeginPool(trace.Pool{1, 0}, nil))
 	a.Free(b)
 	if d.last != 0 {
 		t.Error("an event was recorded while requests were diverted")
@@ -91,9 +88,7 @@ func TestFreesWaitUntilRequestsAreNoLongerDiverted(t *testing.T) {
 		t.Errorf("%d bytes are pending", got)
 	}
 	checkRecount(t, a)
-	if err := a.EndPool(trace.Pool{1, 0}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.EndPool(trace.Pool{1, 0}))
 	must(t, a, 512)
 	if d.last != 1 {
 		t.Errorf("%d events were recorded afterwards, want 1", d.last)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -98,17 +99,11 @@ func (p *program) allocOn(n int64, s Stream) {
 func (p *program) switchPool() {
 	if p.pool == (trace.Pool{}) {
 		p.pool = trace.Pool{0, int64(1 + p.rnd.IntN(3))}
-		if err := p.a.BeginPool(p.pool, func(s Stream) bool { return s != 1 }); err != nil {
-			p.t.Fatal(err)
-		}
+		fatal.If(p.t, p.a.BeginPool(p.pool, func(s Stream) bool { return s != 1 }))
 		return
 	}
-	if err := p.a.EndPool(p.pool); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := p.a.ReleasePool(p.pool); err != nil {
-		p.t.Fatal(err)
-	}
+	fatal.If(p.t, p.a.EndPool(p.pool))
+	fatal.If(p.t, p.a.ReleasePool(p.pool))
 	p.pool = trace.Pool{}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -23,9 +24,7 @@ func TestRestoredMemoryIsWhatItWas(t *testing.T) {
 				d := newMemory(t, 700<<20)
 				a := newAllocator(t, d, Options{Config: config})
 				blocks, err := a.Restore(was.Tables, &was.Devices[0].Final, 9)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				checkRecount(t, a)
 				is := a.Snapshot()
 				if diff := cmp.Diff(held(was), held(is)); diff != "" {

@@ -4,15 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func rulesOf(t *testing.T, release string) Rules {
 	t.Helper()
 	r, err := RulesOf(release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -100,9 +99,7 @@ func TestTheReleaseDecidesWhatAPoolInUseForbids(t *testing.T) {
 	for release, left := range map[string]int64{"2.7": kept, "2.8": dropped, "2.12": dropped, "2.13": 0} {
 		a, _ := ruled(t, release, "")
 		inPool(t, a, trace.Pool{1, 0}, func() { a.Free(must(t, a, 512)) })
-		if err := a.ReleasePool(trace.Pool{1, 0}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.ReleasePool(trace.Pool{1, 0}))
 		a.Free(must(t, a, 512))
 		inPool(t, a, trace.Pool{0, 1}, func() { a.EmptyCache() })
 		if stats := a.Stats(); stats.Reserved() != left {
@@ -120,9 +117,7 @@ func TestPoolsAreEmptiedInTheOrderOfATable(t *testing.T) {
 		inPool(t, a, id, func() { a.Free(must(t, a, int64(i+11)*2<<20)) })
 	}
 	for _, id := range pools {
-		if err := a.ReleasePool(id); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.ReleasePool(id))
 	}
 	a.EmptyCache()
 	var got []int64
@@ -143,9 +138,7 @@ func TestAPoolServesWhenMemoryRunsOut(t *testing.T) {
 	for release, kept := range map[string]int64{"2.10": 0, "2.11": 20 << 20} {
 		a, m := ruled(t, release, "")
 		pool := trace.Pool{0, 7}
-		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.MakePool(pool, PoolOptions{OnOOM: true}))
 		inPool(t, a, pool, func() { a.Free(must(t, a, 60<<20)) })
 		a.Free(must(t, a, 20<<20))
 		m.used = m.total
@@ -163,9 +156,7 @@ func TestEarlierPoolsServeFromExpandableSegments(t *testing.T) {
 	for release, serves := range map[string]bool{"2.9": true, "2.10": false} {
 		a, m := ruled(t, release, "expandable_segments:True")
 		pool := trace.Pool{0, 7}
-		if err := a.MakePool(pool, PoolOptions{OnOOM: true}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.MakePool(pool, PoolOptions{OnOOM: true}))
 		inPool(t, a, pool, func() { a.Free(must(t, a, 60<<20)) })
 		m.used = m.total
 		if _, err := a.Alloc(50<<20, 0, Tag{}); (err == nil) != serves {
@@ -177,9 +168,7 @@ func TestEarlierPoolsServeFromExpandableSegments(t *testing.T) {
 func TestAPoolWithoutSplitsHandsOutWholeBlocks(t *testing.T) {
 	a, _ := ruled(t, "2.10", "")
 	pool := trace.Pool{0, 7}
-	if err := a.MakePool(pool, PoolOptions{NoSplit: true}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.MakePool(pool, PoolOptions{NoSplit: true}))
 	inPool(t, a, pool, func() {
 		if got := must(t, a, 512).Size(); got != trace.SmallSegment {
 			t.Errorf("a block of %d bytes, want the segment's", got)
@@ -217,11 +206,7 @@ func TestAUseInACaptureIsNotWaitedFor(t *testing.T) {
 
 func inPool(t *testing.T, a *Allocator, id trace.Pool, do func()) {
 	t.Helper()
-	if err := a.BeginPool(id, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.BeginPool(id, nil))
 	do()
-	if err := a.EndPool(id); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.EndPool(id))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -24,9 +25,7 @@ func training(t *testing.T, o Options) *trace.Trace {
 	}
 	kept := p.a.Tag(Label{trace.Activation, "blocks.2.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
 	b, err := p.a.Alloc(4*12*64*64*2, 0, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.a.Free(b)
 	return p.a.Snapshot()
 }
@@ -34,9 +33,7 @@ func training(t *testing.T, o Options) *trace.Trace {
 func pickled(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pytorch.Write(&b, tr); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&b, tr))
 	return b.Bytes()
 }
 
@@ -67,9 +64,7 @@ func TestSnapshotsKeepTheInvariants(t *testing.T) {
 func TestSnapshotsSurviveThePickle(t *testing.T) {
 	tr := training(t, Options{Stacks: StacksAlloc, Config: "roundup_power2_divisions:[4:2,>:4]"})
 	back, err := pytorch.Decode(t.Context(), bytes.NewReader(pickled(t, tr)), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// Events that say their pool, as those of private pools' segments do, make it
 	// the layout of a later version.
 	if back.Info.Writer != "memtop, as PyTorch 2.12–2.13" {
@@ -122,9 +117,7 @@ func TestPythonLoadsOurSnapshots(t *testing.T) {
 		t.Skip("there is no python3 to load the pickle with")
 	}
 	path := filepath.Join(t.TempDir(), "snapshot.pickle")
-	if err := os.WriteFile(path, pickled(t, training(t, Options{Stacks: StacksAlloc})), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, pickled(t, training(t, Options{Stacks: StacksAlloc})), 0o600))
 	out, err := exec.CommandContext(t.Context(), "python3", "-c", checkInPython, path).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)

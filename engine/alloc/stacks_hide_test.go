@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -22,16 +23,12 @@ func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a, err := alloc.New(dry.NewMemory(0), alloc.Options{History: 10, Stacks: alloc.StacksAlloc})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, path := range test.hide {
 				a.Hide(path)
 			}
 			b, err := a.Alloc(512, 0, alloc.Tag{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer a.Free(b)
 			if got := innermost(t, a.Snapshot()); !strings.Contains(got, test.want) {
 				t.Errorf("the stack begins with %s, want %s", got, test.want)

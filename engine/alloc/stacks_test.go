@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -53,9 +54,7 @@ func deeper(n int, f func()) {
 func compareStack(t *testing.T, a *Allocator) {
 	t.Helper()
 	b, err := a.Alloc(512, 0, Tag{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a.Free(b)
 	var got, want []string
 	tables := a.Names().Tables()

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -107,17 +109,11 @@ func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "TestSummary", name+".golden")
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -20,9 +21,7 @@ func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 	scratch := a.Tag(Label{Category: trace.Workspace, Role: "output"})
 	saved := a.Tag(Label{Category: trace.Activation, Layer: "blocks.0.mlp", Role: "saved", Shape: "[4, 8]", DType: "f32"})
 	b, err := a.Alloc(1000, 0, scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	before := a.Stats()
 	a.Retag(b, saved)
 	a.Retag(b, saved) // says nothing new

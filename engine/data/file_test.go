@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // tokenFile is a file of tokens of a width.
@@ -45,21 +47,15 @@ func TestTokenFilesAreReadInEveryWay(t *testing.T) {
 func checkTokens(t *testing.T, path string, access Access, vocabulary int, want []uint32) {
 	t.Helper()
 	tokens, err := Open(path, access)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closeTokens(t, tokens)
 	if tokens.Len() != len(want) || tokens.Vocabulary() != vocabulary {
 		t.Fatalf("%v: %d tokens of %d, want %d of %d", access, tokens.Len(), tokens.Vocabulary(), len(want), vocabulary)
 	}
 	all, one := make([]byte, 4*len(want)), make([]byte, 4)
-	if err := tokens.Read(0, all); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, tokens.Read(0, all))
 	for i, token := range want {
-		if err := tokens.Read(i, one); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, tokens.Read(i, one))
 		if a, b := binary.LittleEndian.Uint32(all[4*i:]), binary.LittleEndian.Uint32(one); a != token || b != token {
 			t.Errorf("%v: token %d is %d among all and %d alone, want %d", access, i, a, b, token)
 		}
@@ -104,9 +100,7 @@ func TestUnusableFilesSayWhy(t *testing.T) {
 
 func TestTokensBeyondTheVocabularyAreRefused(t *testing.T) {
 	tokens, err := Open(save(t, tokenFile(2, 1000, 1, 2, 0xff03)), Mapped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closeTokens(t, tokens)
 	if err := tokens.Read(0, make([]byte, 12)); err == nil || !strings.Contains(err.Error(), "vocabulary ends at 1000") {
 		t.Errorf("got error %v, want one about the vocabulary", err)
@@ -122,9 +116,7 @@ func TestTooShortTextsAreRefused(t *testing.T) {
 func save(t *testing.T, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 

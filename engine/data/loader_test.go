@@ -13,22 +13,20 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // take returns a digest of each of n batches.
 func take(t *testing.T, set Dataset, o LoaderOptions, n int) []string {
 	t.Helper()
 	l, err := NewLoader(set, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	var got []string
 	for range n {
 		b, err := l.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sum := sha256.Sum256(append(bytes.Clone(b.Input), b.Target...))
 		got = append(got, fmt.Sprintf("%d %x", b.Number, sum[:4]))
 		b.Release()
@@ -42,9 +40,7 @@ func take(t *testing.T, set Dataset, o LoaderOptions, n int) []string {
 func windows(t *testing.T, length int) Dataset {
 	t.Helper()
 	w, err := NewWindows(Corpus(), length)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return w
 }
 
@@ -58,14 +54,10 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 	path := save(t, corpus)
 	for _, access := range Accesses() {
 		tokens, err := Open(path, access)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closeTokens(t, tokens)
 		set, err := NewWindows(tokens, 33)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sets["windows of a file, "+access.String()] = set
 	}
 	text := take(t, sets["windows of the built-in text"], LoaderOptions{Batch: 7, Seed: 3}, 40)
@@ -136,13 +128,9 @@ func TestOrdersOfEpochsDiffer(t *testing.T) {
 
 func TestTargetsAreTheNextTokens(t *testing.T) {
 	set, err := NewWindows(Bytes("text", []byte("abcdef")), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := Empty(set.Spec(), 1)
-	if err := set.Read(2, b.sample(0)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, set.Read(2, b.sample(0)))
 	want := []byte("c\x00\x00\x00d\x00\x00\x00e\x00\x00\x00")
 	if diff := cmp.Diff(want, b.Input); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)
@@ -169,14 +157,10 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, err := NewLoader(windows(t, 8), LoaderOptions{Batch: 2, Workers: test.workers, Prefetch: test.prefetch})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				for i := range test.taken {
 					b, err := l.Next(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					if i >= test.kept {
 						b.Release()
 					}
@@ -195,18 +179,14 @@ func TestStagingMemoryIsTheCallers(t *testing.T) {
 		return made[len(made)-1]
 	}}
 	l, err := NewLoader(windows(t, 8), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	if len(made) != 2*o.Staged() {
 		t.Errorf("memory was asked for %d times, want twice for each of %d batches", len(made), o.Staged())
 	}
 	for range 20 {
 		b, err := l.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, raw := range [][]byte{b.Input, b.Target} {
 			if !slices.ContainsFunc(made, func(m []byte) bool { return &m[0] == &raw[0] && len(m) == len(raw) }) {
 				t.Fatal("a batch is in other memory than the caller's")
@@ -225,25 +205,15 @@ func TestAFailureIsToldWhereItHappens(t *testing.T) {
 func failsWhereFileIsCut(t *testing.T, access Access) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(path, []byte(strings.Repeat("words ", 20_000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(strings.Repeat("words ", 20_000)), 0o600))
 	tokens, err := Open(path, access)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closeTokens(t, tokens)
-	if err := os.Truncate(path, 10); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Truncate(path, 10))
 	set, err := NewWindows(tokens, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l, err := NewLoader(set, LoaderOptions{Batch: 8, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	for range 3 {
 		_, err := l.Next(t.Context())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -20,9 +21,7 @@ func ask(t *testing.T, q whatif.Question) *whatif.Answer {
 		q.Device = &q.Trace.Devices[0]
 	}
 	a, err := Answer(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 
@@ -61,14 +60,10 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 		}
 		base := startOf(tr, d)
 		r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		watched := &levels{inner: r, level: base.state.Reserved()}
 		r.a.Observe(watched)
-		if err := r.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.run(t.Context()))
 		want, level := make([]int64, 0, d.Events.Len()), base.state.Reserved()
 		for i := range d.Events.Len() {
 			switch e := d.Events.At(i); e.Kind {
@@ -122,15 +117,11 @@ func TestRunsUnderTheRecordedSettingsAreTheRecording(t *testing.T) {
 func pinned(t *testing.T, o alloc.Options) *trace.Trace {
 	t.Helper()
 	a, err := alloc.New(newCounted(64*mib), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var held []alloc.Allocation
 	for range 6 {
 		b, err := a.Alloc(9*mib, 0, alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		held = append(held, b)
 	}
 	a.Free(held[1])
@@ -192,14 +183,10 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 
 func TestGarbageIsCollectedUnderAFractionOnly(t *testing.T) {
 	rec, err := alloc.New(newCounted(plenty), alloc.Options{History: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for size := range int64(10) { // each is larger than those that are cached
 		b, err := rec.Alloc((100+10*size)*mib, 0, alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rec.Free(b)
 	}
 	tr := rec.Snapshot()

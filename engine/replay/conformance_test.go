@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,9 +31,7 @@ func forEachShared(t *testing.T, do func(t *testing.T, name string, tr *trace.Tr
 			continue
 		}
 		source, err := snapshots.Open(t.Context(), filepath.Join(folder, name), snapshots.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tr := source.Trace()
 		for i := range tr.Devices {
 			t.Run(name, func(t *testing.T) { do(t, name, tr, &tr.Devices[i]) })
@@ -65,9 +64,7 @@ func follow(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
 	t.Helper()
 	base := startOf(tr, d)
 	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), alloc.Rules{}, &base.state, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := r.run(t.Context()); err != nil || r.wrong != "" {
 		t.Fatalf("event %d: %s (%v)", r.at, r.wrong, err)
 	}

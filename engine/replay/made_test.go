@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -20,18 +21,14 @@ type script struct {
 func newScript(t *testing.T, total int64, o alloc.Options) *script {
 	t.Helper()
 	a, err := alloc.New(newCounted(total), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return &script{t, a}
 }
 
 func (s *script) alloc(size int64) alloc.Allocation {
 	s.t.Helper()
 	b, err := s.a.Alloc(size, 0, alloc.Tag{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	return b
 }
 
@@ -129,13 +126,9 @@ func TestWhatTheAllocatorGaveBackItselfIsKept(t *testing.T) {
 func TestPrivatePoolsStayApart(t *testing.T) {
 	s := newScript(t, plenty, alloc.Options{History: 100})
 	s.a.Free(s.alloc(40 * mib))
-	if err := s.a.BeginPool(trace.Pool{0, 1}, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.a.BeginPool(trace.Pool{0, 1}, nil))
 	s.alloc(30 * mib)
-	if err := s.a.EndPool(trace.Pool{0, 1}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.a.EndPool(trace.Pool{0, 1}))
 	s.alloc(40 * mib)
 	a := ask(t, whatif.Question{Trace: s.a.Snapshot(), Settings: []string{""}})
 	if a.Recorded.WhyNot != "" || a.Recorded.PeakReserved != 70*mib || a.Runs[0].PeakReserved != 70*mib {
@@ -148,13 +141,9 @@ func TestPrivatePoolsStayApart(t *testing.T) {
 func TestRecordingsOfPoolsAndFailuresAreReproduced(t *testing.T) {
 	mem := trace.Pool{0, 7}
 	within := func(s *script, id trace.Pool, do func()) {
-		if err := s.a.BeginPool(id, nil); err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, s.a.BeginPool(id, nil))
 		do()
-		if err := errors.Join(s.a.EndPool(id), s.a.ReleasePool(id)); err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, s.a.EndPool(id), s.a.ReleasePool(id))
 	}
 	for name, test := range map[string]struct {
 		config string
@@ -184,19 +173,13 @@ func TestRecordingsOfPoolsAndFailuresAreReproduced(t *testing.T) {
 		"memory runs out while another stream is captured": {"", func(s *script) {
 			s.a.Free(s.alloc(60 * mib))
 			s.alloc(mib)
-			if err := s.a.BeginPool(mem, func(alloc.Stream) bool { return false }); err != nil {
-				s.t.Fatal(err)
-			}
+			fatal.If(s.t, s.a.BeginPool(mem, func(alloc.Stream) bool { return false }))
 			s.fails(70 * mib)
-			if err := s.a.EndPool(mem); err != nil {
-				s.t.Fatal(err)
-			}
+			fatal.If(s.t, s.a.EndPool(mem))
 			s.alloc(60 * mib)
 		}},
 		"a pool hands out whole blocks": {"", func(s *script) {
-			if err := s.a.MakePool(mem, alloc.PoolOptions{NoSplit: true}); err != nil {
-				s.t.Fatal(err)
-			}
+			fatal.If(s.t, s.a.MakePool(mem, alloc.PoolOptions{NoSplit: true}))
 			within(s, mem, func() { s.alloc(512); s.alloc(512) })
 		}},
 		"the first request finds no memory": {"expandable_segments:True", func(s *script) {
@@ -249,9 +232,7 @@ func TestAFloodOfFailuresEnds(t *testing.T) {
 			tr := s.a.Snapshot()
 			base := startOf(tr, &tr.Devices[0])
 			r, err := newRecording(tr, &tr.Devices[0], "", alloc.Rules{}, &base.state, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			r.spent = enough
 			if err := r.run(t.Context()); err != nil || r.wrong != errEffort.Error() {
 				t.Errorf("it ends with %q (%v)", r.wrong, err)

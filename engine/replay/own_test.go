@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -25,9 +26,7 @@ func newRandom(t *testing.T, seed uint64, total int64, o alloc.Options) *random 
 	t.Helper()
 	r := &random{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), driver: newCounted(total)}
 	a, err := alloc.New(r.driver, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.a = a
 	return r
 }

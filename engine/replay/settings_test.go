@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 )
@@ -17,9 +18,7 @@ func TestFilesOfNewSettingsReplayEventByEvent(t *testing.T) {
 	for name, settings := range map[string]string{"reserve.torch2.15": withReserve, "addressed.torch2.15": ""} {
 		t.Run(name, func(t *testing.T) {
 			source, err := snapshots.Open(t.Context(), "../../snapshots/pytorch/testdata/"+name+".pickle.gz", snapshots.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer func() { _ = source.Close() }()
 			a := ask(t, whatif.Question{Trace: source.Trace(), Event: -1})
 			if a.Recorded.WhyNot != "" || a.Recorded.Settings != settings {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -18,23 +19,15 @@ func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer,
 	t.Helper()
 	driver := cudatest.New(cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 	machine, err := cuda.Open(cuda.Options{Driver: driver})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	memory, err := alloc.New(machine, alloc.Options{Name: "cuda:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	waits := new([]int)
 	d := tensor.NewDevice("cuda:0", memory, watched{machine, driver, waits}, tensor.Options{})
 	model, err := nn.Build(d, device.Float32, 1, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	set, err := data.NewWindows(data.Corpus(), 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := &bench{device: d, model: model, set: set}
 	t.Cleanup(func() { // after the trainer
 		nn.Close(model)

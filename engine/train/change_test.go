@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -118,9 +119,7 @@ func TestAChangeKeepsAnotherMadeAtTheSameTime(t *testing.T) {
 		}
 		return set(s, value)
 	}
-	if err := trainer.Change("clip", "7"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, trainer.Change("clip", "7"))
 	if s := trainer.Settings(); s.LR != 0.5 || s.Clip != 7 || calls != 2 {
 		t.Errorf("lr %v and clip %v after %d tries, want 0.5 and 7 after 2", s.LR, s.Clip, calls)
 	}

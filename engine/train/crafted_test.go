@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/nn"
 )
 
@@ -31,15 +32,11 @@ func small(t testing.TB) (whole []byte, resume func(t testing.TB, content []byte
 	t.Helper()
 	g := nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256}
 	var file bytes.Buffer
-	if err := newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil).Save(&file, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil).Save(&file, nil))
 	return file.Bytes(), func(t testing.TB, content []byte) error {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "run")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, content, 0o600))
 		saved, err := Open(path)
 		if err != nil {
 			return err
@@ -54,9 +51,7 @@ func small(t testing.TB) (whole []byte, resume func(t testing.TB, content []byte
 
 func TestACraftedRunIsRefused(t *testing.T) {
 	whole, resume := small(t)
-	if err := resume(t, whole); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, resume(t, whole))
 	for name, test := range map[string]struct{ old, new, want string }{
 		"a step before the first":      {`"step":0`, `"step":-1`, "step -1"},
 		"a step after all":             {`"step":0`, `"step":9223372036854775807`, "step 9223372036854775807"},

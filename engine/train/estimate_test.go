@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device"
@@ -60,9 +61,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 			measured := steps(t, trainer, estimatedSteps)[estimatedSteps-1]
 			plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: s}
 			estimate, err := plan.Estimate(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(estimate.Memory, measured.Memory); diff != "" {
 				t.Errorf("memory (-estimate +measured):\n%s", diff)
 			}
@@ -101,9 +100,7 @@ func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 		t.Errorf("the run goes on with batch %d, want the first one again", position)
 	}
 	s.MicroBatch, s.Checkpoint = 1, nn.PerBlock()
-	if err := trainer.Set(s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, trainer.Set(s))
 	got := steps(t, trainer, 2)
 	want := steps(t, newBench(t, 64<<20, g).trainer(t, s, nil), 2)
 	for i := range want {
@@ -139,9 +136,7 @@ func TestMemoryEffects(t *testing.T) {
 		for _, r := range runs {
 			s := DefaultSettings()
 			r.change(&s)
-			if err := r.trainer.Set(s); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.trainer.Set(s))
 			e := steps(t, r.trainer, 1)[0]
 			r.activations, r.quickest = e.Memory.Highest[trace.Activation], min(r.quickest, e.Duration)
 		}

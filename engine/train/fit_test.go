@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device/cpu"
@@ -16,14 +17,10 @@ import (
 func tryRun(t *testing.T, p Plan) bool {
 	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: p.Capacity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = c.Close() }()
 	a, err := alloc.New(c, p.Allocator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	err = func() error {
 		d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
 		model, err := p.Build(d)
@@ -61,16 +58,12 @@ func TestAPlanFitsWhereItsStepsRun(t *testing.T) {
 	g := tiny()
 	g.Context, g.Dim = 64, 64
 	set, err := data.NewWindows(data.Corpus(), g.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := Plan{Build: gpt(g), Spec: set.Spec(), Batch: 8, Settings: DefaultSettings()}
 	fitted, refused, remedied := 0, 0, 0
 	for p.Capacity = 2 << 20; p.Capacity <= 24<<20; p.Capacity += 4 << 20 {
 		needs, fits, err := p.Fits(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if ran := tryRun(t, p); ran != fits {
 			t.Errorf("%d MiB: it fits %v, it runs %v", p.Capacity>>20, fits, ran)
 		}
@@ -99,9 +92,7 @@ func tryRemedy(t *testing.T, p Plan) int {
 		}
 		return 0
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p.Settings, err = p.Settings.changed(r.Changes); err != nil {
 		t.Fatal(err)
 	}

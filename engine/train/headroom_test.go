@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -29,9 +30,7 @@ func TestTheHeadroomIsWhatFits(t *testing.T) {
 			t.Parallel()
 			trainer := rehearsing(t, g)
 			h, err := trainer.Headroom(t.Context(), values(test.change), test.capacity)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			set(t, trainer, test.change)
 			s := trainer.Settings()
 			for n, want := range map[int]bool{h.Most: true, h.Most + 1: false} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/data"
@@ -72,9 +73,7 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 			plan := trainer.plan()
 			plan.Settings = c.Settings
 			estimate, err := plan.Estimate(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			events := steps(t, trainer, 30)
 			if first, last := events[0].Loss, events[29].Loss; last > 0.8*first {
 				t.Errorf("the loss went from %g to %g", first, last)
@@ -110,9 +109,7 @@ func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
 	c := regression(t, &nn.MSE{}, set)
 	before := c.Device.Live()
 	trainer, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got := losses(steps(t, trainer, 3))
 	trainer.Close()
 	if live := c.Device.Live(); live != before {
@@ -124,9 +121,7 @@ func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
 	}
 	defer nn.Close(c.Model)
 	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: c.Batch, Seed: c.Seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer loader.Close()
 	c.Batches, c.Spec, c.Data = loader, set.Spec(), nil
 	if diff := cmp.Diff(losses(steps(t, newTrainer(t, c), 3)), got); diff != "" {

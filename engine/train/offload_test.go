@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -72,9 +73,7 @@ func changesNoBit(t *testing.T, s Settings, half bool, key string, values []stri
 	want := losses(steps(t, offloadingTrainer(t, s, half), 4))
 	for i, value := range values {
 		with, err := s.With(key, value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if (i+len(t.Name()))%2 == 0 {
 			if diff := cmp.Diff(want, losses(steps(t, offloadingTrainer(t, with, half), 4))); diff != "" {
 				t.Errorf("%s=%s: losses (-without +with it):\n%s", key, value, diff)
@@ -84,9 +83,7 @@ func changesNoBit(t *testing.T, s Settings, half bool, key string, values []stri
 		some := offloadingTrainer(t, s, half)
 		got := losses(steps(t, some, 1))
 		for i, now := range []Settings{with, s} {
-			if err := some.Set(now); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, some.Set(now))
 			got = append(got, losses(steps(t, some, 2-i))...)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -145,9 +142,7 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 				t.Fatalf("with %s on the host: error %v, want an OutOfMemoryError", parts, err)
 			}
 		}
-		if err := trainer.Set(all); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, trainer.Set(all))
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("losses (-left alone +changed):\n%s", diff)

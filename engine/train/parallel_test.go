@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
@@ -74,9 +75,7 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 4
 			s, err := DefaultSettings().changed(values(settings))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			whole := s
 			whole.Shard = ShardNothing
 			alone := together(t, 1, n, whole, tiny(), nil)[0]
@@ -144,9 +143,7 @@ func TestLayersOnTheHostsOfRanksArePredicted(t *testing.T) {
 		s.Shard, s.Host = shard, "wte+wpe+lm_head+loss"
 		plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 4, Settings: s, Group: collective.Rehearsal(0, 2)}
 		want, err := plan.Estimate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := together(t, 2, 3, s, g, nil)[1][2].Memory; got.PeakAllocated != want.Memory.PeakAllocated || got.AtPeak != want.Memory.AtPeak ||
 			got.Allocated != want.Memory.Allocated || got.Host != want.Memory.Host {
 			t.Errorf("shard=%v: measured %+v,\npredicted %+v", shard, got, want.Memory)
@@ -197,9 +194,7 @@ func TestRanksTakeTheMemoryThatWasPredicted(t *testing.T) {
 			s.Shard, s.AMP = shard, mode
 			plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s, Group: collective.Rehearsal(0, ranks)}
 			want, err := plan.Estimate(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			events := together(t, ranks, 3, s, g, nil)
 			got := events[0][2].Memory
 			if got.PeakAllocated != want.Memory.PeakAllocated || got.AtPeak != want.Memory.AtPeak || got.Allocated != want.Memory.Allocated {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -113,25 +114,17 @@ func (s sample) off(t *testing.T, before *Trainer, change string) float64 {
 func (s sample) trainer(t *testing.T) *Trainer {
 	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: 512 << 20, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	a, err := alloc.New(c, alloc.Options{Name: "cpu:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	build := func(d *tensor.Device) (nn.Module, error) { return nn.Build(d, device.Float32, 1, s.make) }
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
 	model, err := build(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { nn.Close(model) })
 	dataset, err := s.data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := &bench{device: d, model: model, set: dataset}
 	return b.trainer(t, DefaultSettings(), func(c *Config) { c.Build, c.Batch = build, s.batch })
 }

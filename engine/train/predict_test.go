@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -90,9 +91,7 @@ func comesTrue(t *testing.T, trainer *Trainer, change string) int64 {
 func predict(t *testing.T, trainer *Trainer, change string) *trace.Prediction {
 	t.Helper()
 	p, err := trainer.Predict(t.Context(), values(change))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 

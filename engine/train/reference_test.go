@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -25,12 +26,8 @@ type reference struct {
 func readReference(t *testing.T) (r reference) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -64,9 +61,7 @@ func TestLossesEqualPyTorchs(t *testing.T) {
 	}
 	r := readReference(t)
 	arrays, err := weights.Read("testdata/weights.pt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	row := data.Field{Shape: []int{r.Context}, DType: device.Int32}
 	spec := data.Spec{Input: row, Target: row, Classes: r.Vocab}
 	tests := map[string]func(*Settings){

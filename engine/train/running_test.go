@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -38,9 +39,7 @@ func runningOf(trainer *Trainer) [][]float64 {
 func newTrainer(t *testing.T, c Config) *Trainer {
 	t.Helper()
 	trainer, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(trainer.Close)
 	return trainer
 }
@@ -75,14 +74,10 @@ func TestRunningStatisticsAreSaved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	save(t, first, path, nil)
 	saved, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer saved.Close()
 	second := newTrainer(t, normalised(t))
-	if err := second.Resume(saved); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, second.Resume(saved))
 	if diff := cmp.Diff(runningOf(first), runningOf(second)); diff != "" || len(runningOf(first)) != 4 {
 		t.Errorf("running statistics (-saved +resumed):\n%s", diff)
 	}
@@ -110,9 +105,7 @@ func TestRunningStatisticsAreEstimatedAndStayOnTheDevice(t *testing.T) {
 		plan := trainer.plan()
 		plan.Settings = c.Settings
 		estimate, err := plan.Estimate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(estimate.Memory, measured.Memory); diff != "" {
 			t.Errorf("%s: memory (-estimate +measured):\n%s", offload, diff)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/nn"
@@ -44,21 +45,15 @@ func TestResumeContinuesBitForBit(t *testing.T) {
 			want := losses(steps(t, whole, 4))
 
 			saved, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer saved.Close()
 			b := newBench(t, 64<<20, g)
 			settings, err := saved.Settings(s.Schedule.Total)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			resumed := b.trainer(t, settings, func(c *Config) {
 				c.Scaler, c.Batches = scaler, b.loader(t, data.LoaderOptions{Batch: 8, Start: saved.Position(), Workers: 2})
 			})
-			if err := resumed.Resume(saved); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, resumed.Resume(saved))
 			if diff := cmp.Diff(want, losses(steps(t, resumed, 4))); diff != "" {
 				t.Errorf("losses (-whole +resumed):\n%s", diff)
 			}
@@ -77,12 +72,8 @@ func TestResumeContinuesBitForBit(t *testing.T) {
 func save(t *testing.T, trainer *Trainer, path string, program any) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(trainer.Save(f, program), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, trainer.Save(f, program), f.Close())
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {
@@ -90,9 +81,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	trainer := newBench(t, 64<<20, nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256}).trainer(t, DefaultSettings(), nil)
 	save(t, trainer, path, nil)
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	flip := func(at int) []byte {
 		b := bytes.Clone(good)
 		b[at] ^= 1
@@ -118,9 +107,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run")
-			if err := os.WriteFile(path, test.content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, test.content, 0o600))
 			_, err := Open(path)
 			var damaged *DamagedError
 			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
@@ -144,9 +131,7 @@ func TestResumeRefusesAnotherModel(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			saved, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer saved.Close()
 			g, s := tiny(), DefaultSettings()
 			test.change(&g, &s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -24,9 +25,7 @@ func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
 			}
 		}
 		s, err := s.With(k.key, value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := []trace.Value{{Key: k.key, Value: k.get(&s)}}
 		if k.key == "optimizer" {
 			want = nil // its own rate is not chosen either

@@ -3,6 +3,7 @@ package train
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
@@ -41,9 +42,7 @@ func TestPartsAreConvertedBeforeTheyAreGathered(t *testing.T) {
 	workspace := func(s Shard) int64 {
 		plan.Settings.Shard, plan.Group = s, collective.Rehearsal(0, 4)
 		e, err := plan.Estimate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return e.Memory.Highest[trace.Workspace]
 	}
 	const weights = 3 * 12 * 64 * 64 * 2 // in the layers' products, in bfloat16
@@ -65,9 +64,7 @@ func TestWhatIsGatheredIsGivenUp(t *testing.T) {
 		}
 		plan.Settings.Shard, plan.Group = ShardParameters, collective.Rehearsal(0, 4)
 		e, err := plan.Estimate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return e.Memory.Highest[trace.Parameter] - e.Parameters // a quarter of four bytes
 	}
 	if few, many := gathered(2), gathered(8); many-few > 4096 {

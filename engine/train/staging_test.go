@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -43,9 +44,7 @@ func TestStagedBatchesAreOnTheHostAndChangeNoLoss(t *testing.T) {
 			}
 			plan := Plan{Build: gpt(tiny()), Spec: b.set.Spec(), Batch: 8, Staged: 9, Settings: s}
 			estimate, err := plan.Estimate(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(estimate.Memory, got[5].Memory); diff != "" {
 				t.Errorf("memory (-estimate +measured):\n%s", diff)
 			}

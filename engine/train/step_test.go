@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
@@ -188,7 +189,5 @@ func TestAThousandStepsLeaveNothingBehind(t *testing.T) {
 func set(t *testing.T, trainer *Trainer, change string) {
 	t.Helper()
 	key, value, _ := strings.Cut(change, "=")
-	if err := trainer.Change(key, value); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, trainer.Change(key, value))
 }

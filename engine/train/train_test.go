@@ -3,6 +3,7 @@ package train
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -30,22 +31,14 @@ func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 func newBenchOf(t testing.TB, capacity int64, dtype device.DType, g nn.GPTConfig, o Offload) *bench {
 	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: capacity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a, err := alloc.New(c, alloc.Options{Name: "cpu:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
 	model, err := nn.Build((&Settings{Offload: o}).Home(d, nil), dtype, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	set, err := data.NewWindows(data.Corpus(), g.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := &bench{device: d, model: model, set: set}
 	b.close = func() {
 		nn.Close(model)
@@ -79,9 +72,7 @@ func (b *bench) trainer(t testing.TB, s Settings, change func(*Config)) *Trainer
 		c.Batches = b.loader(t, data.LoaderOptions{Batch: c.Batch})
 	}
 	trainer, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { trainer.Close() })
 	return trainer
 }
@@ -91,9 +82,7 @@ func (b *bench) loader(t testing.TB, o data.LoaderOptions) *data.Loader {
 	t.Helper()
 	o.Seed = 1
 	l, err := data.NewLoader(b.set, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -104,9 +93,7 @@ func steps(t testing.TB, trainer *Trainer, n int) []Event {
 	var list []Event
 	for range n {
 		e, err := trainer.Step(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		list = append(list, e)
 	}
 	return list

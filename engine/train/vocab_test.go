@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -63,9 +64,7 @@ func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
 func offloaded(t *testing.T, parts string) Offload {
 	t.Helper()
 	o, err := ParseOffload(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return o
 }
 

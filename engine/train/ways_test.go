@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
@@ -19,9 +20,7 @@ func plans(t *testing.T) map[string]Plan {
 	g := tiny()
 	g.Layers, g.Dim, g.Context, g.Dropout = 3, 32, 32, 0.1
 	windows, err := data.NewWindows(data.Corpus(), g.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	conv := func(b nn.Builder) nn.Module {
 		return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 3, Width: 8, Layers: 4, Classes: 4})
 	}
@@ -63,9 +62,7 @@ func every(t *testing.T, p Plan, f profile) (list []tried) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return list
 }
 
@@ -98,9 +95,7 @@ func TestTheWaysOfAPlanAreTheCheapestWithinItsLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			f, err := p.profile(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for i := range f.layers { // no two layers cost the same
 				f.layers[i].OutputBytes += r.Int64N(1000)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 )
@@ -51,9 +52,7 @@ func TestOurProbeKeepsThePage(t *testing.T) {
 				o = Options{For: 2 * time.Second, Change: true, Crowd: true}
 			}
 			r, err := Examine(t.Context(), path, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if list := broken(r); len(list) > 0 || r.Passed < 50 {
 				t.Errorf("%d rules passed, broken are %v", r.Passed, list)
 			}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
@@ -112,9 +113,7 @@ func (m *mutant) behind(t *testing.T) string {
 	o := m.o
 	o.Dir, o.Control = filepath.Join(t.TempDir(), "inner"), program
 	served, err := probe.Listen(t.Context(), o, source{program, m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	train(t, program, served)
 	return served.Path()
 }
@@ -131,13 +130,9 @@ func (m *mutant) proxy(t *testing.T, behind string) string {
 		path = m.place(t, path)
 	}
 	l, err := net.Listen("unix", path) //nolint:noctx // the test's end closes it
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if m.place == nil {
-		if err := os.Chmod(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Chmod(path, 0o600))
 	}
 	to := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", behind)
@@ -152,9 +147,7 @@ func (m *mutant) proxy(t *testing.T, behind string) string {
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "memtop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	return folder
 }

@@ -5,15 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestEveryRuleOfThePageIsHere compares the labels of docs/protocol.md with the rules
 // that are checked, and those that cannot be.
 func TestEveryRuleOfThePageIsHere(t *testing.T) {
 	page, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	labels := make(map[string]bool)
 	for _, m := range regexp.MustCompile(`\*\*([A-Z][0-9]+)\*\*`).FindAllSubmatch(page, -1) {
 		labels[string(m[1])] = true

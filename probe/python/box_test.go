@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/blackbox"
@@ -41,9 +42,7 @@ func TestABoxThatPythonWroteIsRead(t *testing.T) {
 	if err != nil || len(boxes) != 1 || !boxes[0].Held || boxes[0].Problem != nil {
 		t.Fatalf("while it runs: %+v, %v", boxes, err)
 	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, command.Process.Kill())
 	_ = command.Wait() // it was killed
 	if boxes, err = protocol.Boxes(folder, ""); err != nil || len(boxes) != 1 || boxes[0].Held {
 		t.Fatalf("when it has ended: %+v, %v", boxes, err)
@@ -62,12 +61,8 @@ func TestABoxThatPythonWroteIsRead(t *testing.T) {
 func readBox(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	tr, err := blackbox.Read(t.Context(), bytes.NewReader(data), blackbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/python"
 )
 
@@ -73,14 +74,10 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			for file, text := range test.files {
-				if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
 			}
 			got, err := python.ReadRehearsed(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for i := range got {
 				got[i].Failure = strings.TrimPrefix(got[i].Failure, folder+"/")
 				for n, path := range got[i].Snapshots {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/conformance"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -58,16 +59,10 @@ func started(t *testing.T, environ []string, arguments ...string) (*program, *ex
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	lines, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, command.Start())
 	path, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("the program did not say its path: %v\n%s", err, &problems)
@@ -122,9 +117,7 @@ func TestAViewerFollowsAPythonProgram(t *testing.T) {
 	t.Parallel()
 	p := pretended(t)
 	c, err := attach.Dial(t.Context(), p.path, attach.DialOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = c.Close() }()
 	first := c.Trace()
 	checkParameters(t, first)
@@ -156,16 +149,12 @@ func TestAPythonProgramWritesItsMemory(t *testing.T) {
 	t.Parallel()
 	p := pretended(t)
 	c, err := attach.Dial(t.Context(), p.path, attach.DialOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = c.Close() }()
 	p.run(t, 2)
 	await(t, c, "two steps", func(now *trace.Trace) bool { return len(now.Steps) == 2 })
 	got, err := attach.Here.Snapshot(t.Context(), p.path, io.Discard, attach.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	checkParameters(t, got)
 	if len(got.Notices) > 0 {
 		t.Errorf("it does not fit: %v", got.Notices)
@@ -196,9 +185,7 @@ func TestTheAgentsServerKeepsThePage(t *testing.T) {
 	p := pretended(t)
 	p.runs(t)
 	r, err := conformance.Examine(t.Context(), p.path, conformance.Options{For: 1500 * time.Millisecond, Quick: true, Change: true, Crowd: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, rule := range r.Rules {
 		late := rule.Name == "stream.counters" // on a busy machine; `make conformance` is for one that is not
 		if rule.Outcome == conformance.Broken && !late {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/protocol"
 )
 
@@ -30,9 +31,7 @@ func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	if count < 5 {
 		t.Errorf("only %d files were looked at", count)
@@ -42,14 +41,10 @@ func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
 func unpack(t *testing.T, folder string) string {
 	t.Helper()
 	root, err := Open("/", folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = root.Close() }()
 	agent, err := Unpack(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return filepath.Join(folder, agent)
 }
 
@@ -105,17 +100,13 @@ func TestAChangedAgentIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := ownFolder(t)
 			agent := unpack(t, folder)
-			if err := change(agent); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, change(agent))
 			if got := unpack(t, folder); got != agent {
 				t.Errorf("it is now at %s, was at %s", got, agent)
 			}
 			isWhole(t, agent)
 			entries, err := os.ReadDir(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, entry := range entries {
 				if name := entry.Name(); name != filepath.Base(agent) && !strings.HasSuffix(name, "-other") {
 					t.Errorf("%s was left behind", name)
@@ -156,9 +147,7 @@ func isWhole(t *testing.T, agent string) {
 		delete(want, filepath.ToSlash(inside))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name := range want {
 		t.Errorf("%s is missing", name)
 	}
@@ -168,14 +157,10 @@ func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
 	folder := ownFolder(t)
 	agent := unpack(t, folder)
 	before, err := os.Stat(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	unpack(t, folder)
 	after, err := os.Stat(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !os.SameFile(before, after) {
 		t.Error("it was written again")
 	}
@@ -184,9 +169,7 @@ func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
 func TestSeveralUnpackAtOnce(t *testing.T) {
 	folder := ownFolder(t)
 	root, err := Open("/", folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = root.Close() }()
 	failed := make(chan error) // never closed
 	const copies = 8
@@ -222,9 +205,7 @@ func TestAFolderThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := ownFolder(t)
-			if err := prepare(path); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, prepare(path))
 			if root, err := Open("/", path); err == nil {
 				_ = root.Close()
 				t.Error("it was taken")
@@ -240,13 +221,9 @@ func TestNoFolderIsReachedThroughALink(t *testing.T) {
 		t.Skip("only on Linux are there folders of others to make")
 	}
 	above, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(above, link); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(above, link))
 	var refused *protocol.FolderError
 	if _, err := Open("/", filepath.Join(link, "own")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "leads through "+link) {
 		t.Errorf("got %v", err)
@@ -264,13 +241,9 @@ func TestAFolderThatCannotBeFilledSaysWhy(t *testing.T) {
 	}
 	path := t.TempDir()
 	root, err := os.OpenRoot(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = root.Close() })
-	if err := os.Chmod(path, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(path, 0o500))
 	if _, err := Unpack(root); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 )
@@ -60,18 +61,14 @@ func writeKinds(b *strings.Builder, kinds []*analysis.FindingKind) {
 func TestFindingsPageIsWhatTheKindsSay(t *testing.T) {
 	const path = "../../docs/answers.md"
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	before, rest, begins := strings.Cut(string(page), findingsBegin)
 	findings, after, ends := strings.Cut(rest, findingsEnd)
 	switch {
 	case !begins || !ends:
 		t.Fatalf("%s has no place for the findings", path)
 	case *updateFindings:
-		if err := os.WriteFile(path, []byte(before+findingsBegin+findingsPage()+findingsEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(before+findingsBegin+findingsPage()+findingsEnd+after), 0o644))
 	case findings != findingsPage():
 		t.Errorf("%s does not have what the kinds say; run go test ./snapshots/analysis -run FindingsPage -update-findings", path)
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -19,9 +20,7 @@ func forReal(t *testing.T, test func(t *testing.T, name string, tr *trace.Trace)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			test(t, filepath.Base(file), source.Trace())
 			if err := source.Close(); err != nil {
 				t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/report"
@@ -59,9 +60,7 @@ func TestReportsSayWhatIsFound(t *testing.T) {
 		r := report.New(tr)
 		x := analysis.NewIndex(tr, &tr.Devices[0])
 		l := report.LiveOf(x)
-		if err := cmp.Or(r.Text(&text, 80), l.Text(&live, 80)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, cmp.Or(r.Text(&text, 80), l.Text(&live, 80)))
 		found := x.Findings()
 		if len(found) == 0 || len(found) != len(r.Devices[0].Findings) || len(found) != len(l.Findings) {
 			t.Fatalf("seed %d: %d findings, %d and %d in JSON", seed, len(found), len(r.Devices[0].Findings), len(l.Findings))

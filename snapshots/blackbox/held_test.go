@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // holderVariable has the test binary hold the file that it names.
@@ -39,13 +41,9 @@ func hold(path string) {
 // TestABoxIsHeldUntilItsProgramEnds kills a program whose child still has the file open.
 func TestABoxIsHeldUntilItsProgramEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1-1.box")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, nil, 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	if Held(f) {
 		t.Error("a file without a program is held")
@@ -53,26 +51,18 @@ func TestABoxIsHeldUntilItsProgramEnds(t *testing.T) {
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), holderVariable+"="+path)
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = in.Close() }() // which ends the child's child
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, c.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the program says %q, %v", line, err)
 	}
 	if !Held(f) {
 		t.Error("the file of a running program is not held")
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Process.Kill())
 	_, _ = c.Process.Wait() // it was killed; its child still has the output
 	if Held(f) {
 		t.Error("the file is held by a program that was killed")

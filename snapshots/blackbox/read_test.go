@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -80,9 +81,7 @@ func (p *program) publish() {
 	p.t.Helper()
 	tables := p.names.View()
 	p.e.Tables(&tables)
-	if err := p.e.Flush(); err != nil {
-		p.t.Fatal(err)
-	}
+	fatal.If(p.t, p.e.Flush())
 	p.w.Publish()
 }
 
@@ -119,9 +118,7 @@ func (p *program) inUse() (bytes int64) {
 func (p *program) want(events int) *trace.Trace {
 	p.t.Helper()
 	tr, err := p.read()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	fatal.If(p.t, err)
 	d, last, sums := tr.Device(3), tr.Live.Ended.Devices[0], p.w.Ring(0).Sums()
 	if got, reserved := totals(d); got != p.inUse() || reserved != slots*blockBytes || last.Requested != p.inUse() || last.Reserved != reserved {
 		p.t.Errorf("%d bytes in use and %d reserved, %+v at the end; want %d and %d: %v", got, reserved, last, p.inUse(), slots*blockBytes, tr.Notices)
@@ -208,9 +205,7 @@ func TestAStateThatWasNotFinishedDoesNotCount(t *testing.T) {
 	p.run(10)
 	p.want(110)
 	b, err := newBox(&window{r: bytes.NewReader(p.data), size: len(p.data)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if all := b.generations(); len(all) != 1 || all[0].number != 2 {
 		t.Errorf("%d states count", len(all))
 	}
@@ -233,9 +228,7 @@ func TestAProgramThatIsTooQuickLeavesExactTotals(t *testing.T) {
 	p.generation()
 	p.run(10 * int(p.w.Room()))
 	tr, err := p.read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	last := tr.Live.Ended.Devices[0]
 	if sums := p.w.Ring(0).Sums(); last.Requested != p.inUse() || last.Lost != sums.Events || last.Events != sums.Events {
 		t.Errorf("the end is %+v, want %d bytes in use", last, p.inUse())

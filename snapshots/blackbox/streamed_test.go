@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -13,21 +14,15 @@ func streamed(t *testing.T, settings []trace.Setting, write func(*wire.Encoder))
 	t.Helper()
 	data := make([]byte, LeastSize)
 	w, err := NewWriter(data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.Begin(nil)
 	e := wire.NewEncoder(w)
 	e.Hello(&wire.Hello{PID: 4711, Devices: []int{3}, Settings: settings})
 	write(e)
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Flush())
 	w.Publish()
 	tr, err := Read(t.Context(), bytes.NewReader(data), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if n := len(tr.Live.Ended.Devices); n != 1 || tr.Device(3) == nil {
 		t.Fatalf("%d devices have an end", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
@@ -150,9 +151,7 @@ func TestCSVHasARowForEveryEvent(t *testing.T) {
 	forAll(t, "csv", func(t *testing.T, tr *trace.Trace, out []byte) {
 		t.Helper()
 		rows, err := csv.NewReader(strings.NewReader(string(out))).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		next := 1
 		for i := range tr.Devices {
 			x := analysis.NewIndex(tr, &tr.Devices[i])
@@ -202,9 +201,7 @@ func TestTheReportIsTheReport(t *testing.T) {
 	forAll(t, "json", func(t *testing.T, tr *trace.Trace, out []byte) {
 		t.Helper()
 		var got report.Report
-		if err := json.Unmarshal(out, &got); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(out, &got))
 		if got.Schema != report.Schema || len(got.Devices) != len(tr.Devices) {
 			t.Errorf("got schema %q and %d devices", got.Schema, len(got.Devices))
 		}
@@ -249,9 +246,7 @@ func TestMoments(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			x := analysis.NewIndex(tr, &tr.Devices[0])
 			if got, want := foldedBytes(t, out.String()), x.RequestedAt(test.event)*int64(test.devices); got != want {
 				t.Errorf("got %d bytes, want %d", got, want)
@@ -265,9 +260,7 @@ func foldedBytes(t *testing.T, text string) int64 {
 	var sum int64
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		n, err := strconv.ParseInt(line[strings.LastIndexByte(line, ' ')+1:], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sum += n
 	}
 	return sum

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
@@ -25,9 +26,7 @@ func TestPagesNeedNothingElse(t *testing.T) {
 	outside := regexp.MustCompile(`(?i)<(script|link|iframe|img|object|embed|base)\b|\b(src|action|on[a-z]+)\s*=\s*["']|\bhref\s*=\s*["'][^#]|url\(|@import|https?:`)
 	numbers := regexp.MustCompile(`<script type="application/json">[^<]*</script>`)
 	script, err := os.ReadFile("page.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	hash := sha256.Sum256(script)
 	policy := regexp.MustCompile(`content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-([^"']+)'"`)
 	forAll(t, "html", func(t *testing.T, tr *trace.Trace, out []byte) {
@@ -116,9 +115,7 @@ func checkData(t *testing.T, x *analysis.Index, page string) {
 		Bands          [][]int64
 		Top            int64
 	}
-	if err := json.Unmarshal([]byte(text), &data); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(text), &data))
 	if data.Events != x.End()+1 || len(data.At) != min(data.Events, 2000) || data.Top < x.Summary().PeakRequested {
 		t.Fatalf("%d columns of %d events up to %d bytes", len(data.At), data.Events, data.Top)
 	}

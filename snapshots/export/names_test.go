@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -110,9 +111,7 @@ func TestProfilesHaveTheTagsOfOurEngine(t *testing.T) {
 
 func TestCSVHasStacksAndTags(t *testing.T) {
 	rows, err := csv.NewReader(bytes.NewReader(written(t, tracetest.Parse(t, tagged), "csv", export.Options{}))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var got [][]string
 	for _, row := range rows {
 		got = append(got, append([]string{row[2]}, row[slices.Index(rows[0], "category"):]...))
@@ -195,9 +194,7 @@ func TestCSVOfADeepStackThatManyShareIsBounded(t *testing.T) {
 	const many = 12_000
 	rows := strings.Repeat("alloc 0x1000 512 stack=s\nfree_completed 0x1000 512 stack=s\n", many/2)
 	var out counted
-	if err := formatNamed(t, "csv").Write(&out, tracetest.Parse(t, deepStack()+rows), export.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, formatNamed(t, "csv").Write(&out, tracetest.Parse(t, deepStack()+rows), export.Options{}))
 	if most := int64(300 << 20); out.n > most {
 		t.Errorf("%d bytes, more than %d", out.n, most)
 	}
@@ -205,9 +202,7 @@ func TestCSVOfADeepStackThatManyShareIsBounded(t *testing.T) {
 
 func TestCellsOfCSVAreBounded(t *testing.T) {
 	rows, err := csv.NewReader(bytes.NewReader(written(t, tracetest.Parse(t, deepStack()+"alloc 0x1000 512 stack=s\n"), "csv", export.Options{}))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stack := rows[1][slices.Index(rows[0], "stack")]
 	if len(stack) > 32767 || len(stack) < 32000 || !utf8.ValidString(stack) ||
 		!strings.HasPrefix(stack, "…") || !strings.HasSuffix(stack, ".py:1)") {

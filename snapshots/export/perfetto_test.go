@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -23,9 +24,7 @@ type traceEvent struct {
 func traceEvents(t *testing.T, out []byte) []traceEvent {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
-	if err := json.Unmarshal(out, &file); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(out, &file))
 	for _, e := range file.TraceEvents {
 		if e.Phase == "" || e.Name == "" || e.Pid == nil || e.Ts == nil || e.Dur < 0 {
 			t.Fatalf("an event is not whole: %+v", e)

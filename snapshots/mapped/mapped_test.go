@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestAFileThatIsCutShortIsAnError(t *testing.T) {
@@ -22,9 +24,7 @@ func TestAFileThatIsCutShortIsAnError(t *testing.T) {
 			if err := Touch(page, func() error { return touch(page) }); err != nil {
 				t.Fatalf("a whole file: %v", err)
 			}
-			if err := os.Truncate(path, 0); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Truncate(path, 0))
 			if err := Touch(page, func() error { return touch(page) }); !errors.Is(err, ErrCut) {
 				t.Errorf("a file that was cut: %v, want %v", err, ErrCut)
 			}
@@ -36,18 +36,12 @@ func TestAFileThatIsCutShortIsAnError(t *testing.T) {
 func onePage(t *testing.T) (path string, page []byte) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "page")
-	if err := os.WriteFile(path, make([]byte, os.Getpagesize()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, make([]byte, os.Getpagesize()), 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	page, err = syscall.Mmap(int(f.Fd()), 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = syscall.Munmap(page) })
 	return path, page
 }
@@ -58,9 +52,7 @@ func TestOtherErrorsAndPanicsPass(t *testing.T) {
 		t.Errorf("got %v, want %v", err, own)
 	}
 	path, other := onePage(t)
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Truncate(path, 0))
 	for name, do := range map[string]func(){
 		"another's memory":   func() { other[0] = 1 },
 		"a panic of its own": func() { panic("its own") },

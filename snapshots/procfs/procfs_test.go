@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestAFileIsReadWholeOrNotAtAll(t *testing.T) {
@@ -24,9 +26,7 @@ func TestAFileIsReadWholeOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "status")
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, nil, 0o600))
 			if err := os.Truncate(path, test.bytes); err != nil {
 				t.Skip("this file system has no such file: ", err)
 			}
@@ -52,16 +52,10 @@ func TestAProcessIsReadAsFarAsIsEnough(t *testing.T) {
 	job := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; read end", "name", long, long, "last")
 	job.Env = []string{"FIRST=1", "A=" + long, "B=" + long, "LAST=1"}
 	input, err := job.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	output, err := job.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := job.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, job.Start())
 	t.Cleanup(func() { _ = input.Close(); _ = job.Wait() })
 	if !bufio.NewScanner(output).Scan() {
 		t.Fatal("it ended")

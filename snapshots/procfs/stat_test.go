@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestTheBeginOfAProcessIsRead(t *testing.T) {
@@ -28,9 +30,7 @@ func TestTheBeginOfAProcessIsRead(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "stat")
-			if err := os.WriteFile(path, []byte(test.stat), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte(test.stat), 0o600))
 			ticks, err := StartOf(path)
 			if ticks != test.ticks || !strings.Contains(fmt.Sprint(err), test.fails) || (err == nil) != (test.fails == "") {
 				t.Errorf("got %d and %v, want %d and %q", ticks, err, test.ticks, test.fails)

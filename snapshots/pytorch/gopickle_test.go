@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 
 	"github.com/nlpodyssey/gopickle/pickle"
@@ -73,9 +74,7 @@ func TestRealFilesDecodeAsGopickleDecodesThem(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if len(data) > 1<<20 {
 				t.Skip("gopickle takes long for it, and smaller files are of its kind")
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -33,9 +34,7 @@ func TestJSONGivesTheRecordsOfThePickle(t *testing.T) {
 func compareWithJSON(t *testing.T, want *trace.Trace) {
 	t.Helper()
 	got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(plainJSON(nil, pytorchtest.Value(want))), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sameMeaning(t, want, got)
 }
 
@@ -48,9 +47,7 @@ const smallJSON = ` {"segments": [{"device": 0, "address": 18446744073709551104,
 
 func TestJSONReadsWhatPythonWrites(t *testing.T) {
 	got, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(smallJSON+" \x00trailing"), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	segment := got.Devices[0].Final.Segments[0]
 	if want := uint64(1<<64 - 512); segment.Addr != want {
 		t.Errorf("address is %#x, want %#x", segment.Addr, want)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -13,9 +14,7 @@ func entryOf(t *testing.T, fields string) (*trace.Trace, *trace.Event) {
 	t.Helper()
 	text := `{"segments": [], "device_traces": [[{"action": "alloc", ` + fields + `}]]}`
 	tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(text), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr, tr.Devices[0].Events.At(0)
 }
 
@@ -72,9 +71,7 @@ func TestNumbersThatEqualIntegersAreIntegers(t *testing.T) {
 func TestANumberThatNoDeviceHasIsNotAnotherDevice(t *testing.T) {
 	text := `{"segments": [{"device": 4294967297, "total_size": 1, "blocks": []}, {"device": 1, "total_size": 2, "blocks": []}]}`
 	tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(text), pytorch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if d := tr.Device(1); len(d.Final.Segments) != 1 || len(tr.Notices) != 1 {
 		t.Errorf("device 1 has %d segments, and notices are %q; want one of each", len(d.Final.Segments), tr.Notices)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -19,18 +20,12 @@ import (
 func recorded(t *testing.T, name string) *trace.Trace {
 	t.Helper()
 	packed, err := os.Open("testdata/" + name + ".pickle.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = packed.Close() }()
 	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	data, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return decode(t, data)
 }
 
@@ -130,9 +125,7 @@ func TestPinnedMemoryThatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(`{"segments": [], `+test.json+`}`), pytorch.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			d := tr.Pinned
 			if d == nil || d.Events.Len() != test.events || len(d.Final.Segments) != test.blocks || len(tr.Devices) > 0 {
 				t.Errorf("pinned memory %+v, devices %v", d, tr.Devices)

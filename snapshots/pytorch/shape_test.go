@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
@@ -20,9 +21,7 @@ func decodeBoth(t *testing.T, pickle []byte) (usual, without *machine) {
 		m := newMachine(context.Background(), bytes.NewReader(pickle), Options{Total: int64(len(pickle))})
 		m.shape.misses, m.blockShape.misses = misses, misses
 		t.Cleanup(m.release)
-		if err := m.run(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, m.run())
 		return m
 	}
 	return run(0), run(math.MaxInt)
@@ -31,9 +30,7 @@ func decodeBoth(t *testing.T, pickle []byte) (usual, without *machine) {
 func traceText(t *testing.T, m *machine) string {
 	t.Helper()
 	tr, err := m.finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tracetest.Text(t, tr)
 }
 
@@ -43,9 +40,7 @@ func TestShapesChangeNothingButSpeed(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			pickle, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			usual, without := decodeBoth(t, pickle)
 			if traceText(t, usual) != traceText(t, without) {
 				t.Error("the two traces differ")

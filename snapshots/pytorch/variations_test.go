@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -173,8 +174,6 @@ func TestBytesAfterTheEndAreLeft(t *testing.T) {
 	want := sample()
 	data := append(pytorchtest.PythonPickle(pytorchtest.Value(want), 4), 0, 0, 0)
 	got, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{Total: int64(len(data))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sameMeaning(t, want, got)
 }

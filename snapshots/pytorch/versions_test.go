@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -32,9 +33,7 @@ func sameMeaning(t *testing.T, want, got *trace.Trace) {
 func decode(t *testing.T, data []byte) *trace.Trace {
 	t.Helper()
 	tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{Total: int64(len(data))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,9 +86,7 @@ alloc 0x2000 512 note=saved`,
 func viewerCategories(t *testing.T, data []byte) []string {
 	t.Helper()
 	value, err := pickle.Loads(string(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	devices, _ := value.(*types.Dict).Get("device_traces")
 	var all []string
 	for _, event := range *devices.(*types.List).Get(0).(*types.List) {

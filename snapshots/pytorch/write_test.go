@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -18,9 +19,7 @@ import (
 func decodeFile(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	tr, err := pytorch.Decode(t.Context(), f, pytorch.Options{})
 	if err != nil {
@@ -32,9 +31,7 @@ func decodeFile(t *testing.T, path string) *trace.Trace {
 func write(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pytorch.Write(&b, tr); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&b, tr))
 	return b.Bytes()
 }
 
@@ -67,9 +64,7 @@ func needPython(t *testing.T) {
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 

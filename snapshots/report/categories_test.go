@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 )
@@ -27,9 +28,7 @@ type labelled struct {
 func readLabels(t *testing.T, path string) map[string]map[int]*labelled {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer file.Close()
 	table := make(map[string]map[int]*labelled)
 	lines := bufio.NewScanner(file)
@@ -54,9 +53,7 @@ func readLabels(t *testing.T, path string) map[string]map[int]*labelled {
 		}
 		table[row[0]][device].categories[row[4]] = label{number(5), number(6)}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, lines.Err())
 	return table
 }
 
@@ -91,9 +88,7 @@ func TestCategoriesOfLabelledFiles(t *testing.T) {
 func mislabelled(t *testing.T, path string, devices map[int]*labelled) float64 {
 	t.Helper()
 	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() {
 		if err := source.Close(); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -20,13 +21,9 @@ import (
 func open(tb testing.TB, path string) *trace.Trace {
 	tb.Helper()
 	source, err := snapshots.Open(tb.Context(), path, snapshots.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	tr := source.Trace()
-	if err := source.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, source.Close())
 	return tr
 }
 
@@ -40,18 +37,14 @@ type expectedFile struct {
 func expectedFiles(tb testing.TB, dir string) []expectedFile {
 	tb.Helper()
 	f, err := os.Open(filepath.Join(dir, "expected.jsonl"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	defer f.Close()
 	var files []expectedFile
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var e expectedFile
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, json.Unmarshal(lines.Bytes(), &e))
 		files = append(files, e)
 	}
 	return files
@@ -63,13 +56,9 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 		t.Run(want.File, func(t *testing.T) {
 			r := report.New(open(t, filepath.Join(dir, want.File)))
 			text, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var got expectedFile
-			if err := json.Unmarshal(text, &got); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal(text, &got))
 			if got.Annotations != want.Annotations {
 				t.Errorf("annotations: got %d, want %d", got.Annotations, want.Annotations)
 			}
@@ -96,13 +85,9 @@ func TestRealFilesWrittenAgainDoNotDiffer(t *testing.T) {
 		t.Run(file.File, func(t *testing.T) {
 			tr := open(t, filepath.Join(dir, file.File))
 			var text bytes.Buffer
-			if err := pytorch.Write(&text, tr); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, pytorch.Write(&text, tr))
 			again, err := pytorch.Decode(t.Context(), &text, pytorch.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if d := report.NewDiff(tr, again); !d.Empty() {
 				var b bytes.Buffer
 				_ = d.Text(&b, 100)

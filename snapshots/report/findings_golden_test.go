@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 )
@@ -38,14 +39,10 @@ func TestFindingsOfRealFiles(t *testing.T) {
 			got := strings.Join(findingsOf(t, file), "\n") + "\n"
 			path := filepath.Join("testdata", "findings", filepath.Base(file)+".golden")
 			if *updateFindings {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -39,9 +40,7 @@ func TestGate(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			gate, err := NewGate(growingTrace(t, 8, test.leak), test.limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got := gate.Broken(); got != test.broken || gate.OK != (test.broken == "") {
 				t.Errorf("got %q (ok: %v), want %q", got, gate.OK, test.broken)
 			}
@@ -51,9 +50,7 @@ func TestGate(t *testing.T) {
 
 func TestGateNamesTheSitesThatBrokeIt(t *testing.T) {
 	gate, err := NewGate(growingTrace(t, 8, mib), Limits{mib, 1024, NoLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := &gate.Devices[0]
 	if len(d.Peak.Sites) != 2 || d.Peak.Sites[0].Bytes != 8*mib || d.Peak.Sites[0].Count != 8 {
 		t.Errorf("sites of the peak: got %+v", d.Peak.Sites)
@@ -76,9 +73,7 @@ func TestGateSeesGrowthOfEverDifferentStacks(t *testing.T) {
 		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=%s\n", (s+1)<<24, s*1000+100, []string{"main", "act", "opt"}[s%3])
 	}))
 	gate, err := NewGate(tr, Limits{NoLimit, 1024, NoLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if g := gate.Devices[0].Growth; !g.Exceeded || g.BytesPerStep != mib || len(g.Sites) != 0 {
 		t.Errorf("got %+v, want 1 MiB per step and no site", g)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -24,9 +25,7 @@ func TestTheHostsPartHasWhatEndsTheProgramAndWhen(t *testing.T) {
 		})
 	}
 	text, err := json.MarshalIndent(NewLive(run).Host, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const want = `{
  "time_us": 0,
  "whose": "its control group",

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -52,9 +53,7 @@ block 0x110400 196096 inactive
 
 func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	text, err := json.Marshal(NewLive(liveRun(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, keys := range map[string]string{
 		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
 			"categories categories_at_peak waterfall host_bytes layers tensors leaks gauges probe findings",
@@ -132,9 +131,7 @@ func TestLiveReportSaysWhatIsOnTheHost(t *testing.T) {
 		t.Errorf("got %+v", r.HostBytes)
 	}
 	var text strings.Builder
-	if err := r.Text(&text, 100); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Text(&text, 100))
 	const want = "  on the host                4.0 MiB  3.0 MiB optimizer state, 1.0 MiB activations\n"
 	if !strings.Contains(text.String(), want) {
 		t.Errorf("the text has no line %q:\n%s", want, &text)
@@ -168,9 +165,7 @@ func TestWhatIsNotKnownYetIsNoZero(t *testing.T) {
 			}
 			r.Step, r.Probe.DroppedEvents = 1, 1 // may be 0, which is known
 			form, err := json.MarshalIndent(r, "", " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if test.peak != "not known" {
 				form = nil // of what was alive at the peak other categories had nothing
 			}

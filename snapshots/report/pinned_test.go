@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots"
 )
@@ -38,9 +39,7 @@ block 0x200000 2097152 active_allocated requested=2097152 stack=kept
 
 func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
 	tr, err := tracetest.ParseText(strings.NewReader(pinnedText))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := New(tr)
 	if got := r.Devices[0].PeakRequested; got != 512 || len(r.Devices) != 1 {
 		t.Errorf("%d devices, the first with %d bytes: pinned memory is no device's", len(r.Devices), got)
@@ -61,9 +60,7 @@ func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
 		t.Errorf("the text (-want +got):\n%s", diff)
 	}
 	encoded, err := json.Marshal(r.Pinned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const numbers = `{"events":9,"blocks":2,"held_bytes":3145728,"in_use_bytes":2097152,"free_bytes":1048576,` +
 		`"peak_held_bytes":3145728,"peak_in_use_bytes":3145728,"peak_event":6,"lines_at_peak":[` +
 		`{"file":"/home/user/train.py","line":7,"function":"keep","bytes":2097152,"count":1},` +
@@ -76,9 +73,7 @@ func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
 func TestNoPinnedMemoryHasNoPart(t *testing.T) {
 	for name, end := range map[string]string{"the file has no such keys": "", "nothing was recorded": "pinned\n"} {
 		tr, err := tracetest.ParseText(strings.NewReader("memtop-trace 1\ndevice 0\nalloc 0x100 512\n" + end))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if r := New(tr); r.Pinned != nil {
 			t.Errorf("%s: %+v", name, r.Pinned)
 		}
@@ -89,9 +84,7 @@ func TestNoPinnedMemoryHasNoPart(t *testing.T) {
 // more than the reserve, while the driver had much more.
 func TestAReserveOfExpandableSegmentsIsNamed(t *testing.T) {
 	source, err := snapshots.Open(t.Context(), "../pytorch/testdata/reserve.torch2.15.pickle.gz", snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = source.Close() }()
 	text := pageOf(t, New(source.Trace()), 200)
 	const want = "the driver had 69.3 GiB free: expandable_segments_reserve lets no segment have that much"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/snapshots/report"
@@ -21,12 +22,8 @@ const private alloc.Stream = 5
 func usedAllocator(t *testing.T, config string) *alloc.Allocator {
 	t.Helper()
 	a, err := alloc.New(dry.NewMemory(8<<30), alloc.Options{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.BeginPool(trace.Pool{0, 1}, func(s alloc.Stream) bool { return s == private }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, a.BeginPool(trace.Pool{0, 1}, func(s alloc.Stream) bool { return s == private }))
 	random := rand.New(rand.NewPCG(1, 2))
 	var live []alloc.Allocation
 	for range 400 {
@@ -35,9 +32,7 @@ func usedAllocator(t *testing.T, config string) *alloc.Allocator {
 			size *= 4 << 10
 		}
 		b, err := a.Alloc(size, []alloc.Stream{0, private}[random.IntN(2)], alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		live = append(live, b)
 		if at := random.IntN(len(live)); random.IntN(10) < 6 {
 			a.Free(live[at])
@@ -45,9 +40,7 @@ func usedAllocator(t *testing.T, config string) *alloc.Allocator {
 		}
 	}
 	b, err := a.Alloc(512, 6, alloc.Tag{}) // in a segment by itself
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a.Free(b)
 	return a
 }
@@ -90,9 +83,7 @@ func checkParts(t *testing.T, s *alloc.Stats, name string, of func(*alloc.PoolCo
 
 func TestPoolsAreATable(t *testing.T) {
 	var text strings.Builder
-	if err := report.New(usedAllocator(t, "").Snapshot()).Text(&text, 80); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, report.New(usedAllocator(t, "").Snapshot()).Text(&text, 80))
 	_, table, found := strings.Cut(text.String(), "  pool at end    segments    reserved      active  inactive split  releasable\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var rows []string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -16,22 +17,16 @@ import (
 func TestAReportSaysTheSameOfAnIndexThatWasNotPrepared(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		s, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tr := s.Trace()
 		prepared, err := json.Marshal(New(tr))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		indexes := make([]*analysis.Index, len(tr.Devices))
 		for i := range tr.Devices {
 			indexes[i] = analysis.NewIndex(tr, &tr.Devices[i])
 		}
 		plain, err := json.Marshal(Of(tr, indexes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(string(plain), string(prepared)); diff != "" {
 			t.Errorf("%s: %s", path, diff)
 		}

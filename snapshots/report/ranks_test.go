@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -28,9 +29,7 @@ func sixtyFour() []ranks.Row {
 
 func TestATableOfRanksIsReadOnEightyColumns(t *testing.T) {
 	r, err := NewRanks(sixtyFour(), make([]json.RawMessage, 64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	text := pageOf(t, r, 80)
 	for line := range strings.Lines(text) {
 		if n := cells(strings.TrimRight(line, "\n")); n > 80 || strings.ContainsRune(line, '\x1b') {
@@ -56,13 +55,9 @@ func TestRanksAsJSONLeaveNoneOut(t *testing.T) {
 		}
 	}
 	r, err := NewRanks(rows, each)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var back struct {
 		Schema string
 		Ranks  []struct {
@@ -76,9 +71,7 @@ func TestRanksAsJSONLeaveNoneOut(t *testing.T) {
 			Ranks []int
 		}
 	}
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &back))
 	lost := back.Ranks[7]
 	if back.Schema != "memtop.ranks/1" || len(back.Ranks) != 8 || lost.Rank == nil || *lost.Rank != 7 || lost.PID != 4194007 || lost.Problem == "" {
 		t.Errorf("got %s", text)

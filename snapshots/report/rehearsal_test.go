@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
@@ -28,9 +29,7 @@ oom 1073741824 4294967296 @5 stack=forward
 func reportOfRehearsal(t *testing.T) *Report {
 	t.Helper()
 	read, err := tracetest.ParseText(strings.NewReader(rehearsedTrace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return New(read)
 }
 

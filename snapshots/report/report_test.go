@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -26,9 +27,7 @@ func pageOf(t *testing.T, report interface {
 ) string {
 	t.Helper()
 	var text strings.Builder
-	if err := report.Text(&text, width); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, report.Text(&text, width))
 	return text.String()
 }
 
@@ -64,9 +63,7 @@ block 0x100000 512 active_allocated requested=512 stack=act
 block 0x100200 2096640 inactive
 `)
 	text, err := json.Marshal(New(tr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var keys []string
 	for _, match := range regexp.MustCompile(`"([a-z_0-9-]+)":`).FindAllSubmatch(text, -1) {
 		keys = append(keys, string(match[1]))
@@ -86,9 +83,7 @@ func TestAReportIsNotMultipliedByAName(t *testing.T) {
 	tr.Tables.Strings = append(tr.Tables.Strings, strings.Repeat("x", 1<<20))
 	for name, value := range map[string]any{"report": New(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if len(text) > 1<<20 {
 			t.Errorf("the %s has %d bytes, more than the name", name, len(text))
 		}
@@ -97,13 +92,9 @@ func TestAReportIsNotMultipliedByAName(t *testing.T) {
 
 func TestReportCanBeReadBack(t *testing.T) {
 	text, err := json.Marshal(New(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 300})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var back Report
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &back))
 	again, err := json.Marshal(&back)
 	if err != nil || !bytes.Equal(text, again) {
 		t.Errorf("read back and written again it differs (%v):\n%s\n%s", err, text, again)
@@ -144,12 +135,8 @@ func TestTextIsNeverWiderThanAsked(t *testing.T) {
 	tr.Notices = []string{"a \x1b[31mred\x1b[0m notice " + strings.Repeat("that goes on ", 20)}
 	for _, width := range []int{40, 60, 80, 200} {
 		var b bytes.Buffer
-		if err := New(tr).Text(&b, width); err != nil {
-			t.Fatal(err)
-		}
-		if err := NewDiff(tr, other).Text(&b, width); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, New(tr).Text(&b, width))
+		fatal.If(t, NewDiff(tr, other).Text(&b, width))
 		if strings.ContainsRune(b.String(), '\x1b') {
 			t.Error("an escape sequence of the file reaches the terminal")
 		}
@@ -257,9 +244,7 @@ block 0x11e00000 2097152 inactive
 		},
 	}
 	ask := func(context.Context, whatif.Question) (*whatif.Answer, error) { return answer, nil }
-	if err := r.Replay(t.Context(), ask); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Replay(t.Context(), ask))
 	o := r.Devices[0].OOM[0]
 	// Of 30 MiB of an optimizer's state three quarters are more than 20 MiB.
 	want := []Change{
@@ -284,9 +269,7 @@ func TestDiffWritesListsNeverNull(t *testing.T) {
 	a := tracetest.Parse(t, "device 0\nalloc 0x100 512\ndevice 1\nalloc 0x100 512\n")
 	b := tracetest.Parse(t, "device 0\nalloc 0x100 512\ndevice 2\nalloc 0x100 1024\n")
 	at, err := NewDiffAt(a, analysis.End, b, analysis.End)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, d := range []*Diff{NewDiff(a, b), at} {
 		if text, err := json.Marshal(d); err != nil || bytes.Contains(text, []byte("null")) {
 			t.Errorf("%s, %v", text, err)

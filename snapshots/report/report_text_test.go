@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -124,9 +125,7 @@ func TestACategoryThatMayBeInWhatIsNotKnownSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
 			text := fmt.Sprintf("%sdevice 0\nalloc 0x100000 100000 stack=data\nalloc 0x200000 %d stack=main\n", tracetest.Frames, test.other)
-			if err := New(tracetest.Parse(t, text)).Text(&b, 80); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, New(tracetest.Parse(t, text)).Text(&b, 80))
 			if got := strings.Contains(b.String(), "  optimizer            not known\n"); got != test.want {
 				t.Errorf("the optimizer's row is there: %v, want %v, in\n%s", got, test.want, &b)
 			}

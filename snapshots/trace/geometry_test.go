@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // geometryVector is one of testdata/geometry.json, which the agent's geometry is
@@ -19,13 +21,9 @@ type geometryVector struct {
 
 func TestTheGeometryIsPyTorchs(t *testing.T) {
 	text, err := os.ReadFile("testdata/geometry.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var vectors []geometryVector
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &vectors))
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			g := NewGeometry(settingsOf(v.Settings))

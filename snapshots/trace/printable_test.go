@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // unprintables are characters of each class that text must not have.
@@ -111,9 +113,7 @@ func TestPrintableJSONIsTheSameValue(t *testing.T) {
 	for range 2000 {
 		key, value := randomText(r, false), randomText(r, false)
 		text, err := json.Marshal(map[string]any{key: []string{value}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var out strings.Builder
 		writePieces(t, r, PrintableJSON(&out), string(text)+"\n")
 		var got map[string][]string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -21,9 +22,7 @@ func forShared(t *testing.T, test func(t *testing.T, tr *trace.Trace, d *trace.D
 	}
 	for _, file := range files {
 		source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tr := source.Trace()
 		for i := range tr.Devices {
 			if d := &tr.Devices[i]; d.Events.Len() > 1 && filepath.Base(file) != "trimmed_by_hand.torch2.10.pickle" {

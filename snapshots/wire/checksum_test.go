@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -18,9 +19,7 @@ import (
 func traceOf(t testing.TB, recording []byte) *trace.Trace {
 	t.Helper()
 	tr, err := read(t, recording)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr
 }
 
@@ -84,9 +83,7 @@ func TestCopiesHaveTheChecksumThatAllKnow(t *testing.T) {
 	for err := error(nil); err == nil; {
 		_, err = c.Next()
 	}
-	if err := c.Bye("enough"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Bye("enough"))
 	want := bytes.Repeat(summed(t, wire.CRC32C), len(all))
 	if got := copied.Bytes(); !bytes.HasPrefix(got, want) {
 		t.Error("a copy is not the same stream with checksums")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -19,9 +20,7 @@ import (
 func pickled(t testing.TB, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pytorch.Write(&b, tr); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pytorch.Write(&b, tr))
 	return b.Bytes()
 }
 
@@ -76,13 +75,9 @@ func TestRealSnapshotsAreStreams(t *testing.T) {
 	}
 	for _, file := range files {
 		pickle, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want, err := pytorch.Decode(t.Context(), bytes.NewReader(pickle), pytorch.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got := traceOf(t, written(t, func(e *wire.Encoder) {
 			e.Hello(greeting())
 			e.Snapshot(pickle)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -17,9 +18,7 @@ import (
 func exampleOf(t *testing.T) []byte {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, rest, ok := strings.Cut(string(page), "```hex\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed {
@@ -70,9 +69,7 @@ func exampleFrames(e *wire.Encoder) {
 func TestTheExampleOfThePage(t *testing.T) {
 	example := exampleOf(t)
 	got, err := wire.Read(t.Context(), bytes.NewReader(example), wire.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := got.Device(0)
 	if d == nil || d.First != 40 || d.Events.Len() != 3 || got.Live.PID != 7 || got.Live.Note != "done" || got.Info.Truncated {
 		t.Fatalf("the example is %+v with %+v", got.Info, d)
@@ -93,9 +90,7 @@ func TestTheExampleOfThePage(t *testing.T) {
 // TestThePageNamesEveryType keeps the page from falling behind.
 func TestThePageNamesEveryType(t *testing.T) {
 	page, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for kind := wire.StringTable; kind <= wire.StepsFrame; kind++ {
 		name := kind.String()
 		if name == "unknown" || !strings.Contains(strings.ToLower(string(page)), name) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -25,14 +26,10 @@ func read(t testing.TB, recording []byte) (*trace.Trace, error) {
 func TestARecordingIsTheSession(t *testing.T) {
 	whole := written(t, session)
 	s := wire.NewStream(bytes.NewReader(whole), wire.StreamOptions{})
-	if err := drain(t, s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, drain(t, s))
 	live := s.Trace()
 	got, err := wire.Read(t.Context(), iotest.OneByteReader(bytes.NewReader(whole)), wire.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(asText(t, live), asText(t, got)); diff != "" {
 		t.Errorf("(-live +recording):\n%s", diff)
 	}
@@ -194,9 +191,7 @@ func TestACopyIsWholeWhereverItStops(t *testing.T) {
 			t.Fatalf("stopped after %d bytes: the copy is not what was there", stop)
 		}
 		if last != wire.ByeFrame {
-			if err := c.Bye("recorded up to here"); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.Bye("recorded up to here"))
 		}
 		if stop < 700 {
 			continue // not even a hello
@@ -221,9 +216,7 @@ func TestACopyGoesOnAfterALostConnection(t *testing.T) {
 		}
 	}
 	got, err := read(t, out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if n := len(got.Live.Gaps); n != 3 || got.Info.Truncated {
 		t.Errorf("%d gaps, want 3: one in each stream and one between them", n)
 	}
@@ -238,9 +231,7 @@ func TestNoticesOfAProgramAreShownWithItsTrace(t *testing.T) {
 		e.Hello(greeted)
 		e.Bye("done")
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(got.Notices) != 8 || strings.Contains(got.Notices[0], "\x1b") || !strings.HasPrefix(got.Notices[0], "devices are not shown") {
 		t.Errorf("notices %q", got.Notices)
 	}

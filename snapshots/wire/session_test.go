@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -94,9 +95,7 @@ func written(t testing.TB, write func(*wire.Encoder)) []byte {
 	var b bytes.Buffer
 	e := wire.NewEncoder(&b)
 	write(e)
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Flush())
 	return b.Bytes()
 }
 

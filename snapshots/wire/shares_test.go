@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -25,9 +26,7 @@ func TestStreamsStayWithinTheirMemory(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if f != wire.CountersFrame {
 			continue
 		}

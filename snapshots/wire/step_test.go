@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -33,9 +34,7 @@ func TestTheLossOfAStep(t *testing.T) {
 
 func TestAStepWithoutALossSaysSo(t *testing.T) {
 	text, err := json.Marshal(jsonOf(&trace.Step{Number: 3, NoLoss: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again := trace.Step{NoLoss: true}
 	if err := json.Unmarshal(text, jsonOf(&again)); err != nil || again.Number != 3 || !again.NoLoss {
 		t.Errorf("%s is read as %+v, %v", text, again, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -38,9 +39,7 @@ func asText(t testing.TB, tr *trace.Trace) string {
 
 func TestAStreamBecomesATrace(t *testing.T) {
 	s := wire.NewStream(bytes.NewReader(written(t, session)), wire.StreamOptions{})
-	if err := drain(t, s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, drain(t, s))
 	got := s.Trace()
 	wantLive := &trace.Live{
 		PID: 41, Command: "memtrain --model gpt", User: "root", Started: 1_700_000_000_000_000, RehearsedOn: "NVIDIA L4", Note: "the program ended",
@@ -114,9 +113,7 @@ func TestALostConnectionIsAGap(t *testing.T) {
 		e.Counters(wire.Counters{})
 	})
 	s.Resume(bytes.NewReader(again))
-	if err := drain(t, s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, drain(t, s))
 	after := s.Trace()
 	d := after.Device(0)
 	if d.First != 100 || d.Events.Len() <= before.Device(0).Events.Len() || len(d.Final.Segments) != 0 {
@@ -241,9 +238,7 @@ func TestTracesAreReadWhileMoreComes(t *testing.T) {
 	}()
 	for range 2000 {
 		f, err := s.Advance()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if f != wire.CountersFrame {
 			continue
 		}
@@ -270,9 +265,7 @@ func TestALiveStreamSaysThatAStepIsBeingMeasured(t *testing.T) {
 			e.Counters(wire.Counters{Looking: true})
 			e.Counters(wire.Counters{Looking: looking})
 		})), wire.StreamOptions{})
-		if err := drain(t, s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, drain(t, s))
 		if live := s.Trace().Live; live.Looking != looking || (live.Note != "") != looking {
 			t.Errorf("looking %v: got %v and the note %q", looking, live.Looking, live.Note)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -82,9 +83,7 @@ func TestTablesAreSentOnceAndGrow(t *testing.T) {
 		view := in.View()
 		e.Tables(&view)
 		e.Tables(&view)
-		if err := e.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Flush())
 		for b.Len() > 0 || d.Buffered() > 0 {
 			if _, err := d.Next(); err != nil {
 				t.Fatal(err)

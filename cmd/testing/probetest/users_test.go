@@ -4,17 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestAFolderInAClosedOneIsClosed(t *testing.T) {
 	outer := t.TempDir()
 	inner := filepath.Join(outer, "inner")
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(outer, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(inner, 0o755))
+	fatal.If(t, os.Chmod(outer, 0o700))
 	for folder, want := range map[string]string{"/": "", inner: outer} {
 		if got := closedTo(folder); got != want && (want == "" || len(got) > len(want)) { // a folder above may be closed
 			t.Errorf("%s is closed by %q, want %q", folder, got, want)

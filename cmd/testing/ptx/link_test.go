@@ -3,6 +3,7 @@ package ptx_test
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/ptx"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
@@ -12,9 +13,7 @@ func module(t *testing.T, m kernels.Module) *ptx.Module {
 	t.Helper()
 	for code := range m.Codes(0, 0) {
 		parsed, err := ptx.Parse(string(code.Bytes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return parsed
 	}
 	panic("no PTX")

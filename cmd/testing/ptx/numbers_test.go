@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/ptx"
 )
 
@@ -23,9 +24,7 @@ func computedWith(t *testing.T, f ptx.Freedom, rows [][3]uint32, instruction str
 	}
 	body := `mul.wide.u32 %rd1, %r1, 12; add.s64 %rd4, %rd3, %rd1;
 		ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+4]; ld.global.f32 %f3, [%rd4+8];` + instruction + `st.global.f32 [%rd4], %f4;`
-	if err := memory.run(t, body, 1, uint32(len(rows)), &ptx.Machine{Freedom: f}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, memory.run(t, body, 1, uint32(len(rows)), &ptx.Machine{Freedom: f}))
 	results := make([]uint32, len(rows))
 	for i := range results {
 		results[i] = memory[3*i]
@@ -152,9 +151,7 @@ func TestSumsOfTensorCoresAreOpen(t *testing.T) {
 		body := `ld.global.u32 %r3, [%rd3]; ld.global.u32 %r4, [%rd3+4]; mov.f32 %f1, 0f3F800000;
 			mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f2, %f3, %f4, %f5}, {%r3, %r3, %r3, %r3}, {%r4, %r4}, {%f1, %f1, %f1, %f1};
 			bar.sync 0; st.global.f32 [%rd4], %f2;`
-		if err := memory.run(t, body, 1, 32, &ptx.Machine{Freedom: f}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, memory.run(t, body, 1, 32, &ptx.Machine{Freedom: f}))
 		if got := memory[7]; got != want {
 			t.Errorf("freedom %d: the sum is %x, want %x", f, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/ptx"
 )
 
@@ -46,13 +47,9 @@ func (w words) launch(t *testing.T, body string, blocks, threads uint32, m *ptx.
 	t.Helper()
 	text := head + strings.ReplaceAll(body, ";", ";\n") + "\tret;\n}\n"
 	module, err := ptx.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := module.Link("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	args := binary.LittleEndian.AppendUint64(nil, uint64(uintptr(unsafe.Pointer(&w[0]))))
 	return m.Run(p, ptx.Launch{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{threads, 1, 1}, Args: args})
 }
@@ -143,9 +140,7 @@ func TestThreadsMeetWhereTheirWaysDo(t *testing.T) {
 	body := `mov.u32 %r3, 0; mov.u32 %r4, 0;
 		$L__A: setp.ge.u32 %p1, %r3, %r1; @%p1 bra $L__B; add.s32 %r4, %r4, %r3; add.s32 %r3, %r3, 1; and.b32 %r5, %r1, 1; setp.eq.s32 %p2, %r5, 0; @%p2 bra $L__A; add.s32 %r4, %r4, 100; bra.uni $L__A;
 		$L__B: shfl.sync.bfly.b32 %r6, %r4, 1, 0x1f, 0xffffffff; st.global.u32 [%rd4], %r6;`
-	if err := memory.run(t, body, 1, 64, &ptx.Machine{}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, memory.run(t, body, 1, 64, &ptx.Machine{}))
 	for i, got := range memory {
 		n := i ^ 1
 		if want := n*(n-1)/2 + n%2*100*n; int(got) != want {

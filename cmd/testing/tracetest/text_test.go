@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -17,9 +18,7 @@ import (
 // of the text form, and writes the same bytes.
 func TestTextThatMeansEverything(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(string(want), tracetest.Text(t, tracetest.Parse(t, string(want)))); diff != "" {
 		t.Errorf("written again (-want +got):\n%s", diff)
 	}
@@ -30,9 +29,7 @@ func TestTextThatMeansEverything(t *testing.T) {
 // the trace, checking and rewinding it must end well.
 func FuzzText(f *testing.F) {
 	seed, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(seed)
 	f.Add([]byte("memtop-trace 1\n" + whole))
 	f.Fuzz(func(t *testing.T, data []byte) {

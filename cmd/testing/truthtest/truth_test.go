@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/report"
 )
@@ -47,9 +48,7 @@ func TestAnswersAreTrue(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			folder, told := runChanged(t, &runner, program, "")
 			answers, err := Ask(t.Context(), folder, told)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			late.ask(t, filepath.Join(folder, "late"))
 			for i := range answers {
 				a := &answers[i]
@@ -106,9 +105,7 @@ func (m *mislabelled) ask(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	answers, err := Ask(t.Context(), folder, told)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range answers {
 		a := &answers[i]
 		share := a.Mislabelled(0)
@@ -205,9 +202,7 @@ func runChanged(t *testing.T, runner *Runner, program, change string) (string, *
 		t.Fatal(err)
 	}
 	told, err := Read(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return folder, told
 }
 
@@ -249,9 +244,7 @@ func programs(t *testing.T) []string {
 		return nil
 	case "all":
 		files, err := filepath.Glob("programs/*.py")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var all []string
 		for _, file := range files {
 			if name := strings.TrimSuffix(filepath.Base(file), ".py"); !slices.Contains([]string{"truth", "parts", "train", "unet"}, name) {

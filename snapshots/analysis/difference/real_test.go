@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -17,12 +18,8 @@ import (
 func open(tb testing.TB, path string) *trace.Trace {
 	tb.Helper()
 	source, err := snapshots.Open(tb.Context(), path, snapshots.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := source.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
+	fatal.If(tb, source.Close())
 	return source.Trace()
 }
 

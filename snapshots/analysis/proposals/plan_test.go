@@ -3,6 +3,7 @@ package proposals
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -13,9 +14,7 @@ func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {
 	}
 	p := refusing{program{"": moves(0), "amp=bf16": moves(-1000), "checkpoint=block": moves(-4000)}}
 	found, err := Find(t.Context(), p, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	plan, err := Search(t.Context(), p, found, peak, 1000)
 	if err != nil || plan.Fits || plan.Name() != "checkpoint=block" {
 		t.Errorf("got %+v and %v", plan, err)
@@ -26,9 +25,7 @@ func TestAPlanOffloadsMoreThanOneThing(t *testing.T) {
 	settings := []trace.Option{{Key: "offload", Value: "none", Choices: []string{"none", "optimizer", "activations"}, Free: true}}
 	p := program{"": moves(0), "offload=optimizer": moves(-4000), "offload=activations": moves(-3000), "offload=optimizer+activations": moves(-7000)}
 	found, err := Find(t.Context(), p, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if plan, err := Search(t.Context(), p, found, peak, 4000); err != nil || plan.Name() != "offload=optimizer+activations" || !plan.Fits {
 		t.Errorf("got %q and %v", plan.Name(), err)
 	}
@@ -44,9 +41,7 @@ func TestAPlanHalvesSamplesUntilItFits(t *testing.T) {
 		"amp=bf16 micro_batch=2": moves(-6500), "amp=bf16 micro_batch=1": moves(-7000), "micro_batch=1": moves(-6800), "micro_batch=2": moves(-6000),
 	}
 	found, err := Find(t.Context(), p, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for target, want := range map[int64]string{6_600: "micro_batch=4", 4_100: "amp=bf16 micro_batch=2", 3_800: "micro_batch=1", 1_000: "amp=bf16 micro_batch=1"} {
 		plan, err := Search(t.Context(), p, found, peak, target)
 		if err != nil || plan.Name() != want || plan.Fits != (target > 1_000) {
@@ -68,9 +63,7 @@ func TestAPlanHasWhatIsNeeded(t *testing.T) {
 		"checkpoint=block amp=bf16 optimizer=sgd": moves(-5500),
 	}
 	found, err := Find(t.Context(), p, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, test := range map[string]struct {
 		target int64
 		want   string
@@ -85,9 +78,7 @@ func TestAPlanHasWhatIsNeeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, err := Search(t.Context(), p, found, peak, test.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if plan.Name() != test.want || plan.Fits != test.fits {
 				t.Errorf("got %q, fits: %v; want %q, %v", plan.Name(), plan.Fits, test.want, test.fits)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -43,9 +44,7 @@ func TestTheBestProposalIsFirst(t *testing.T) {
 		"amp=bf16": moves(-100), "amp=fp16": moves(-9000), "attention=naive": moves(500),
 	}
 	a, err := Find(t.Context(), p, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var got []string
 	for i := range a.Proposals {
 		got = append(got, a.Proposals[i].Name())

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
@@ -147,9 +148,7 @@ func TestKernelsGetArraysThatLieApart(t *testing.T) {
 		t.Helper()
 		memory = all
 		d, err := cuda.Open(cuda.Options{Driver: driver})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return closing(t, &apart{Device: d})
 	})
 	start := r.next

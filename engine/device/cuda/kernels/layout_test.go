@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
@@ -14,9 +15,7 @@ func TestArgumentsLieAsTheKernelsReadThem(t *testing.T) {
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, meanings := kernels.Layout()
 	for i, got := range unsafe.Slice((*uint32)(pointer(uint64(address))), len(want)) {
 		if got != want[i] {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
@@ -85,9 +86,7 @@ func TestWrongIndexesAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			test.do(r)
-			if err := r.machine.Err(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.machine.Err())
 			got := ""
 			if err := kernels.Failure(r.bytes(r.failure)); err != nil {
 				got = strings.TrimPrefix(err.Error(), "kernels: ")

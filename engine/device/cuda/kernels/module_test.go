@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
@@ -25,9 +26,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 		want = append(want, fmt.Sprintf("%x  source/%s", sha256.Sum256(text), name))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, m := range source.Modules {
 		want = append(want, fmt.Sprintf("%x  %s.ptx", sha256.Sum256(ptxOf(t, kernels.Module(i))), m.Name),
 			fmt.Sprintf("%x  %s.tar.zst with %v", sha256.Sum256([]byte(read(t, "modules/"+m.Name+".tar.zst"))), m.Name, source.Machines))
@@ -40,9 +39,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(content)
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
@@ -46,9 +47,7 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return library
 }
 
@@ -132,9 +131,7 @@ func newMachine(t testing.TB, memory []byte) machine {
 		return &compiled{}
 	}
 	d, err := cuda.Open(cuda.Options{OwnProducts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if where == "apart" {
 		return closing(t, &apart{Device: d})
 	}
@@ -199,9 +196,7 @@ func newRig(t testing.TB) *rig {
 func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	clear(runs[:])
 	r := &rig{t: t, cpu: d, rand: rand.New(rand.NewPCG(7, 11))}
@@ -309,9 +304,7 @@ func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 		t.Skip("an earlier case ended the use of the device:", err)
 	}
 	want := r.record(func() { operation(r.cpu) })
-	if err := r.cpu.Synchronize(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.cpu.Synchronize())
 	if len(want) == 0 {
 		t.Fatal("the operation wrote nothing")
 	}
