@@ -160,7 +160,7 @@ var picture = map[string][]string{
 	"cmd/testing/browsertest":    {},
 	"cmd/testing/causetest":      {},
 	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
-	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/imitation", "engine/device/cuda/kernels"},
+	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/kernels"},
 	"cmd/testing/fatal":          {},
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
 	"cmd/testing/killtest":       {},

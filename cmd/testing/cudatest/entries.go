@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
 // The results that calls return.
@@ -122,7 +121,7 @@ func (d *Driver) attribute(a []uintptr) cuda.Result {
 	if d.options.NoMapping {
 		mapping = 0
 	}
-	v, ok := map[uintptr]uint32{16: 4, 75: uint32(d.options.Major), 76: uint32(d.options.Minor), 97: uint32(imitation.SharedOptIn(d.options.Major, d.options.Minor)), 102: mapping}[a[1]]
+	v, ok := map[uintptr]uint32{16: 4, 75: uint32(d.options.Major), 76: uint32(d.options.Minor), 102: mapping}[a[1]]
 	if !ok {
 		return invalidValue
 	}

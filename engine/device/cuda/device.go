@@ -17,8 +17,6 @@ type Info struct {
 	// Major and Minor are the compute capability, Processors the number of
 	// streaming multiprocessors.
 	Major, Minor, Processors int
-	// SharedMemory is the most that one block may ask for, in bytes.
-	SharedMemory int
 	// VirtualMemory is true if memory can be mapped to reserved addresses.
 	VirtualMemory bool
 	Version       int // of the driver's interface, 12040 for 12.4
@@ -29,7 +27,6 @@ const (
 	attributeProcessors    = 16
 	attributeMajor         = 75
 	attributeMinor         = 76
-	attributeSharedOptIn   = 97
 	attributeVirtualMemory = 102
 )
 
@@ -92,9 +89,9 @@ func (c calls) describe(ordinal int) (Info, uintptr, error) {
 		return info, 0, &UnavailableError{fmt.Sprintf("there is no device cuda:%d", ordinal), err}
 	}
 	h := uintptr(int32(handle))
-	var attributes [5]int
+	var attributes [4]int
 	for i, a := range []uintptr{
-		attributeMajor, attributeMinor, attributeProcessors, attributeSharedOptIn, attributeVirtualMemory,
+		attributeMajor, attributeMinor, attributeProcessors, attributeVirtualMemory,
 	} {
 		v, err := c.word(cuDeviceGetAttribute, a, h)
 		if err != nil {
@@ -103,7 +100,7 @@ func (c calls) describe(ordinal int) (Info, uintptr, error) {
 		attributes[i] = int(int32(v))
 	}
 	info.Major, info.Minor, info.Processors = attributes[0], attributes[1], attributes[2]
-	info.SharedMemory, info.VirtualMemory = attributes[3], attributes[4] != 0
+	info.VirtualMemory = attributes[3] != 0
 	total, err := c.word(cuDeviceTotalMem, h)
 	if err != nil {
 		return info, 0, err

@@ -73,17 +73,6 @@ func loaded(capability string) int64 {
 	return 64 << 20
 }
 
-// SharedOptIn returns how many bytes of shared memory a block of a kernel may
-// request on GPUs of a compute capability, 0 if that is not known.
-func SharedOptIn(major, minor int) int64 {
-	for _, row := range rows(capabilityTable) {
-		if row["capability"] == fmt.Sprintf("%d.%d", major, minor) {
-			return row.number("shared_per_block_optin")
-		}
-	}
-	return 0
-}
-
 // Find returns the GPU with a name.
 func Find(name string) (GPU, bool) {
 	for _, g := range Catalogue() {
