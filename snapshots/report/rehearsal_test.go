@@ -121,7 +121,8 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 				r.Conclude()
 				return r
 			},
-			[]string{"with 100.0 MiB left. That is close: beside PyTorch CUDA may take 160.0 MiB more than is counted."}, nil,
+			[]string{"with 100.0 MiB left. That is close: beside PyTorch CUDA may take 160.0 MiB more than is counted."},
+			nil,
 		},
 		"it used no device": {
 			func() *Rehearsal { return rehearsalOn(4 * gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},
