@@ -11,9 +11,10 @@ from typing import Any, Callable
 
 import torch
 
-from . import foreign, received
+from . import foreign
 from .known import KnownOperations, hidden, put_all, repeated
 from .reads import CONDITION, INTEGER, NUMBER, SIZE, Operation, Reads
+from .received import Received
 from .threads import called_by_pytorch
 from .twins import Twins
 
@@ -59,6 +60,7 @@ class CountedRows:
         self._upper = upper
         self._library: Any = None
         self._twins = Twins()
+        self._received = Received(self._twins)
 
     def begin(self) -> None:
         """Replace the operations. PyTorch's own functions still make the same requests for memory."""
@@ -70,7 +72,7 @@ class CountedRows:
                     self._library.impl(name, self._counted(name, _original(name), most), "CUDA", with_keyset=True)
                 self._library.impl(READS, self._one(_original(READS)), "CUDA", with_keyset=True)
                 KnownOperations(self._twins, self._reads).begin(self._library)
-                received.begin(self._twins)
+                self._received.begin()
                 foreign.begin(self._twins)
                 self._reads.twins = True
             else:  # older versions: call the variant with an output argument, which is not replaced

@@ -146,9 +146,19 @@ static int collective(const void *from, void *to, size_t count, int type, int ti
 }
 
 EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, communicator *c) { return collective(from, to, count, type, c->ranks, c); }
-EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, communicator *c) { return collective(from, to, count, type, 1, c); }
-EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, communicator *c) { return collective(from, to, count, type, 1, c); }
-EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, communicator *c) { return collective(from, to, count, type, 1, c); }
+
+/* reduce ends what is known of the results: what other ranks add to them is not. */
+static int reduce(const void *from, void *to, size_t count, int type, communicator *c)
+{
+	int status = collective(from, to, count, type, 1, c);
+	if (c->ranks > 1)
+		freed((uintptr_t)to, count * width(type));
+	return status;
+}
+
+EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, communicator *c) { return reduce(from, to, count, type, c); }
+EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, communicator *c) { return reduce(from, to, count, type, c); }
+EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, communicator *c) { return reduce(from, to, count, type, c); }
 
 EXPORT int ncclSend(const void *from, size_t count, int type, int peer, communicator *c) { return connect_peer(c, peer, false); }
 

@@ -1,4 +1,5 @@
-"""A mesh of two dimensions gathers as many parts as each of its groups has ranks, and a barrier waits for all ranks."""
+"""A mesh of two dimensions gathers as many parts as each of its groups has ranks, a sum over ranks is not known, and a
+barrier waits for all ranks."""
 
 import os
 import tempfile
@@ -18,6 +19,9 @@ for name, ranks in {"copies": 2, "parts": 1}.items():
     dist.reduce_scatter_tensor(torch.empty(4 // ranks, device="cuda"), own, group=group)
 alone = dist.new_group([rank], use_local_synchronization=True)
 dist.all_gather_into_tensor(torch.empty(4, device="cuda"), own, group=alone)
+total = torch.tensor([3], device="cuda")
+dist.all_reduce(total)
+assert int(total) == 0, "what the other rank added is known"
 
 store = dist.distributed_c10d._get_default_store()
 path = os.path.join(tempfile.gettempdir(), f"memtop-barrier-{os.environ['MASTER_PORT']}")
