@@ -105,6 +105,37 @@ func TestARehearsedProgramWhoseSizesDependOnData(t *testing.T) {
 	}
 }
 
+// TestWhatARehearsalSaysOfReads has programs that read values, and what is said of their sizes.
+func TestWhatARehearsalSaysOfReads(t *testing.T) {
+	python := besideOthers(t)
+	const far = "y = torch.arange(20000, device='cuda')\nfor v in y: v.item()\n"
+	for name, test := range map[string]struct {
+		script string
+		flags  []string
+		bound  string
+		ended  string
+	}{
+		"many numbers":              {"w = torch.randn(99999, device='cuda').cpu()", nil, "branches", "exit"},
+		"a few numbers":             {"w = torch.randn(9, device='cuda').tolist()", nil, "branches", "exit"},
+		"many numbers, given":       {"w = torch.randn(9, device='cuda').cpu(); assert w.sum() == 18", []string{"--set", "reads.py:2=2"}, "branches", "exit"},
+		"many conditions":           {"w = (torch.randn(99999, device='cuda') > 0).cpu()", nil, "lower", "exit"},
+		"one after another":         {far, nil, "lower", "exit"},
+		"the same again":            {"y = torch.randn(9, device='cuda')\nwhile y[3].item() < 1: pass", nil, "branches", "waits"},
+		"steps before a device has": {"w = torch.nn.Linear(3, 3)\nstep = torch.optim.SGD(w.parameters())\nfor _ in range(9): step.step()\nw.cuda()", nil, "exact", "exit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "reads.py")
+			if err := os.WriteFile(path, []byte("import torch; torch.cuda.init()\n"+test.script+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := rehearseWith(t, append(test.flags, "--", python, path)...)
+			if r.code != 0 || r.Bound != test.bound || r.Ended != test.ended || len(r.Ranks) != 1 {
+				t.Errorf("code %d, %d ranks, %s, %s: %+v, %s", r.code, len(r.Ranks), r.Bound, r.Ended, r.DependsOnData, r.stderr)
+			}
+		})
+	}
+}
+
 // TestARehearsedRankOfManyIsAsAmongMany has a rank alone take what it takes beside the others.
 func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 	python := besideOthers(t)

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import torch
 
 from .interrupts import ignored
-from .reads import CONDITION, VALUES, Operation, Reads
+from .reads import CONDITION, NUMBER, VALUES, Operation, Reads
 from .threads import called_by_pytorch, touches
 from .twins import MOST, MOST_CONDITIONS, Twins
 
@@ -143,12 +143,14 @@ class KnownOperations:
                 result = original(keys, to, source, *options, **named)
                 self._write(to, known[0] if known else None)
                 return result
-            if known is None or self._reads.answering():
-                return original(keys, to, source, *options, **named)
-            with self._reads.during(Operation(VALUES, certain=True)):
+            kind = NUMBER if to.is_floating_point() else VALUES
+            if self._reads.answering():
+                known = None
+            with self._reads.during(Operation(kind, type=str(to.dtype), certain=known is not None)):
                 result = original(keys, to, source, *options, **named)
-            with torch._C.DisableTorchFunction():
-                to.copy_(known[0])
+            if known is not None:
+                with torch._C.DisableTorchFunction():
+                    to.copy_(known[0])
             return result
 
         return call

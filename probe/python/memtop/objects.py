@@ -47,7 +47,7 @@ class Objects:
         def exchange(*arguments: Any, **named: Any) -> Any:
             given = _named(original, arguments, named)
             group = given.get("group") or self._c10d._get_default_group()
-            if group.rank() < 0 or not self._on_device(given.get("device") or group):
+            if group.rank() < 0 or not self._on_device(given.get("device"), group):
                 return original(*arguments, **named)
             objects = others(functools.partial(self._exchange, group), group, given)
             return self._answered(objects, lambda: original(*arguments, **named))
@@ -82,11 +82,11 @@ class Objects:
             store.set(f"memtop/{name}/{number}/{group.rank()}", mine)
         return [store.get(f"memtop/{name}/{number}/{rank}") for rank in ranks]
 
-    def _on_device(self, where: Any) -> bool:
-        """Report whether the group, or the device that the program named, exchanges objects through devices."""
-        if isinstance(where, torch.distributed.ProcessGroup):
-            where = (getattr(self._c10d, "_get_object_coll_device", None) or self._c10d._get_pg_default_device)(where)
-        return "cpu" not in str(where)
+    def _on_device(self, device: Any, group: Any) -> bool:
+        """Report whether the device that the program named, or the group's own, exchanges objects. A group may be a
+        bare backend, as that of `torch.distributed.rpc`."""
+        of = getattr(self._c10d, "_get_object_coll_device", None) or self._c10d._get_pg_default_device
+        return "cpu" not in str(device or of(group))
 
 
 def _alone(store: Any) -> bool:

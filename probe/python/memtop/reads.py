@@ -47,6 +47,7 @@ class Operation:
     type: str | None = None  # PyTorch's name of the type
     noted: bool = True
     certain: bool = False  # the answer is what a device would give
+    place: int = 0  # the address of the value that is read, 0 if it is not known
 
 
 @dataclass
@@ -56,6 +57,8 @@ class _Count:
     kind: str
     times: int = 0
     earlier: int = 0  # those of them in earlier steps
+    furthest: int = 0  # the highest address that was read in this step
+    waited: int = 0  # reads in this step that went no further: a loop that waits reads the same addresses again
     size: int = 0  # bytes of the largest read
     at_most: int | None = None
     given: bool = False
@@ -132,15 +135,20 @@ class Reads:
         count.times += 1
         count.size = max(count.size, size)
         count.given |= chosen
-        within = count.times - count.earlier
-        if within >= WAITING:
+        place = operation.place if operation else 0
+        if place > count.furthest:
+            count.furthest = place
+        else:
+            count.waited += 1
+        if count.waited >= WAITING:
             self._waits()
-        return kind == CONDITION and within % HOLDS == 0
+        return kind == CONDITION and (count.times - count.earlier) % HOLDS == 0
 
     def stepped(self) -> None:
         """Note that a step has ended: no line has waited for ever."""
         for count in self._lines.values():
             count.earlier = count.times
+            count.furthest = count.waited = 0
 
     def found(self) -> list[dict[str, Any]]:
         """Return the lines, those with the most reads first."""

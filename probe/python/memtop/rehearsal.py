@@ -107,8 +107,12 @@ class Rehearsal:
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
-        elif self._last == 0 and self._settled >= SETTLED and not self._history.foreign:  # that wants it whole
+        elif self._last == 0 and self._settled >= SETTLED and self._may_end():
             self.leave("settled")
+
+    def _may_end(self) -> bool:
+        """Report whether the program has used a device by now, and does not record its memory, which it wants whole."""
+        return any(allocated for allocated, _ in self._peaks) and not self._history.foreign
 
     def _change(self) -> None:
         """Go on with the requested changes. Once they are in use, measure from the beginning."""

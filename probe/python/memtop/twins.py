@@ -24,7 +24,7 @@ ROOM = 1 << 8  # twins, after which those whose storages are gone are dropped
 @dataclass
 class _Twin:
     storage: Any  # a weak reference, so that no other storage gets its number
-    content: Any  # the same bytes, on the processor; None where a CUDA graph writes, at moments that nobody sees
+    content: Any  # the same bytes, on the processor; None where a graph or another process writes unseen
 
 
 class Twins:
@@ -88,6 +88,11 @@ class Twins:
             self.put(x, value)
         else:
             self.put(x, None)
+
+    @touches
+    def share(self, storage: Any) -> None:
+        """Note that other processes write to a storage, too."""
+        self._twins[storage._cdata] = _Twin(StorageWeakRef(storage), None)
 
     @touches
     def forget(self, written: Any) -> None:

@@ -114,15 +114,15 @@ static void within(uintptr_t to, uintptr_t from, size_t size, int times)
 	free(bytes);
 }
 
-/* memtop_imitation_on_read sets who is called after a copy of at most 64 KiB to the host, on
- * the thread that copied, with the bytes as the program will find them and whether all were
- * known; NULL for nobody. It may write others: what a condition is taken for, or a size. */
+/* memtop_imitation_on_read sets who is called after a copy to the host, on the thread that
+ * copied, with the bytes as the program will find them and whether all were known; NULL for
+ * nobody. It may write others: what a condition is taken for, or a size. */
 EXPORT void memtop_imitation_on_read(void (*callback)(void *bytes, uint64_t size, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
 
 static void tell(void *to, size_t size, bool known)
 {
 	void (*callback)(void *, uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
-	if (callback && size <= largest_shadow)
+	if (callback)
 		callback(to, size, known);
 }
 

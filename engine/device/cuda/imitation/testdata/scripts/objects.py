@@ -36,6 +36,9 @@ if not alone:
     elif rank == 1 and hasattr(dist, "recv_object_list"):
         dist.recv_object_list(passed, src=0)
         assert passed == [{"from": 0}, "x" * 1000], passed
+    by_host = dist.ProcessGroupGloo(dist.PrefixStore("bare", dist.distributed_c10d._get_default_store()), rank, world)
+    dist.all_gather_object(gathered, rank, group=by_host)
+    assert gathered == list(range(world)), gathered
 count = torch.tensor([3], device="cuda")
 dist.all_reduce(count)
 print("rank", rank, "peak", torch.cuda.max_memory_allocated())
