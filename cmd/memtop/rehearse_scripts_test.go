@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/snapshots/report"
 )
 
 // programs are the scripts that prove the imitation, and what they need besides.
@@ -133,6 +135,37 @@ func TestWhatARehearsalSaysOfReads(t *testing.T) {
 				t.Errorf("code %d, %d ranks, %s, %s: %+v, %s", r.code, len(r.Ranks), r.Bound, r.Ended, r.DependsOnData, r.stderr)
 			}
 		})
+	}
+}
+
+// TestRehearsedOperations calls every operation that PyTorch's own tests know.
+func TestRehearsedOperations(t *testing.T) {
+	python := besideOthers(t)
+	if exec.CommandContext(t.Context(), python, "-c", "import numpy").Run() != nil {
+		t.Skip("PyTorch's own tests need numpy")
+	}
+	r := rehearseWith(t, "--steps", "all", "--caught", "fits", "--", python, "../../engine/device/cuda/imitation/testdata/operations.py")
+	if r.code != 0 || len(r.NotImitated) > 0 {
+		t.Errorf("code %d, not imitated %v, %s", r.code, r.NotImitated, r.stderr)
+	}
+}
+
+// TestARehearsedProgramWhoseFreesWait has blocks that another stream uses.
+func TestARehearsedProgramWhoseFreesWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "waits.py")
+	const script = `import torch
+side = torch.cuda.Stream()
+for _ in range(2):
+    x = torch.empty(1 << 20, device="cuda")
+    x.record_stream(side)
+    del x
+`
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := rehearseWith(t, "--", besideOthers(t), path)
+	if r.code != 0 || r.Bound != report.BoundTiming || len(r.Timing) != 1 || !strings.Contains(r.Timing[0], "waits.py:5") {
+		t.Errorf("code %d, %s: %v, %s", r.code, r.Bound, r.Timing, r.stderr)
 	}
 }
 

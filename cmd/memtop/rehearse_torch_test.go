@@ -141,6 +141,27 @@ func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestARehearsedProgramThatSharesItsGPU has two processes with a GiB each.
+func TestARehearsedProgramThatSharesItsGPU(t *testing.T) {
+	python := besideOthers(t)
+	path := filepath.Join(t.TempDir(), "shares.py")
+	const script = `import subprocess, sys, torch
+x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+if len(sys.argv) < 2:
+    sys.exit(subprocess.call([sys.executable, __file__, "second"]))
+`
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := rehearseWith(t, "--no-advice", "--memory", "3GiB", "--", python, path); r.code != 11 || r.Fits {
+		t.Errorf("of 3 GiB: code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	r := rehearseWith(t, "--memory", "4GiB", "--", python, path)
+	if most := r.Most(); r.code != 0 || r.Bound != report.BoundTiming || most == nil || most.Together != 2<<30+2*r.GPU.Context {
+		t.Errorf("of 4 GiB: code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+}
+
 // TestTheSnapshotOfARehearsalThatDoesNotFit is of the run that did not, and advice is given beside it.
 func TestTheSnapshotOfARehearsalThatDoesNotFit(t *testing.T) {
 	python := besideOthers(t)

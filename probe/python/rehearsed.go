@@ -43,6 +43,7 @@ type Rehearsed struct {
 	// Unchanged is why a change was refused, "" if none was.
 	Unchanged string
 	Reads     []Read // of values that nothing computed
+	Passed    string // the line that most often hands a tensor to another stream, "" if none is known
 	// Snapshots are the paths of PyTorch's snapshots, which follow each other in time: a program
 	// that records its memory itself begins a new one.
 	Snapshots []string
@@ -87,6 +88,7 @@ type said struct {
 	Asked   int64   `json:"asked"`
 	Reason  string  `json:"reason"`
 	Reads   []Read  `json:"reads"`
+	Passed  string  `json:"passed"`
 	Error   string  `json:"error"`
 }
 
@@ -168,7 +170,7 @@ func (r *Rehearsed) take(s *said) {
 	case "unchanged":
 		r.Unchanged = s.Reason
 	case "end":
-		r.Ended, r.Reads = s.Reason, s.Reads
+		r.Ended, r.Reads, r.Passed = s.Reason, s.Reads, s.Passed
 	}
 	r.Steps, r.Seconds, r.Peaks = s.Step, s.Seconds, s.Peaks
 }

@@ -26,6 +26,7 @@ const (
 	BoundExact    = "exact"    // every request is the same as on the GPU
 	BoundBranches = "branches" // so it is if the program takes the same branches there
 	BoundModelled = "modelled" // the workspaces of libraries are estimated
+	BoundTiming   = "timing"   // how long work takes on the GPU decides some of them
 	BoundLower    = "lower"    // some sizes are at their minimum
 	BoundUpper    = "upper"    // they are at their maximum
 	BoundOpen     = "open"     // some sizes are neither, or a function is not imitated
@@ -60,12 +61,14 @@ func (r *Rehearsal) Conclude() {
 	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
 	slices.Sort(r.Because)
 	r.Because = slices.Compact(r.Because)
+	slices.Sort(r.Timing)
+	r.Timing = slices.Compact(r.Timing)
 	modelled := len(r.Because) > 0
 	r.mergeLines()
 	if n := len(r.DependsOnData); n > 0 {
 		r.Because = append(r.Because, mayDepend+quantity.Plural(n, "line")+" and not computed")
 	}
-	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
+	r.Exact = len(r.Because)+len(r.Timing)+len(r.NotImitated) == 0
 	r.Bound, r.BoundBytes, r.NotRun = r.bound(modelled), nil, ""
 	if most := r.Most(); most != nil && (r.Ended == "settled" || r.Ended == "steps") {
 		r.NotRun = "what follows " + quantity.Plural(most.Steps, "step")
@@ -106,6 +109,8 @@ func (r *Rehearsal) bound(modelled bool) string {
 		return BoundUpper
 	case slices.ContainsFunc(some, sized), slices.ContainsFunc(some, unknown):
 		return BoundLower
+	case len(r.Timing) > 0:
+		return BoundTiming
 	case modelled:
 		return BoundModelled
 	case len(some) > 0:
@@ -119,6 +124,7 @@ var worth = map[string]string{
 	BoundExact:    "Exact: these are the requests that PyTorch makes on such a GPU.",
 	BoundBranches: "Exact, if the program takes the same branches on such a GPU.",
 	BoundModelled: "Modelled: PyTorch's own requests are exact, and libraries' workspaces are estimated.",
+	BoundTiming:   "As if all work on the GPU were done at once: how long it takes there decides some of this.",
 	BoundLower:    "A lower bound: sizes that depend on data are at their least. --values upper has them at their most.",
 	BoundUpper:    "An upper bound: sizes that depend on data are at their most.",
 	BoundOpen:     "Neither a lower nor an upper bound: not all sizes that depend on data are known. --set LINE=VALUE says one.",

@@ -25,6 +25,7 @@ func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
 		"a condition":                 {ValuesZeros, nil, []DependsOnData{some("condition")}, nil, BoundBranches, "the same branches"},
 		"a loss that is printed":      {ValuesUpper, nil, []DependsOnData{some("number")}, nil, BoundBranches, "the same branches"},
 		"a library's workspace":       {ValuesZeros, []string{"cuDNN: ours"}, []DependsOnData{some("number")}, nil, BoundModelled, "Modelled"},
+		"work of another stream":      {ValuesZeros, nil, nil, nil, BoundTiming, "by timing: when"},
 		"a count":                     {ValuesZeros, []string{"cuDNN: ours"}, []DependsOnData{known, some("number")}, nil, BoundLower, "at most 3.0 MiB"},
 		"a count at its most":         {ValuesUpper, []string{"cuDNN: ours"}, []DependsOnData{known, some("condition")}, nil, BoundUpper, "An upper bound"},
 		"a whole number":              {ValuesZeros, nil, []DependsOnData{some("integer")}, nil, BoundLower, "A lower bound"},
@@ -37,6 +38,9 @@ func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rehearsalOn(8 * gib)
 			r.Values, r.Because, r.DependsOnData, r.NotImitated = test.values, test.because, test.reads, test.gaps
+			if test.want == BoundTiming {
+				r.Timing = []string{"when", "when"}
+			}
 			r.Add(RehearsedOn{PeakAllocated: gib}, nil, false)
 			r.Conclude()
 			if r.Bound != test.want || r.Exact != (test.want == BoundExact) || (r.BoundBytes != nil) != r.Exact {

@@ -21,9 +21,10 @@ type Rehearsal struct {
 	GPU           RehearsedGPU    `json:"gpu"`
 	Fits          bool            `json:"fits"`
 	Exact         bool            `json:"exact"`
-	Bound         string          `json:"bound"`       // how exact the sizes are, see bound.go
-	BoundBytes    *int64          `json:"bound_bytes"` // the largest error: 0 if exact, null if unknown
-	Because       []string        `json:"because"`     // why the sizes are not exact
+	Bound         string          `json:"bound"`             // how exact the sizes are, see bound.go
+	BoundBytes    *int64          `json:"bound_bytes"`       // the largest error: 0 if exact, null if unknown
+	Because       []string        `json:"because"`           // why the sizes are not exact
+	Timing        []string        `json:"depends_on_timing"` // what of them a GPU's speed decides
 	Ranks         []RehearsedOn   `json:"ranks"`
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
@@ -58,7 +59,9 @@ type RehearsedOn struct {
 	Steps            int        `json:"steps"`
 	PeakAllocated    int64      `json:"peak_allocated_bytes"`
 	PeakReserved     int64      `json:"peak_reserved_bytes"`
-	DeviceBytes      int64      `json:"device_bytes"` // the most bytes taken of the device, with the context
+	DeviceBytes      int64      `json:"device_bytes"`   // the most bytes taken of the device, with the context
+	Together         int64      `json:"together_bytes"` // the same of all processes of the command, 0 if not known
+	Processes        int        `json:"processes"`      // that then were on the device
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
 	Snapshot         string     `json:"snapshot"` // "" if not asked for
@@ -68,6 +71,9 @@ type RehearsedOn struct {
 	device *Device
 	report *Report
 }
+
+// Full returns the most bytes that were taken of the device by all processes of the command.
+func (on *RehearsedOn) Full() int64 { return max(on.DeviceBytes, on.Together) }
 
 // Caught is how often a program caught its lack of memory, and what it asked for last.
 type Caught struct {
@@ -160,6 +166,7 @@ func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 	r.NotImitated = append(r.NotImitated, other.NotImitated...)
 	r.DependsOnData = append(r.DependsOnData, other.DependsOnData...)
 	r.Because = append(r.Because, other.Because...)
+	r.Timing = append(r.Timing, other.Timing...)
 	r.ExitCode, r.Error = max(r.ExitCode, other.ExitCode), cmp.Or(r.Error, other.Error)
 	r.FitsOn = slices.DeleteFunc(r.FitsOn, func(name string) bool { return !slices.Contains(other.FitsOn, name) })
 	r.Conclude()
@@ -185,7 +192,7 @@ func (r *Report) devices() []Device {
 func (r *Rehearsal) Most() *RehearsedOn {
 	var most *RehearsedOn
 	for i := range r.Ranks {
-		if on := &r.Ranks[i]; most == nil || on.OOM != nil && most.OOM == nil || on.OOM == nil == (most.OOM == nil) && on.DeviceBytes > most.DeviceBytes {
+		if on := &r.Ranks[i]; most == nil || on.OOM != nil && most.OOM == nil || on.OOM == nil == (most.OOM == nil) && on.Full() > most.Full() {
 			most = on
 		}
 	}

@@ -37,13 +37,13 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	case r.Failed() && most == nil:
 		return "It failed before it used " + on + "."
 	case r.Failed():
-		return fmt.Sprintf("Until it failed it fitted on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
+		return fmt.Sprintf("Until it failed it fitted on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.Full()))
 	case most == nil:
 		return "It used no device of " + on + "."
 	case r.Fits && r.Ended == "waits":
-		return fmt.Sprintf("As far as it ran it fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
+		return fmt.Sprintf("As far as it ran it fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.Full()))
 	case r.Fits:
-		return fmt.Sprintf("It fits on %s%s, with %s left.%s%s", on, r.asFar(most), quantity.Bytes(r.GPU.Total-most.DeviceBytes), r.narrow(most), r.caught())
+		return fmt.Sprintf("It fits on %s%s, with %s left.%s%s", on, r.asFar(most), quantity.Bytes(r.GPU.Total-most.Full()), r.narrow(most), r.caught())
 	case most.OOM == nil:
 		return "It does not fit on " + on + "."
 	}
@@ -67,7 +67,7 @@ const contextSpread = 160 << 20
 
 // narrow says that what is left may not be enough, "" if it is.
 func (r *Rehearsal) narrow(most *RehearsedOn) string {
-	if r.GPU.Total-most.DeviceBytes >= contextSpread {
+	if r.GPU.Total-most.Full() >= int64(max(most.Processes, 1))*contextSpread {
 		return ""
 	}
 	return fmt.Sprintf(" That is close: beside PyTorch CUDA may take %s more than is counted.", quantity.Bytes(contextSpread))
@@ -138,6 +138,9 @@ func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
 		row("libraries", libraries, "beside it too, such as NCCL's buffers")
 	}
 	row("on the device", most.DeviceBytes, "at most, all of these")
+	if most.Processes > 1 {
+		row("together", most.Together, fmt.Sprintf("at most, of %d processes on this device", most.Processes))
+	}
 	if len(r.FitsOn) > 0 {
 		p.wrap("  fits on           ", smallest(r.FitsOn))
 	}
@@ -189,6 +192,9 @@ func (r *Rehearsal) limits(p *page) {
 	p.line("")
 	if len(r.Ranks) > 0 {
 		p.wrap("  ", worth[r.Bound])
+	}
+	for _, why := range r.Timing {
+		p.wrap("  by timing: ", why)
 	}
 	for _, because := range r.Because {
 		p.wrap("  not exact: ", because)

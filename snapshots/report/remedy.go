@@ -22,7 +22,8 @@ func (r *Rehearsal) Need(whole *Rehearsal, on []string) {
 	if most == nil || most.OOM == nil || without == nil || !whole.Fits {
 		return
 	}
-	most.OOM.Needs = &without.DeviceBytes
+	needs := without.Full()
+	most.OOM.Needs = &needs
 	most.OOM.WouldFit = make([]WouldFit, 0) // changes that were not rehearsed are less certain
 	r.FitsOn = on
 }

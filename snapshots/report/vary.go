@@ -75,7 +75,7 @@ func NewVaryRun(value int64, of *Rehearsal, whole bool) VaryRun {
 	if most == nil {
 		return run
 	}
-	run.PeakAllocated, run.PeakReserved, run.DeviceBytes = most.PeakAllocated, most.PeakReserved, most.DeviceBytes
+	run.PeakAllocated, run.PeakReserved, run.DeviceBytes = most.PeakAllocated, most.PeakReserved, most.Full()
 	if most.device != nil {
 		run.lines = most.device.LinesAtPeak
 	}

@@ -50,7 +50,10 @@ func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, 
 		r.comment("what it needs is not known: the run without a limit failed too")
 		return ctx.Err()
 	}
-	found.Need(whole, fitsOn(whole.Most().DeviceBytes-g.Context))
+	found.Need(whole, fitsOn(whole.Most(), g.Context))
+	if whole.Most().Processes > 1 { // what a change makes of one process says nothing of all
+		return nil
+	}
 	r.comment("it needs %s; running it again with changes that may make it fit", quantity.Bytes(*most.OOM.Needs))
 	r.tryChanges(ctx, endless, args, found, whole, changes)
 	if all := together(most.OOM.Tried); all.settings != "" {

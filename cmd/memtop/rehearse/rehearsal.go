@@ -54,13 +54,14 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 	return found, code, r.remedy(ctx, g, args, found)
 }
 
-// fitsOn returns the GPUs on which the given bytes fit besides CUDA's own memory.
+// fitsOn returns the GPUs that have what was taken of a device, with CUDA's own memory for each process.
 // That is certain only for GPUs on which the program makes the same requests.
-func fitsOn(bytes int64) (list []string) {
+func fitsOn(most *report.RehearsedOn, context int64) (list []string) {
+	processes := int64(max(most.Processes, 1))
 	all := slices.Clone(imitation.Catalogue())
 	slices.SortStableFunc(all, func(x, y imitation.GPU) int { return int((x.Total - y.Total) >> 20) })
 	for _, g := range all {
-		if bytes+g.Context <= g.Total {
+		if most.Full()+processes*(g.Context-context) <= g.Total {
 			list = append(list, g.Name)
 		}
 	}

@@ -129,7 +129,7 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 		return nil, err
 	}
 	found := &report.Rehearsal{
-		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), ExitCode: code, Values: r.Values.name(),
+		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), Timing: make([]string, 0), ExitCode: code, Values: r.Values.name(),
 		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
 		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
 	}
@@ -155,14 +155,43 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 	if found.PyTorch == "" {
 		return nil, noPyTorch(code, args[0], found.Error)
 	}
+	found.Timing = append(found.Timing, shared(said, g.Context)...)
 	if crashed(processes, code) {
 		found.Ended = report.Crashed
 	}
 	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
-		found.FitsOn = fitsOn(most.DeviceBytes - g.Context)
+		found.FitsOn = fitsOn(most, g.Context)
 	}
 	return found, nil
+}
+
+// shared says of each GPU that several processes had at once how much they take at most.
+func shared(said map[int]imitation.Process, context int64) (reasons []string) {
+	var on [imitation.MostDevices]struct {
+		processes   int
+		most        int64
+		met, failed bool
+	}
+	for _, p := range said {
+		for _, d := range p.Devices {
+			if d.Most+d.Refused > 0 {
+				its := &on[d.Place%imitation.MostDevices]
+				its.processes, its.most = its.processes+1, its.most+int64(d.Most)+context //nolint:gosec // less than a device has
+				its.met, its.failed = its.met || d.Sharing > 1, its.failed || d.Refused > 0
+			}
+		}
+	}
+	for place, its := range on {
+		text := fmt.Sprintf("%d processes have GPU %d, and a rehearsal does not know when each has its peak", its.processes, place)
+		if !its.failed {
+			text += ": together they take at most " + quantity.Bytes(its.most)
+		}
+		if its.met {
+			reasons = append(reasons, text)
+		}
+	}
+	return reasons
 }
 
 // crashed reports whether a signal of a fault ended the command, though all processes
@@ -191,7 +220,8 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 			continue
 		}
 		on := report.RehearsedOn{
-			Rank: p.Rank, Device: device, Steps: p.Steps, DeviceBytes: int64(taken.Most) + found.GPU.Context, Snapshot: path, //nolint:gosec // less than a device has
+			Rank: p.Rank, Device: device, Steps: p.Steps, Snapshot: path, Processes: int(taken.Sharing), //nolint:gosec // less than a device has
+			DeviceBytes: int64(taken.Most) + found.GPU.Context, Together: int64(taken.Together), //nolint:gosec // as much at most
 		}
 		if device < len(p.Peaks) {
 			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
@@ -208,8 +238,14 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
 	}
 	found.Because = append(found.Because, said.Modelled...)
+	if said.Waits {
+		found.Timing = append(found.Timing, waits+cmp.Or(p.Passed, "a line of C++")+"; it may reserve more")
+	}
 	return nil
 }
+
+// waits says why a GPU may reserve more. What is allocated does not depend on it.
+const waits = "a GPU frees blocks later where another stream uses them, and a rehearsal does not know when: record_stream in "
 
 // bears reports whether a program whose requests failed for lack of memory does its work all the same: it caught that,
 // and made steps afterwards, or the user says that it then counts as fitting.

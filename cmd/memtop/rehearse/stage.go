@@ -21,6 +21,9 @@ import (
 // the end of a rehearsal, in whatever way it ends, and removes what is left.
 const Tidies = "memtop-tidies"
 
+// inductorCache is the environment variable of the folder where PyTorch keeps what it has compiled.
+const inductorCache = "TORCHINDUCTOR_CACHE_DIR"
+
 // stage is the place of a rehearsal: a folder of its own with the imitation, in
 // which the processes write their reports. It is removed when the rehearsal ends.
 type stage struct {
@@ -64,6 +67,9 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.Devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
 			fmt.Sprintf("%s=%d", python.WorldVariable, r.World),
 		)
+	}
+	if os.Getenv(inductorCache) == "" { // what Inductor has compiled before takes other memory than what it compiles
+		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "inductor"))
 	}
 	environ = append(environ, r.Values.environment()...)
 	return append(environ,

@@ -1,7 +1,7 @@
 """Operations of PyTorch whose number of rows the device counts, and the one that reads a single value.
 
 In a rehearsal no device counts. So each of these operations is replaced by a function that calls PyTorch's
-own and sets the count meanwhile: the real one where the values are known, else zero, or the largest possible count.
+own and sets the count meanwhile: the real one where the values are known, else the smallest possible, or the largest.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ from .threads import called_by_pytorch
 from .twins import Twins
 
 Function = Callable[..., Any]
-Counted = tuple[int, int]  # the largest number of rows, and the bytes returned then
+Counted = tuple[int, int, int]  # the smallest and the largest number of rows, and the bytes returned then
 INDEX = 8  # bytes of one index
 
 
 @called_by_pytorch
 def _places(x: Any) -> Counted:
-    return x.numel(), INDEX * x.numel() * x.dim()
+    return 0, x.numel(), INDEX * x.numel() * x.dim()
 
 
 @called_by_pytorch
 def _distinct(x: Any, *_: Any, **__: Any) -> Counted:
     """Of two possible values, PyTorch counts one and takes the rest as the other: both can occur if one row is left."""
+    one = int(x.dtype != torch.bool and x.numel() > 0)  # at least
     most = x.numel() - 1 if x.dtype == torch.bool else x.numel()
-    return max(most, 0), x.nbytes + INDEX * x.numel()
+    return one, max(most, 0), x.nbytes + INDEX * x.numel()
 
 
 @called_by_pytorch
 def _distinct_rows(x: Any, dim: int, *_: Any, **__: Any) -> Counted:
     rows = x.size(dim) if x.dim() else 1
-    return rows, x.nbytes + INDEX * rows
+    return min(rows, 1), rows, x.nbytes + INDEX * rows
 
 
 COUNTED: dict[str, Callable[..., Counted]] = {
     "nonzero": _places,
+    "_unique": _distinct,
     "_unique2": _distinct,
     "unique_consecutive": _distinct,
     "unique_dim": _distinct_rows,
@@ -81,8 +83,8 @@ class CountedRows:
     def _counted(self, name: str, original: Function, most: Callable[..., Counted], keys: bool = True) -> Function:
         @hidden
         def count(*arguments: Any, **named: Any) -> Any:
-            rows, at_most = most(*arguments[keys:], **named)
-            operation = Operation(SIZE, answer=rows if self._upper else 0, most=rows, at_most=at_most)
+            least, rows, at_most = most(*arguments[keys:], **named)
+            operation = Operation(SIZE, answer=rows if self._upper else least, most=rows, at_most=at_most)
             known = self._twins.all_of(arguments[keys:]) if keys else None
             if known is not None:
                 values = repeated(name, known, named)
@@ -115,7 +117,7 @@ def _original(name: str) -> Function:
 
 def _rows(name: str, known: list[Any], values: Any) -> int:
     """Return what the device counts in an operation with these results."""
-    if name == "_unique2" and known[0].dtype == torch.bool:
+    if name.startswith("_unique") and known[0].dtype == torch.bool:
         return int(known[0].sum())  # of two possible values it counts one
     first = values if isinstance(values, torch.Tensor) else values[0]
     return int(first.size(known[1] if name.startswith("unique_dim") else 0))

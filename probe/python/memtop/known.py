@@ -61,8 +61,9 @@ class KnownOperations:
 
     def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
         with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
-            original = _taking_numbers(torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed, _named(name))
-            library.impl(name, by(name, original, _named(name)), "CUDA", with_keyset=True)
+            original = torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed
+            replacing = _taking_numbers(by(name, original, _named(name)), _named(name))
+            library.impl(name, replacing, "CUDA", with_keyset=True)
 
     def _returned(self, name: str, original: Function, operation: Any) -> Function:
         healthy = HEALTH.get(name.partition(".")[0])
@@ -178,28 +179,28 @@ class KnownOperations:
         return call
 
 
-def _taking_numbers(original: Function, operation: Any) -> Function:
+def _taking_numbers(replacing: Function, operation: Any) -> Function:
     """Return a function that takes numbers for tensors, as PyTorch's operations do: x + 1. PyTorch's own kernels take
     a tensor that gives the result the same type."""
     places = [i for i, a in enumerate(operation._schema.arguments) if str(a.type) == "Tensor" and not a.kwarg_only]
     if len(places) < 2:
-        return original
+        return replacing
 
     @hidden
     def call(keys: Any, *arguments: Any, **named: Any) -> Any:
         if not all(isinstance(arguments[i], torch.Tensor) for i in places):
             like = next(arguments[i] for i in places if isinstance(arguments[i], torch.Tensor))
-            arguments = tuple(_zero(like, a) if i in places else a for i, a in enumerate(arguments))
-        return original(keys, *arguments, **named)
+            arguments = tuple(_tensor(like, a) if i in places else a for i, a in enumerate(arguments))
+        return replacing(keys, *arguments, **named)
 
     return call
 
 
-def _zero(like: Any, value: Any) -> Any:
+def _tensor(like: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value
     with torch._C.DisableTorchFunction():
-        return torch.zeros((), dtype=torch.result_type(like, value), device="cpu")
+        return torch.tensor(value, device="cpu").to(torch.result_type(like, value))
 
 
 def hidden(function: Function) -> Function:

@@ -172,6 +172,12 @@ def _is_one_of_many() -> bool:
     return torch.distributed.is_available() and bool(torch.distributed.is_initialized())
 
 
+def place(frame: Any) -> str:
+    """Return the innermost line outside PyTorch and the agent as FILE:NUMBER, "" if there is none."""
+    file, number = _line(frame)
+    return f"{os.path.basename(file)}:{number}" if number else ""
+
+
 def _line(frame: Any) -> _Line:
     """Return the innermost line outside PyTorch and the agent, or "" and 0 if there is none."""
     while frame is not None:

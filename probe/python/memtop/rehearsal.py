@@ -23,6 +23,7 @@ from .counted_rows import CountedRows
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
+from .passed import Passed
 from .reads import Reads
 from .stepping import listen
 from .threads import called_by_pytorch
@@ -45,6 +46,7 @@ class Rehearsal:
         self._history = History(entries=MOST_ENTRIES, passes=self._keep_history)
         self._leader = Leader()
         self._reads = Reads(self._wait)
+        self._passed = Passed()
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
@@ -69,6 +71,7 @@ class Rehearsal:
         self._native = cuda.backend() == cuda.NATIVE
         self._reads.begin()
         self._counted_rows.begin()
+        self._passed.begin()
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
@@ -172,7 +175,7 @@ class Rehearsal:
         self._process = 0
         self._look()
         self._keep_history()
-        self._note("end", reason=reason, reads=self._reads.found())
+        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
         return True
 
 

@@ -120,7 +120,7 @@ func TestReadsAreToldOf(t *testing.T) {
 	c.expect(t, "answered by who is told", address+1024, []byte{9})
 	tell(0)
 	c.expect(t, "nobody is told", address, []byte("content"))
-	if want := []read{{7, 1}, {8, 0}, {1, 0}}; !slices.Equal(reads, want) {
+	if want := []read{{7, 1}, {8, 0}, {64<<10 + 1, 0}, {1, 0}}; !slices.Equal(reads, want) {
 		t.Errorf("reads %v", reads)
 	}
 }

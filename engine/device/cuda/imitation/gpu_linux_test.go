@@ -122,7 +122,7 @@ func TestExecutionsOfCuDNNKeepNothing(t *testing.T) {
 func TestWhatIsNotImitatedIsReported(t *testing.T) {
 	if said, inside := onGPU(t, small); !inside {
 		want := imitation.Process{
-			Devices: []imitation.Taken{{Now: 32 * mebibyte, Most: 32 * mebibyte}},
+			Devices: []imitation.Taken{{Now: 32 * mebibyte, Most: 32 * mebibyte, Together: 96 * mebibyte, Sharing: 1}},
 			// The count is said when it has doubled.
 			Gaps:     []imitation.Gap{{Function: "nvmlDeviceGetNvLinkState", Caller: filepath.Base(os.Args[0]), Count: 4}},
 			Modelled: []string{"pools of cudaMallocAsync: chunks of 32 MiB without gaps"},

@@ -12,7 +12,7 @@ import (
 
 func TestMemoryUntilThereIsNone(t *testing.T) {
 	if said, inside := onGPU(t, small); !inside {
-		want := []imitation.Taken{{Now: 896 * mebibyte, Most: 960 * mebibyte, Refused: 2 * mebibyte}}
+		want := []imitation.Taken{{Now: 896 * mebibyte, Most: 960 * mebibyte, Refused: 2 * mebibyte, Together: 1024 * mebibyte, Sharing: 1}}
 		if diff := cmp.Diff(want, said.Devices); diff != "" {
 			t.Error(diff)
 		}
@@ -76,7 +76,7 @@ func TestMemoryLiesWhereTheDriverPutsIt(t *testing.T) {
 
 func TestMemoryWithoutAnEnd(t *testing.T) {
 	if said, inside := onGPU(t, small+";endless=1"); !inside {
-		want := []imitation.Taken{{Now: 4096 * mebibyte, Most: 4096 * mebibyte}}
+		want := []imitation.Taken{{Now: 4096 * mebibyte, Most: 4096 * mebibyte, Together: 4160 * mebibyte, Sharing: 1}}
 		if diff := cmp.Diff(want, said.Devices); diff != "" {
 			t.Error(diff)
 		}

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,8 +21,12 @@ const ReportVariable = "MEMTOP_IMITATION_REPORT"
 // Taken is how much memory a process took of a device, in bytes, without the CUDA
 // context.
 type Taken struct {
+	Place     uint64 // of the device among those of the machine
 	Now, Most uint64
 	Refused   uint64 // the last request for which there was no room, 0 for none
+	// Together is the most that all processes had of the device when this one took
+	// something, with their contexts, and Sharing is how many they were.
+	Together, Sharing uint64
 }
 
 // Gap is a function that the library does not imitate: it answered "not
@@ -38,65 +42,63 @@ type Process struct {
 	Devices  []Taken // by device, as far as it used any
 	Gaps     []Gap
 	Modelled []string // answers that come from a model: a sentence each
+	Waits    bool     // PyTorch's allocator frees blocks when another stream has passed them
 }
 
 // MostDevices is how many devices a process may have, as in library/imitation.h.
 const MostDevices = 64
 
 // ReadReport reads the reports so far of the processes that used an imitated GPU,
-// by pid. A process without files has not used one.
+// by pid.
 func ReadReport(folder string) (map[int]Process, error) {
 	found := make(map[int]Process)
-	paths, err := filepath.Glob(filepath.Join(folder, "*.memory"))
-	for _, path := range paths {
-		pid, is := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".memory"))
-		if is != nil {
-			continue
-		}
-		p, failed := readProcess(folder, pid)
-		err = errors.Join(err, failed)
-		found[pid] = p
-	}
-	return found, err
-}
-
-func readProcess(folder string, pid int) (p Process, err error) {
-	at := filepath.Join(folder, strconv.Itoa(pid))
-	if p.Devices, err = readTaken(at + ".memory"); err != nil {
-		return p, err
-	}
-	file, err := os.Open(at + ".notes")
+	file, err := os.Open(filepath.Join(folder, "memory"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
+		return found, nil
 	}
 	if err != nil {
-		return p, err
+		return nil, err
+	}
+	defer file.Close() // it was only read
+	rows := bufio.NewReader(file)
+	for first := true; ; first = false { // the first row is no process's
+		var row struct {
+			PID     uint64
+			Devices [MostDevices]Taken
+		}
+		if binary.Read(rows, binary.LittleEndian, &row) != nil || row.PID == 0 && !first {
+			return found, err
+		}
+		if !first {
+			p := Process{Devices: used(row.Devices[:])}
+			err = errors.Join(err, p.read(filepath.Join(folder, fmt.Sprintf("%d.notes", row.PID))))
+			found[int(row.PID)] = p //nolint:gosec // the kernel's own number
+		}
+	}
+}
+
+// used leaves out the devices after the last one that was used.
+func used(all []Taken) []Taken {
+	for len(all) > 0 && all[len(all)-1].Most+all[len(all)-1].Refused == 0 {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+func (p *Process) read(notes string) error {
+	file, err := os.Open(notes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	defer file.Close() // it was only read
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		p.take(strings.Split(lines.Text(), "\t"))
 	}
-	return p, lines.Err()
-}
-
-// readTaken leaves out the devices after the last one that was used.
-func readTaken(path string) ([]Taken, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() // it was only read
-	var all [MostDevices]Taken
-	err = binary.Read(file, binary.LittleEndian, &all)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil // it was just made
-	}
-	used := len(all)
-	for used > 0 && all[used-1] == (Taken{}) {
-		used--
-	}
-	return all[:used], err
+	return lines.Err()
 }
 
 func (p *Process) take(fields []string) {
@@ -105,6 +107,8 @@ func (p *Process) take(fields []string) {
 		count, _ := strconv.ParseUint(fields[3], 10, 64) // 0 with every error
 		p.Gaps = slices.DeleteFunc(p.Gaps, func(g Gap) bool { return g.Function == fields[1] })
 		p.Gaps = append(p.Gaps, Gap{fields[1], fields[2], count})
+	case fields[0] == "waits":
+		p.Waits = true
 	case len(fields) == 3 && fields[0] == "modelled":
 		p.Modelled = append(p.Modelled, fields[1]+": "+fields[2])
 	}

@@ -19,28 +19,28 @@ func TestWhatTheLibrarySaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	numbers := make([]uint64, 3*imitation.MostDevices)
-	copy(numbers[3:], []uint64{1 << 20, 2 << 20, 5}) // of the second device
+	const row = 1 + 6*imitation.MostDevices
+	numbers := make([]uint64, 5*row) // the first is no process's, and the last two nobody has had
+	numbers[row], numbers[2*row] = 7, 8
+	copy(numbers[row+1+6:], []uint64{1, 1 << 20, 2 << 20, 5, 3 << 20, 2}) // of the second device
 	memory, err := binary.Append(nil, binary.LittleEndian, numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("7.memory", memory)
+	write("memory", memory)
 	write("7.notes", []byte("refused\tcufftPlan\tlibtorch_cuda.so\t1\nrefused\tncclX\tlibx.so\t1\nrefused\tcufftPlan\tlibtorch_cuda.so\t4\n"+
-		"modelled\tcuDNN's workspace\tthe filter's bytes\nsomething else\n"))
-	write("8.memory", nil)    // it was just made
-	write("x.memory", memory) // nobody's
+		"modelled\tcuDNN's workspace\tthe filter's bytes\nwaits\nsomething else\n"))
 	got, err := imitation.ReadReport(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[int]imitation.Process{
 		7: {
-			Devices:  []imitation.Taken{{}, {Now: 1 << 20, Most: 2 << 20, Refused: 5}},
+			Devices:  []imitation.Taken{{}, {Place: 1, Now: 1 << 20, Most: 2 << 20, Refused: 5, Together: 3 << 20, Sharing: 2}},
 			Gaps:     []imitation.Gap{{Function: "ncclX", Caller: "libx.so", Count: 1}, {Function: "cufftPlan", Caller: "libtorch_cuda.so", Count: 4}},
-			Modelled: []string{"cuDNN's workspace: the filter's bytes"},
+			Modelled: []string{"cuDNN's workspace: the filter's bytes"}, Waits: true,
 		},
-		8: {},
+		8: {Devices: []imitation.Taken{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -114,7 +114,7 @@ func TestMemoryMappedTwice(t *testing.T) {
 
 func TestMemoryThatCannotBeCreated(t *testing.T) {
 	if said, inside := onGPU(t, small); !inside {
-		want := []imitation.Taken{{Refused: 962 * mebibyte}, {Now: 960 * mebibyte, Most: 960 * mebibyte}}
+		want := []imitation.Taken{{Refused: 962 * mebibyte}, {Place: 1, Now: 960 * mebibyte, Most: 960 * mebibyte, Together: 1024 * mebibyte, Sharing: 1}}
 		if diff := cmp.Diff(want, said.Devices); diff != "" {
 			t.Error(diff)
 		}

@@ -25,15 +25,16 @@ BOTH(cudaDeviceCanAccessPeer, cuDeviceCanAccessPeer, (int *can, int device, int 
 /* Access, and native atomics. */
 BOTH(cudaDeviceGetP2PAttribute, cuDeviceGetP2PAttribute, (int *value, int number, int from, int to), (*value = from != to && (number == 2 || number == 3), success))
 
-BOTH(cudaDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *text, int size, int device), (snprintf(text, (size_t)size, "0000:%02X:00.0", device + 1), success))
+BOTH(cudaDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *text, int size, int device), (snprintf(text, (size_t)size, "0000:%02X:00.0", place_of(device) + 1), success))
 
 static int by_bus(int *device, const char *text)
 {
 	unsigned domain, bus;
-	if (sscanf(text, "%x:%x", &domain, &bus) != 2 || bus < 1 || (int)bus > gpu()->devices)
-		return failed(invalid_value);
-	*device = (int)bus - 1;
-	return success;
+	if (sscanf(text, "%x:%x", &domain, &bus) == 2)
+		for (*device = 0; *device < gpu()->devices; ++*device)
+			if (place_of(*device) + 1 == (int)bus)
+				return success;
+	return failed(invalid_value);
 }
 
 BOTH(cudaDeviceGetByPCIBusId, cuDeviceGetByPCIBusId, (int *device, const char *text), by_bus(device, text))
@@ -68,14 +69,14 @@ static void describe(char *to, int device, size_t size, bool thirteen)
 	memset(to, 0, size);
 	snprintf(to, 256, "%s", gpu()->title);
 	to[256] = 'm'; /* the identifier: it has to differ by device */
-	to[257] = (char)(device + 1);
+	to[257] = (char)(place_of(device) + 1);
 	for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
 		size_t at = (size_t)(thirteen ? properties[i].thirteen : properties[i].twelve);
 		int64_t value = properties[i].number ? attribute(properties[i].number) : (int64_t)gpu()->total;
 		if (at + (size_t)properties[i].size <= size)
 			memcpy(to + at, &value, (size_t)properties[i].size);
 	}
-	int bus = device + 1;
+	int bus = place_of(device) + 1;
 	memcpy(to + (thirteen ? 568 : 584), &bus, sizeof bus);
 }
 

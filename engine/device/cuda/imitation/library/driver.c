@@ -29,7 +29,7 @@ EXPORT int cuDeviceGetUuid_v2(char *id, int device)
 {
 	memset(id, 0, 16);
 	id[0] = 'm';
-	id[1] = (char)(device + 1);
+	id[1] = (char)(place_of(device) + 1);
 	return success;
 }
 

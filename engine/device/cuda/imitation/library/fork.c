@@ -2,7 +2,7 @@
  * that made it, so that one holds all of them meanwhile. */
 #include "imitation.h"
 
-static pthread_mutex_t *const locks[] = {&copy_lock, &virtual_lock, &memory_lock, &report_lock};
+static pthread_mutex_t *const locks[] = {&copy_lock, &virtual_lock, &memory_lock, &shared_lock, &report_lock};
 enum { all = sizeof locks / sizeof *locks };
 
 static void hold(void)

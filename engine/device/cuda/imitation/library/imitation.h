@@ -37,22 +37,32 @@ typedef struct {
 	uint64_t total, context;
 	uint64_t l2, shared_per_processor, shared_optin, shared_reserved;
 	int major, minor, processors, threads_per_processor, blocks_per_processor, registers_per_processor;
-	int devices;
+	int devices; /* that this process sees */
+	int places;  /* of the machine: of all devices */
 	int channels; /* of NCCL, between the GPUs of a machine */
 	int endless; /* more than the total can be taken: how much a program needs is asked */
 	int cuda, cudnn, nccl; /* versions, as the libraries say them */
 } profile;
 
 const profile *gpu(void);
+int place_of(int device); /* the number that it has where all are seen */
 
-/* memory.c: addresses and how much of a device is taken. */
+/* processes.c: how much of a device is taken, by this process and by all of them. A user is one of them, as NVML lists it. */
+typedef struct {
+	unsigned pid;
+	uint64_t bytes;
+	unsigned instance, part;
+} user;
+
+int device_take(int device, int64_t size); /* counts memory without an address; negative gives it back */
+uint64_t device_left(int device);
+uint64_t place_left(int place);
+int place_users(int place, user *list, int room);
+
+/* memory.c: addresses. */
 int device_alloc(int device, uint64_t size, uintptr_t *address);
 int device_free(uintptr_t address);
-int device_take(int device, int64_t size); /* counts memory without an address; negative gives it back */
 int pooled_alloc(int device, uint64_t size, uintptr_t *address);
-int take_locked(int device, int64_t size);
-uint64_t device_left(int device);
-uint64_t device_used(int device);
 uintptr_t reserve_addresses(uint64_t size);
 int free_addresses(uintptr_t address);
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device);
@@ -91,7 +101,8 @@ int64_t attribute(int number);
 /* report.c: what the command that rehearses is told. */
 int refuse(const char *function, int status, void *caller, uint64_t *times);
 void modelled(int *said, const char *what, const char *how);
-void report_memory(int device, uint64_t used, uint64_t wanted);
+void waits(int *said);
+const char *library_of(void *caller); /* its name, without the folder */
 
 /* lookup.c: a function of the driver by its name, newest version first. */
 void *lookup(const char *name);
@@ -106,7 +117,7 @@ void *lookup(const char *name);
 	} while (0)
 
 /* The locks, in the order in which they are taken (fork.c). */
-extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
+extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, shared_lock, report_lock;
 
 /* Holds a lock until its block ends. */
 static inline void unlock(pthread_mutex_t **held) { pthread_mutex_unlock(*held); }

@@ -1,4 +1,4 @@
-/* Addresses of device memory, and how much of each device is taken. An address range is
+/* Addresses of device memory. An address range is
  * reserved and never backed by memory, so it takes none, is nobody else's, and who touches
  * it from the processor fails as on a real machine. */
 #define _GNU_SOURCE
@@ -20,7 +20,6 @@ typedef struct {
 pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static range *ranges; /* by address */
 static size_t count, room;
-static uint64_t used[most_devices];
 
 /* Device memory is given in pages of this size. */
 static const uint64_t page = 2 << 20;
@@ -141,29 +140,12 @@ static uintptr_t addresses(uint64_t size, int device, bool pooled)
 	return r.start;
 }
 
-int take_locked(int device, int64_t size)
-{
-	uint64_t most = gpu()->total - gpu()->context;
-	bool fits = size <= 0 || gpu()->endless || (uint64_t)size <= most - used[device];
-	report_memory(device, used[device] + (fits ? (uint64_t)size : 0), fits ? 0 : (uint64_t)size);
-	if (!fits)
-		return out_of_memory;
-	used[device] += (uint64_t)size;
-	return success;
-}
-
 static void give(int device, uint64_t size, bool pooled)
 {
 	if (pooled)
 		pool_give(device, size);
 	else
-		take_locked(device, -(int64_t)size);
-}
-
-int device_take(int device, int64_t size)
-{
-	LOCKED(memory_lock);
-	return take_locked(device, size);
+		device_take(device, -(int64_t)size);
 }
 
 /* allocate takes memory of a device, or of its pool, and gives it addresses. */
@@ -173,7 +155,7 @@ static int allocate(int device, uint64_t size, bool pooled, uintptr_t *address)
 	if (size == 0)
 		return success;
 	LOCKED(memory_lock);
-	int status = pooled ? pool_take(device, size) : take_locked(device, (int64_t)size);
+	int status = pooled ? pool_take(device, size) : device_take(device, (int64_t)size);
 	if (status == success && !(*address = addresses(size, device, pooled))) {
 		give(device, size, pooled);
 		status = out_of_memory;
@@ -212,18 +194,6 @@ uintptr_t reserve_addresses(uint64_t size)
 }
 
 int free_addresses(uintptr_t address) { return release(address, false); }
-
-uint64_t device_used(int device)
-{
-	LOCKED(memory_lock);
-	return used[device];
-}
-
-uint64_t device_left(int device)
-{
-	uint64_t most = gpu()->total - gpu()->context, taken = device_used(device);
-	return taken < most ? most - taken : 0;
-}
 
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device)
 {

@@ -3,19 +3,16 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { nvml_not_supported = 3, nvml_invalid = 2 };
+enum { nvml_invalid = 2, nvml_not_supported, nvml_too_small = 7 };
 
 static int index_of(void *device) { return (int)((uintptr_t)device - 0x900); }
 
 static int device_at(unsigned index, void **device)
 {
 	*device = (void *)(uintptr_t)(0x900 + index);
-	return (int)index < gpu()->devices ? success : nvml_invalid;
+	return (int)index < gpu()->places ? success : nvml_invalid;
 }
-
-int cudaDeviceGetByPCIBusId(int *device, const char *text);
 
 FINE(nvmlInit)
 FINE(nvmlInit_v2)
@@ -23,13 +20,13 @@ FINE(nvmlInitWithFlags)
 FINE(nvmlShutdown)
 
 EXPORT const char *nvmlErrorString(int status) { return status ? "Not Supported" : "Success"; }
-BOTH(nvmlDeviceGetCount, nvmlDeviceGetCount_v2, (unsigned *count), (*count = (unsigned)gpu()->devices, success))
+BOTH(nvmlDeviceGetCount, nvmlDeviceGetCount_v2, (unsigned *count), (*count = (unsigned)gpu()->places, success))
 BOTH(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **device), device_at(index, device))
 
 EXPORT int nvmlDeviceGetHandleByPciBusId(const char *text, void **device)
 {
-	int index;
-	return cudaDeviceGetByPCIBusId(&index, text) ? nvml_invalid : device_at((unsigned)index, device);
+	unsigned domain, bus;
+	return sscanf(text, "%x:%x", &domain, &bus) == 2 && bus ? device_at(bus - 1, device) : nvml_invalid;
 }
 
 EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, void **device) { return nvmlDeviceGetHandleByPciBusId(text, device); }
@@ -52,7 +49,7 @@ EXPORT int nvmlDeviceGetHandleByUUID(const char *text, void **device)
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, uint64_t *figures)
 {
 	figures[0] = gpu()->total;
-	figures[1] = device_left(index_of(device));
+	figures[1] = place_left(index_of(device));
 	figures[2] = figures[0] - figures[1];
 	return success;
 }
@@ -61,7 +58,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, uint64_t *figures)
 {
 	figures[1] = gpu()->total; /* behind the version of the layout */
 	figures[2] = 0;            /* what the driver keeps is in the context here */
-	figures[3] = device_left(index_of(device));
+	figures[3] = place_left(index_of(device));
 	figures[4] = figures[1] - figures[3];
 	return success;
 }
@@ -97,31 +94,36 @@ EXPORT int nvmlDeviceGetCpuAffinity(void *device, unsigned count, unsigned long 
 	return success;
 }
 
-/* This process is the only one on its GPUs. It is on those of which it has taken memory. */
+/* Processes are on the GPUs of which they have asked for memory. */
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, user *list)
+{
+	unsigned room = *count;
+	*count = (unsigned)place_users(index_of(device), list, (int)room);
+	return room < *count ? nvml_too_small : success;
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, user *list) { return nvmlDeviceGetComputeRunningProcesses_v3(device, count, list); }
+
+/* The first version of it has no instances. PyTorch asks it for what its message of a lack of memory says. */
 typedef struct {
 	unsigned pid;
 	uint64_t bytes;
-	unsigned instance, part;
-} process;
+} first_user;
 
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *list)
+EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count, first_user *list)
 {
-	enum { too_small = 7 };
+	enum { most = 256 };
+	user all[most];
 	unsigned room = *count;
-	*count = device_used(index_of(device)) > 0;
-	if (room < *count)
-		return too_small;
-	if (*count)
-		*list = (process){(unsigned)getpid(), gpu()->total - device_left(index_of(device)), ~0u, ~0u};
-	return success;
+	*count = (unsigned)place_users(index_of(device), all, most);
+	for (unsigned i = 0; i < room && i < *count && i < most; i++)
+		list[i] = (first_user){all[i].pid, all[i].bytes};
+	return room < *count ? nvml_too_small : success;
 }
-
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, process *list) { return nvmlDeviceGetComputeRunningProcesses_v3(device, count, list); }
 
 #define NONE(name) \
 	EXPORT int name(void *device, unsigned *count) { return *count = 0, success; }
 
-NONE(nvmlDeviceGetComputeRunningProcesses)
 NONE(nvmlDeviceGetGraphicsRunningProcesses)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v2)
 NONE(nvmlDeviceGetGraphicsRunningProcesses_v3)

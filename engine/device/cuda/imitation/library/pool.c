@@ -20,7 +20,7 @@ static void shrink(int device, uint64_t keep)
 	uint64_t least = larger(whole_chunks(p->used), keep);
 	if (p->reserved <= least)
 		return;
-	take_locked(device, -(int64_t)(p->reserved - least));
+	device_take(device, -(int64_t)(p->reserved - least));
 	p->reserved = least;
 }
 
@@ -30,7 +30,7 @@ int pool_take(int device, uint64_t size)
 	uint64_t wanted = whole_chunks(p->used + size);
 	MODELLED("pools of cudaMallocAsync", "chunks of 32 MiB without gaps");
 	if (wanted > p->reserved) {
-		int status = take_locked(device, (int64_t)(wanted - p->reserved));
+		int status = device_take(device, (int64_t)(wanted - p->reserved));
 		if (status)
 			return status;
 		p->reserved = wanted;

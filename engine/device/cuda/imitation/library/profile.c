@@ -56,14 +56,34 @@ static void read_figures(const char *text)
 	}
 }
 
+static int places[most_devices]; /* by device */
+
+int place_of(int device) { return gpu() && device >= 0 && device < most_devices ? places[device] : device; }
+
+/* place reads a number, or an identifier as nvml.c gives it; other ones are taken in their order. */
+static int place(const char *text, int index)
+{
+	int number = index;
+	if (sscanf(text, "GPU-6d%2x", (unsigned *)&number) == 1)
+		number--;
+	else
+		sscanf(text, "%d", &number);
+	return number < most_devices ? number : index;
+}
+
 /* visible_devices counts those that CUDA_VISIBLE_DEVICES leaves. */
 static int visible_devices(int all)
 {
 	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	int count = 0;
+	for (int i = 0; i < most_devices; i++)
+		places[i] = i;
 	if (!text)
 		return all;
-	int count = 0;
 	while (*text && !(*text == '-' && text[1] == '1') && count < all) {
+		places[count] = place(text, count);
+		if (places[count] >= the.places)
+			the.places = places[count] + 1;
 		count++;
 		text += strcspn(text, ",");
 		text += *text == ',';
@@ -77,6 +97,7 @@ static void begin(void)
 	read_figures(getenv("MEMTOP_IMITATED_VERSIONS"));
 	if (the.devices > most_devices)
 		the.devices = most_devices;
+	the.places = the.devices;
 	the.devices = visible_devices(the.devices);
 }
 

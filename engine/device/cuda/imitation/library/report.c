@@ -1,6 +1,4 @@
-/* What the command that rehearses is told: two files for each process, in the folder that
- * MEMTOP_IMITATION_REPORT names. PID.memory has, for each device, three numbers of 64 bits:
- * bytes taken now, at most, and the last that were refused. PID.notes has lines of text. */
+/* What the command that rehearses is told in lines of text: PID.notes, in the folder that MEMTOP_IMITATION_REPORT names. */
 #define _GNU_SOURCE
 #include "imitation.h"
 
@@ -10,56 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-typedef struct {
-	uint64_t used, most, refused;
-} taken;
-
-static taken none[most_devices], *memory;
 static int notes = -1;
-static pid_t opened; /* the process whose files these are: a fork has its own */
+static pid_t opened; /* the process whose file this is: a fork has its own */
 pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int file(const char *folder, const char *kind, int flags)
-{
-	char path[4096];
-	if (snprintf(path, sizeof path, "%s/%d.%s", folder, (int)getpid(), kind) >= (int)sizeof path)
-		return -1;
-	return open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static void open_files(void)
+static void open_notes(void)
 {
 	const char *folder = getenv("MEMTOP_IMITATION_REPORT");
+	char path[4096];
 	opened = getpid();
-	memory = none;
 	notes = -1;
-	if (!folder)
-		return;
-	notes = file(folder, "notes", O_WRONLY | O_APPEND);
-	int fd = file(folder, "memory", O_RDWR);
-	if (fd < 0)
-		return;
-	if (ftruncate(fd, sizeof none) == 0) {
-		void *got = mmap(NULL, sizeof none, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		memory = got == MAP_FAILED ? none : got;
-	}
-	close(fd);
-}
-
-void report_memory(int device, uint64_t used, uint64_t wanted)
-{
-	LOCKED(report_lock);
-	if (opened != getpid())
-		open_files();
-	taken *t = &memory[device];
-	t->used = used;
-	if (used > t->most)
-		t->most = used;
-	if (wanted)
-		t->refused = wanted;
+	if (folder && snprintf(path, sizeof path, "%s/%d.notes", folder, (int)opened) < (int)sizeof path)
+		notes = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 /* note writes a line at once, so that a process that is killed has said it. */
@@ -74,9 +36,18 @@ static void note(const char *format, ...)
 		return;
 	LOCKED(report_lock);
 	if (opened != getpid())
-		open_files();
+		open_notes();
 	if (notes >= 0 && write(notes, line, (size_t)length) != length)
 		notes = -1; /* nobody reads them any more */
+}
+
+const char *library_of(void *caller)
+{
+	Dl_info from = {0};
+	if (!dladdr(caller, &from) || !from.dli_fname)
+		return "?";
+	const char *slash = strrchr(from.dli_fname, '/');
+	return slash ? slash + 1 : from.dli_fname;
 }
 
 /* refuse says that a function is not imitated: at its first call, and each time that the
@@ -84,15 +55,8 @@ static void note(const char *format, ...)
 int refuse(const char *function, int status, void *caller, uint64_t *times)
 {
 	uint64_t now = __atomic_add_fetch(times, 1, __ATOMIC_RELAXED);
-	if ((now & (now - 1)) == 0) {
-		Dl_info from = {0};
-		const char *name = "?";
-		if (dladdr(caller, &from) && from.dli_fname) {
-			const char *slash = strrchr(from.dli_fname, '/');
-			name = slash ? slash + 1 : from.dli_fname;
-		}
-		note("refused\t%s\t%s\t%llu\n", function, name, (unsigned long long)now);
-	}
+	if ((now & (now - 1)) == 0)
+		note("refused\t%s\t%s\t%llu\n", function, library_of(caller), (unsigned long long)now);
 	return status;
 }
 
@@ -100,4 +64,10 @@ void modelled(int *said, const char *what, const char *how)
 {
 	if (!__atomic_exchange_n(said, 1, __ATOMIC_RELAXED))
 		note("modelled\t%s\t%s\n", what, how);
+}
+
+void waits(int *said)
+{
+	if (!__atomic_exchange_n(said, 1, __ATOMIC_RELAXED))
+		note("waits\n");
 }

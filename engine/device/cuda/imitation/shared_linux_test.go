@@ -1,0 +1,89 @@
+package imitation_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+)
+
+// secondVariable is set in the second process.
+const secondVariable = "MEMTOP_TEST_SECOND"
+
+// TestProcessesShareADevice has a second process take memory, which sees the device under another number, and ends it.
+func TestProcessesShareADevice(t *testing.T) {
+	if os.Getenv(secondVariable) != "" {
+		allocate(t, 400*mebibyte)
+		fmt.Println("left", left(t))
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is ended
+		return
+	}
+	if said, inside := onGPU(t, small); !inside {
+		want := []imitation.Taken{{}, {Place: 1, Now: 900 * mebibyte, Most: 900 * mebibyte, Refused: 200 * mebibyte, Together: 964 * mebibyte, Sharing: 1}}
+		if diff := cmp.Diff(want, said.Devices); diff != "" {
+			t.Error(diff)
+		}
+		return
+	}
+	want(t, "cudaSetDevice", function[func(int32) int32](t, "cudaSetDevice")(1), success)
+	allocate(t, 300*mebibyte)
+	second := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^TestProcessesShareADevice$") //nolint:gosec // it is this program
+	second.Env = append(os.Environ(), secondVariable+"=1", "CUDA_VISIBLE_DEVICES=1")
+	stdin, err := second.StdinPipe()
+	stdout, failed := second.StdoutPipe()
+	if err != nil || failed != nil || second.Start() != nil {
+		t.Fatal(err, failed)
+	}
+	defer stdin.Close() // so that it ends
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "left") {
+	}
+	if got, want := lines.Text(), "left 196"; got != want { // of 1,024 less two contexts of 64
+		t.Errorf("the second process has %q, not %q", got, want)
+	}
+	if left(t) != 196 {
+		t.Errorf("%d MiB are left", left(t))
+	}
+	var none uintptr
+	want(t, "cudaMalloc of more than both leave", function[func(*uintptr, uint64) int32](t, "cudaMalloc")(&none, 200*mebibyte), outOfMemory)
+	if pids := processesOn(t, 1); len(pids) != 2 {
+		t.Errorf("NVML lists %v", pids)
+	}
+	if err := second.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // until it is gone, though nobody has waited for it
+	}
+	if left(t) != 660 || len(processesOn(t, 1)) != 1 {
+		t.Errorf("when it has ended %d MiB are left, and there are %v", left(t), processesOn(t, 1))
+	}
+	_ = second.Wait() // it was killed
+	allocate(t, 600*mebibyte)
+}
+
+// processesOn returns the processes that NVML lists on a device.
+func processesOn(t *testing.T, device uint32) (pids []uint32) {
+	t.Helper()
+	var handle uintptr
+	want(t, "nvmlDeviceGetHandleByIndex_v2", function[func(uint32, *uintptr) int32](t, "nvmlDeviceGetHandleByIndex_v2")(device, &handle), success)
+	type process struct {
+		pid            uint32
+		bytes          uint64
+		instance, part uint32
+	}
+	list := make([]process, 8)
+	count := uint32(8)
+	ask := function[func(uintptr, *uint32, []process) int32](t, "nvmlDeviceGetComputeRunningProcesses_v3")
+	want(t, "nvmlDeviceGetComputeRunningProcesses_v3", ask(handle, &count, list), success)
+	for _, p := range list[:count] {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
