@@ -15,3 +15,5 @@ int cudaIpcOpenMemHandle(uintptr_t *at, handle of, unsigned flags)
 	memcpy(at, of.bytes, sizeof *at);
 	return flags == 1 ? 0 : 2;
 }
+
+int cudaIpcCloseMemHandle(uintptr_t at) { return at ? 0 : 1; }

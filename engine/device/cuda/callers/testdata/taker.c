@@ -58,14 +58,15 @@ typedef struct {
 	char bytes[64];
 } handle;
 
+static void *of_opener(const char *name) { return dlsym(dlopen("libopener.so", RTLD_NOW), name); }
+
 /* open_other opens memory that begins at an address, by a handle as opener.c reads it. */
 static int open_other(word *at)
 {
 	handle of;
 	memset(&of, 'h', sizeof of);
 	memcpy(&of, at, sizeof *at);
-	void *found = dlsym(dlopen("libopener.so", RTLD_NOW), "cudaIpcOpenMemHandle");
-	return ((int (*)(word *, handle, unsigned))found)(at, of, 1);
+	return ((int (*)(word *, handle, unsigned))of_opener("cudaIpcOpenMemHandle"))(at, of, 1);
 }
 
 int taker_take(int way, word *at, size_t size)
@@ -94,7 +95,7 @@ int taker_give(int way, word at, size_t size)
 	case managed: return ((int (*)(word))asked("cuMemFree"))(at);
 	case rows: return cudaFree(at);
 	case pinned: return cudaFreeHost(at);
-	case opened: return ((int (*)(word))by_name("cuIpcCloseMemHandle"))(at);
+	case opened: return ((int (*)(word))of_opener("cudaIpcCloseMemHandle"))(at);
 	default: return cudaHostUnregister(at);
 	}
 }
