@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from typing import Any, Callable
@@ -30,6 +31,9 @@ REPEATED = (
 COUNTERS = "_foreach_add_.Scalar"  # of optimizers
 FILLED = ("arange.start_out", "linspace.out", "eye.out", "eye.m_out")  # they write all of what they are given
 SILENT = ("running_mean", "running_var")  # what operations write that are said only to read it
+# Inside a power of a number PyTorch calls this with that number on the device, which cannot be handed to Python. So the
+# functions that lead to it are wrapped instead.
+POWER, POWERS = "pow.Tensor_Tensor_out", ("pow", "float_power")
 KEPT = ("set_", "resize_", "record_stream")  # they change a tensor, but no value
 
 # What a program asks of its own health, and the answer of a healthy one: PyTorch itself asserts by `_is_all_true`.
@@ -58,6 +62,21 @@ class KnownOperations:
         }
         for name, by in special.items():
             self._replace(library, name, by)
+        for name in POWERS:
+            power = self._forgetting(getattr(torch, name))
+            torch.jit._builtins._register_builtin(power, f"aten::{name}")  # TorchScript knows it by its identity
+            setattr(torch, name, power)
+
+    def _forgetting(self, original: Function) -> Function:
+        @functools.wraps(original)
+        @called_by_pytorch
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            if named.get("out") is not None:
+                self._twins.forget(named["out"])
+            return result
+
+        return call
 
     def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
         with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
@@ -243,7 +262,7 @@ def _writers() -> Iterator[str]:
     for full in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA"):
         library, _, name = full.partition("::")
         packet, _, overload = name.partition(".")
-        if library != "aten" or packet in KEPT or "backward" in packet:
+        if library != "aten" or name == POWER or packet in KEPT or "backward" in packet:
             continue
         if any(map(_is_written, torch._C._get_schema(f"aten::{packet}", overload).arguments)):
             yield name

@@ -15,3 +15,19 @@ assert torch.linalg.det(torch.randn(3, 3, device="cuda")).shape == ()  # it writ
 if hasattr(torch.library, "get_kernel"):  # else only `nonzero` has another number of rows than the device counts
     assert torch.unique(torch.randn(9, device="cuda")).numel() == 1  # the fewest there can be
     assert torch.unique_consecutive(torch.empty(0, device="cuda")).numel() == 0
+
+# A power of a number is called with that number on the device; what it writes to is not known any more.
+assert torch.pow(2.0, x).shape == torch.logaddexp2(x, y).shape == (100,)
+z = torch.ones(4, device="cuda")
+torch.pow(torch.randn(4, device="cuda"), torch.randn(4, device="cuda"), out=z)
+assert not z.any()
+
+
+@torch.jit.script
+def square(x):
+    return torch.pow(x, 2)
+
+
+assert square(x).shape == (100,)
+if hasattr(torch.library, "get_kernel"):  # else nothing is replaced
+    assert torch.compile(lambda x: torch.pow(x, 2), fullgraph=True)(x).shape == (100,)
