@@ -124,6 +124,16 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 			[]string{"with 100.0 MiB left. That is close: beside PyTorch CUDA may take 160.0 MiB more than is counted."},
 			nil,
 		},
+		"it fits as long as none of two processes takes more": {
+			func() *Rehearsal {
+				r := rehearsalOn(8 * gib)
+				r.Add(RehearsedOn{DeviceBytes: 4 * gib, Together: 8*gib - 300<<20, Processes: 2}, nil, false)
+				r.Conclude()
+				return r
+			},
+			[]string{"with 300.0 MiB left. That is close: beside PyTorch CUDA may take 320.0 MiB more than is counted."},
+			nil,
+		},
 		"it used no device": {
 			func() *Rehearsal { return rehearsalOn(4 * gib) }, []string{"It used no device of an imitated NVIDIA A"}, []string{"Exact"},
 		},

@@ -67,10 +67,11 @@ const contextSpread = 160 << 20
 
 // narrow says that what is left may not be enough, "" if it is.
 func (r *Rehearsal) narrow(most *RehearsedOn) string {
-	if r.GPU.Total-most.Full() >= int64(max(most.Processes, 1))*contextSpread {
+	spread := int64(max(most.Processes, 1)) * contextSpread
+	if r.GPU.Total-most.Full() >= spread {
 		return ""
 	}
-	return fmt.Sprintf(" That is close: beside PyTorch CUDA may take %s more than is counted.", quantity.Bytes(contextSpread))
+	return fmt.Sprintf(" That is close: beside PyTorch CUDA may take %s more than is counted.", quantity.Bytes(spread))
 }
 
 // asFar names the steps that the verdict is about, "" if it is about the whole program.
