@@ -115,10 +115,15 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	}
 }
 
+// prepared reports whether an allocation in a span that prepares a batch is there in the call that it prepares.
+func (p *panel) prepared(i, at int) bool {
+	s := &p.spans[at]
+	return s.prepares && p.life.Closed(i) > int(s.until)
+}
+
 // crosses reports whether an allocation is there through the call of the model that follows it.
 func (p *panel) crosses(i, at int) bool {
-	s, end := &p.spans[at], p.life.Closed(i)
-	return s.prepares && end > int(s.until) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && end > int(p.spans[at+1].last)
+	return p.prepared(i, at) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last)
 }
 
 // convertsResult reports whether a copy is that of a result in another width: the model
@@ -178,7 +183,7 @@ func (p *panel) forward(i, at int) Rule {
 	switch {
 	case by == engineFreer:
 		return freedByEngine
-	case s.prepares && p.life.Closed(i) > int(s.until):
+	case p.prepared(i, at):
 		return scriptMade
 	case !s.calls && s.backed == 0 && p.spans[at-1].phase != forward:
 		return NoRule // operations of the program, of which neither a module nor backward knows
