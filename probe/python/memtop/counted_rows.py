@@ -102,9 +102,10 @@ class CountedRows:
         def read(keys: Any, x: Any) -> Any:
             known = self._twins.all_of((x,))
             answer = None if known is None else known[0].item()
-            operation = Operation(_kind(x.dtype), answer, type=str(x.dtype), certain=answer is not None)
-            operation.place = x.data_ptr()
-            with self._reads.during(operation):
+            certain = answer is not None
+            with self._reads.during(
+                Operation(_kind(x.dtype), answer, type=str(x.dtype), certain=certain, address=x.data_ptr())
+            ):
                 return original(keys, x)
 
         return read

@@ -47,7 +47,7 @@ class Operation:
     type: str | None = None  # PyTorch's name of the type
     noted: bool = True
     certain: bool = False  # the answer is what a device would give
-    place: int = 0  # the address of the value that is read, 0 if it is not known
+    address: int = 0  # of the value that is read, 0 if it is not known
 
 
 @dataclass
@@ -135,9 +135,9 @@ class Reads:
         count.times += 1
         count.size = max(count.size, size)
         count.given |= chosen
-        place = operation.place if operation else 0
-        if place > count.furthest:
-            count.furthest = place
+        address = operation.address if operation else 0
+        if address > count.furthest:
+            count.furthest = address
         else:
             count.waited += 1
         if count.waited >= WAITING:
