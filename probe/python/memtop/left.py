@@ -17,6 +17,7 @@ from .program import Json
 
 LEAST = 1 << 20  # bytes of files that are worth asking who has mapped them
 MOST = 4096  # processes that are remembered
+TICK = 0.01  # seconds: the kernel dates files by a clock that is late by a tick at most
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?![^\W_])")  # such as in torch_4711_1804289383_0
 
 
@@ -24,7 +25,7 @@ class Left:
     """What one thread gives to another is replaced, never changed."""
 
     def __init__(self) -> None:
-        self._began = time.time()
+        self._began = time.time() - TICK
         self._pids = memoryview(mmap.mmap(-1, 4 * MOST)).cast("i")  # forked children write theirs into the same memory
         self._own: set[int] = set()  # inodes of the program's files
         self._foreign: set[int] = set()  # inodes that any process had mapped when `ask_all` was last called
