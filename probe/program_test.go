@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
@@ -44,7 +45,7 @@ func newClient(t testing.TB, p *Probe, viewer string) *client {
 }
 
 func dial(ctx context.Context, path string) (net.Conn, error) {
-	name, release, err := reach(path)
+	name, release, err := protocol.Reach(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,10 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
 )
@@ -44,8 +40,8 @@ func listen(ctx context.Context, o Options, who identity) (*socket, error) {
 	if err := protocol.MakeFolder(dir, who.uid); err != nil {
 		return nil, err
 	}
-	removeStale(ctx, dir)
-	if _, err := os.Lstat(path); err == nil && stale(ctx, path) {
+	protocol.RemoveStale(ctx, dir)
+	if _, err := os.Lstat(path); err == nil && protocol.Stale(ctx, path) {
 		_ = os.Remove(path)
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -68,7 +64,7 @@ func socketPath(o Options, who identity) string {
 func listenAt(path string) (*socket, error) {
 	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
 	_ = os.Remove(hidden) // left by a process of the same name that died right here
-	name, release, err := reach(hidden)
+	name, release, err := protocol.Reach(hidden)
 	if err != nil {
 		return nil, err
 	}
@@ -89,42 +85,5 @@ func listenAt(path string) (*socket, error) {
 	return &socket{l, path}, nil
 }
 
-// maxSocketPath is the longest path that fits into a socket address on every
-// system.
-const maxSocketPath = 103
-
 // remove frees the socket's path. Accepted connections stay open.
 func (s *socket) remove() { _ = os.Remove(s.path) }
-
-// removeStale removes sockets that ended programs left behind.
-func removeStale(ctx context.Context, dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // this only tidies the folder; making the socket will report the error
-	}
-	for _, e := range entries {
-		if _, _, ok := protocol.ParseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
-			if path := filepath.Join(dir, e.Name()); stale(ctx, path) {
-				_ = os.Remove(path)
-			}
-		}
-	}
-}
-
-// stale reports whether no process listens on a socket. It tries the socket, not
-// the table of processes: the owner may live in another PID namespace.
-func stale(ctx context.Context, path string) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	name, release, err := reach(path)
-	if err != nil {
-		return false
-	}
-	defer release()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", name)
-	if err == nil {
-		_ = c.Close()
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
-}

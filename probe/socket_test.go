@@ -108,7 +108,7 @@ func TestAProbeTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 // leave makes a socket without a listener.
 func leave(t *testing.T, path string) {
 	t.Helper()
-	name, release, err := reach(path)
+	name, release, err := protocol.Reach(path)
 	fatal.If(t, err)
 	defer release()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
@@ -130,7 +130,7 @@ func TestAPathThatDoesNotFitIntoAnAddress(t *testing.T) {
 	if status, text := newClient(t, probe, "").ask(t, "GET", "/v1/info", ""); status != 200 {
 		t.Errorf("got %d: %s", status, text)
 	}
-	if stale(t.Context(), probe.Path()) {
+	if protocol.Stale(t.Context(), probe.Path()) {
 		t.Error("it passes for one that was left behind")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ no call.`,
 			if len(args) == 0 {
 				return usage(cmd, "it needs a program, such as python train.py")
 			}
-			return a.run(args, watched)
+			return a.run(cmd.Context(), args, watched)
 		},
 	}
 	cmd.Flags().BoolVar(&watched, "driver-calls", false, "see which libraries take memory of NVIDIA's driver, by a library that is loaded into the program")
@@ -47,7 +48,7 @@ no call.`,
 }
 
 // run replaces memtop by the program. It returns only if that fails.
-func (c *console) run(args []string, watched bool) error {
+func (c *console) run(ctx context.Context, args []string, watched bool) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
 		return command.ProgramError(args[0], err)
@@ -61,6 +62,8 @@ func (c *console) run(args []string, watched bool) error {
 	}
 	if err := protocol.MakeFolder(protocol.Folder(), os.Geteuid()); err != nil {
 		fmt.Fprintf(c.stderr, "memtop: the program runs, but memtop cannot attach to it: %v\n", err)
+	} else {
+		protocol.RemoveStale(ctx, protocol.Folder()) // until the program listens, who looks would find those alone
 	}
 	environ := python.Environment(os.Environ(), agent)
 	if watched {

@@ -1,4 +1,4 @@
-package probe
+package protocol
 
 import (
 	"os"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reach returns a name for a socket's path that fits into a socket address, which
+// Reach returns a name for a socket's path that fits into a socket address, which
 // has room for 107 bytes. It reaches a longer path through the open folder. The
 // name is valid until the caller calls release.
-func reach(path string) (name string, release func(), err error) {
-	if len(path) <= maxSocketPath {
+func Reach(path string) (name string, release func(), err error) {
+	if len(path) <= maxPath {
 		return path, func() {}, nil
 	}
 	const justTheFolder = unix.O_PATH
