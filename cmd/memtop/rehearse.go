@@ -45,7 +45,9 @@ the device are zeros, except for values that it has just copied there, so its lo
 nothing.
 
 If the program does not fit, memtop runs it again without a limit, to see what it needs,
-and then with changes that may make it fit; --no-advice runs it once.
+and then with changes that may make it fit. If it reads values that nothing computes,
+memtop runs it once more with other values, to see whether sizes depend on them.
+--no-advice runs it once.
 
 The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed. A
 program that catches its lack of memory fits if it makes steps afterwards; --caught says
@@ -101,7 +103,7 @@ otherwise.`,
 	f.Var(&r.Vary, "vary", "replace {NAME} in the command by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
-	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit")
+	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit, or if sizes may depend on values that it reads")
 	a.settings.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", completeGPU)
 	return cmd

@@ -160,7 +160,7 @@ func compare(t *testing.T, table *tabwriter.Writer, python string, group []figur
 	t.Helper()
 	first := group[0]
 	script := filepath.Join(publishedFolder, first.command[0])
-	r := rehearseWith(t, append([]string{"--gpu", first.gpu, "--steps", "1000000", "--", python, script}, first.command[1:]...)...)
+	r := rehearseWith(t, append([]string{"--gpu", first.gpu, "--no-advice", "--steps", "1000000", "--", python, script}, first.command[1:]...)...)
 	switch {
 	case strings.Contains(r.stderr, "ModuleNotFoundError"):
 		t.Skipf("a library is missing: %s", missing(r.stderr))

@@ -100,7 +100,7 @@ func (r *recording) hold(t *testing.T, python, folder string) {
 	_, within, _ := strings.Cut(r.folder, "/")
 	place := filepath.Join(again, within)
 	_ = os.Remove(filepath.Join(place, r.writes)) // else it is that of the repository
-	cmd := exec.CommandContext(t.Context(), "memtop", append([]string{"rehearse", "--gpu", r.gpu, "--steps", "1000", "--", python}, r.script...)...)
+	cmd := exec.CommandContext(t.Context(), "memtop", append([]string{"rehearse", "--gpu", r.gpu, "--no-advice", "--steps", "1000", "--", python}, r.script...)...)
 	cmd.Dir = place
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(place, r.path), "OMP_NUM_THREADS=1")
 	if said, err := cmd.CombinedOutput(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -46,7 +47,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 			}
 			t.Parallel()
 			command := append(append([]string{python}, p.launcher...), path)
-			flags := append(append([]string{"--steps", "1000", "--caught", "fits"}, p.flags...), valuesIn(t, path)...)
+			flags := append(append([]string{"--steps", "1000", "--caught", "fits", "--no-advice"}, p.flags...), valuesIn(t, path)...)
 			r := rehearseWith(t, append(append(flags, "--"), command...)...)
 			if r.code != 0 || !r.Fits || len(r.Ranks) < p.ranks || len(r.NotImitated) > 0 {
 				t.Errorf("code %d, %d ranks, not imitated %v, %s", r.code, len(r.Ranks), r.NotImitated, r.stderr)
@@ -117,11 +118,14 @@ func TestWhatARehearsalSaysOfReads(t *testing.T) {
 		bound  string
 		ended  string
 	}{
-		"many numbers":              {"w = torch.randn(99999, device='cuda').cpu()", nil, "branches", "exit"},
-		"a few numbers":             {"w = torch.randn(9, device='cuda').tolist()", nil, "branches", "exit"},
+		"many numbers":              {"w = torch.randn(99999, device='cuda').cpu()", nil, "exact", "exit"},
+		"a few numbers":             {"w = torch.randn(9, device='cuda').tolist()", nil, "exact", "exit"},
 		"many numbers, given":       {"w = torch.randn(9, device='cuda').cpu(); assert w.sum() == 18", []string{"--set", "reads.py:2=2"}, "branches", "exit"},
-		"many conditions":           {"w = (torch.randn(99999, device='cuda') > 0).cpu()", nil, "lower", "exit"},
-		"one after another":         {far, nil, "lower", "exit"},
+		"many conditions":           {"w = (torch.randn(99999, device='cuda') > 0).cpu()", nil, "exact", "exit"},
+		"one after another":         {far, nil, "exact", "exit"},
+		"not run again":             {far, []string{"--no-advice"}, "lower", "exit"},
+		"a length":                  {"y = torch.randn(9, device='cuda')\nz = torch.empty(1000 * int(y.argmax()) + 9, device='cuda')", nil, "lower", "exit"},
+		"a branch":                  {"y = torch.randn(9, device='cuda')\nif y.sum() > 0: z = torch.empty(9, device='cuda')", nil, "branches", "exit"},
 		"the same again":            {"y = torch.randn(9, device='cuda')\nwhile y[3].item() < 1: pass", nil, "branches", "waits"},
 		"steps before a device has": {"w = torch.nn.Linear(3, 3)\nstep = torch.optim.SGD(w.parameters())\nfor _ in range(9): step.step()\nw.cuda()", nil, "exact", "exit"},
 	} {
@@ -135,6 +139,26 @@ func TestWhatARehearsalSaysOfReads(t *testing.T) {
 				t.Errorf("code %d, %d ranks, %s, %s: %+v, %s", r.code, len(r.Ranks), r.Bound, r.Ended, r.DependsOnData, r.stderr)
 			}
 		})
+	}
+}
+
+// TestASecondRunLeavesTheProgramsSnapshot has a program whose sizes depend on what it reads write its own snapshot.
+func TestASecondRunLeavesTheProgramsSnapshot(t *testing.T) {
+	python, own := besideOthers(t), filepath.Join(t.TempDir(), "own.pickle")
+	script := fmt.Sprintf(`import torch
+torch.cuda.memory._record_memory_history()
+y = torch.empty(1 << 20 << int(torch.randn(9, device="cuda").argmax()), dtype=torch.uint8, device="cuda")
+torch.cuda.memory._dump_snapshot(%q)
+`, own)
+	r := rehearseWith(t, "--", python, "-c", script)
+	if r.code != 0 || r.OtherValues == nil || r.OtherValues.Same || r.OtherValues.PeakAllocated < 2<<20 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.OtherValues, r.stderr)
+	}
+	s, err := snapshots.Open(t.Context(), own, snapshots.Options{})
+	fatal.If(t, err)
+	defer func() { _ = s.Close() }()
+	if got := report.New(s.Trace()).Devices[0].PeakRequested; got >= 2<<20 {
+		t.Errorf("the program's snapshot has %d bytes, which are those of the second run", got)
 	}
 }
 

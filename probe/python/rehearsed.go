@@ -20,7 +20,8 @@ const (
 	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // number of ranks of the imitated job, one of which runs, see memtop/alone.py
 	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings: KEY=VALUE, separated by spaces, see memtop/trial.py
 	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // the step after which it ends, 0 for when its peak no longer grows
-	UpperVariable     = "MEMTOP_REHEARSAL_UPPER"   // set if counted sizes should be as large as possible, see memtop/counted_rows.py
+	ValuesVariable    = "MEMTOP_REHEARSAL_VALUES"  // what it reads where nothing computes values: zeros, upper or ones, see memtop/given.py
+	AgainVariable     = "MEMTOP_REHEARSAL_AGAIN"   // set in runs after the first, which leave the program's own snapshots as they are
 	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values that lines read, see memtop/given.py
 )
 

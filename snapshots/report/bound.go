@@ -65,7 +65,7 @@ func (r *Rehearsal) Conclude() {
 	r.Timing = slices.Compact(r.Timing)
 	modelled := len(r.Because) > 0
 	r.mergeLines()
-	if n := len(r.DependsOnData); n > 0 {
+	if n := len(r.DependsOnData); n > 0 && !r.agreed() {
 		r.Because = append(r.Because, mayDepend+quantity.Plural(n, "line")+" and not computed")
 	}
 	r.Exact = len(r.Because)+len(r.Timing)+len(r.NotImitated) == 0
@@ -77,6 +77,50 @@ func (r *Rehearsal) Conclude() {
 		r.BoundBytes = new(int64)
 	}
 }
+
+// OtherValues is a second run of the program, in which what nothing computes reads as ones. Bytes are of its fullest device.
+type OtherValues struct {
+	Same          bool  `json:"same"` // it made the same requests in the same order
+	PeakAllocated int64 `json:"peak_allocated_bytes"`
+	PeakReserved  int64 `json:"peak_reserved_bytes"`
+}
+
+// Undecided reports whether a run with other values may show that no size depends on them: there is no line whose
+// value is a size, or is given by the user.
+func (r *Rehearsal) Undecided() bool {
+	decided := func(d DependsOnData) bool { return d.Kind == readsSize || d.Given }
+	return r.Fits && !r.Failed() && len(r.DependsOnData) > 0 && len(r.NotImitated) == 0 && !slices.ContainsFunc(r.DependsOnData, decided)
+}
+
+// Compare notes a run with other values.
+func (r *Rehearsal) Compare(other *Rehearsal) {
+	most := other.Most()
+	if most == nil {
+		return
+	}
+	same := r.Ended == other.Ended && len(r.Ranks) == len(other.Ranks)
+	for i := range r.Ranks {
+		same = same && slices.ContainsFunc(other.Ranks, r.Ranks[i].same)
+	}
+	r.OtherValues = &OtherValues{same, most.PeakAllocated, most.PeakReserved}
+	r.Conclude()
+}
+
+// same reports whether a device of a rank was asked for the same in another run.
+func (on *RehearsedOn) same(other RehearsedOn) bool {
+	if on.Rank != other.Rank || on.Device != other.Device || on.Steps != other.Steps || on.index == nil || other.index == nil {
+		return false
+	}
+	x, y := on.index.Device().Events, other.index.Device().Events
+	equal := x.Len() == y.Len() && on.PeakAllocated == other.PeakAllocated && on.PeakReserved == other.PeakReserved
+	for i := 0; equal && i < x.Len(); i++ {
+		equal = x.At(i).Kind == y.At(i).Kind && x.At(i).Size == y.At(i).Size
+	}
+	return equal
+}
+
+// agreed reports whether a run with other values made the same requests, so that sizes do not depend on them.
+func (r *Rehearsal) agreed() bool { return r.OtherValues != nil && r.OtherValues.Same }
 
 // mergeLines removes duplicates of lines that read values.
 func (r *Rehearsal) mergeLines() {
@@ -102,7 +146,11 @@ func (r *Rehearsal) bound(modelled bool) string {
 	upper := r.Values == ValuesUpper
 	sized := func(d DependsOnData) bool { return d.Kind == readsSize && !d.Given }
 	unknown := func(d DependsOnData) bool { return (d.Kind == readsInteger || d.Kind == readsValues) && !d.Given }
-	switch some := r.DependsOnData; {
+	some := r.DependsOnData
+	if r.agreed() {
+		some = nil
+	}
+	switch {
 	case len(r.NotImitated) > 0, upper && slices.ContainsFunc(some, unknown):
 		return BoundOpen
 	case upper && slices.ContainsFunc(some, sized):

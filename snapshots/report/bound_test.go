@@ -1,8 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
 func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
@@ -48,6 +51,36 @@ func TestWhatTheSizesOfARehearsalAreWorth(t *testing.T) {
 			}
 			if text := textOf(t, r, 100); !strings.Contains(text, test.say) {
 				t.Errorf("no %q in %s", test.say, text)
+			}
+		})
+	}
+}
+
+func TestASecondRunDecidesWhetherSizesDependOnValues(t *testing.T) {
+	of := func(bytes int64) *Rehearsal {
+		log := tracetest.Parse(t, fmt.Sprintf("memtop-trace 1\ndevice 0\nsegment_alloc 0x100000000 2097152 @1\nalloc 0x100000000 %d @2\n", bytes))
+		r := rehearsalOn(8 * gib)
+		r.DependsOnData = []DependsOnData{{Line: "a.py:1", Kind: "values", Count: 2}}
+		r.Add(RehearsedOn{PeakAllocated: bytes}, New(log), false)
+		r.Conclude()
+		return r
+	}
+	for name, test := range map[string]struct {
+		other     *Rehearsal
+		want, say string
+	}{
+		"the same requests": {of(512), BoundExact, "made the same requests"},
+		"another size":      {of(1024), BoundLower, "its peak is 1.0 KiB allocated"},
+		"no device":         {rehearsalOn(gib), BoundLower, "A lower bound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := of(512)
+			if !r.Undecided() {
+				t.Fatal("a line with values decides")
+			}
+			r.Compare(test.other)
+			if text := textOf(t, r, 200); r.Bound != test.want || !strings.Contains(text, test.say) {
+				t.Errorf("%s, no %q in %s", r.Bound, test.say, text)
 			}
 		})
 	}

@@ -32,8 +32,9 @@ type Rehearsal struct {
 	Ended         string          `json:"ended"`   // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
 	NotRun        string          `json:"not_run"` // what of the program was left out, "" for nothing
 	ExitCode      int             `json:"exit_code"`
-	Error         string          `json:"error"`  // the exception that ended the program, with its line; "" for none
-	Values        string          `json:"values"` // what the program reads if a value decides a size: "zeros" or "upper"
+	Error         string          `json:"error"`        // the exception that ended the program, with its line; "" for none
+	Values        string          `json:"values"`       // what the program reads if a value decides a size: "zeros" or "upper"
+	OtherValues   *OtherValues    `json:"other_values"` // a second run of the program, null if there was none
 
 	Unchanged string `json:"-"` // why a change could not be rehearsed
 }
@@ -69,7 +70,7 @@ type RehearsedOn struct {
 	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
 
 	device *Device
-	report *Report
+	index  *analysis.Index
 }
 
 // Full returns the most bytes that were taken of the device by all processes of the command.
@@ -123,13 +124,13 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		if d.Device != on.Device {
 			continue
 		}
-		on.device, on.report = d, of
+		on.device, on.index = d, of.indexes[i]
 		on.CategoriesAtPeak = d.CategoriesAtPeak
 		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
 			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
 		}
 		if failed && d.failure != nil {
-			on.OOM = newShortage(of.indexes[i], d.failure)
+			on.OOM = newShortage(on.index, d.failure)
 		}
 	}
 	r.Fits = r.Fits && !failed

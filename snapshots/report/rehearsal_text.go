@@ -174,18 +174,14 @@ func (r *Rehearsal) ranks(p *page) {
 
 // holders writes the holders of the memory.
 func (on *RehearsedOn) holders(p *page, total int64) {
-	for i := range on.report.Devices {
-		if d := &on.report.Devices[i]; d == on.device {
-			x := on.report.indexes[i]
-			remedies := d.wouldFit
-			if on.OOM != nil && on.OOM.Needs != nil {
-				remedies = func(p *page) { on.OOM.remedies(p, total) }
-			}
-			d.failureLines(p, x, remedies)
-			d.categories(p, x)
-			d.lineLines(p, x, "")
-		}
+	d, x := on.device, on.index
+	remedies := d.wouldFit
+	if on.OOM != nil && on.OOM.Needs != nil {
+		remedies = func(p *page) { on.OOM.remedies(p, total) }
 	}
+	d.failureLines(p, x, remedies)
+	d.categories(p, x)
+	d.lineLines(p, x, "")
 }
 
 // limits says how exact the numbers are.
@@ -200,11 +196,24 @@ func (r *Rehearsal) limits(p *page) {
 	for _, because := range r.Because {
 		p.wrap("  not exact: ", because)
 	}
+	r.reads(p)
+	for _, gap := range r.NotImitated {
+		p.wrap("  not imitated: ", fmt.Sprintf("%s, called %d times by %s", gap.Function, gap.Count, gap.Caller))
+	}
+}
+
+// reads says of the values that nothing computes where the program reads them, and what others made of it.
+func (r *Rehearsal) reads(p *page) {
+	if r.agreed() {
+		p.wrap("  ", fmt.Sprintf("%s read values that nothing computes. Run once more, with ones in place of zeros, the program made the same requests.",
+			quantity.Plural(len(r.DependsOnData), "line")))
+		return
+	}
 	for _, d := range r.DependsOnData[:min(len(r.DependsOnData), 8)] {
 		p.line("    %-20s %6dx  %s%s", d.Line, d.Count, d.most(), d.What)
 	}
-	for _, gap := range r.NotImitated {
-		p.wrap("  not imitated: ", fmt.Sprintf("%s, called %d times by %s", gap.Function, gap.Count, gap.Caller))
+	if other := r.OtherValues; other != nil {
+		p.wrap("  ", fmt.Sprintf("With ones in place of these zeros its peak is %s allocated, %s reserved.", quantity.Bytes(other.PeakAllocated), quantity.Bytes(other.PeakReserved)))
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 type trial struct {
 	gpu     imitation.GPU
 	rank    int
+	again   bool        // it is not the first run of the command
+	ones    bool        // values that nothing computes read as ones, not as zeros
 	endless bool        // the GPU's memory is unlimited, to find what the program needs
 	changes string      // of the agent's settings, KEY=VALUE with spaces between
 	conf    string      // more settings of PyTorch's allocator

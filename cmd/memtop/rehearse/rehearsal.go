@@ -11,6 +11,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/probe/python"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -24,7 +25,7 @@ type Rehearsal struct {
 	Values   Values
 	Caught   Caught
 	To       output.File // for PyTorch's own snapshots
-	NoAdvice bool        // a program that does not fit is not run again
+	NoAdvice bool        // the program is not run again
 
 	Agent   func() (folder string, err error)                              // unpacks the agent
 	Report  func(ctx context.Context, path string) (*report.Report, error) // on a snapshot
@@ -38,20 +39,35 @@ type Streams struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run rehearses a command on a GPU, rank after rank. If the command does not fit,
-// Run also tries changes that may make it fit. It returns the result, and the
-// command's exit code.
+// Run rehearses a command on a GPU. If sizes may depend on values that nothing
+// computes, it runs the command again with others, and if the command does not fit,
+// with changes that may make it fit. It returns the result, and the command's exit code.
 func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, shown Streams) (*report.Rehearsal, int, error) {
-	var found *report.Rehearsal
-	var code int
+	found, code, err := r.each(ctx, trial{gpu: g, to: r.To}, args, shown, r.progress())
+	if err != nil {
+		return nil, 0, err
+	}
+	if found.Undecided() && !r.NoAdvice {
+		r.comment("running it again with other values, to see whether sizes depend on them")
+		other, its, err := r.each(ctx, trial{gpu: g, ones: true, again: true}, args, Streams{}, nil)
+		if err == nil && its == code && other.Fits {
+			found.Compare(other)
+		}
+	}
+	return found, code, r.remedy(ctx, g, args, found)
+}
+
+// each rehearses a command as each rank that is asked for, one after the other.
+func (r *Rehearsal) each(ctx context.Context, t trial, args []string, shown Streams, progress func(*python.Rehearsed)) (found *report.Rehearsal, code int, err error) {
 	for _, rank := range r.Ranks {
-		one, its, err := r.once(ctx, trial{gpu: g, rank: rank, to: r.To}, args, shown, r.progress())
+		t.rank = rank
+		one, its, err := r.once(ctx, t, args, shown, progress)
 		if err != nil {
 			return nil, 0, err
 		}
 		found, code = found.Join(one), max(code, its)
 	}
-	return found, code, r.remedy(ctx, g, args, found)
+	return found, code, nil
 }
 
 // fitsOn returns the GPUs that have what was taken of a device, with CUDA's own memory for each process.

@@ -71,7 +71,10 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 	if os.Getenv(inductorCache) == "" { // what Inductor has compiled before takes other memory than what it compiles
 		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "inductor"))
 	}
-	environ = append(environ, r.Values.environment()...)
+	if t.again {
+		environ = append(environ, python.AgainVariable+"=1")
+	}
+	environ = append(environ, r.Values.environment(t)...)
 	return append(environ,
 		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,

@@ -21,11 +21,16 @@ type Values struct {
 // name returns which values the program reads where a value decides a size.
 func (v *Values) name() string { return v.Most.String() }
 
+// ones are read in place of zeros by a second run, to see whether sizes depend on it.
+const ones = "ones"
+
 // environment returns the variables that pass the values to the agent.
-func (v *Values) environment() (variables []string) {
-	if v.Most {
-		variables = append(variables, python.UpperVariable+"=1")
+func (v *Values) environment(t *trial) []string {
+	name := v.name()
+	if t.ones {
+		name = ones
 	}
+	variables := []string{python.ValuesVariable + "=" + name}
 	if len(v.Set) > 0 {
 		variables = append(variables, python.SetVariable+"="+strings.Join(v.Set, "\n"))
 	}

@@ -109,6 +109,7 @@ func (r *Rehearsal) tryAll(ctx context.Context, t trial, args []string, values [
 // other than memory.
 func (r *Rehearsal) tryOne(ctx context.Context, t trial, args []string) (*report.Rehearsal, error) {
 	said := &lastLines{}
+	t.again = true
 	found, code, err := r.once(ctx, t, args, Streams{Stdout: said, Stderr: said}, nil)
 	if err == nil && found.Failed() {
 		err = Failed(code, args)

@@ -1,11 +1,12 @@
-"""Values that the user sets for reads of a rehearsed program: `--set gpt.py:16=128`."""
+"""Values that a rehearsed program reads although nothing computes them, and those that the user sets for some lines:
+`--set gpt.py:16=128`."""
 
 from __future__ import annotations
 
 import os
 
 SET = "MEMTOP_REHEARSAL_SET"  # FILE:LINE=VALUE, separated by line breaks
-UPPER = "MEMTOP_REHEARSAL_UPPER"  # set if counted sizes should be as large as possible
+VALUES = "MEMTOP_REHEARSAL_VALUES"  # zeros; upper: counted sizes are as large as possible; ones in place of zeros
 
 Given = dict[int, list[tuple[str, float]]]  # by line number: the end of the file's path, and the value
 
@@ -37,4 +38,9 @@ def at(given: Given, path: str, number: int) -> float | None:
 
 def upper() -> bool:
     """Report whether counted sizes should be as large as possible."""
-    return UPPER in os.environ
+    return os.environ.get(VALUES) == "upper"
+
+
+def ones() -> bool:
+    """Report whether what nothing computes should read as ones."""
+    return os.environ.get(VALUES) == "ones"

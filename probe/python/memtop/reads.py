@@ -25,7 +25,7 @@ from .interrupts import ignored
 MOST = 1000  # the most lines that are counted separately
 TEXT = 200  # characters of a line that are reported
 WAITING = 5_000  # after so many reads of one line in a step, the program is assumed to wait for a value
-HOLDS = 64  # of so many conditions that a line reads in a step, one is taken as true, so that loops end
+TURNS = 64  # of so many conditions that a line reads in a step, one is the opposite of the others, so that loops end
 
 SIZE = "size"  # the number of rows that an operation returns
 INTEGER = "integer"  # may become a size
@@ -71,6 +71,7 @@ class Reads:
         self._waits = waits  # is called when the program seems to wait for a value
         self._lines: dict[_Line, _Count] = {}
         self._given = given.values()
+        self._ones = given.ones()
         self._thread = threading.local()
         self.twins = False  # what the program copied to the device is known without the imitation
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)(self._read)
@@ -114,17 +115,17 @@ class Reads:
         chosen = given.at(self._given, *line)
         if known and chosen is None and (operation is None or operation.answer is None):
             return
-        holds = self._count(line, size, operation, chosen is not None)
+        turns = self._count(line, size, operation, chosen is not None)
         if chosen is not None:
             most = operation.most if operation else None
             put(address, size, chosen if most is None else min(chosen, most), operation.type if operation else None)
         elif operation is not None and operation.answer is not None:
             put(address, size, operation.answer)
-        elif holds:
-            put(address, size, 1)
+        elif turns != self._ones:
+            put(address, size, 1, operation.type if operation else None)
 
     def _count(self, line: _Line, size: int, operation: Operation | None, chosen: bool) -> bool:
-        """Count a read. Report whether its condition should be taken as true."""
+        """Count a read. Report whether its condition is the opposite of the others of its line."""
         kind = operation.kind if operation else CONDITION if size == 1 else VALUES
         if line not in self._lines and len(self._lines) >= MOST:
             return False
@@ -142,7 +143,7 @@ class Reads:
             count.waited += 1
         if count.waited >= WAITING:
             self._waits()
-        return kind == CONDITION and (count.times - count.earlier) % HOLDS == 0
+        return kind == CONDITION and (count.times - count.earlier) % TURNS == 0
 
     def stepped(self) -> None:
         """Note that a step has ended: no line has waited for ever."""

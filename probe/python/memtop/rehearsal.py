@@ -30,6 +30,7 @@ from .threads import called_by_pytorch
 from .trial import Trial
 
 STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it ends when the peak no longer grows
+AGAIN = "MEMTOP_REHEARSAL_AGAIN"  # set in runs after the first, which leave the program's own snapshots as they are
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
 MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
@@ -48,6 +49,7 @@ class Rehearsal:
         self._reads = Reads(self._wait)
         self._passed = Passed()
         self._trial = Trial()
+        self._dump: Any = torch.cuda.memory._dump_snapshot
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
         self._step = 0
@@ -61,6 +63,8 @@ class Rehearsal:
     def begin(self) -> None:
         """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
+        if AGAIN in os.environ:
+            torch.cuda.memory._dump_snapshot = _nothing
         objects.begin(self._reads)
         zero.begin()
         ranks.begin()
@@ -166,7 +170,7 @@ class Rehearsal:
             return
         self._snapshots += 1
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
-        torch.cuda.memory._dump_snapshot(path)
+        self._dump(path)
 
     def end(self, reason: str) -> bool:
         """Write the results, once. Report whether this call did it."""
@@ -186,6 +190,11 @@ def _end_workers() -> None:
     for worker in multiprocessing.active_children():
         if worker.daemon:
             worker.kill()
+
+
+@called_by_pytorch
+def _nothing(*_: Any, **__: Any) -> None:
+    pass
 
 
 def _peak(of: str, device: int) -> int:
