@@ -232,9 +232,14 @@ func TestARehearsedProgramThatCatchesItsShortage(t *testing.T) {
 func TestARehearsalOfAProgramThatRecordsItselfRunsToItsEnd(t *testing.T) {
 	python := besideOthers(t)
 	const program = "import torch\ntorch.cuda.memory._record_memory_history()\n" +
-		"o = torch.optim.SGD([torch.ones(9, device='cuda', requires_grad=True)])\nfor _ in range(20): o.step()"
-	if r := rehearseWith(t, "--", python, "-c", program); r.code != 0 || r.Ended != "exit" || r.NotRun != "" {
-		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+		"o = torch.optim.SGD([torch.ones(9, device='cuda', requires_grad=True)])\nfor _ in range(20): o.step()\n" +
+		"x = torch.empty(1 << 28, device='cuda')\ndel x\ntorch.cuda.memory._record_memory_history(None)\ny = torch.empty(9, device='cuda')"
+	r := rehearseWith(t, "--", python, "-c", program)
+	if r.code != 0 || r.Ended != "exit" || r.NotRun != "" || len(r.Ranks) != 1 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	if lines := r.Ranks[0].TopLinesAtPeak; len(lines) == 0 || lines[0].Bytes != 1<<30 {
+		t.Errorf("at the peak, before the recording stopped, are %+v", lines)
 	}
 }
 

@@ -58,18 +58,13 @@ class History:
 
     def _record(self) -> None:
         """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
-        take half of the time. The entries must not become fewer while PyTorch records: it would write beyond them."""
+        take half of the time. If the program records, watch for it to stop, where somebody wants to know. The entries
+        must not become fewer while PyTorch records: it would write beyond them."""
         if not self._recording and not recording():
             self._switch("all", **self._arguments())
             self._recording = True
+        if not self._replaced and (self._recording or self._passes):
             self._replace_functions()
-
-    def _resume(self) -> None:
-        """Record again if the program does not. Otherwise watch for the program to stop."""
-        with self._lock:
-            self._record()
-            if not self._replaced:
-                self._replace_functions()
 
     def _arguments(self) -> dict[str, Any]:
         return {
@@ -106,7 +101,8 @@ class History:
                 self._recording = False  # the history belongs to the program from here on
             result = function(*arguments, **named)
             if self._passes is not None:
-                self._resume()
+                with self._lock:
+                    self._record()
             return result
 
         return pass_through
