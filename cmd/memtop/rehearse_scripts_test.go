@@ -13,18 +13,23 @@ import (
 	"github.com/memtop/memtop/snapshots/report"
 )
 
-// programs are the scripts that prove the imitation, and what they need besides.
-var programs = map[string]struct {
+// scriptStart is how a script that proves the imitation is started.
+type scriptStart struct {
 	flags    []string
 	launcher []string // words between the interpreter and the script
 	ranks    int
-}{
-	"ddp":               {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
-	"fsdp":              {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
-	"groups":            {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
-	"objects":           {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
-	"tensor_parallel":   {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
-	"pipeline_parallel": {[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2},
+}
+
+var twoRanks = scriptStart{[]string{"--gpus", "2"}, []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}, 2}
+
+var programs = map[string]scriptStart{
+	"ddp":               twoRanks,
+	"fsdp":              twoRanks,
+	"groups":            twoRanks,
+	"lengths":           twoRanks,
+	"objects":           twoRanks,
+	"tensor_parallel":   twoRanks,
+	"pipeline_parallel": twoRanks,
 	"eight_workers":     {ranks: 9}, // that is all of its processes
 	"two_devices":       {flags: []string{"--gpus", "2"}, ranks: 2},
 	"sizes":             {flags: []string{"--values", "upper"}},

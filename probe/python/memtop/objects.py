@@ -26,7 +26,6 @@ class Objects:
     def __init__(self, reads: Reads, c10d: Any) -> None:
         self._reads = reads
         self._c10d = c10d
-        self._sent: dict[str, int] = {}  # by group, the number of exchanges
         self._thread = threading.local()
         self._unpickle = c10d._tensor_to_object
 
@@ -49,7 +48,7 @@ class Objects:
             group = given.get("group") or self._c10d._get_default_group()
             if group.rank() < 0 or not self._on_device(given.get("device"), group):
                 return original(*arguments, **named)
-            objects = others(functools.partial(self._exchange, group), group, given)
+            objects = others(functools.partial(_exchange, group), group, given)
             return self._answered(objects, lambda: original(*arguments, **named))
 
         return exchange
@@ -70,23 +69,32 @@ class Objects:
             return self._unpickle(*arguments, **named)
         return pickle.loads(next(objects))
 
-    def _exchange(self, group: Any, mine: bytes, ranks: list[int], between: str = "") -> list[bytes]:
-        """Return the objects that `ranks` of a group sent; `mine` is this rank's. If the other ranks do not run, assume
-        that they sent the same. `between` names the two ranks of a send, "" for all."""
-        store = self._c10d._get_default_store()
-        if _alone(store):
-            return [mine] * len(ranks)
-        name = f"{group.group_name}/{between}"
-        number = self._sent[name] = self._sent.get(name, 0) + 1
-        if group.rank() in ranks:
-            store.set(f"memtop/{name}/{number}/{group.rank()}", mine)
-        return [store.get(f"memtop/{name}/{number}/{rank}") for rank in ranks]
-
     def _on_device(self, device: Any, group: Any) -> bool:
         """Report whether the device that the program named, or the group's own, exchanges objects. A group may be a
         bare backend, as that of `torch.distributed.rpc`."""
         of = getattr(self._c10d, "_get_object_coll_device", None) or self._c10d._get_pg_default_device
         return "cpu" not in str(device or of(group))
+
+
+_sent_so_far: dict[str, int] = {}  # by group and pair of ranks, the number of exchanges
+
+
+def sent(group: Any, mine: bytes, ranks: list[int], between: str = "") -> Callable[[], list[bytes]]:
+    """Send what this rank of a group has, if it is one of `ranks`. Return what waits for those of all of them, and
+    returns them. If the other ranks do not run, assume that they sent the same. `between` names the two ranks of a
+    send, "" for all."""
+    store = torch.distributed.distributed_c10d._get_default_store()
+    if _alone(store):
+        return lambda: [mine] * len(ranks)
+    name = f"{group.group_name}/{between}"
+    number = _sent_so_far[name] = _sent_so_far.get(name, 0) + 1
+    if group.rank() in ranks:
+        store.set(f"memtop/{name}/{number}/{group.rank()}", mine)
+    return lambda: [store.get(f"memtop/{name}/{number}/{rank}") for rank in ranks]
+
+
+def _exchange(group: Any, mine: bytes, ranks: list[int], between: str = "") -> list[bytes]:
+    return sent(group, mine, ranks, between)()
 
 
 def _alone(store: Any) -> bool:

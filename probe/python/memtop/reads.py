@@ -108,7 +108,7 @@ class Reads:
             if not known:
                 put(address, size, operation.answer, operation.type)
             return
-        if known and self.twins and not _is_one_of_many():  # what ranks sent may be known to the imitation alone
+        if known and self.twins:
             ctypes.memset(address, 0, size)
             known = 0
         line = _line(sys._getframe(1) if sys._getframe().f_back else None)
@@ -167,10 +167,6 @@ class Reads:
             for (file, number), count in rows
             if number
         ]
-
-
-def _is_one_of_many() -> bool:
-    return torch.distributed.is_available() and bool(torch.distributed.is_initialized())
 
 
 def place(frame: Any) -> str:

@@ -8,8 +8,8 @@ ends the twin (`writers`), and so does the storage's end.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Callable
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -25,6 +25,7 @@ ROOM = 1 << 8  # twins, after which those whose storages are gone are dropped
 class _Twin:
     storage: Any  # a weak reference, so that no other storage gets its number
     content: Any  # the same bytes, on the processor; None where a graph or another process writes unseen
+    coming: list[tuple[Any, Callable[[], Any]]] = field(default_factory=list)  # parts, and what fetches each
 
 
 class Twins:
@@ -44,6 +45,9 @@ class Twins:
         storage = x.untyped_storage()
         twin = self._twins.get(storage._cdata)
         if twin is None or twin.content is None or twin.content.nbytes() != storage.nbytes():
+            return None
+        if not _came(twin):
+            self._twins.pop(storage._cdata, None)
             return None
         return _seen(x, twin)
 
@@ -90,6 +94,16 @@ class Twins:
             self.put(x, None)
 
     @touches
+    def receive(self, x: Any, fetch: Callable[[], Any]) -> None:
+        """Note that a tensor gets what other ranks sent: what `fetch` returns, None if they do not know it. It waits
+        for them, so it is called when the value is needed."""
+        if x.numel() * x.element_size() == x.untyped_storage().nbytes():
+            self.put(x, torch.zeros((), dtype=x.dtype, device="cpu"))
+        twin = self._twins.get(x.untyped_storage()._cdata)
+        if twin is not None and twin.content is not None and _plain(x):
+            twin.coming.append((_seen(x, twin), fetch))
+
+    @touches
     def share(self, storage: Any) -> None:
         """Note that other processes write to a storage, too."""
         self._twins[storage._cdata] = _Twin(StorageWeakRef(storage), None)
@@ -109,6 +123,18 @@ class Twins:
         if len(self._twins) > self._room:
             self._twins = {number: twin for number, twin in list(self._twins.items()) if not twin.storage.expired()}
             self._room = 2 * len(self._twins) + ROOM
+
+
+@touches
+def _came(twin: _Twin) -> bool:
+    """Wait for what is coming. Report whether it is known."""
+    while twin.coming:
+        part, fetch = twin.coming.pop(0)
+        value = fetch()
+        if value is None:
+            return False
+        part.copy_(value)
+    return True
 
 
 @touches

@@ -1,4 +1,4 @@
-"""A mesh of two dimensions gathers as many parts as each of its groups has ranks, a sum over ranks is not known, and a
+"""A mesh of two dimensions gathers as many parts as each of its groups has ranks, a sum over ranks is what all sent, and a
 barrier waits for all ranks."""
 
 import os
@@ -21,7 +21,7 @@ alone = dist.new_group([rank], use_local_synchronization=True)
 dist.all_gather_into_tensor(torch.empty(4, device="cuda"), own, group=alone)
 total = torch.tensor([3], device="cuda")
 dist.all_reduce(total)
-assert int(total) == 0, "what the other rank added is known"
+assert int(total) == (6 if hasattr(torch.library, "get_kernel") else 0), total
 
 store = dist.distributed_c10d._get_default_store()
 path = os.path.join(tempfile.gettempdir(), f"memtop-barrier-{os.environ['MASTER_PORT']}")
