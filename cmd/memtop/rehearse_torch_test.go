@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // rehearsed is how a rehearsal ended.
@@ -240,6 +241,27 @@ func TestARehearsalOfAProgramThatRecordsItselfRunsToItsEnd(t *testing.T) {
 	}
 	if lines := r.Ranks[0].TopLinesAtPeak; len(lines) == 0 || lines[0].Bytes != 1<<30 {
 		t.Errorf("at the peak, before the recording stopped, are %+v", lines)
+	}
+}
+
+// TestARehearsedProgramsOwnObjectsSayWhatItsMemoryIsFor has a program without a module, whose gradients no stack tells
+// from what backward takes for a moment.
+func TestARehearsedProgramsOwnObjectsSayWhatItsMemoryIsFor(t *testing.T) {
+	python := besideOthers(t)
+	const program = `import torch
+table = torch.nn.Parameter(torch.empty(3 << 18, device="cuda"))
+kept = torch.optim.Adam([table], foreach=True)
+for _ in range(5):
+    (table * 2).sum().backward()
+    kept.step()
+    kept.zero_grad()`
+	r := rehearseWith(t, "--no-advice", "--", python, "-c", program)
+	if r.code != 0 || len(r.Ranks) != 1 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	at := r.Ranks[0].CategoriesAtPeak.Bytes
+	if at[trace.Parameter] != 3<<20 || at[trace.Gradient] != 3<<20 || at[trace.Optimizer] != 9<<20 { // with what the step has for a moment
+		t.Errorf("%d bytes of parameters, %d of gradients, %d of the optimizer", at[trace.Parameter], at[trace.Gradient], at[trace.Optimizer])
 	}
 }
 

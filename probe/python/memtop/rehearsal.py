@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -24,7 +25,9 @@ from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
 from .passed import Passed
+from .purposes import Purposes
 from .reads import Reads
+from .shortening import PROTOCOL
 from .stepping import listen
 from .threads import called_by_pytorch
 from .trial import Trial
@@ -48,8 +51,8 @@ class Rehearsal:
         self._leader = Leader()
         self._reads = Reads(self._wait)
         self._passed = Passed()
+        self._purposes = Purposes()
         self._trial = Trial()
-        self._dump: Any = torch.cuda.memory._dump_snapshot
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
         self._step = 0
@@ -110,7 +113,10 @@ class Rehearsal:
         if self._trial.pending:
             self._change()
             return
-        self._settled = 0 if self._look() else self._settled + 1
+        self._settled += 1
+        if self._look():
+            self._settled = 0
+            self._purposes.look(optimizer)
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
@@ -170,7 +176,11 @@ class Rehearsal:
             return
         self._snapshots += 1
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
-        self._dump(path)
+        contents = torch.cuda.memory._snapshot()
+        self._purposes.look()
+        self._purposes.write(contents)
+        with open(path, "wb") as file:
+            pickle.dump(contents, file, PROTOCOL)
 
     def end(self, reason: str) -> bool:
         """Write the results, once. Report whether this call did it."""

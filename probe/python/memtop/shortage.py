@@ -88,7 +88,7 @@ def geometry_of(contents: Mapping[str, Any]) -> Geometry:
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
     """Add the notes of live memory to its blocks, and to the events that allocated them."""
-    write(contents, {holding.address: _note(holding) for holding in holdings})
+    write(contents, {holding.address: note_of_holding(holding) for holding in holdings})
 
 
 def write(contents: Mapping[str, Any], notes: Mapping[int, dict[str, str]]) -> None:
@@ -135,7 +135,7 @@ def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield block
 
 
-def _note(holding: Holding) -> dict[str, str]:
+def note_of_holding(holding: Holding) -> dict[str, str]:
     note = {
         "category": holding.category, "layer": holding.layer, "role": holding.role, "shape": holding.shape,
         "dtype": holding.dtype,

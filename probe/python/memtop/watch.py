@@ -166,9 +166,9 @@ class Watch:
         return [f"only the processor's memory is shown: {why}" for why in unread]
 
     @touches
-    def known(self, device: int) -> list[Holding]:
-        """Return all storages known now: those of watching, and those that the interpreter holds. `device` is the one
-        whose request has just failed in this thread."""
+    def known(self, out_of_memory: int | None = None) -> list[Holding]:
+        """Return all storages known now: those of watching, and those that the interpreter holds. `out_of_memory` is
+        the device whose request has just failed in this thread, if one has."""
         with self.registry.lock:
             if not self._wanted:
                 self._choose_memory()
@@ -176,7 +176,7 @@ class Watch:
                 self.memory.clear()
             names = Names(self.registry, self.stacks, self.models)
             names.show(asker())
-            self.look.gathering.scan(device)
+            self.look.gathering.scan(out_of_memory)
             self.registry.settle()
             found = self.registry.holdings()
             if not self._wanted:

@@ -1,0 +1,26 @@
+"""What a rehearsed program's objects say of its memory reaches the requests that made it."""
+
+from typing import Any
+
+from memtop.purposes import Purposes
+
+
+def event(action: str, addr: int, time_us: int) -> dict[str, Any]:
+    return {"action": action, "addr": addr, "time_us": time_us, "size": 8}
+
+
+def test_a_note_is_of_what_lives_at_its_address_at_that_moment() -> None:
+    first, second, third = event("alloc", 16, 1), event("alloc", 16, 5), event("alloc", 32, 9)
+    trace = [first, event("free_requested", 16, 3), event("free_completed", 16, 4), second, third]
+    blocks = [{"address": address, "state": "active_allocated"} for address in (16, 32, 48)]
+    purposes = Purposes()
+    purposes._looks = [
+        (2, {16: {"noted_category": "gradient", "layer": "h.0"}, 48: {"noted_category": "parameter"}}),
+        (7, {16: {"noted_category": "input"}, 64: {"noted_category": "input"}}),
+        (8, {16: {"noted_category": "optimizer"}}),
+    ]
+    purposes.write({"segments": [{"blocks": blocks}], "device_traces": [trace]})
+    assert (first["noted_category"], first["layer"]) == ("gradient", "h.0")
+    assert second["noted_category"] == "input", "an earlier look knows more than a later one"
+    assert "noted_category" not in third
+    assert [block.get("noted_category") for block in blocks] == ["input", None, "parameter"]
