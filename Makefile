@@ -262,9 +262,6 @@ check-categories: ## for each file of $(SNAPSHOTS), the share of the bytes at th
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
 		$(GO) test -count 1 -v -run '^TestCategoriesOfLabelledFiles$$' ./snapshots/report
 
-conformance: ## probes against every rule of docs/protocol.md, the slow ones too
-	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 -run OurProbeKeeps ./probe/conformance
-
 kill: ## kill -9 $(KILLS) times each: memtrain while saving, writers, a program with a black box
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtrain/program ./probe/engine
 

@@ -23,7 +23,7 @@ seen; for a broken rule memtop prints what it saw and what the page requires. Th
 exit code is 1 if a rule is broken.
 
 This costs the process as much as a few viewers. memtop sets one setting to the
-value that it already has; --change changes it to another value and back.`,
+value that it already has.`,
 		Example: `  memtop conformance 4711
   memtop conformance /run/user/1000/memtop/4711-123456.sock --json`,
 		Args: oneProcess(1),
@@ -37,9 +37,6 @@ value that it already has; --change changes it to another value and back.`,
 	f := cmd.Flags()
 	a.settings.jsonFlag(f)
 	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
-	f.BoolVar(&o.Quick, "quick", false, "skip checks that take ten seconds: viewers that do not read, requests that do not end")
-	f.BoolVar(&o.Change, "change", false, "also change a setting to another value, and back")
-	f.BoolVar(&o.Crowd, "crowd", false, "also open as many streams as the probe allows; it refuses other viewers meanwhile")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ var hostileUses = map[string][][]string{
 	"memtop completion powershell": {{}},
 	"memtop completion zsh":        {{}},
 	"memtop config":                {{}, {"--default"}},
-	"memtop conformance":           {{aProcess, "--quick", "--for", "1s"}, {aProcess, "--quick", "--for", "1s", "--json"}, {evil("pid")}},
+	"memtop conformance":           {{aProcess, "--for", "1s"}, {aProcess, "--for", "1s", "--json"}, {evil("pid")}},
 	"memtop demo":                  {{"--once", "--", "--model", evil("model")}, {"--once", "--", "--data", evil("/no/data")}},
 	"memtop diff":                  {{aFile, another}, {aFile, another, "--json"}, {aFile, another, "--max-growth", "1"}, {aFile, evil("/no/file")}},
 	"memtop estimate":              {{"--model", evil("model")}, {"--checkpoint", evil("policy")}, {"--offload", "activations=" + evil("layer")}},

@@ -27,7 +27,6 @@ func (w *watcher) base(f *wire.Frame, names *trace.Tables) {
 		w.single(&f.State)
 	}
 	p.load(f.First, &f.State)
-	w.observed.base(names, f)
 }
 
 // bridged checks a base that is not the first of its device.

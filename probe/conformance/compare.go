@@ -16,9 +16,6 @@ import (
 // compare checks that streams of one program agree with each other.
 func (e *examination) compare(streams []*watcher) {
 	main, past, newer := streams[0], streams[1], streams[2]
-	for _, other := range streams[1:] {
-		e.agree("stream.viewers", "the same for every viewer", main.observed, other.observed)
-	}
 	if newer.seen[wire.StepsFrame] > 0 {
 		e.agreeOnSteps(main.steps, newer.steps)
 	}
@@ -27,20 +24,6 @@ func (e *examination) compare(streams []*watcher) {
 		return
 	}
 	e.check("stream.past", len(past.counters) > 0, "a stream with ?past as without", "no batch of it came")
-}
-
-// agree checks that two streams agree on all that both have.
-func (e *examination) agree(rule, want string, a, b *observation) {
-	both := 0
-	for at, first := range a.numbered {
-		if second, ok := b.numbered[at]; ok {
-			both++
-			e.check(rule, first == second, want, "event %d of device %d: %s; in the other stream: %s", at.number, at.device, first, second)
-		}
-	}
-	if both == 0 {
-		e.unseen(rule, "the two streams have no event or base in common")
-	}
 }
 
 // agreeOnSteps checks that steps in batches equal those in messages. Only some

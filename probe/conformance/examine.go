@@ -15,20 +15,10 @@ import (
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
-// Options say how long and how thoroughly to examine a probe. The zero value is
-// useful.
+// Options say how long to examine a probe. The zero value is useful.
 type Options struct {
 	// For is how long to watch its streams, 0 for five seconds.
 	For time.Duration
-	// Change makes the examination change a setting to another value and back.
-	// Otherwise it sets one to its current value.
-	Change bool
-	// Crowd makes it take all places of the probe: the probe refuses other viewers
-	// for that moment.
-	Crowd bool
-	// Quick leaves out what takes ten seconds: viewers that do not read, and requests
-	// that do not end.
-	Quick bool
 
 	most time.Duration // how long a test waits for an answer, 0 for the time of the page
 }
@@ -115,10 +105,6 @@ func (e *examination) examineAll(ctx context.Context) {
 		newer = e.watch(ctx, asking{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"}, e.o.For, ignore)
 	})
 	all.Go(func() { e.examineIntervals(ctx) })
-	if !e.o.Quick {
-		all.Go(func() { e.examineIdler(ctx) })
-		all.Go(func() { e.examineSlow(ctx) })
-	}
 	all.Go(func() {
 		<-watched.Done()
 		moments = e.examineAnswers(ctx)
@@ -165,9 +151,6 @@ func (e *examination) examineAnswers(ctx context.Context) []moment {
 
 // examineAfter checks that the program still works as before.
 func (e *examination) examineAfter(ctx context.Context) {
-	if e.o.Crowd {
-		e.examineCrowd(ctx)
-	}
 	_, err := e.askInfo(ctx)
 	e.check("http.survives", err == nil, "answers after requests that make no sense", "%v", err)
 	e.examineEnd(ctx)

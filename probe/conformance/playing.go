@@ -82,7 +82,6 @@ func (w *watcher) events(f *wire.Frame, names *trace.Tables) {
 		return
 	}
 	w.check("events.first", f.First == p.next, "first is where the frame or base before ended", "device %d: first is %d where %d should follow", f.Device, f.First, p.next)
-	w.observed.events(names, f)
 	for i := range f.Events {
 		w.event(f.Device, p, &f.Events[i])
 		p.next++

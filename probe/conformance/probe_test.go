@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -10,8 +9,7 @@ import (
 	"github.com/memtop/memtop/probe"
 )
 
-// quick is an examination that does not wait for what takes seconds by the page.
-var quick = Options{For: 100 * time.Millisecond, Quick: true}
+var quick = Options{For: 100 * time.Millisecond}
 
 // train has a program allocate and end steps until the test ends, two of them before it
 // returns: some rules are about steps that were.
@@ -47,11 +45,7 @@ func TestOurProbeKeepsThePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, path := quick, m.behind(t)
-			if os.Getenv("MEMTOP_CONFORMANCE_SLOW") != "" {
-				o = Options{For: 2 * time.Second, Change: true, Crowd: true}
-			}
-			r, err := Examine(t.Context(), path, o)
+			r, err := Examine(t.Context(), m.behind(t), quick)
 			fatal.If(t, err)
 			if list := broken(r); len(list) > 0 || r.Passed < 50 {
 				t.Errorf("%d rules passed, broken are %v", r.Passed, list)

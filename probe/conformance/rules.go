@@ -23,7 +23,6 @@ const (
 	noJob     = "the program is alone"
 	noControl = "the program's settings cannot be changed"
 	noModes   = "this system has no such modes"
-	notTried  = "it takes ten seconds: ask for it without --quick"
 	noParts   = "the program sent no snapshot"
 	noBatches = "the program sent no steps in batches"
 	cached    = "the program has a caching allocator"
@@ -41,12 +40,8 @@ var rules = []Rule{
 	{"S6", "http.400", "what makes no sense is refused with 400", ""},
 	{"S6", "http.404", "what is not there is refused with 404", ""},
 	{"S6", "http.405", "another method is refused with 405, and Allow", ""},
-	{"S6", "http.408", "a body that does not come is refused with 408", notTried},
 	{"S6", "http.413", "a body that is too large is refused with 413", noControl},
-	{"S6", "http.503", "a viewer too many is refused with 503", "it turns other viewers away: ask for it with --crowd"},
 	{"S6", "http.error", "a refusal is a JSON object with one line of error", ""},
-	{"S6", "http.slow", "a request that does not end ends the connection", notTried},
-	{"S8", "http.idle", "a viewer that takes nothing for five seconds is cut off", notTried},
 	{"S8", "http.survives", "the program goes on after all that", ""},
 
 	{"R1 S7", "info.json", "/v1/info is one JSON object of at most 64 KiB", ""},
@@ -70,7 +65,6 @@ var rules = []Rule{
 	{"O6", "stream.bye", "bye is last, and no stream ends without it", "the program goes on"},
 	{"O6", "stream.goes-on", "a stream lasts as long as its viewer reads", ""},
 	{"O7", "stream.begin", "the first batch has the whole state", ""},
-	{"O7", "stream.viewers", "each viewer sees the same", ""},
 
 	{"F2 F7", "frame.form", "a frame has a type, a length of at most 16 MiB and a payload", ""},
 	{"F5", "frame.checksum", "a frame ends with the checksum of what is before it", ""},

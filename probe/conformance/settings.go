@@ -30,13 +30,7 @@ func (e *examination) examineSettings(ctx context.Context) {
 	o := &said.Options[i]
 	e.predict(ctx, o)
 	e.setAt(ctx, o)
-	value := o.Value
-	if e.o.Change {
-		value = otherThan(o)
-	}
-	if e.set(ctx, o, value) && e.o.Change {
-		e.set(ctx, o, o.Value)
-	}
+	e.set(ctx, o)
 }
 
 // otherThan returns another value of a setting, or the one it has.
@@ -82,27 +76,23 @@ func (e *examination) settings(ctx context.Context, r request) *protocol.Setting
 	return &said
 }
 
-// set sets a setting, and tries to set it as another viewer too.
-func (e *examination) set(ctx context.Context, o *trace.Option, value string) bool {
-	body, err := json.Marshal(map[string]any{"set": map[string]string{o.Key: value}})
+// set sets a setting to its current value, and tries to set it as another viewer too.
+func (e *examination) set(ctx context.Context, o *trace.Option) {
+	body, err := json.Marshal(map[string]any{"set": map[string]string{o.Key: o.Value}})
 	if err != nil {
-		return false
+		return
 	}
 	r := post(string(body))
-	if e.o.Change {
-		r.path += "?wait=9s"
-	}
 	said := e.settings(ctx, r)
 	if said == nil {
-		return false
+		return
 	}
 	ok := len(said.Changes) == 1 && said.Changes[0].Key == o.Key
 	if !e.check("settings.set", ok, "the change that was asked for, and no other", "%d changes: %+v", len(said.Changes), said.Changes) {
-		return false
+		return
 	}
 	e.check("settings.holder", said.Holder == e.viewer.name, fmt.Sprintf("holder %q after its change", e.viewer.name), "holder %q", said.Holder)
 	e.heldBy(ctx, r)
-	return true
 }
 
 // setAt asks for a setting's current value from a step on that began long ago.
@@ -196,5 +186,4 @@ func (e *examination) examineEnd(ctx context.Context) {
 const (
 	leaseEnds      = 15 * time.Second
 	snapshotWithin = time.Minute
-	slowWithin     = 20 * time.Second
 )

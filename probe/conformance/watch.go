@@ -46,7 +46,6 @@ type watcher struct {
 	batched  func() // called with each batch, while the stream is open
 	stream   *wire.Stream
 	memory   map[int]*played // by device
-	observed *observation
 	seen     map[wire.Type]int
 	counters []batchEnd // of all batches
 	steps    map[stepOf]trace.Step
@@ -73,7 +72,7 @@ const watchMemory = 32 << 20
 
 func newWatcher(l *ledger, asked asking) *watcher {
 	return &watcher{
-		ledger: l, asked: asked, batched: func() {}, memory: make(map[int]*played), observed: newObservation(),
+		ledger: l, asked: asked, batched: func() {}, memory: make(map[int]*played),
 		seen: make(map[wire.Type]int), steps: make(map[stepOf]trace.Step), lastStep: make(map[int]int64),
 		changes: make(map[int64]trace.ChangeState), unbased: make(map[int]bool), latest: latestNow(), opened: time.Now().UnixMicro(),
 	}
