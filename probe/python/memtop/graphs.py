@@ -3,7 +3,8 @@
 PyTorch takes the lock of a view to read its node, and another thread may hold that lock while it waits for the
 interpreter. A backward pass frees what nodes saved without asking anybody. So between the steps no node and
 no saved tensor is read, and whether a tensor has a graph is read where no lock is taken. Only in the hook of a
-module's forward, in the thread that has just built that part of the graph, `nodes_in` gives its nodes.
+module's forward, and where a backward pass is about to start, in the thread that has just built that part of the graph,
+`nodes_in` gives its nodes, and `saved_by` what they saved.
 
 What a graph keeps shows in lifetimes: tensors that a step saved for its backward pass, and that are still alive two
 steps later, are kept by something that was made in the same steps and has a graph.
@@ -15,7 +16,10 @@ from collections.abc import Iterator
 from types import GetSetDescriptorType
 from typing import Any, Callable
 
+import torch
+
 from .inspection import static
+from .interrupts import ignored
 from .registry import KEEPABLE, Registry, tensors_in
 from .threads import touches
 
@@ -33,11 +37,36 @@ def is_leaf(tensor: Any) -> bool:
 @touches
 def nodes_in(value: Any) -> Iterator[Any]:
     """Yield the nodes that made the tensors in a value; of a view, the one that made what it is a view of. Only hooks
-    of a module's forward may call this, for its inputs and outputs."""
+    of a module's forward may call this, for its inputs and outputs, and where a backward pass is about to start."""
     for tensor in tensors_in(value):
         node = (tensor._base if tensor._is_view() else tensor).grad_fn
         if node is not None:
             yield node
+
+
+_NUMBERS = (torch.float64, torch.int64, torch.bool, torch.complex128)
+_saving: dict[type, tuple[str, ...]] = {}  # by type of node, the attributes that have what it saved, as it lies there
+
+
+@touches
+def saved_by(node: Any) -> Iterator[Any]:
+    """Yield the tensors that a node has saved. What the program's own hooks made of one is passed over. Only who may
+    call `nodes_in` may call this, for nodes that no backward pass has."""
+    kind = type(node)
+    if kind not in _saving:
+        _saving[kind] = tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
+    for name in _saving[kind]:
+        with ignored(RuntimeError):  # a backward pass has freed it
+            saved = getattr(node, name)
+            for each in saved if isinstance(saved, (list, tuple)) else (saved,):
+                if each is not None and isinstance(tensor := each.data, torch.Tensor) and not _is_number(tensor):
+                    yield tensor
+
+
+@touches
+def _is_number(tensor: Any) -> bool:
+    """Report whether a tensor is what PyTorch makes of a number in an operation: x / 2."""
+    return tensor.dim() == 0 and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
 
 
 def is_node(value: Any) -> bool:

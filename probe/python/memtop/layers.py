@@ -24,6 +24,7 @@ from .guard import Guard
 from .inspection import fields_of, items_of
 from .models import Models
 from .registry import WHOLE, Holding, Registry, dtype_of, own_part, shape_of, storage_of, tensors_in
+from .saved import SavedTensors, count_of_nodes
 from .stacks import named_arguments
 from .threads import touches
 
@@ -73,7 +74,10 @@ class Layer:
 class Call:
     """A forward and its backward. Times are in nanoseconds of one clock, 0 for what has not happened yet."""
 
-    __slots__ = ("backward_began", "backward_ended", "began", "entry", "layer", "module", "parent", "recompute")
+    __slots__ = (
+        "backward_began", "backward_ended", "began", "entry", "inputs", "layer", "module", "parent", "recompute",
+        "since",
+    )  # fmt: skip
 
     def __init__(self, module: Any, layer: Layer, parent: Call | None, recompute: bool) -> None:
         self.module = module
@@ -81,6 +85,8 @@ class Call:
         self.parent = parent
         self.recompute = recompute
         self.entry: Any = None  # the node that made the input: when it runs, the layer's backward is over
+        self.inputs: set[Any] = set()  # the nodes that made all inputs
+        self.since = count_of_nodes()
         self.backward_began = 0
         self.backward_ended = 0
         self.began = time.perf_counter_ns()
@@ -103,8 +109,11 @@ class Call:
 class Layers:
     """Keeps the table of a step. Everything but `spent_ns` belongs to the training thread."""
 
-    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard) -> None:
+    def __init__(
+        self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard, saved: SavedTensors
+    ) -> None:
         self._guard = guard
+        self._saved = saved
         self._new_model = new_model
         self._models = models
         self._registry = registry
@@ -156,11 +165,6 @@ class Layers:
         self._passes.clear()
         return [layer.json() for layer in table.values()]
 
-    def saved(self, holding: Holding) -> None:
-        """Count a storage that the layer whose forward is running has saved for the first time."""
-        if self._calls and not self._calls[-1].recompute:
-            self._calls[-1].layer.keep(holding)
-
     @contextmanager
     def again(self, module: Any) -> Iterator[None]:
         """Measure a forward that is recomputed in the backward pass without the hooks of a call."""
@@ -211,6 +215,7 @@ class Layers:
             row = self._table[id(module)] = Layer(module, self._models.name(module))
         parent = self._calls[-1] if self._calls else None
         call = Call(module, row, parent, torch._C._current_graph_task_id() != -1)
+        call.inputs = set(nodes_in(inputs))
         call.entry = next(nodes_in(inputs), None)
         self._calls.append(call)
         self.spent_ns += call.began - start
@@ -233,7 +238,9 @@ class Layers:
         else:
             layer.calls += 1
             layer.forward_ns += end - call.began
+            self._saved.made(layer, (output,), call.inputs, call.since)
             self._results(call, output)
+        call.inputs = set()
         self.spent_ns += time.perf_counter_ns() - end
 
     @touches

@@ -15,7 +15,7 @@ from .control.survey import Survey
 from .gathering import Gathering
 from .gradients import PAUSE, Gradients
 from .guard import Guard
-from .layers import Layers
+from .layers import Layer, Layers
 from .models import Models
 from .names import Names
 from .registry import Registry
@@ -39,8 +39,8 @@ class Look:
     def __init__(
         self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard, steppers: Steppers
     ) -> None:
-        self.layers = Layers(models, registry, self._new_model, guard)
-        self.saved = SavedTensors(guard(self._saved))
+        self.saved = SavedTensors(self._saved, guard)
+        self.layers = Layers(models, registry, self._new_model, guard, self.saved)
         self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
         self.sharded = Sharded(registry, guard)
@@ -119,7 +119,6 @@ class Look:
         self.compiled = self.survey.compiled = self.news = True
         for handle in (*self.layers.handles, *self.survey.handles, *self.gradients.handles):
             handle.remove()
-        self.saved.withdraw()
 
     @touches
     def leave(self) -> None:
@@ -158,9 +157,9 @@ class Look:
             self.gradients.on()
 
     @touches
-    def _saved(self, tensor: Any) -> None:
+    def _saved(self, tensor: Any, row: Layer | None) -> None:
         start = time.perf_counter_ns()
-        layer = self.layers.current
+        layer = row.name if row is not None else self.layers.current
         # An integer tensor saved outside all layers holds the targets of a loss.
         data = layer is None and not tensor.dtype.is_floating_point
         category = "input" if data else "activation"
@@ -168,7 +167,7 @@ class Look:
         self._course.saved(holding)
         if holding is not None and holding.saved_in != self._step:
             holding.saved_in = self._step
-            if holding.category == "activation":
-                self.layers.saved(holding)
+            if row is not None and holding.category == "activation":
+                row.keep(holding)
         self._registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start

@@ -7,13 +7,11 @@ tensor's own class. It reports what is computed to the dispatch modes, so the ag
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any, Callable
 
 import torch
 
 from .compiled import untraced
-from .living import instances, is_alone
 from .threads import called_by_pytorch
 
 _Unseen: Any = torch._C.DisableTorchFunction
@@ -40,33 +38,3 @@ def is_traced() -> bool:
     return bool(torch._C._is_tracing()) or (
         torch._C._len_torch_dispatch_stack() > 0 and any(_dispatch_mode(kind) is not None for kind in _TRACING)
     )
-
-
-def has_mode() -> bool:
-    """Report whether a dispatch mode of the program sees what is computed in this thread."""
-    count = torch._C._len_torch_dispatch_stack()
-    return any(is_mode_of_program(torch._C._get_dispatch_stack_at(place)) for place in range(count))
-
-
-def is_mode_of_program(mode: Any) -> bool:
-    """Report whether a dispatch mode is none of PyTorch's own, such as a checkpoint's."""
-    return not type(mode).__module__.startswith("torch.")
-
-
-def sees_itself(kind: type) -> bool:
-    """Report whether tensors of this kind run code of the program when something is computed from them."""
-    own: Any = getattr(kind, "__torch_dispatch__", None)
-    return own is not torch.Tensor.__torch_dispatch__ and not kind.__module__.startswith("torch.")
-
-
-def any_sees_itself() -> bool:
-    """Report whether the program has tensors of such a kind."""
-    kinds = [kind for kind in _kinds(torch.Tensor) if sees_itself(kind)]
-    return bool(kinds) and is_alone() and bool(instances(kinds))
-
-
-def _kinds(of: type) -> Iterator[type]:
-    yield of
-    inner: list[type] = type.__subclasses__(of)
-    for kind in inner:
-        yield from _kinds(kind)

@@ -28,7 +28,6 @@ from .control.course import Course
 from .control.looking import Looking
 from .control.precision import Precision
 from .control.settings import Settings
-from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gauges import HOST
 from .guard import Guard
@@ -91,8 +90,8 @@ class Watch:
         self.sampling = Sampling(LOOKING, purse=self._purse)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
-        transfer, looking = Transfer(self.look.saved, survey), Looking((self.sampling, self.look.keeping))
-        self.settings = Settings((checkpointing, Precision(survey), transfer, looking, Actions()), self.steps)
+        looking = Looking((self.sampling, self.look.keeping))
+        self.settings = Settings((checkpointing, Precision(survey), looking, Actions()), self.steps)
         self._changed: list[tuple[str, str]] = []  # changes made that no viewer has been told of yet
         self._wanted = False
         self._closing = False

@@ -22,7 +22,6 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 import jobs  # noqa: E402
 from jobs import Job  # noqa: E402
 
-from memtop import saved  # noqa: E402
 from memtop.control.standing import FORWARD, Standing  # noqa: E402
 from memtop.program import Refused  # noqa: E402
 from memtop.registry import by_callback  # noqa: E402
@@ -501,7 +500,6 @@ def test_garbage_is_collected_once(job: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("saved_tensors", "host", "takes device"),
         ("action", "empty-cache", "takes collect-garbage"),
         ("amp", "fp16", "takes off, bf16"),
         ("optimizer", "lion", "no setting optimizer"),
@@ -534,22 +532,6 @@ def test_leaving_undoes_what_was_changed(job: Any) -> None:
     j.watch.close()
     j.train(1)
     assert image(j.model) == made
-
-
-def test_what_is_saved_waits_elsewhere_and_comes_back(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = job("gpt", watched=False)
-    plain.train(6)
-    moved = []
-    monkeypatch.setattr(saved, "is_movable", lambda tensor: moved.append(tensor.nbytes) or True)
-    j = job("gpt")
-    j.train(2)
-    j.watch.look.saved.move(True)
-    j.train(2)
-    assert len(moved) > 20 and j.settings.values()[-1] == ("saved_tensors", "host")
-    j.watch.look.saved.move(False)
-    del moved[:]
-    j.train(2)
-    assert not moved and j.losses == plain.losses
 
 
 def test_a_setting_begins_with_the_step_that_was_named(job: Any) -> None:

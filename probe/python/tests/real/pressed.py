@@ -25,8 +25,6 @@ from programs import PROGRAMS, RANKS, Run, subject  # noqa: E402
 from subjects import Subject  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
-from memtop import saved  # noqa: E402
-from memtop.control.transfer import DEVICE, HOST, Transfer  # noqa: E402
 from memtop.journal import STEP, Journal  # noqa: E402
 from memtop.program import Refused  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
@@ -35,10 +33,9 @@ from memtop.watch import Watch  # noqa: E402
 
 STEPS, EVERY = 200, 10
 KEYS = [
-    ("checkpoint", "all"), ("look", "every"), ("checkpoint", "off"), ("saved_tensors", "host"),
-    ("checkpoint", "half"), ("action", "collect-garbage"), ("amp", "bf16"), ("checkpoint", "off"),
-    ("checkpoint", "all"), ("amp", "off"), ("saved_tensors", "device"), ("checkpoint", "off"), ("look", "sampled"),
-    ("amp", "bf16"), ("saved_tensors", "host"), ("amp", "off"), ("saved_tensors", "device"), ("checkpoint", "half"),
+    ("checkpoint", "all"), ("look", "every"), ("checkpoint", "off"), ("checkpoint", "half"),
+    ("action", "collect-garbage"), ("amp", "bf16"), ("checkpoint", "off"), ("checkpoint", "all"), ("amp", "off"),
+    ("checkpoint", "off"), ("look", "sampled"), ("amp", "bf16"), ("amp", "off"), ("checkpoint", "half"),
     ("checkpoint", "off"),
 ]  # fmt: skip
 count = 0
@@ -222,21 +219,9 @@ def computed(program: Callable[[Run], None], run: Run, stepped: Callable[[int], 
     return numbers
 
 
-def pretend_device() -> None:
-    """Let the processor be a device from which saved tensors can be moved: they are copied, and the copies are used."""
-
-    def is_movable(tensor: Any) -> bool:
-        base = tensor._base if tensor._is_view() else tensor
-        return tensor.layout is torch.strided and (base.grad_fn is not None or not base.requires_grad)
-
-    saved.is_movable = is_movable
-    Transfer.choices = (DEVICE, HOST)  # type: ignore[assignment,misc]
-
-
 def main() -> None:
     name = sys.argv[1]
     torch.set_num_threads(1)
-    pretend_device()
     if name in RANKS:
         torch.distributed.init_process_group("gloo")
     program = {**PROGRAMS, **RANKS, **EFFECTS}[name]
