@@ -170,7 +170,7 @@ gpu-kit: ## dist/gpu-kit.tar.gz: tries the CUDA device on a machine with only a 
 gpu: gpu-kit ## run the kit, or its $(PARTS), on this machine's NVIDIA GPU; the table is in dist/gpu
 	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu $(PARTS)
 
-ptx: ## run all tests of the kernels, and those that train on a GPU, on the shipped PTX without a GPU; spoil it
+ptx: ## run all tests of the kernels, and those that train on a GPU, on the shipped PTX without a GPU
 	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -v ./engine/device/cuda/kernels
 	MEMTOP_GPU=ptx $(GO) test -count 1 -timeout 60m -run 'GPU|PTX' ./cmd/memtrain/program
 

@@ -189,9 +189,7 @@ for _ in range(2):
     x.record_stream(side)
     del x
 `
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(script), 0o600))
 	r := rehearseWith(t, "--", besideOthers(t), path)
 	if r.code != 0 || r.Bound != report.BoundTiming || len(r.Timing) != 1 || !strings.Contains(r.Timing[0], "waits.py:5") {
 		t.Errorf("code %d, %s: %v, %s", r.code, r.Bound, r.Timing, r.stderr)

@@ -151,9 +151,7 @@ x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
 if len(sys.argv) < 2:
     sys.exit(subprocess.call([sys.executable, __file__, "second"]))
 `
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(script), 0o600))
 	if r := rehearseWith(t, "--no-advice", "--memory", "3GiB", "--", python, path); r.code != 11 || r.Fits {
 		t.Errorf("of 3 GiB: code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}

@@ -150,12 +150,6 @@ func TestAFractionIsAppliedOnce(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWrongSettings(t *testing.T) {
-	if _, err := New(newMemory(t, gib), Options{Config: "?"}); err == nil {
-		t.Error("no error")
-	}
-}
-
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		"", "max_split_size_mb:40", "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",

@@ -42,23 +42,6 @@ func TestAHistoryThatWasNotFilledLostNothing(t *testing.T) {
 	}
 }
 
-func TestTheRecorderAndTheHistoryAgree(t *testing.T) {
-	r := &tape{}
-	p := newProgram(t, 3, Options{Recorder: r, History: 1 << 20, Limit: 600 * mib})
-	for range 3000 {
-		p.step()
-	}
-	events := p.a.Snapshot().Devices[0].Events
-	for i := range events.Len() {
-		if *events.At(i) != r.events[i] {
-			t.Fatalf("event %d: kept %+v, told %+v", i, *events.At(i), r.events[i])
-		}
-		if i > 0 && events.At(i).Time < events.At(i-1).Time {
-			t.Fatalf("event %d: the clock goes back", i)
-		}
-	}
-}
-
 // stackOf returns the text of an event's stack, innermost frame first.
 func stackOf(tr *trace.Trace, e *trace.Event) string {
 	var lines []string

@@ -1,7 +1,6 @@
 package alloc
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,25 +44,6 @@ func TestEventsLeadOnFromTheStateOfTheirFirst(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldOnceObservationHasEnded(t *testing.T) {
-	first, second := &tape{}, &tape{}
-	a := newAllocator(t, newMemory(t, gib), Options{Recorder: first})
-	a.Free(must(t, a, 512))
-	told := len(first.events)
-	a.Observe(second)
-	a.Free(must(t, a, 512))
-	a.Observe(nil)
-	a.Free(must(t, a, 512))
-	if len(first.events) != told || len(second.events) != 3 {
-		t.Errorf("the first received %d events, then %d; the second %d, want 3", told, len(first.events), len(second.events))
-	}
-	for _, e := range second.events {
-		if e.Time == 0 {
-			t.Errorf("%s has no time", e.Kind)
-		}
-	}
-}
-
 func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
 	r := &tape{}
 	a := newAllocator(t, newMemory(t, gib), Options{})
@@ -86,24 +66,5 @@ func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
 	if e := r.events[len(r.events)-1]; e.Kind != trace.Lost || e.Addr != held.Addr() {
 		t.Errorf("got %s at %#x, want lost at %#x", e.Kind, e.Addr, held.Addr())
 	}
-	checkRecount(t, a)
-}
-
-// TestObserversComeAndGoWhileMemoryIsInUse is for the race detector.
-func TestObserversComeAndGoWhileMemoryIsInUse(t *testing.T) {
-	a := newAllocator(t, &guarded{memory: newMemory(t, 300*mib)}, Options{Stacks: StacksAlloc})
-	var wait sync.WaitGroup
-	for seed := range uint64(2) {
-		wait.Go(func() { churn(a, seed) })
-	}
-	wait.Go(func() {
-		for range 100 {
-			r := &tape{}
-			a.Observe(r)
-			a.State(func() { r.events = r.events[:0] })
-			a.Observe(nil)
-		}
-	})
-	wait.Wait()
 	checkRecount(t, a)
 }

@@ -67,26 +67,6 @@ func TestObserversMayLookAtTheFailure(t *testing.T) {
 	}
 }
 
-func TestSizesInMessagesAreThoseOfPyTorch(t *testing.T) {
-	tests := map[string]struct {
-		n    int64
-		want string
-	}{
-		"bytes up to a KiB": {1024, "1024 bytes"},
-		"then KiB":          {1536, "1.50 KiB"},
-		"then MiB":          {3 * mib / 2, "1.50 MiB"},
-		"a GiB is in MiB":   {gib, "1024.00 MiB"},
-		"then GiB":          {3 * gib / 2, "1.50 GiB"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := sizeText(test.n); got != test.want {
-				t.Errorf("%d: got %q, want %q", test.n, got, test.want)
-			}
-		})
-	}
-}
-
 // TestRequestsBeyondTheDeviceMayFailEarly has what PyTorch 2.15 does with
 // throw_on_cudamalloc_oom: the cache stays full, and no event is recorded.
 func TestRequestsBeyondTheDeviceMayFailEarly(t *testing.T) {

@@ -57,21 +57,6 @@ func TestAPrivatePoolKeepsItsMemoryUntilItIsReleased(t *testing.T) {
 	}
 }
 
-func TestPoolsThatAreNotThereAreRefused(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	for name, err := range map[string]error{
-		"begin the default pool":       a.BeginPool(trace.Pool{}, nil),
-		"end what was not begun":       a.EndPool(trace.Pool{0, 1}),
-		"release what nobody has":      a.ReleasePool(trace.Pool{0, 1}),
-		"release the default pool":     a.ReleasePool(trace.Pool{}),
-		"end the default pool as well": a.EndPool(trace.Pool{}),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
 func TestFreesWaitUntilRequestsAreNoLongerDiverted(t *testing.T) {
 	d := newMemory(t, gib)
 	a := newAllocator(t, d, Options{})

@@ -118,22 +118,3 @@ func compareGolden(t *testing.T, name, got string) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-func TestNumbersInTheSummaryStayShort(t *testing.T) {
-	tests := map[string]struct{ got, want string }{
-		"bytes":                        {bytesIn(768*1024-1, 768*1024-1), "786431 B  "},
-		"from 768 KiB on KiB":          {bytesIn(768*1024, 768*1024), "   768 KiB"},
-		"in the unit of another":       {bytesIn(5000, 768*1024*1024), "     0 MiB"},
-		"beyond all":                   {bytesIn(1<<62, 1<<62), "  4096 PiB"},
-		"counts":                       {countIn(749999, 749999), " 749999   "},
-		"from 750 thousand on by K":    {countIn(750000, 750000), "    750 K "},
-		"and from 750 million on by M": {countIn(750000000, 750000000), "    750 M "},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if test.got != test.want {
-				t.Errorf("got %q, want %q", test.got, test.want)
-			}
-		})
-	}
-}

@@ -77,20 +77,6 @@ func TestAStreamsEventsAreLookedAtInOrder(t *testing.T) {
 	}
 }
 
-func TestMemoryBelongsToOneStream(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	b := mustOn(t, a, mib, 1)
-	addr := b.Addr()
-	a.Free(b)
-	other := mustOn(t, a, mib, 2)
-	if other.Addr() == addr {
-		t.Error("memory of stream 1 serves stream 2")
-	}
-	if again := mustOn(t, a, mib, 1); again.Addr() != addr {
-		t.Error("memory of stream 1 does not serve stream 1 again")
-	}
-}
-
 // TestTheSmallestFitAtTheLowestAddressIsTaken makes holes of several sizes.
 func TestTheSmallestFitAtTheLowestAddressIsTaken(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})

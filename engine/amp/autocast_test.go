@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
@@ -35,9 +36,7 @@ func newRunOf(t *testing.T, dtype device.DType, o nn.Options) *run {
 	t.Helper()
 	d := tensortest.Device(t)
 	model, err := nn.Build(d, dtype, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, config) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { nn.Close(model) })
 	o.Training = true
 	return &run{device: d, model: model, c: nn.NewCtx(autograd.NewTape(d, 1), o)}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
@@ -18,9 +19,7 @@ var eps = autograd.NormOptions{Eps: 1e-5}
 func metered(t *testing.T) (*autograd.Tape, *dry.Meter) {
 	t.Helper()
 	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := dry.MeterOf(dry.Backend{})
 	return autograd.NewTape(tensor.NewDevice("dry:0", a, m, tensor.Options{}), 1), m
 }

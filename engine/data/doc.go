@@ -6,7 +6,7 @@
 //
 // A [Dataset] is a numbered collection of samples that exist nowhere until
 // [Dataset.Read] writes one into memory: [Windows] reads them out of a token file
-// ([Open]; [Access] says how) or the text that comes with the program ([Corpus]),
+// ([Open]) or the text that comes with the program ([Corpus]),
 // [Spirals] and [Figures] compute theirs. A [Loader] has workers that fill
 // staging buffers with whole batches; the training loop takes the batches in
 // order, uploads them and gives the buffers back.

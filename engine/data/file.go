@@ -32,38 +32,36 @@ const (
 	maxVocabulary = 1 << 31
 )
 
-// Open opens a token file or a text. The caller closes the tokens.
-func Open(path string, a Access) (*Tokens, error) {
+// Open maps a token file or a text into memory, which the system fills when it is read
+// and takes back when it has to. The caller closes the tokens.
+func Open(path string) (*Tokens, error) {
 	f, size, err := openOrdinary(path)
 	if err != nil {
 		return nil, err
 	}
-	from, err := a.open(f, size)
+	raw, unmap, err := mapFile(f, size)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	t, err := interpret(path, raw)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, unmap())
 	}
-	head, err := from.read(0, int(min(size, headSize)))
-	if err == nil {
-		var t *Tokens
-		if t, err = interpret(path, head, size); err == nil {
-			t.source = from
-			return t, nil
-		}
-	}
-	return nil, errors.Join(err, from.close())
+	t.close = unmap
+	return t, nil
 }
 
-// interpret finds out what a file of a size holds by its beginning.
-func interpret(name string, head []byte, size int64) (*Tokens, error) {
-	if !bytes.HasPrefix(head, []byte(magic)) {
-		return interpretText(name, head, size)
+// interpret finds out by its beginning what a file holds.
+func interpret(name string, raw []byte) (*Tokens, error) {
+	if !bytes.HasPrefix(raw, []byte(magic)) {
+		return interpretText(name, raw)
 	}
-	if len(head) < headerSize {
+	if len(raw) < headerSize {
 		return nil, &FormatError{name, "the header of the token file ends early"}
 	}
 	order := binary.LittleEndian
-	v, width, vocabulary, count := order.Uint32(head[8:]), order.Uint32(head[12:]), order.Uint64(head[16:]), order.Uint64(head[24:])
-	body := uint64(size) - headerSize
+	v, width, vocabulary, count := order.Uint32(raw[8:]), order.Uint32(raw[12:]), order.Uint64(raw[16:]), order.Uint64(raw[24:])
+	body := uint64(len(raw) - headerSize)
 	switch {
 	case v != version:
 		return nil, &FormatError{name, fmt.Sprintf("version %d of token files is not known", v)}
@@ -74,19 +72,19 @@ func interpret(name string, head []byte, size int64) (*Tokens, error) {
 	case count != body/uint64(width) || body%uint64(width) != 0:
 		return nil, &FormatError{name, fmt.Sprintf("it should hold %d tokens of %d bytes, and has %d bytes", count, width, body)}
 	}
-	return &Tokens{name: name, begin: headerSize, count: int(count), width: int(width), vocabulary: int(vocabulary)}, nil
+	return &Tokens{name: name, raw: raw, begin: headerSize, count: int(count), width: int(width), vocabulary: int(vocabulary)}, nil
 }
 
 // interpretText refuses what is certainly no text, to spare its owner a model
 // of a picture's bytes. Only the beginning is looked at.
-func interpretText(name string, head []byte, size int64) (*Tokens, error) {
-	if size == 0 {
+func interpretText(name string, raw []byte) (*Tokens, error) {
+	if len(raw) == 0 {
 		return nil, &FormatError{name, "the file is empty"}
 	}
-	if i := bytes.IndexByte(head, 0); i >= 0 {
+	if i := bytes.IndexByte(raw[:min(len(raw), headSize)], 0); i >= 0 {
 		return nil, &FormatError{name, fmt.Sprintf("neither a token file nor a text: byte %d is 0", i)}
 	}
-	return &Tokens{name: name, count: int(size), width: 1, vocabulary: byteVocabulary}, nil
+	return &Tokens{name: name, raw: raw, count: len(raw), width: 1, vocabulary: byteVocabulary}, nil
 }
 
 // FormatError says that a file cannot be used as training data.

@@ -24,7 +24,7 @@ func tokenFile(width, vocabulary int, tokens ...uint32) []byte {
 	return raw
 }
 
-func TestTokenFilesAreReadInEveryWay(t *testing.T) {
+func TestTokenFilesAreRead(t *testing.T) {
 	tests := map[string]struct {
 		width, vocabulary int
 		tokens            []uint32
@@ -36,28 +36,26 @@ func TestTokenFilesAreReadInEveryWay(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := save(t, tokenFile(test.width, test.vocabulary, test.tokens...))
-			for _, access := range Accesses() {
-				checkTokens(t, path, access, test.vocabulary, test.tokens)
-			}
+			checkTokens(t, path, test.vocabulary, test.tokens)
 		})
 	}
 }
 
 // checkTokens reads all of a file, and each token by itself.
-func checkTokens(t *testing.T, path string, access Access, vocabulary int, want []uint32) {
+func checkTokens(t *testing.T, path string, vocabulary int, want []uint32) {
 	t.Helper()
-	tokens, err := Open(path, access)
+	tokens, err := Open(path)
 	fatal.If(t, err)
 	defer closeTokens(t, tokens)
 	if tokens.Len() != len(want) || tokens.Vocabulary() != vocabulary {
-		t.Fatalf("%v: %d tokens of %d, want %d of %d", access, tokens.Len(), tokens.Vocabulary(), len(want), vocabulary)
+		t.Fatalf("%d tokens of %d, want %d of %d", tokens.Len(), tokens.Vocabulary(), len(want), vocabulary)
 	}
 	all, one := make([]byte, 4*len(want)), make([]byte, 4)
 	fatal.If(t, tokens.Read(0, all))
 	for i, token := range want {
 		fatal.If(t, tokens.Read(i, one))
 		if a, b := binary.LittleEndian.Uint32(all[4*i:]), binary.LittleEndian.Uint32(one); a != token || b != token {
-			t.Errorf("%v: token %d is %d among all and %d alone, want %d", access, i, a, b, token)
+			t.Errorf("token %d is %d among all and %d alone, want %d", i, a, b, token)
 		}
 	}
 }
@@ -88,18 +86,15 @@ func TestUnusableFilesSayWhy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := save(t, test.content)
-			for _, access := range Accesses() {
-				_, err := Open(path, access)
-				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), path) {
-					t.Errorf("%v: got error %v, want one of %s that says %q", access, err, path, test.want)
-				}
+			if _, err := Open(path); err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), path) {
+				t.Errorf("got error %v, want one of %s that says %q", err, path, test.want)
 			}
 		})
 	}
 }
 
 func TestTokensBeyondTheVocabularyAreRefused(t *testing.T) {
-	tokens, err := Open(save(t, tokenFile(2, 1000, 1, 2, 0xff03)), Mapped)
+	tokens, err := Open(save(t, tokenFile(2, 1000, 1, 2, 0xff03)))
 	fatal.If(t, err)
 	defer closeTokens(t, tokens)
 	if err := tokens.Read(0, make([]byte, 12)); err == nil || !strings.Contains(err.Error(), "vocabulary ends at 1000") {

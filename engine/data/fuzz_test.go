@@ -10,11 +10,10 @@ func FuzzTokenFiles(f *testing.F) {
 	}
 	f.Add([]byte("a text"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		tokens, err := interpret("file", raw[:min(len(raw), headSize)], int64(len(raw)))
+		tokens, err := interpret("file", raw)
 		if err != nil {
 			return
 		}
-		tokens.source = memory(raw)
 		if tokens.Len() < 0 || tokens.Vocabulary() <= 0 {
 			t.Fatalf("%d tokens of %d", tokens.Len(), tokens.Vocabulary())
 		}

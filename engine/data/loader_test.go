@@ -52,19 +52,16 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 		"less than a batch":            few{5},
 	}
 	path := save(t, corpus)
-	for _, access := range Accesses() {
-		tokens, err := Open(path, access)
-		fatal.If(t, err)
-		defer closeTokens(t, tokens)
-		set, err := NewWindows(tokens, 33)
-		fatal.If(t, err)
-		sets["windows of a file, "+access.String()] = set
-	}
+	tokens, err := Open(path)
+	fatal.If(t, err)
+	defer closeTokens(t, tokens)
+	sets["windows of a file"], err = NewWindows(tokens, 33)
+	fatal.If(t, err)
 	text := take(t, sets["windows of the built-in text"], LoaderOptions{Batch: 7, Seed: 3}, 40)
 	for name, set := range sets {
 		t.Run(name, func(t *testing.T) {
 			want := take(t, set, LoaderOptions{Batch: 7, Seed: 3}, 40)
-			if strings.HasPrefix(name, "windows of a file") && !cmp.Equal(text, want) {
+			if name == "windows of a file" && !cmp.Equal(text, want) {
 				t.Error("they are not those of the same text in memory")
 			}
 			for _, workers := range []int{2, 3, 8} {
@@ -197,16 +194,9 @@ func TestStagingMemoryIsTheCallers(t *testing.T) {
 }
 
 func TestAFailureIsToldWhereItHappens(t *testing.T) {
-	for _, access := range []Access{Mapped, Lazy} {
-		t.Run(access.String(), func(t *testing.T) { failsWhereFileIsCut(t, access) })
-	}
-}
-
-func failsWhereFileIsCut(t *testing.T, access Access) {
-	t.Helper()
 	path := filepath.Join(t.TempDir(), "text")
 	fatal.If(t, os.WriteFile(path, []byte(strings.Repeat("words ", 20_000)), 0o600))
-	tokens, err := Open(path, access)
+	tokens, err := Open(path)
 	fatal.If(t, err)
 	defer closeTokens(t, tokens)
 	fatal.If(t, os.Truncate(path, 10))

@@ -2,10 +2,13 @@
 
 package data
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // mapFile reads the whole file: this system has no mapping that we know of.
-func mapFile(f *os.File, size int64) (raw []byte, unmap func() error, err error) {
-	raw, err = readAt(f, 0, int(size))
+func mapFile(f *os.File, _ int64) (raw []byte, unmap func() error, err error) {
+	raw, err = io.ReadAll(f)
 	return raw, func() error { return nil }, err
 }

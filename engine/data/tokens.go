@@ -13,8 +13,9 @@ import (
 // but for Close.
 type Tokens struct {
 	name       string
-	source     source
-	begin      int64 // where the first token is
+	raw        []byte // of a file they are mapped: they fault when it no longer has them
+	close      func() error
+	begin      int // where the first token is
 	count      int
 	width      int // bytes of one token: 1, 2 or 4
 	vocabulary int
@@ -25,7 +26,7 @@ const byteVocabulary = 256
 
 // Bytes returns the tokens of a text: a byte is a token.
 func Bytes(name string, text []byte) *Tokens {
-	return &Tokens{name: name, source: memory(text), count: len(text), width: 1, vocabulary: byteVocabulary}
+	return &Tokens{name: name, raw: text, close: func() error { return nil }, count: len(text), width: 1, vocabulary: byteVocabulary}
 }
 
 // Name returns where the tokens are from, for messages.
@@ -39,19 +40,16 @@ func (t *Tokens) Len() int { return t.count }
 func (t *Tokens) Vocabulary() int { return t.vocabulary }
 
 // Close ends the use of the file. The tokens must not be in use.
-func (t *Tokens) Close() error { return t.source.close() }
+func (t *Tokens) Close() error { return t.close() }
 
 // Read writes the tokens from number start on as little-endian 32 bit numbers,
 // as many as dst has room for. It fails when the file has become shorter since
 // it was opened, or holds a number beyond the vocabulary.
 func (t *Tokens) Read(start int, dst []byte) error {
-	raw, err := t.source.read(t.begin+int64(start*t.width), len(dst)/4*t.width)
-	if err != nil {
-		return err
-	}
-	err = mapped.Touch(raw, func() error { return t.widen(start, raw, dst) })
+	raw := t.raw[t.begin+start*t.width:][:len(dst)/4*t.width]
+	err := mapped.Touch(raw, func() error { return t.widen(start, raw, dst) })
 	if errors.Is(err, mapped.ErrCut) {
-		return cutError(t.name)
+		return &FormatError{t.name, "the file was cut while it was being read"}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -19,9 +20,7 @@ import (
 // testdata/batch_norm.py makes: two in training and an evaluation.
 func TestBatchNormIsPyTorchs(t *testing.T) {
 	raw, err := os.ReadFile("testdata/batch_norm.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var want struct {
 		Weight, Bias referenceTensor
 		Steps        []struct {
@@ -30,14 +29,10 @@ func TestBatchNormIsPyTorchs(t *testing.T) {
 			Grads, Running map[string]referenceTensor
 		}
 	}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(raw, &want))
 	d := tensortest.Device(t)
 	m, err := nn.Build(d, device.Float64, 1, func(b nn.Builder) *nn.BatchNorm2d { return nn.NewBatchNorm2d(b, 3) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer nn.Close(m)
 	tensor.Write(m.Weight.Data(), want.Weight.Values)
 	tensor.Write(m.Bias.Data(), want.Bias.Values)
@@ -67,9 +62,7 @@ func TestBatchNormCountsABatchOnce(t *testing.T) {
 		m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Sequential {
 			return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 2, Width: 4, Layers: 3, Classes: 3, BatchNorm: true})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer nn.Close(m)
 		pixels := make([]float64, 2*2*16*16)
 		for i := range pixels {

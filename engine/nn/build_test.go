@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
@@ -41,9 +42,7 @@ func TestParametersStartAsTheReferencesDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m, err := nn.Build(d, device.Float32, 3, test.build)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer nn.Close(m)
 			p := nn.Params(m)[test.parameter]
 			low, high, deviation := moments(p.Data().Floats())
@@ -95,9 +94,7 @@ func TestEqualSeedsGiveEqualParametersInAnyOrder(t *testing.T) {
 			makers[1]()
 			return nn.NewSequential(first, second)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer nn.Close(first)
 		defer nn.Close(second)
 		return first.Weight.Data().Floats(), second.Weight.Data().Floats()
@@ -118,9 +115,7 @@ func TestParametersAreNamedOnceByTheirPath(t *testing.T) {
 	m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {
 		return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer nn.Close(m)
 	var names []string
 	for _, p := range nn.Params(m) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -137,9 +138,7 @@ func TestHooksRunInOrder(t *testing.T) {
 			model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Sequential {
 				return nn.NewMLP(b, nn.MLPConfig{In: 2, Hidden: 3, Out: 2, Layers: 1})
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer nn.Close(model)
 			c := nn.NewCtx(autograd.NewTape(d, 0), nn.Options{Checkpoint: test.policy})
 			var got []string

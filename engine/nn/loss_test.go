@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
@@ -73,9 +74,7 @@ func TestBothWaysOfCrossEntropyHaveTheSameBits(t *testing.T) {
 // when there is a number for each row here that PyTorch has not.
 func TestCrossEntropyTakesTheBytesOfPyTorchs(t *testing.T) {
 	raw, err := os.ReadFile("testdata/loss_memory.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var measured struct {
 		Cases []struct {
 			Rows, Classes int
@@ -84,9 +83,7 @@ func TestCrossEntropyTakesTheBytesOfPyTorchs(t *testing.T) {
 			Kept, Peak    int64 // above logits' weight and targets
 		}
 	}
-	if err := json.Unmarshal(raw, &measured); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(raw, &measured))
 	types := map[string]device.DType{"float32": device.Float32, "bfloat16": device.BFloat16}
 	for _, want := range measured.Cases {
 		_, _, kept, peak := entropyOf(t, want.Rows, want.Classes, types[want.Type], want.Autocast, nn.Options{LossMemory: nn.PyTorchLoss})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -33,9 +34,7 @@ func TestPartsAreNamedWhereTheyAreMade(t *testing.T) {
 	model, err := nn.Build(tensortest.Device(t), device.Float32, 1, func(b nn.Builder) *nn.Sequential {
 		return nn.NewSequential(newShifted(b.In("0")))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer nn.Close(model)
 	var parameters, paths []string
 	for _, p := range nn.Params(model) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
@@ -43,13 +44,9 @@ type referenceTensor struct {
 func readReference(t *testing.T) reference {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/pytorch.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var r reference
-	if err := json.Unmarshal(raw, &r); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(raw, &r))
 	return r
 }
 
@@ -93,9 +90,7 @@ func TestLayersComputeWhatPyTorchs(t *testing.T) {
 			t.Run(name+" "+a.String(), func(t *testing.T) {
 				d := tensortest.Device(t)
 				m, err := nn.Build(d, device.Float64, 1, pytorchLayers[name])
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				defer nn.Close(m)
 				params := make(map[string]*nn.Param)
 				for _, p := range nn.Params(m) {
@@ -184,9 +179,7 @@ func savedBy(t *testing.T, build func(b nn.Builder) *nn.Blocks) (sizes []int64) 
 	t.Helper()
 	d := tensor.NewDevice("dry", memory(t), dry.Backend{}, tensor.Options{})
 	m, err := nn.Build(d, device.Float32, 1, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{Training: true, Attention: nn.FlashAttention})
 	c.OnSave(func(_ string, bytes int64) { sizes = append(sizes, bytes) })
 	c.Run(func() {
@@ -201,8 +194,6 @@ func savedBy(t *testing.T, build func(b nn.Builder) *nn.Blocks) (sizes []int64) 
 func memory(t *testing.T) *alloc.Allocator {
 	t.Helper()
 	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -29,9 +30,7 @@ func newTrainer(t *testing.T, g nn.GPTConfig, o nn.Options) *trainer {
 	t.Helper()
 	d := tensortest.Device(t)
 	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o.Training = true
 	r := &trainer{model: model, c: nn.NewCtx(autograd.NewTape(d, 2), o), device: d}
 	r.tokens, r.targets = tokens(d, g.Vocab, 0), tokens(d, g.Vocab, 1)
@@ -88,9 +87,7 @@ func policies(t *testing.T) map[string]nn.Policy {
 		"layers=h.0+h.1.mlp", "layers=wte+drop+h.0.ln_1+h.1+h.1.mlp+h.2.attn.qkv+h.3.mlp.gelu+ln_f+lm_head",
 	} {
 		p, err := nn.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all[text] = p
 	}
 	all["the activations kept"] = nn.Selective("gelu_tanh", "dropout")

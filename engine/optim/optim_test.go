@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -430,9 +431,7 @@ func TestSchedules(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := ParseSchedule(test.text, 110)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if s.String() != test.text {
 				t.Errorf("it prints as %q, want %q", s, test.text)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
@@ -27,18 +28,12 @@ func lazyGPU(t *testing.T) *tensor.Device {
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	driver := cudatest.New(cudatest.Options{Run: cudatest.Kernels(library)})
 	machine, err := cuda.Open(cuda.Options{Driver: driver})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	memory, err := alloc.New(machine, alloc.Options{Name: "cuda:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		memory.EmptyCache()
 		if err := machine.Close(); err != nil {

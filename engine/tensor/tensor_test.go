@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
@@ -257,18 +258,14 @@ func TestRetagMovesBytesBetweenCategories(t *testing.T) {
 
 func TestALostStorageIsReported(t *testing.T) {
 	machine, err := cpu.Open(cpu.Options{Capacity: 32 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	memory, err := alloc.New(machine.Memory, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	lost := make(chan tensor.Leak, 4) // never closed: the report comes from the runtime
 	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{})
 	d.OnLeak(func(l tensor.Leak) { lost <- l })

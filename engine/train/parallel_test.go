@@ -98,43 +98,6 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 	}
 }
 
-// TestLayersOnTheHostsOfRanksChangeNoBit trains in two processes with layers on their
-// hosts from the first step on, and in the third and the fourth.
-func TestLayersOnTheHostsOfRanksChangeNoBit(t *testing.T) {
-	want := together(t, 2, 6, DefaultSettings(), tiny(), nil)
-	for _, shard := range []Shard{ShardNothing, ShardOptimizer} {
-		for _, host := range []string{"lm_head", "wte+lm_head+loss", "h.0.mlp.fc+h.1.attn+ln_f", "h+loss"} {
-			s := DefaultSettings()
-			s.Shard = shard
-			set := func(rank int, of *Trainer, e Event) {
-				if value, ok := map[int64]string{1: host, 3: "none"}[e.Step]; ok && rank == 1 {
-					if err := of.Change("host", value); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-			from := s
-			from.Host = Layers(host)
-			for name, got := range map[string][][]Event{"from the first step": together(t, 2, 6, from, tiny(), nil), "for some steps": together(t, 2, 6, s, tiny(), set)} {
-				hosted := 0
-				for rank, events := range got {
-					for i, e := range events {
-						if e.Loss != want[rank][i].Loss {
-							t.Fatalf("host=%s %s, shard=%v, rank %d, step %d: loss %v, on the devices %v", host, name, shard, rank, i+1, e.Loss, want[rank][i].Loss)
-						}
-						if e.Settings.Host != "" {
-							hosted++
-						}
-					}
-				}
-				if want := map[string]int{"from the first step": 12, "for some steps": 4}[name]; hosted != want {
-					t.Errorf("host=%s %s: it held in %d steps of both ranks, want %d", host, name, hosted, want)
-				}
-			}
-		}
-	}
-}
-
 // TestLayersOnTheHostsOfRanksArePredicted compares memory to the byte.
 func TestLayersOnTheHostsOfRanksArePredicted(t *testing.T) {
 	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}

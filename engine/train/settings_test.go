@@ -1,7 +1,6 @@
 package train
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,23 +41,5 @@ func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
 	s, err := DefaultSettings().withAll(map[string]string{"checkpoint": "block", "in_place": "on"})
 	if got := s.Checkpoint.String(); err != nil || got != "block" {
 		t.Errorf("checkpoint=%s, %v", got, err)
-	}
-}
-
-func TestAFlagSaysWhatItsSettingTakes(t *testing.T) {
-	for key, want := range map[string]string{
-		"amp":       "mixed precision `MODE`: off, bf16 or fp16; the type in which operations run (default off)",
-		"clip":      "largest `NORM` of all gradients together, 0 for no limit (default 1)",
-		"schedule":  "`HOW` the rate changes: constant or cosine; add ,warmup=STEPS and ,floor=PART if needed (default constant)",
-		"pad_vocab": "with autocast, pad the head to a multiple of 64 classes and mask the added ones: `on or off`; faster on a GPU, where memtrain starts with it (default off)",
-	} {
-		if got := Help(key); got != want {
-			t.Errorf("%s: got %q, want %q", key, got, want)
-		}
-	}
-	for _, key := range Keys() {
-		if help := Help(key); strings.Count(help, "`") != 2 {
-			t.Errorf("%s: %q names its value not once", key, help)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
@@ -81,9 +82,7 @@ func TestAssignFindsNamesOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parameters := zeros(t, shapes)
 			unused, err := Assign(values(parameters), test.arrays)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if len(unused) != 1 || !strings.HasSuffix(unused[0], "lm_head.weight") {
 				t.Errorf("unused: %v, want the head's weight", unused)
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestReadWhatPyTorchWrote(t *testing.T) {
@@ -35,9 +37,7 @@ func TestReadWhatPyTorchWrote(t *testing.T) {
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(filepath.Join("testdata", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -84,19 +84,13 @@ func archive(t testing.TB, method uint16, entries ...string) string {
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(entries); i += 2 {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: entries[i], Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := w.Write([]byte(entries[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, z.Close())
+	fatal.If(t, os.WriteFile(path, b.Bytes(), 0o600))
 	return path
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestMain is memtop too, one that prints the files that it is given: what an
@@ -61,9 +63,7 @@ func session(t *testing.T, o Options) *mcp.ClientSession {
 	go func() { ended <- Serve(t.Context(), fromClient, toClient, o) }()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
 	s, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromServer, Writer: toServer}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		_ = s.Close()
 		if err := <-ended; err != nil && t.Context().Err() == nil {
@@ -111,14 +111,10 @@ func TestOnlyFilesOfTheFolderAreRead(t *testing.T) {
 func TestAFileThatBecomesALinkIsNotFollowed(t *testing.T) {
 	folder := scene(t)
 	root, err := os.OpenRoot(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer root.Close()
 	memtop, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	good, link := filepath.Join(folder, "good.pickle"), filepath.Join(folder, "out.pickle")
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{folder: root, memtop: memtop, turns: make(chan struct{}, 1)}
@@ -206,9 +202,7 @@ func (discard) Close() error                { return nil }
 
 func TestAnAnswerIsBounded(t *testing.T) {
 	folder := scene(t)
-	if err := os.WriteFile(filepath.Join(folder, "long.pickle"), make([]byte, 10*mostAnswer), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(folder, "long.pickle"), make([]byte, 10*mostAnswer), 0o600))
 	text, ok := said(t.Context(), session(t, Options{Folder: folder}), "report", map[string]any{"file": "long.pickle"})
 	if !ok || !strings.Contains(text, "more bytes left out: ask for less]") || len(text) > 4*mostAnswer {
 		t.Errorf("%v, %d bytes, which end in %q", ok, len(text), text[max(0, len(text)-80):])

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 )
@@ -14,9 +15,7 @@ import (
 // space might.
 func TestARunWhoseBlackBoxIsCutShortGoesOn(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o700))
 	t.Setenv("MEMTOP_BLACK_BOX", folder)
 	w := startWatched(t, "--layers", "1", "--dim", "16", "--heads", "2", "--seq", "8", "--batch", "2")
 	w.until(2)
@@ -24,9 +23,7 @@ func TestARunWhoseBlackBoxIsCutShortGoesOn(t *testing.T) {
 	if err != nil || len(boxes) != 1 {
 		t.Fatalf("the run has the boxes %q, %v", boxes, err)
 	}
-	if err := os.Truncate(boxes[0], 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Truncate(boxes[0], 0))
 	probetest.Eventually(t, "the run to give up its box", func() bool { _, err := os.Lstat(boxes[0]); return err != nil })
 	w.until(w.steps() + 3)
 	w.told = "memtrain: no black box: " + boxes[0] + " was cut short by another program; training without it, as with --black-box off\n"

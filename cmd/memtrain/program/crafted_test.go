@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestARunThatWasNeverSavedIsRefused changes the description of a saved run
@@ -22,9 +23,7 @@ func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 		t.Fatal(code, line)
 	}
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, test := range map[string]struct{ old, new, want string }{
 		"fewer heads than none":   {`"heads":"2"`, `"heads":"-1"`, "--heads -1: want a number from 1 to"},
 		"heads that do not fit":   {`"heads":"2"`, `"heads":"3"`, "--dim 8 cannot be divided among --heads 3"},
@@ -51,9 +50,7 @@ func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crafted := filepath.Join(t.TempDir(), "run.mem")
-			if err := os.WriteFile(crafted, craft(t, whole, test.old, test.new), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(crafted, craft(t, whole, test.old, test.new), 0o600))
 			code, line := runs(t, "--resume", crafted, "--steps", "3", "--probe", "off")
 			if code != command.ExitCorrupt || !strings.Contains(line, crafted+": ") || !strings.Contains(line, test.want) || strings.Contains(line, "\n") {
 				t.Errorf("exit code %d and %q, want %d and one line about %s that says %q", code, line, command.ExitCorrupt, crafted, test.want)

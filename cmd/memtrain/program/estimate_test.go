@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 )
@@ -19,9 +20,7 @@ func parsed(t testing.TB, args []string) *Estimate {
 	var e Estimate
 	f := pflag.NewFlagSet("estimate", pflag.ContinueOnError)
 	e.Register(f)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.Parse(args))
 	return &e
 }
 
@@ -29,13 +28,9 @@ func parsed(t testing.TB, args []string) *Estimate {
 func rehearsed(t *testing.T, args []string) (variant, train.Estimate) {
 	t.Helper()
 	v, err := parsed(t, args).asked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := v.estimate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return v, e
 }
 
@@ -114,9 +109,7 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	r, err := parsed(t, []string{"--model", "gpt2-xl", "--batch", "8"}).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var got []string
 	lowest := r.Ranks[0].PeakReserved
 	for _, technique := range r.Techniques {
@@ -223,9 +216,7 @@ func BenchmarkEstimateOf70B(b *testing.B) {
 // BenchmarkRehearsalOf70B is the run itself.
 func BenchmarkRehearsalOf70B(b *testing.B) {
 	v, err := parsed(b, []string{"--model", "llama-70b", "--amp", "bf16"}).asked()
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	for b.Loop() {
 		if _, err := v.estimate(b.Context()); err != nil {
 			b.Fatal(err)

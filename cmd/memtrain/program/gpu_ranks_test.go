@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/collective"
@@ -98,16 +99,12 @@ func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
 	t.Helper()
 	kernels := built(t).Path
 	folder := t.TempDir()
-	if err := os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")))
 	ctx, cancel := context.WithTimeout(t.Context(), longestRun)
 	t.Cleanup(cancel)
 	var list []*gpuRank
 	for rank := range n {
-		if err := syscall.Mkfifo(filepath.Join(folder, fmt.Sprint(rank)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, syscall.Mkfifo(filepath.Join(folder, fmt.Sprint(rank)), 0o600))
 		r := &gpuRank{Cmd: exec.CommandContext(ctx, filepath.Join(folder, "memtrain"), append([]string{"--probe", "off", "--json"}, args...)...)}
 		r.Env = append(os.Environ(), kernelsVariable+"="+kernels, meetingVariable+"="+folder,
 			fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", n))
@@ -123,9 +120,7 @@ func steppedOnGPUs(t *testing.T, n int, args ...string) []ranked {
 	t.Helper()
 	list := gpuRanks(t, n, args...)
 	for _, r := range list {
-		if err := r.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.Start())
 	}
 	for rank, r := range list {
 		if err := r.Wait(); err != nil {
@@ -248,21 +243,15 @@ func TestGPUsEndWhenAProcessIsKilled(t *testing.T) {
 	list := gpuRanks(t, 2, append(slices.Clone(small), "--steps", "0")...)
 	list[0].Stdout = nil
 	out, err := list[0].StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, r := range list {
-		if err := r.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.Start())
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
 		t.Fatalf("it did not begin: %s", list[0].stderr.String())
 	}
-	if err := list[1].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, list[1].Process.Kill())
 	killed := time.Now()
 	last := lines.Text()
 	for lines.Scan() {

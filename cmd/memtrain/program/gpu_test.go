@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/snapshots"
@@ -32,9 +33,7 @@ func built(t *testing.T) *hostbuild.Library {
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return library
 }
 
@@ -90,9 +89,7 @@ func trained(t *testing.T, g GPUs, args ...string) []stepLine {
 	var steps []stepLine
 	for line := range strings.Lines(stdout.String()) {
 		var s stepLine
-		if err := json.Unmarshal([]byte(line), &s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(line), &s))
 		steps = append(steps, s)
 	}
 	return steps
@@ -211,9 +208,7 @@ type memoryEvent struct {
 func written(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = source.Close() })
 	return source.Trace()
 }

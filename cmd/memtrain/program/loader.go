@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device/cpu"
@@ -16,12 +15,6 @@ const maxWorkers = 1 << 10
 
 // checkLoader refuses flags of the loader that make no sense.
 func (o *options) checkLoader() error {
-	if _, err := data.ParseAccess(o.access); err != nil {
-		return usagef("--data-%v", err) // it begins with the rest of the flag's name
-	}
-	if o.given("data-access") && o.data == "" {
-		return usagef("--data-access is how --data is read, and there is none")
-	}
 	for _, f := range []struct {
 		name  string
 		value int
@@ -31,23 +24,6 @@ func (o *options) checkLoader() error {
 		}
 	}
 	return nil
-}
-
-// openTokens opens the file of --data.
-func (o *options) openTokens() (*data.Tokens, error) {
-	access, err := data.ParseAccess(o.access)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(o.data); err == nil && access == data.Loaded {
-		if room := hostmemory.Available(); info.Size() > room.Bytes {
-			return nil, machineError{
-				fmt.Sprintf("%s is %s, and %s has %s", o.data, sizeText(info.Size()), room.Of, sizeText(room.Bytes)),
-				"read it with --data-access mapped or lazy",
-			}
-		}
-	}
-	return data.Open(o.data, access)
 }
 
 // loading returns the options for making batches.

@@ -84,7 +84,7 @@ func (o *options) dataset() (set data.Dataset, closeData func(), err error) {
 	}
 	tokens := data.Corpus()
 	if o.data != "" {
-		if tokens, err = o.openTokens(); err != nil {
+		if tokens, err = data.Open(o.data); err != nil {
 			return nil, closeData, err
 		}
 		closeData = func() { _ = tokens.Close() } // it was only read

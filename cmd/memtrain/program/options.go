@@ -9,7 +9,6 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/collective"
-	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/train"
 )
@@ -23,7 +22,6 @@ type options struct {
 	half      half
 	loss      string // what is minimised
 	data      string
-	access    string // to data
 	workers   int
 	prefetch  int
 	pinned    bool
@@ -139,7 +137,6 @@ func (o *options) registerRun(f *pflag.FlagSet) {
 	o.registerPlan(f)
 	f.StringVar(&o.allocConf, "alloc-conf", "", "`SETTINGS` of the allocator, as PYTORCH_CUDA_ALLOC_CONF has them: expandable_segments:True")
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
-	f.StringVar(&o.access, "data-access", data.Mapped.String(), "`WAY` to read --data: mapped into memory, lazy (a sample at a time), or loaded (all of it at first)")
 	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; the samples do not depend on it")
 	f.IntVar(&o.prefetch, "prefetch", 1, "keep `N` batches ready for each worker")
 	f.BoolVar(&o.pinned, "pinned", false, "keep waiting batches in pinned memory, from which the device copies by itself")

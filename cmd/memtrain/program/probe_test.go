@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -69,9 +70,7 @@ func decodeObjects(t *testing.T, r io.Reader) (list []object) {
 	t.Helper()
 	for d := json.NewDecoder(r); d.More(); {
 		var o object
-		if err := d.Decode(&o); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Decode(&o))
 		list = append(list, o)
 	}
 	return list
@@ -82,9 +81,7 @@ func decodeObjects(t *testing.T, r io.Reader) (list []object) {
 func (w *watchedRun) ask(method, path, body string, v any) bool {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://memtop"+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal.If(w.t, err)
 	r.Header.Set("Memtop-Viewer", "test")
 	answer, err := w.client.Do(r)
 	if err != nil {
@@ -95,9 +92,7 @@ func (w *watchedRun) ask(method, path, body string, v any) bool {
 		text, _ := io.ReadAll(answer.Body)
 		w.t.Fatalf("%s %s: %s %s", method, path, answer.Status, text)
 	}
-	if err := json.NewDecoder(answer.Body).Decode(v); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal.If(w.t, json.NewDecoder(answer.Body).Decode(v))
 	return true
 }
 

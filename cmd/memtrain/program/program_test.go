@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/engine/collective/mpi"
@@ -44,9 +45,7 @@ func testReach() Reach {
 // TestScripts runs testdata/script, where memtrain is the real program.
 func TestScripts(t *testing.T) {
 	fixtures, err := filepath.Abs("../../../engine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -35,12 +36,8 @@ func startRanks(t *testing.T, processes int) *rankedRun {
 	r.command = mpirun(t, processes, append(slices.Clone(small), "--batch", fmt.Sprint(processes), "--steps", "0", "--probe", "on")...)
 	r.command.Stderr = &r.stderr
 	out, err := r.command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, r.command.Start())
 	lines := bufio.NewReader(out)
 	var first ranked
 	if err := json.NewDecoder(lines).Decode(&first); err != nil || len(first.Ranks) != processes {
@@ -52,9 +49,7 @@ func startRanks(t *testing.T, processes int) *rankedRun {
 	}()
 	for i, rank := range first.Ranks {
 		c, err := attach.Dial(t.Context(), fmt.Sprint(rank.PID), attach.DialOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		at, job := c.Trace().Live.Rank, trace.Rank{}
 		if i > 0 {
@@ -70,9 +65,7 @@ func startRanks(t *testing.T, processes int) *rankedRun {
 
 func (r *rankedRun) signal(t *testing.T, rank int, s syscall.Signal) {
 	t.Helper()
-	if err := syscall.Kill(r.pids[rank], s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(r.pids[rank], s))
 }
 
 // until waits for what a viewer sees of a rank to be so.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/train"
 )
 
@@ -46,9 +47,7 @@ func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
 		}
 	}
 	folder := t.TempDir()
-	if err := os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")))
 	line := append([]string{"-n", fmt.Sprint(processes), filepath.Join(folder, "memtrain"), "--probe", "off", "--json"}, args...)
 	ctx, cancel := context.WithTimeout(t.Context(), longestRun)
 	t.Cleanup(cancel)
@@ -148,12 +147,8 @@ func TestProcessesEndWhenOneIsKilled(t *testing.T) {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, c.Start())
 	lines := bufio.NewScanner(out)
 	var step ranked
 	for lines.Scan() {
@@ -165,9 +160,7 @@ func TestProcessesEndWhenOneIsKilled(t *testing.T) {
 	if len(step.Ranks) != 3 {
 		t.Fatalf("it did not begin: %s", stderr.String())
 	}
-	if err := syscall.Kill(step.Ranks[1].PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(step.Ranks[1].PID, syscall.SIGKILL))
 	killed := time.Now()
 	for lines.Scan() {
 	}

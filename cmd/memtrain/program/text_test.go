@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -49,9 +50,7 @@ func TestPartsOfAPeakAddUp(t *testing.T) {
 	m.Highest[trace.Parameter], m.Highest[trace.Activation], m.Highest[trace.Gradient] = 1<<20, 5<<20, 2<<20
 	m.Host[trace.Optimizer] = 3 << 20
 	var out strings.Builder
-	if err := printNeeds(&out, "estimate", &m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, printNeeds(&out, "estimate", &m))
 	const want = `estimate   6.00 MiB peak = 1.00 MiB parameter + 4.00 MiB activation
            + 1.00 MiB rounding
            at other moments up to 2.00 MiB gradient, 5.00 MiB activation
@@ -66,9 +65,7 @@ func TestTheHeaderNamesWhatWasChosen(t *testing.T) {
 	var o options
 	o.batch, o.dropout = 8, 0.1
 	s, err := train.DefaultSettings().With("offload", "optimizer+activations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Budget = 6 << 20
 	want := []string{"batch 8", "adamw", "offload=optimizer+activations", "memory_budget=6MiB", "half=bf16", "dropout=0.1"}
 	if diff := cmp.Diff(want, o.howTrained(&s, "bf16")); diff != "" {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // deadline is how long a page may take to show something. It is generous: the
@@ -145,9 +147,7 @@ func (p *Page) Screenshot() []byte {
 	var shot struct{ Data string }
 	p.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &shot)
 	data, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	fatal.If(p.t, err)
 	return data
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // Times returns how often a test is to kill: $MEMTOP_TEST_KILLS, or else a few
@@ -90,9 +92,7 @@ type Leftovers []string
 func (m *Moments) Look(t *testing.T, folder string, named ...string) Leftovers {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var left Leftovers
 	for _, e := range entries {
 		if !slices.Contains(named, e.Name()) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -219,9 +220,7 @@ func Eventually(t testing.TB, what string, done func() bool) {
 // Must ends the test unless all errors are nil.
 func Must(t testing.TB, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(errs...))
 }
 
 // Viewer follows a program: an attach.Client.

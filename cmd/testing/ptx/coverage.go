@@ -12,6 +12,19 @@ type Line struct {
 	Text     string
 }
 
+// Len returns the number of places of instructions; some have none.
+func (p *Program) Len() int { return len(p.code) }
+
+// At returns an instruction, and how often warps have executed it. It is false if there
+// is none at the place.
+func (p *Program) At(place int) (l Line, times uint32, ok bool) {
+	in := &p.code[place]
+	if in.written == nil {
+		return Line{}, 0, false
+	}
+	return Line{in.written.line, in.function.name, in.written.text()}, in.times, true
+}
+
 // Ways returns the places at which a conditional branch goes on, if it is not taken and if
 // it is, and what its condition is computed from. It is false for other instructions.
 func (p *Program) Ways(place int) (next [2]int, condition string, ok bool) {

@@ -3,7 +3,6 @@ package ptx
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 )
 
 // Launch is a launch of an entry, as the driver gets it.
@@ -20,14 +19,8 @@ type Machine struct {
 	Falling bool
 	// Freedom is what becomes of results that the language leaves open.
 	Freedom Freedom
-	// Seed shuffles the blocks; 0 does not.
-	Seed uint64
-	// Resident is how many blocks run at the same time; 0 means 2.
-	Resident int
 	// Most is how many times a launch may branch backward; 0 means 1<<26.
 	Most int
-	// Branched is how many times the last launch has done so.
-	Branched int
 }
 
 // launch is a launch that runs.
@@ -56,9 +49,7 @@ func (m *Machine) Run(p *Program, l Launch) (err error) {
 		run.left = 1 << 26
 	}
 	p.freedom = m.Freedom
-	before := run.left
 	defer func() {
-		m.Branched = before - run.left
 		m.Memory.forget()
 		if r := recover(); r != nil {
 			var fault *Fault
@@ -75,10 +66,7 @@ func (m *Machine) Run(p *Program, l Launch) (err error) {
 // all runs the blocks, some at the same time: each in turn until it waits.
 func (l *launch) all(threads int) {
 	order := l.order()
-	resident := make([]*block, 0, max(l.machine.Resident, 2))
-	if l.machine.Resident > 0 {
-		resident = resident[:0:l.machine.Resident]
-	}
+	resident := make([]*block, 0, 2)
 	for len(order) > 0 || len(resident) > 0 {
 		for len(resident) < cap(resident) && len(order) > 0 {
 			resident = append(resident, l.begin(order[0], threads))
@@ -105,9 +93,6 @@ func (l *launch) order() []int {
 		if l.falling {
 			order[i] = n - 1 - i
 		}
-	}
-	if l.machine.Seed != 0 {
-		rand.New(rand.NewPCG(l.machine.Seed, 1)).Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
 	return order
 }

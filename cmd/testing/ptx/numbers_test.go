@@ -2,8 +2,6 @@ package ptx_test
 
 import (
 	"math"
-	"math/big"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -32,35 +30,6 @@ func computedWith(t *testing.T, f ptx.Freedom, rows [][3]uint32, instruction str
 	return results
 }
 
-// TestFusedHasOneRounding compares with numbers of any precision.
-func TestFusedHasOneRounding(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		rows := make([][3]uint32, 32)
-		for i := range rows {
-			for k := range 3 { // of all sizes, near each other often enough that sums cancel
-				bits := random.Uint32()
-				rows[i][k] = bits&0x807fffff | (100+bits>>23%60)<<23
-				if random.IntN(8) == 0 {
-					rows[i][k] = bits &^ 0x7f000000 // subnormal, or hardly more
-				}
-			}
-		}
-		// A sum just below half way between two numbers, which float64 rounds to half way.
-		rows[0] = [3]uint32{0x39800100, 0x397ffe00, 0x3f800001}
-		for i, got := range computed(t, rows, "fma.rn.f32 %f4, %f1, %f2, %f3;") {
-			var x [3]*big.Float
-			for k := range x {
-				x[k] = new(big.Float).SetPrec(2000).SetFloat64(float64(math.Float32frombits(rows[i][k])))
-			}
-			want, _ := x[0].Add(x[0].Mul(x[0], x[1]), x[2]).Float32()
-			if math.Float32frombits(got) != want {
-				t.Fatalf("%x: got %x, want %x", rows[i], got, math.Float32bits(want))
-			}
-		}
-	}
-}
-
 func TestNumbersAtTheEdges(t *testing.T) {
 	const inf, nan = 0x7f800000, 0x7fffffff
 	tests := []struct {
@@ -79,41 +48,6 @@ func TestNumbersAtTheEdges(t *testing.T) {
 	for _, test := range tests {
 		if got := computed(t, [][3]uint32{{test.a, test.b}}, test.instruction)[0]; got != test.want {
 			t.Errorf("%s of %x and %x: got %x, want %x", test.instruction, test.a, test.b, got, test.want)
-		}
-	}
-}
-
-// TestHalvesAreTheNearest converts every number of binary16, and what lies half way to
-// the next one and beside that.
-func TestHalvesAreTheNearest(t *testing.T) {
-	convert := func(bits ...uint32) []uint32 {
-		var results []uint32
-		for len(bits) > 0 {
-			n := min(len(bits), 1024)
-			rows := make([][3]uint32, n)
-			for i := range rows {
-				rows[i][0] = bits[i]
-			}
-			results = append(results, computed(t, rows, "cvt.rn.f16x2.f32 %r3, %f1, %f1; shr.u32 %r3, %r3, 16; mov.b32 %f4, %r3;")...)
-			bits = bits[n:]
-		}
-		return results
-	}
-	var bits, want []uint32
-	value := func(h uint32) float64 { // of a positive half
-		if h>>10 == 0 {
-			return float64(h) * 0x1p-24
-		}
-		return math.Ldexp(1+float64(h&1023)/1024, int(h>>10)-15)
-	}
-	for h := uint32(0); h < 0x7c00; h++ {
-		half := float32((value(h) + value(h+1)) / 2)
-		bits = append(bits, math.Float32bits(float32(value(h))), math.Float32bits(half)-1, math.Float32bits(half), math.Float32bits(half)+1)
-		want = append(want, h, h, h+h&1, h+1)
-	}
-	for i, got := range convert(bits...) {
-		if got != want[i] {
-			t.Fatalf("%v: got %x, want %x", math.Float32frombits(bits[i]), got, want[i])
 		}
 	}
 }

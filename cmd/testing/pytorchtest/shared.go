@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // SharedFolder returns the folder of real PyTorch snapshots beside the project:
@@ -15,9 +17,7 @@ func SharedFolder(t testing.TB) string {
 		return folder
 	}
 	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for parent := filepath.Dir(at); parent != at; at, parent = parent, filepath.Dir(parent) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err != nil {
 			continue

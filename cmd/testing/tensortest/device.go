@@ -4,6 +4,7 @@ package tensortest
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/tensor"
@@ -48,13 +49,9 @@ func FailingDevice(t testing.TB) *tensor.Device {
 func open(t testing.TB, capacity int64) (*tensor.Device, *cpu.Device) {
 	t.Helper()
 	machine, err := cpu.Open(cpu.Options{Capacity: capacity, Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	memory, err := alloc.New(machine.Memory, alloc.Options{Name: "cpu:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, benchmark := t.(*testing.B)
 	return tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: !benchmark}), machine
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -14,9 +15,7 @@ import (
 func Parse(tb testing.TB, text string) *trace.Trace {
 	tb.Helper()
 	t, err := ParseText(strings.NewReader(textHeader + "\n" + strings.TrimPrefix(text, textHeader+"\n")))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	return t
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
@@ -67,14 +68,10 @@ type running struct {
 func (r Run) Trace(t testing.TB) *trace.Trace {
 	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: capacity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close() //nolint:errcheck // the memory of a test
 	a, err := alloc.New(c, alloc.Options{Name: c.Name(), Stacks: alloc.StacksAlloc})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	run := &running{t: t, kept: make(map[int]*tensor.Tensor), batches: newLengths(t, r.length)}
 	run.device = tensor.NewDevice(c.Name(), a, c, tensor.Options{})
 	run.device.OnLeak(func(l tensor.Leak) {
@@ -82,17 +79,13 @@ func (r Run) Trace(t testing.TB) *trace.Trace {
 		run.lost.add(l)
 	})
 	m, err := nn.Build(run.device, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, model) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer nn.Close(m)
 	run.trainer, err = train.New(train.Config{
 		Device: run.device, Model: m, Batches: run.batches, Spec: run.batches.spec(), Batch: batch, Seed: 1,
 		Settings: train.DefaultSettings(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer run.close()
 	run.trainer.Plant(r.plant)
 	return run.record(r)
@@ -114,9 +107,7 @@ func (run *running) record(r Run) *trace.Trace {
 			r.during(run, step)
 		}
 		e, err := run.trainer.Step(run.t.Context())
-		if err != nil {
-			run.t.Fatal(err)
-		}
+		fatal.If(run.t, err)
 		tr.Steps = append(tr.Steps, run.trainer.Report(&e))
 		if r.Unreachable {
 			run.collect(step)
@@ -164,9 +155,7 @@ func (run *running) drop(key int) {
 // change sets a setting of the next step.
 func (run *running) change(key, value string) {
 	run.t.Helper()
-	if err := run.trainer.Change(key, value); err != nil {
-		run.t.Fatal(err)
-	}
+	fatal.If(run.t, run.trainer.Change(key, value))
 }
 
 // log collects events.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
@@ -26,9 +27,7 @@ func stub(t *testing.T, edit func(source string) string) string {
 		t.Skip("no C compiler to make a library with: ", err)
 	}
 	source, err := os.ReadFile("testdata/stub.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "libnccl.so.2")
 	c := exec.Command(cc, "-shared", "-fPIC", "-w", "-xc", "-", "-o", file)
@@ -50,9 +49,7 @@ func alone(t *testing.T, size int) (*group, Library, error) {
 		return nil, nil, err
 	}
 	d, err := cuda.Open(cuda.Options{Driver: cudatest.New(cudatest.Options{})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	g := newGroup(l, &Options{Device: d, Size: size})
 	if err := d.Bind(func() error { return g.meet(func([]byte) error { return nil }) }); err != nil {
@@ -65,18 +62,14 @@ func alone(t *testing.T, size int) (*group, Library, error) {
 func TestArgumentsArriveAsTheLibraryDeclaresThem(t *testing.T) {
 	file := stub(t, asItIs)
 	g, l, err := alone(t, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a := device.Array{Addr: 0x7f0000001000, Len: 6, DType: device.BFloat16}
 	part := device.Array{Addr: 0x7f0000002000, Len: 2, DType: device.BFloat16}
 	for _, p := range []collective.Pending{
 		g.AllReduce(a), g.AllReduce(device.Array{Addr: 0x7f0000003000, Len: 5_000_000_000, DType: device.Float32}),
 		g.ReduceScatter(part, a), g.AllGather(a, part), g.Broadcast(a, 2),
 	} {
-		if err := p.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Wait())
 	}
 	if err := g.reported(); err == nil || !strings.Contains(err.Error(), "NCCL: another error (6)") {
 		t.Errorf("it reports %v", err)
@@ -105,9 +98,7 @@ func TestArgumentsArriveAsTheLibraryDeclaresThem(t *testing.T) {
 func recorded(t *testing.T, file string) []string {
 	t.Helper()
 	handle, err := purego.Dlopen(file, purego.RTLD_NOW)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var calls func() string
 	purego.RegisterLibFunc(&calls, handle, "stubCalls")
 	lines := strings.Split(calls(), "\n")

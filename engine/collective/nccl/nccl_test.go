@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/nccltest"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/collective/nccl"
@@ -31,9 +32,7 @@ func openDevice(t *testing.T) (*cuda.Device, *cudatest.Driver) {
 	t.Helper()
 	driver := cudatest.New(cudatest.Options{Capacity: 1 << 26})
 	d, err := cuda.Open(cuda.Options{Driver: driver})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return d, driver
 }
 

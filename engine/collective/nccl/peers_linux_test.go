@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/collective"
 )
 
@@ -26,9 +27,7 @@ func ofProcess(pid int) []byte {
 func TestAProcessThatHasEndedIsLostUnlessAllAreLeaving(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "cat")
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := c.Start(); err != nil {
 		t.Skip(err)
 	}
@@ -48,9 +47,7 @@ func TestAProcessThatHasEndedIsLostUnlessAllAreLeaving(t *testing.T) {
 	if err := g.missing(); err != nil {
 		t.Fatalf("all run, and %v", err)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, in.Close())
 	if _, err := unix.Poll(list, -1); err != nil {
 		t.Fatal(err)
 	}

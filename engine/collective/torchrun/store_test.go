@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // asProcess makes this test's program one that torchrun has started.
@@ -51,9 +53,7 @@ func launcher(t *testing.T) string {
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close() //nolint:errcheck // it was free
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 )
@@ -14,9 +15,7 @@ const mib = 1 << 20
 func open(t testing.TB, o Options) *Device {
 	t.Helper()
 	d, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -30,9 +29,7 @@ func TestMallocTakesTheLowestPlaceThatFits(t *testing.T) {
 	var at []uint64
 	for _, size := range []int64{2 * mib, 1, 4 * mib, 2 * mib} {
 		addr, err := d.Malloc(size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		at = append(at, addr-d.address(0))
 	}
 	for i, want := range []uint64{0, 2 * mib, 4 * mib, 8 * mib} {
@@ -53,15 +50,11 @@ func TestMallocTakesTheLowestPlaceThatFits(t *testing.T) {
 func TestTheSameRequestsGetTheSameAddressesAgain(t *testing.T) {
 	addresses := func() [3]uint64 {
 		d, err := Open(Options{Capacity: 8 * mib})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		a, _ := d.Malloc(3 * mib)
 		b, _ := d.Malloc(2 * mib)
 		c, _ := d.Reserve(9 * mib)
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Close())
 		return [3]uint64{a, b, c}
 	}
 	if first, second := addresses(), addresses(); first != second {
@@ -97,12 +90,8 @@ func TestMemoryBeyondTheCapacityIsRefused(t *testing.T) {
 		}},
 		"by mapping": {func(d *Device) error {
 			addr, err := d.Reserve(64 * mib)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Map(addr, 8*mib); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, d.Map(addr, 8*mib))
 			return d.Map(addr+8*mib, 2*mib)
 		}},
 	}
@@ -128,9 +117,7 @@ func TestMemInfoCountsSegmentsAndMappings(t *testing.T) {
 	want("after a request of 3 MiB", 12*mib)
 	r, _ := d.Reserve(32 * mib)
 	want("after reserving", 12*mib)
-	if err := d.Map(r+2*mib, 6*mib); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Map(r+2*mib, 6*mib))
 	want("after mapping 6 MiB", 6*mib)
 	d.Unmap(r+4*mib, 2*mib)
 	want("after unmapping 2 MiB of them", 8*mib)
@@ -144,9 +131,7 @@ func TestFreshMemoryIsZeroAlsoWhenItWasUsedBefore(t *testing.T) {
 	d := open(t, Options{Capacity: 2 * mib, Threads: 1})
 	for range 2 {
 		addr, err := d.Malloc(2 * mib)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		bytes := d.bytes("test", device.Buffer{Addr: addr, Bytes: 2 * mib}, 2*mib)
 		for i := 0; i < len(bytes); i += 4096 {
 			if bytes[i] != 0 {
@@ -176,9 +161,7 @@ func TestUseAfterFreePanicsAndSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, Options{Capacity: 4 * mib, Threads: 2})
 			addr, err := d.Malloc(2 * mib)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer func() {
 				message, _ := recover().(string)
 				if !strings.Contains(message, test.want) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // touch is a job that writes to one address.
@@ -18,9 +20,7 @@ func TestAFaultInAnOperationIsExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, Options{Capacity: 4 * mib, Threads: 2})
 			addr, err := d.Malloc(2 * mib)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			p, _ := d.pointer(addr, 4)
 			d.Free(addr)
 			defer func() {

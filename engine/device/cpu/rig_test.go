@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -24,9 +25,7 @@ func newRig(t testing.TB, threads int) *rig {
 	t.Helper()
 	d := open(t, Options{Capacity: rigBytes, Threads: threads})
 	addr, err := d.Malloc(rigBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return &rig{d, t, addr, addr + rigBytes, rand.New(rand.NewPCG(7, 11))}
 }
 
@@ -84,9 +83,7 @@ func (r *rig) set(a device.Array, values []float64) {
 func (r *rig) bytes(a device.Array) []byte {
 	r.t.Helper()
 	bytes := make([]byte, int64(a.Len)*a.DType.Size())
-	if err := r.Download(bytes, a.Buffer()); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal.If(r.t, r.Download(bytes, a.Buffer()))
 	return bytes
 }
 

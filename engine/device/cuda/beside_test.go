@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
 )
@@ -20,18 +21,14 @@ func copier(t *testing.T, driver *cudatest.Driver, b *cuda.Beside, dst, src devi
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
 func beside(t *testing.T, d *cuda.Device) *cuda.Beside {
 	t.Helper()
 	b, err := d.OpenBeside()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 
@@ -58,9 +55,7 @@ func TestWhatIsQueuedLaterComesAfterWorkOfAnotherLibrary(t *testing.T) {
 	p := copier(t, driver, b, y, x)
 	waits := driver.Calls("cuEventSynchronize") + driver.Calls("cuStreamSynchronize")
 	for range 2 {
-		if err := p.Await(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Await())
 	}
 	if n := driver.Calls("cuEventSynchronize") + driver.Calls("cuStreamSynchronize") - waits; n != 0 {
 		t.Errorf("the host waited %d times", n)
@@ -70,9 +65,7 @@ func TestWhatIsQueuedLaterComesAfterWorkOfAnotherLibrary(t *testing.T) {
 	if err := d.Download(got, y); err != nil || got[0] != 7 {
 		t.Errorf("it is %d (%v), want 7", got[0], err)
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Close())
 }
 
 // TestADeviceThatIsFailedFromOutsideReturnsNothing has it failed while a download waits,
@@ -86,12 +79,8 @@ func TestADeviceThatIsFailedFromOutsideReturnsNothing(t *testing.T) {
 		driver.Queue(stream, func() cuda.Result { d.Fail(lost); return 0 })
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Await(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, p.Await())
 	if err := d.Download(make([]byte, 1), x); !errors.Is(err, lost) {
 		t.Errorf("a download that waited for it returns %v", err)
 	}

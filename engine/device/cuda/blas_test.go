@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -188,9 +189,7 @@ func TestTheLibraryMultipliesRowsThoughItStoresColumns(t *testing.T) {
 			}
 			want := byRows(&p, a, b, append([]float32(nil), c...), bias)
 			lt, err := newBLAS(newColumns())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for range 2 { // planned, then from the plan
 				copied := append([]float32(nil), c...)
 				q := p
@@ -213,9 +212,7 @@ func TestTheLibraryMultipliesRowsThoughItStoresColumns(t *testing.T) {
 					t.Errorf("row %d of A sums to %v, want %v", row, got, sum)
 				}
 			}
-			if err := lt.close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, lt.close())
 			if left := lt.library.(*columns).objects; len(left) > 0 {
 				t.Errorf("%d descriptors are left", len(left))
 			}
@@ -254,9 +251,7 @@ func byRows(p *device.MatMul, a, b, c, bias []float32) []float32 {
 func TestAProductIsPlannedOnce(t *testing.T) {
 	library := newColumns()
 	lt, err := newBLAS(library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := rand.New(rand.NewPCG(1, 1))
 	p := device.MatMul{M: 2, N: 2, K: 2, LDA: 2, LDB: 2, LDC: 2, Batch: 1, Alpha: 1}
 	p.A, _ = floats(r, 4)
@@ -279,12 +274,8 @@ func TestAProductIsPlannedOnce(t *testing.T) {
 func TestPartsOfSumsAreNotRounded(t *testing.T) {
 	library := newColumns()
 	lt, err := newBLAS(library)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lt.try(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, lt.try())
 	const scheme, computeType = 3, 2 // CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK and CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
 	if got, ok := library.wish[scheme]; !ok || got != computeType {
 		t.Errorf("sums may be divided by the schemes %#x (given: %v), want %#x", got, ok, computeType)
@@ -337,9 +328,7 @@ func TestWhatTheLibraryDoesNotKnowIsLeftToTheKernels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			library.next, library.objects = 100, make(map[uint64]map[int]uint64)
 			lt, err := newBLAS(library)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for range 2 {
 				if ok, err := lt.multiply(&base, 0); ok || err != nil {
 					t.Errorf("%v, %v; want that the kernels are asked", ok, err)

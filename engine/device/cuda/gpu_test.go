@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
@@ -17,9 +18,7 @@ func gpu(t *testing.T) *cuda.Device {
 	if cuda.Unavailable(err) {
 		t.Skip("no GPU: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -34,9 +33,7 @@ func TestAGPUReturnsWhatItWasGiven(t *testing.T) {
 		want, b := noise(n), buffer(t, d, int64(n))
 		d.Upload(b, want)
 		got := make([]byte, n)
-		if err := d.Download(got, b); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Download(got, b))
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d bytes came back changed", n)
 		}
@@ -54,9 +51,7 @@ func TestAGPUComputesAndTellsLater(t *testing.T) {
 	}
 	for i, v := range values {
 		var got [4]byte
-		if err := v.Wait(got[:]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, v.Wait(got[:]))
 		if f := device.BFloat16ToFloat32(uint16(got[2]) | uint16(got[3])<<8); f != float32(i) {
 			t.Errorf("value %d is %v", i, f)
 		}
@@ -66,17 +61,11 @@ func TestAGPUComputesAndTellsLater(t *testing.T) {
 func TestAGPUHasExpandableSegments(t *testing.T) {
 	d := gpu(t)
 	a, err := alloc.New(d, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Configure("expandable_segments:True"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, a.Configure("expandable_segments:True"))
 	for _, size := range []int64{1000, 3 * mib, 50 * mib} {
 		block, err := a.Alloc(size, cuda.ComputeStream, alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := noise(1000)
 		d.Upload(deviceBuffer(block), want)
 		got := make([]byte, len(want))

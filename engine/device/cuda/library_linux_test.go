@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestALibraryThatIsNotThereHasAReason has goroutines change threads while many
@@ -37,14 +39,10 @@ func wheel(t *testing.T, names ...string) (packages string, paths []string) {
 	t.Helper()
 	packages = filepath.Join(t.TempDir(), "lib/python3.13/site-packages")
 	dir := filepath.Join(packages, "nvidia/cu13/lib")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(dir, 0o700))
 	for _, name := range names {
 		paths = append(paths, filepath.Join(dir, name))
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("no library"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte("no library"), 0o600))
 	}
 	return packages, paths
 }
@@ -79,9 +77,7 @@ func TestTheLibraryOfAPythonIsFound(t *testing.T) {
 	packages, wheels := wheel(t, "libcublasLt.so.12", "libcublasLt.so.13")
 	newest := []string{wheels[1], wheels[0]}
 	explicit := filepath.Join(t.TempDir(), "libcublasLt.so.12")
-	if err := os.WriteFile(explicit, []byte("no library"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(explicit, []byte("no library"), 0o600))
 	root := filepath.Join(packages, "../../..")
 	tests := map[string]struct {
 		environment map[string]string
@@ -145,9 +141,7 @@ func TestALibraryIsUsedFromItsFile(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.Symlink(file, filepath.Join(dir, "libcublasLt.so.12")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(file, filepath.Join(dir, "libcublasLt.so.12")))
 	t.Setenv("MEMTOP_CUDA_LIB_DIR", dir)
 	for f := range blasLibraries() {
 		if f.err != nil || f.path != file {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
@@ -30,9 +31,7 @@ func openWith(t *testing.T, device cuda.Options, o cudatest.Options) (*cuda.Devi
 	driver := cudatest.New(o)
 	device.Driver = driver
 	d, err := cuda.Open(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil && d.Failed() == nil {
 			t.Errorf("closing: %v", err)
@@ -122,9 +121,7 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 		t.Run(config, func(t *testing.T) {
 			d, driver := open(t, cudatest.Options{Capacity: own + 256*mib})
 			a, err := alloc.New(d, alloc.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := a.Configure(config); config != "" && err != nil {
 				t.Fatal(err)
 			}
@@ -132,9 +129,7 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 			var blocks []alloc.Allocation
 			for size := int64(1000); size < 20*mib; size = size*2 + 1 {
 				b, err := a.Alloc(size, cuda.ComputeStream, alloc.Tag{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				blocks = append(blocks, b)
 			}
 			if n := driver.Calls("cuMemGetInfo_v2"); config == "" && n != asked {
@@ -159,28 +154,20 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 func TestABlockThatAnotherStreamUsesIsPendingUntilTheStreamHasPassed(t *testing.T) {
 	d, _ := open(t, cudatest.Options{})
 	a, err := alloc.New(d, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	host := bytes.Repeat([]byte{7}, mib)
 	b, err := a.Alloc(mib, cuda.ComputeStream, alloc.Tag{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d.Upload(deviceBuffer(b), host) // queued, so that the stream has something before the event
 	a.RecordStream(b, cuda.CopyStream)
 	a.Free(b)
 	if pending := a.Stats(); pending.ActiveBytes.All.Current == 0 {
 		t.Error("the block is not pending")
 	}
-	if err := d.Synchronize(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Synchronize())
 	for range 4 { // each request looks at what is pending
 		c, err := a.Alloc(512, cuda.ComputeStream, alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		a.Free(c)
 	}
 	if s := a.Stats(); s.ActiveBytes.All.Current != 0 {
@@ -194,9 +181,7 @@ func TestMappingFailsWholeOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, driver := open(t, cudatest.Options{Capacity: own + 64*mib})
 			addr, err := d.Reserve(32 * mib)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			driver.Fail(entry, 0, 2)
 			if err := d.Map(addr, 20*mib); !errors.Is(err, alloc.ErrNoMemory) {
 				t.Errorf("%v, want alloc.ErrNoMemory", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
@@ -17,9 +18,7 @@ func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
 	d, driver := open(t, cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 	loads := func(when string, want int) {
 		t.Helper()
-		if err := d.Synchronize(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Synchronize())
 		if got := driver.Calls("cuModuleLoadDataEx"); got != want {
 			t.Errorf("%s: %d modules are loaded, want %d", when, got, want)
 		}
@@ -56,9 +55,7 @@ func TestADeviceLoadsTheCodeThatItRuns(t *testing.T) {
 			driver := cudatest.New(test.options)
 			var lines []string
 			d, err := cuda.Open(cuda.Options{Driver: driver, Notice: func(line string) { lines = append(lines, line) }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			t.Cleanup(func() {
 				if err := d.Close(); err != nil {
 					t.Error(err)
@@ -91,13 +88,9 @@ func TestAKernelThatLacksMemoryGetsTheAllocatorsCache(t *testing.T) {
 		t.Run(entry, func(t *testing.T) {
 			d, driver := open(t, cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 			a, err := alloc.New(d, alloc.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			cached, err := a.Alloc(64*mib, cuda.ComputeStream, alloc.Tag{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			x := device.ArrayOf(buffer(t, d, 64), device.Float32, 16)
 			a.Free(cached)
 			before := driver.Used()

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
@@ -44,9 +45,7 @@ func TestAGPUMultipliesAsTheProcessor(t *testing.T) {
 	for _, name := range []string{"cuBLASLt", own} {
 		t.Run(name, func(t *testing.T) {
 			d, err := cuda.Open(cuda.Options{OwnProducts: name == own})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer d.Close() //nolint:errcheck // what matters was told
 			multiplyAll(t, d, name, gpt2, func(m device.MatMulPlan) { d.MatMul(m) })
 		})
@@ -60,9 +59,7 @@ func TestProductsOfTheHostBuildAgree(t *testing.T) {
 	if errors.Is(err, hostbuild.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	small := map[string]sized{
 		"x·wᵀ": {m: 40, n: 24, k: 16, transB: true}, "gelu": {m: 40, n: 24, k: 16, transB: true, gelu: true}, "dyᵀ·x": {m: 24, n: 16, k: 40, transA: true},
 	}
@@ -97,9 +94,7 @@ func multiplyAll(t *testing.T, d *cuda.Device, says string, products map[string]
 func (p sized) try(t *testing.T, d *cuda.Device, kind device.DType, multiply func(device.MatMulPlan)) (off float64, took time.Duration) {
 	t.Helper()
 	host, err := cpu.Open(cpu.Options{Capacity: cpu.HostMemory()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer host.Close() //nolint:errcheck // the test ends
 	c, pre := onDevice(t, d, kind, p.m*p.n), device.Array{}
 	d.Fill(c, math.NaN())
@@ -115,9 +110,7 @@ func (p sized) try(t *testing.T, d *cuda.Device, kind device.DType, multiply fun
 		d.Fill(c, math.NaN())
 		multiply(p.plan(p.m, c, a.there, b.there, pre))
 		runs[i] = make([]byte, c.Buffer().Bytes)
-		if err := d.Download(runs[i], c.Buffer()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Download(runs[i], c.Buffer()))
 	}
 	if !bytes.Equal(runs[0], runs[1]) {
 		t.Error("two runs differ")
@@ -125,9 +118,7 @@ func (p sized) try(t *testing.T, d *cuda.Device, kind device.DType, multiply fun
 	off = p.compare(t, host, kind, a.here, b.here, runs[0])
 	start := time.Now()
 	multiply(p.plan(p.m, c, a.there, b.there, pre))
-	if err := d.Synchronize(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Synchronize())
 	return off, time.Since(start)
 }
 
@@ -177,9 +168,7 @@ func distance(t *testing.T, host *cpu.Device, got, want device.Array) float64 {
 	var lists [2][]float32
 	for i, a := range []device.Array{got, want} {
 		lists[i] = make([]float32, a.Len)
-		if err := host.Download(unsafe.Slice((*byte)(unsafe.Pointer(&lists[i][0])), 4*a.Len), a.Buffer()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, host.Download(unsafe.Slice((*byte)(unsafe.Pointer(&lists[i][0])), 4*a.Len), a.Buffer()))
 	}
 	off, size := 0.0, 0.0
 	for i, w := range lists[1] {
@@ -200,9 +189,7 @@ func operand(t *testing.T, host *cpu.Device, d *cuda.Device, kind device.DType, 
 	o := both{onHost(t, host, kind, n), onDevice(t, d, kind, n)}
 	host.Normal(o.here, 0, 1, device.Seed{Seed: seed})
 	content := make([]byte, o.here.Buffer().Bytes)
-	if err := host.Download(content, o.here.Buffer()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, host.Download(content, o.here.Buffer()))
 	d.Upload(o.there.Buffer(), content)
 	return o
 }
@@ -210,9 +197,7 @@ func operand(t *testing.T, host *cpu.Device, d *cuda.Device, kind device.DType, 
 func onHost(t *testing.T, host *cpu.Device, kind device.DType, n int) device.Array {
 	t.Helper()
 	addr, err := host.Malloc(int64(n) * kind.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return device.Array{Addr: addr, Len: n, DType: kind}
 }
 
@@ -223,9 +208,7 @@ func onDevice(t *testing.T, d *cuda.Device, kind device.DType, n int) device.Arr
 	if errors.Is(err, alloc.ErrNoMemory) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { d.Free(addr) })
 	return device.Array{Addr: addr, Len: n, DType: kind}
 }
@@ -234,14 +217,10 @@ func onDevice(t *testing.T, d *cuda.Device, kind device.DType, n int) device.Arr
 func TestAGPUSendsOverTheHost(t *testing.T) {
 	d := gpu(t)
 	pinned, _, err := d.OpenHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := noise(64 * mib)
 	addr, err := pinned.Malloc(int64(len(want)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer pinned.Free(addr)
 	there := device.Buffer{Addr: addr, Bytes: int64(len(want))}
 	from, to := buffer(t, d, int64(len(want))), buffer(t, d, int64(len(want)))

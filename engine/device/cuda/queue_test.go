@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
@@ -21,9 +22,7 @@ func deviceBuffer(b alloc.Allocation) device.Buffer {
 func buffer(t *testing.T, d *cuda.Device, n int64) device.Buffer {
 	t.Helper()
 	addr, err := d.Malloc(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { d.Free(addr) })
 	return device.Buffer{Addr: addr, Bytes: n}
 }
@@ -42,9 +41,7 @@ func TestBytesComeBackAsTheyWent(t *testing.T) {
 		d.Upload(dst, src)
 		clear(src) // may be used again when the call returns
 		got := make([]byte, n)
-		if err := d.Download(got, dst); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Download(got, dst))
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d bytes came back changed", n)
 		}
@@ -62,9 +59,7 @@ func TestStagingIsNotUsedAgainBeforeItWasRead(t *testing.T) {
 	}
 	for i, b := range places {
 		got := make([]byte, each)
-		if err := d.Download(got, b); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Download(got, b))
 		if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, each)) {
 			t.Fatalf("upload %d was overwritten by a later one", i)
 		}
@@ -93,9 +88,7 @@ func TestTheFirstFailureIsKeptUntilSomebodyWaits(t *testing.T) {
 func TestAFailureThatEndsTheContextIsToldByEverythingAfterIt(t *testing.T) {
 	d, driver := open(t, cudatest.Options{})
 	b, err := d.Malloc(1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	driver.Fail("cuStreamSynchronize", 0, 700)
 	var e *cuda.Error
 	for range 2 {
@@ -143,24 +136,18 @@ func TestFetchingDoesNotWait(t *testing.T) {
 	}
 	for !v.Ready() { // each call lets the device go on
 	}
-	if err := v.Wait(make([]byte, 8)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, v.Wait(make([]byte, 8)))
 }
 
 func TestSharedMemoryIsGivenBackOnce(t *testing.T) {
 	d, _ := open(t, cudatest.Options{})
 	memory := make([]byte, 4096)
 	release, err := d.Share(memory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := d.Share(memory); err == nil {
 		t.Error("the same memory was shared twice")
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, release())
 	if err := release(); err == nil {
 		t.Error("memory that is not shared was given back")
 	}
@@ -179,9 +166,7 @@ func TestCopiesMayOverlap(t *testing.T) {
 			d.Copy(device.Buffer{Addr: b.Addr + uint64(c.to), Bytes: c.n}, device.Buffer{Addr: b.Addr + uint64(c.from), Bytes: c.n})
 			copy(want[c.to:c.to+c.n], want[c.from:c.from+c.n])
 			got := make([]byte, len(want))
-			if err := d.Download(got, b); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, d.Download(got, b))
 			if !bytes.Equal(got, want) {
 				t.Error("the bytes are not those of before the copy")
 			}

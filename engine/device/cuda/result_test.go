@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
@@ -56,9 +57,7 @@ func TestMemoryThatCannotBeGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, driver := open(t, cudatest.Options{})
 			addr, err := d.Malloc(1024)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			driver.Fail("cuMemFree_v2", 0, test.result)
 			panicked := func() (got any) {
 				defer func() { got = recover() }()

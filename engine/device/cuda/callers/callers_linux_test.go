@@ -16,6 +16,7 @@ import (
 	"github.com/ebitengine/purego"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/callers"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/engine/device/cuda/prebuilt"
@@ -47,9 +48,7 @@ func compiledOnce(t *testing.T, compiler string) string {
 		return takersFolder
 	}
 	folder, err := os.MkdirTemp("", "takers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	takersFolder = folder
 	for name, source := range map[string]string{"libfirst.so": "taker", "libsecond.so": "taker", "libopener.so": "opener"} {
 		cmd := exec.CommandContext(t.Context(), compiler, "-O1", "-shared", "-fPIC", "-o", filepath.Join(folder, name), "testdata/"+source+".c", "-ldl") //nolint:gosec // the user's compiler
@@ -72,13 +71,9 @@ func watched(t *testing.T) (inside bool) {
 		t.Skipf("there is no GPU to imitate, or no compiler: %v, %v", err, missing)
 	}
 	takers, libraries := compiledOnce(t, compiler), t.TempDir()
-	if err := imitation.Install(filepath.Join(libraries, "imitation")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, imitation.Install(filepath.Join(libraries, "imitation")))
 	folder, err := callers.Install(libraries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^"+t.Name()+"$") //nolint:gosec // it is this program
 	again.Env = callers.Environment(imitation.Environment(os.Environ(), filepath.Join(libraries, "imitation")), folder)
 	again.Env = prebuilt.Prepend(again.Env, "LD_LIBRARY_PATH", takers)
@@ -119,9 +114,7 @@ type taker struct {
 func load(t *testing.T, name string) (l taker) {
 	t.Helper()
 	handle, err := purego.Dlopen(filepath.Join(os.Getenv(takersVariable), name), purego.RTLD_NOW)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	purego.RegisterLibFunc(&l.take, handle, "taker_take")
 	purego.RegisterLibFunc(&l.give, handle, "taker_give")
 	purego.RegisterLibFunc(&l.loop, handle, "taker_loop")
@@ -185,9 +178,7 @@ func taken(t *testing.T, segments ...uint64) map[string]uint64 {
 func fileOf(t *testing.T, address uintptr) string {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(maps)) {
 		fields := strings.Fields(line)
 		from, to, _ := strings.Cut(fields[0], "-")
@@ -362,9 +353,7 @@ func TestATableThatIsFullLosesWithoutFailing(t *testing.T) {
 	}
 	first := load(t, "libfirst.so")
 	state, err := purego.Dlsym(purego.RTLD_DEFAULT, "memtop_callers_state")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	lost := func() uint64 { return **(**uint64)(unsafe.Pointer(&state)) }
 	const many = 70_000
 	for i := range uintptr(many) {

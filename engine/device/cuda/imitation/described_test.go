@@ -5,15 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
 func TestAGPUOfOnesOwnIsReadAsTheCatalogueIsPrinted(t *testing.T) {
 	for _, g := range imitation.Catalogue() {
 		text, err := json.Marshal(g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		again, err := imitation.Describe(strings.NewReader(string(text)))
 		if err != nil || again.Variable(1, false) != g.Variable(1, false) {
 			t.Errorf("%s is read as %+v, %v", text, again, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
@@ -21,13 +22,9 @@ func TestTheTwoImitationsOfADriverAgree(t *testing.T) {
 		return
 	}
 	library, err := cuda.Open(cuda.Options{OwnProducts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ofTests, err := cuda.Open(cuda.Options{OwnProducts: true, Driver: cudatest.New(cudatest.Options{Capacity: total - context})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a, b := library.Info(), ofTests.Info()
 	if a.Name != a100.Title || a.Memory != total || a.Processors != a100.Processors {
 		t.Errorf("the engine sees %+v", a)
@@ -49,9 +46,7 @@ func allocates(t *testing.T, d *cuda.Device) {
 	const half = 512 << 20
 	before, _ := d.MemInfo()
 	at, err := d.Malloc(half)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if left, _ := d.MemInfo(); before-left != half {
 		t.Errorf("%d bytes are gone", before-left)
 	}

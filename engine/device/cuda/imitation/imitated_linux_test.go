@@ -10,6 +10,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
@@ -44,9 +45,7 @@ func onGPU(t *testing.T, gpu string, variables ...string) (said imitation.Proces
 	}
 	installable(t)
 	folder, report := filepath.Join(t.TempDir(), "library"), t.TempDir()
-	if err := imitation.Install(folder); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, imitation.Install(folder))
 	again := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$") //nolint:gosec // it is this program
 	again.Env = append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu, imitation.ReportVariable+"="+report)
 	again.Env = append(again.Env, variables...)
@@ -66,9 +65,7 @@ func onGPU(t *testing.T, gpu string, variables ...string) (said imitation.Proces
 func function[F any](t *testing.T, name string) (f F) {
 	t.Helper()
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	purego.RegisterFunc(&f, address)
 	return f
 }
@@ -103,14 +100,10 @@ func TestTheDriverIsTheLibraryToo(t *testing.T) {
 		return
 	}
 	preloaded, err := purego.Dlsym(purego.RTLD_DEFAULT, "cuMemCreate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range []string{"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"} {
 		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if found, err := purego.Dlsym(handle, "cuMemCreate"); err != nil || found != preloaded {
 			t.Errorf("%s is another library, or the same with a state of its own: %v", name, err)
 		}

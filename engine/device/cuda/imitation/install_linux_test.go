@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
@@ -41,19 +42,11 @@ func TestWhatElseHasTheNamesIsReplaced(t *testing.T) {
 	library := installable(t)
 	folder, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
 	for _, path := range []string{other, filepath.Join(folder, "libcuda.so.1")} {
-		if err := os.WriteFile(path, []byte("another"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte("another"), 0o600))
 	}
-	if err := os.Symlink(other, filepath.Join(folder, "libmemtop-imitation.so")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := imitation.Install(folder); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(other, filepath.Join(folder, "libmemtop-imitation.so")))
+	fatal.If(t, os.Chmod(folder, 0o700))
+	fatal.If(t, imitation.Install(folder))
 	checkInstalled(t, folder, library)
 	if text, err := os.ReadFile(other); err != nil || string(text) != "another" {
 		t.Errorf("what a link pointed to was changed: %q, %v", text, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
@@ -56,9 +57,7 @@ func TestProcessesShareADevice(t *testing.T) {
 	if pids := processesOn(t, 1); len(pids) != 2 {
 		t.Errorf("NVML lists %v", pids)
 	}
-	if err := second.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, second.Process.Kill())
 	for lines.Scan() { // until it is gone, though nobody has waited for it
 	}
 	if left(t) != 660 || len(processesOn(t, 1)) != 1 {

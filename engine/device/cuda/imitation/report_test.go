@@ -9,31 +9,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 )
 
 func TestWhatTheLibrarySaid(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string, bytes []byte) {
-		if err := os.WriteFile(filepath.Join(folder, name), bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(folder, name), bytes, 0o600))
 	}
 	const row = 1 + 6*imitation.MostDevices
 	numbers := make([]uint64, 5*row) // the first is no process's, and the last two nobody has had
 	numbers[row], numbers[2*row] = 7, 8
 	copy(numbers[row+1+6:], []uint64{1, 1 << 20, 2 << 20, 5, 3 << 20, 2}) // of the second device
 	memory, err := binary.Append(nil, binary.LittleEndian, numbers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write("memory", memory)
 	write("7.notes", []byte("refused\tcufftPlan\tlibtorch_cuda.so\t1\nrefused\tncclX\tlibx.so\t1\nrefused\tcufftPlan\tlibtorch_cuda.so\t4\n"+
 		"modelled\tcuDNN's workspace\tthe filter's bytes\nwaits\nsomething else\n"))
 	got, err := imitation.ReadReport(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := map[int]imitation.Process{
 		7: {
 			Devices:  []imitation.Taken{{}, {Place: 1, Now: 1 << 20, Most: 2 << 20, Refused: 5, Together: 3 << 20, Sharing: 2}},

@@ -102,7 +102,7 @@ func (c *compiled) Enqueue(l *kernels.Launch) {
 	p, err := program(l.Kernel)
 	if err == nil {
 		c.open = c.open || open[l.Kernel]
-		err = c.keep(p, l.Kernel, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
+		err = c.Run(p, ptx.Launch{Grid: l.Grid, Block: [3]uint32{l.Threads, 1, 1}, Shared: l.Shared, Args: l.Args})
 	}
 	c.err = err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/callers"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/engine/device/cuda/prebuilt"
@@ -43,9 +44,7 @@ var kinds = map[string]kind{
 func manifest(t *testing.T, l prebuilt.Library) prebuilt.Manifest {
 	t.Helper()
 	m, err := l.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return m
 }
 
@@ -59,9 +58,7 @@ func TestTheLibrariesAreOfTheseSources(t *testing.T) {
 			}
 			for _, file := range files {
 				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != m.Sums["library/"+filepath.Base(file)] {
 					t.Errorf("%s is not the one that the libraries were built from: make imitation", file)
 				}
@@ -87,13 +84,9 @@ func TestALibraryIsWhatProgramsCanLoad(t *testing.T) {
 func checkLibrary(t *testing.T, k *kind, architecture string, machine elf.Machine) {
 	t.Helper()
 	library, err := k.library.For(architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f, err := elf.NewFile(bytes.NewReader(library))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if f.Machine != machine || f.Type != elf.ET_DYN {
 		t.Errorf("it is a %v for %v", f.Type, f.Machine)
 	}
@@ -101,9 +94,7 @@ func checkLibrary(t *testing.T, k *kind, architecture string, machine elf.Machin
 		t.Error("it has versions of its symbols, so it satisfies no reference to others")
 	}
 	needed, err := f.ImportedLibraries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range needed {
 		if !slices.Contains([]string{"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libm.so.6"}, name) {
 			t.Errorf("it needs %s", name)
@@ -118,18 +109,14 @@ func checkLibrary(t *testing.T, k *kind, architecture string, machine elf.Machin
 func checkSymbols(t *testing.T, f *elf.File, k *kind) {
 	t.Helper()
 	imported, err := f.ImportedSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, s := range imported {
 		if !everySystemHas(s) {
 			t.Errorf("%s of version %q of %q is not to be had everywhere", s.Name, s.Version, s.Library)
 		}
 	}
 	symbols, err := f.DynamicSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	exported := make(map[string]bool)
 	for _, s := range symbols {
 		exported[s.Name] = exported[s.Name] || s.Section != elf.SHN_UNDEF
@@ -163,9 +150,7 @@ func TestBuiltAgainItIsTheSame(t *testing.T) {
 		t.Skip("MEMTOP_ZIG names no compiler")
 	}
 	version, err := exec.CommandContext(t.Context(), zig, "version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	generator := filepath.Join(t.TempDir(), "librarygen")
 	if printed, err := exec.CommandContext(t.Context(), "go", "build", "-o", generator, "../../../../cmd/tools/librarygen").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
@@ -183,21 +168,15 @@ func TestBuiltAgainItIsTheSame(t *testing.T) {
 func checkBuiltAgain(t *testing.T, k *kind, generator string) {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "built"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(folder, "library"), os.DirFS(filepath.Join(k.folder, "library"))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(filepath.Join(folder, "built"), 0o700))
+	fatal.If(t, os.CopyFS(filepath.Join(folder, "library"), os.DirFS(filepath.Join(k.folder, "library"))))
 	cmd := exec.CommandContext(t.Context(), generator, "-name", k.library.Name)
 	cmd.Dir = folder
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
 	got, err := os.ReadFile(filepath.Join(folder, "built", "MANIFEST"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, err := os.ReadFile(filepath.Join(k.folder, "built", "MANIFEST"))
 	if err != nil || string(got) != string(want) {
 		t.Errorf("built again the manifest is\n%s\nwant\n%s", got, want)

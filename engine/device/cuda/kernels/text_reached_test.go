@@ -36,7 +36,8 @@ func (r rule) is(where, condition string) bool {
 	return matches(r.where, where) && matches(r.condition, condition)
 }
 
-// TestThePTXIsReached checks that the tests before it have executed every instruction of
+// TestThePTXIsReached checks that the tests before it, in files whose names come
+// earlier, have executed every instruction of
 // the text, except those behind the branches of the list, all of which it needs.
 func TestThePTXIsReached(t *testing.T) {
 	if !thorough {
