@@ -67,27 +67,16 @@ func resident(t *testing.T, args ...string) (peak int64, code int, said string) 
 	return peak << 10, memtop.ProcessState.ExitCode(), stderr.String()
 }
 
-// someBombs are those that are tried always.
-var someBombs = []string{
-	"zeros", "appends", "tuples", "nested tuples", "memo puts", "texts", "entries in a trace", "JSON lists",
-	"a recording's layers", "a page of tuples",
-}
-
 // TestBombsStayWithinTheBound opens contents that ask for much memory with few
 // bytes. Whatever becomes of them, no more than 1.2 times the bound is ever
-// resident, and who is refused is told the bound in one line. MEMTOP_LONG=1 tries
-// all of them.
+// resident, and who is refused is told the bound in one line.
 func TestBombsStayWithinTheBound(t *testing.T) {
 	if build, _ := debug.ReadBuildInfo(); slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("the race detector takes memory of its own for every byte of ours")
 	}
-	all := bombs()
-	names, long := someBombs, os.Getenv("MEMTOP_LONG") != ""
-	if long {
-		names = slices.Sorted(maps.Keys(all))
-	}
-	for i, name := range names {
-		content := all[name]()
+	long := os.Getenv("MEMTOP_LONG") != ""
+	for i, name := range slices.Sorted(maps.Keys(bombs)) {
+		content := bombs[name]()
 		path := filepath.Join(t.TempDir(), "bomb")
 		fatal.If(t, os.WriteFile(path, packed(t, content, i), 0o600))
 		for _, option := range []string{"", "64MiB"} {

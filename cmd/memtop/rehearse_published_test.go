@@ -66,14 +66,15 @@ func readFigures(t *testing.T) (list []figure) {
 	return list
 }
 
-// TestPublishedMeasurementsAreWhole has every row lead to a script, a GPU and a source, and
+// TestPublishedMeasurementsAreWhole has every row lead to a script, unless it is said why it
+// was not rehearsed, a GPU and a source, and
 // at least ten of several sources say that they are met.
 func TestPublishedMeasurementsAreWhole(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(publishedFolder, "README.md"))
 	fatal.If(t, err)
 	met, sources := 0, make(map[string]bool)
 	for _, f := range readFigures(t) {
-		if _, err := os.Stat(filepath.Join(publishedFolder, f.command[0])); err != nil {
+		if _, err := os.Stat(filepath.Join(publishedFolder, f.command[0])); err != nil && !strings.HasPrefix(f.cause, notRehearsed) {
 			t.Errorf("%s: %v", f.what, err)
 		}
 		if _, found := imitation.Find(f.gpu); !found || f.published <= 0 || publishedUnits[f.unit] == 0 || f.measure == "" {

@@ -105,7 +105,7 @@ func watch(a *Allocator) {
 			}
 		}
 		stats := a.Stats()
-		_ = stats.Summary(0, true)
+		_ = stats.Breakdown()
 		_ = a.Settings()
 		a.SetLimit(200*mib + int64(i)*mib)
 		a.Mark(trace.StepBegin, int64(i), "")

@@ -111,15 +111,16 @@ func (s *Stats) notePeak() {
 }
 
 func (s *Stats) each(do func(*Counter)) {
-	for i := range pooled {
-		c := pooled[i].of(s)
+	for _, c := range []*PoolCounter{
+		&s.Allocation, &s.Segment, &s.Active, &s.InactiveSplit,
+		&s.AllocatedBytes, &s.ReservedBytes, &s.ActiveBytes, &s.InactiveSplitBytes, &s.RequestedBytes,
+	} {
 		do(&c.All)
 		do(c.Small())
 		do(c.Large())
 	}
-	for i := range oversize {
-		do(oversize[i].of(s))
-	}
+	do(&s.OversizeAllocations)
+	do(&s.OversizeSegments)
 	for i := range s.Category {
 		do(&s.Category[i])
 	}

@@ -270,31 +270,6 @@ func TestAWeightIsConvertedOnceAStepAndAgainWhenItChanges(t *testing.T) {
 	})
 }
 
-func TestMicroBatchesShareConvertedWeights(t *testing.T) {
-	r := newRun(t, nn.Options{})
-	r.c.SetCaster(amp.BF16.Caster())
-	held := r.device.Live()
-	count := func(f func()) int64 {
-		before := r.device.Memory().Stats().Allocation.All.Allocated
-		f()
-		r.zero()
-		return r.device.Memory().Stats().Allocation.All.Allocated - before
-	}
-	two := func() {
-		r.step()
-		r.step()
-	}
-	apart := count(two)
-	together := count(func() { r.c.KeepCasts(nil, two) })
-	// Weight and bias of four linear layers in every block, and the head.
-	if got, want := apart-together, int64(8*config.Layers+1); got != want {
-		t.Errorf("two runs of one step save %d conversions, want %d", got, want)
-	}
-	if got := r.device.Live(); got != held {
-		t.Errorf("%d bytes live after the step, %d before it", got, held)
-	}
-}
-
 func TestACheckpointDropsTheWeightsThatItConverted(t *testing.T) {
 	converted := func(p nn.Policy) (afterForward, highest int64) {
 		r := newRun(t, nn.Options{Checkpoint: p})

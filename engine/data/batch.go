@@ -10,17 +10,14 @@ type Batch struct {
 	home          chan<- *Batch
 }
 
-func newBatch(s Spec, size int, home chan<- *Batch, memory func(n int) []byte) *Batch {
+func newBatch(s Spec, size int, home chan<- *Batch) *Batch {
 	return &Batch{
-		Size: size, Spec: s, home: home, Input: memory(size * s.Input.Bytes()), Target: memory(size * s.Target.Bytes()),
+		Size: size, Spec: s, home: home, Input: make([]byte, size*s.Input.Bytes()), Target: make([]byte, size*s.Target.Bytes()),
 	}
 }
 
-// ordinary is memory that the garbage collector takes back.
-func ordinary(n int) []byte { return make([]byte, n) }
-
 // Empty returns a batch of zeros that belongs to no loader.
-func Empty(s Spec, size int) *Batch { return newBatch(s, size, nil, ordinary) }
+func Empty(s Spec, size int) *Batch { return newBatch(s, size, nil) }
 
 // Release gives the buffer back to be filled again. The batch must not be used
 // after it.

@@ -18,6 +18,5 @@
 // resumed by starting a loader at the number of batches that were taken.
 //
 // The package knows no device memory. A staging buffer is host memory that is
-// laid out as the device expects it: little-endian elements, contiguous. A caller
-// that wants pinned memory provides it ([LoaderOptions]).
+// laid out as the device expects it: little-endian elements, contiguous.
 package data

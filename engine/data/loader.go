@@ -20,9 +20,6 @@ type LoaderOptions struct {
 	Workers int
 	// Prefetch is how many batches each worker may have ready; 0 means one.
 	Prefetch int
-	// Memory makes staging memory of n bytes. NewLoader calls it, twice for each
-	// batch; nil means memory of the Go runtime.
-	Memory func(n int) []byte
 }
 
 // Staged is for how many batches there is memory: those that are ready, and for
@@ -53,15 +50,12 @@ func NewLoader(set Dataset, o LoaderOptions) (*Loader, error) {
 		return nil, fmt.Errorf("batches of %d samples from number %d on: neither can be", o.Batch, o.Start)
 	}
 	o.Workers, o.Prefetch, o.Parts = max(o.Workers, 1), max(o.Prefetch, 1), max(o.Parts, 1)
-	if o.Memory == nil {
-		o.Memory = ordinary
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Loader{set: set, options: o, position: o.Start, cancel: cancel}
 	for range o.Workers {
 		w := &worker{ready: make(chan *Batch, o.Prefetch), free: make(chan *Batch, o.Prefetch+1)}
 		for range o.Prefetch + 1 {
-			w.free <- newBatch(set.Spec(), o.Batch, w.free, o.Memory)
+			w.free <- newBatch(set.Spec(), o.Batch, w.free)
 		}
 		l.workers = append(l.workers, w)
 	}

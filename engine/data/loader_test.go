@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,30 +165,6 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 				l.Close()
 			})
 		})
-	}
-}
-
-func TestStagingMemoryIsTheCallers(t *testing.T) {
-	var made [][]byte
-	o := LoaderOptions{Batch: 4, Workers: 3, Prefetch: 2, Memory: func(n int) []byte {
-		made = append(made, make([]byte, n))
-		return made[len(made)-1]
-	}}
-	l, err := NewLoader(windows(t, 8), o)
-	fatal.If(t, err)
-	defer l.Close()
-	if len(made) != 2*o.Staged() {
-		t.Errorf("memory was asked for %d times, want twice for each of %d batches", len(made), o.Staged())
-	}
-	for range 20 {
-		b, err := l.Next(t.Context())
-		fatal.If(t, err)
-		for _, raw := range [][]byte{b.Input, b.Target} {
-			if !slices.ContainsFunc(made, func(m []byte) bool { return &m[0] == &raw[0] && len(m) == len(raw) }) {
-				t.Fatal("a batch is in other memory than the caller's")
-			}
-		}
-		b.Release()
 	}
 }
 

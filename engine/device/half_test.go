@@ -110,26 +110,6 @@ func TestNarrowingRoundsToNearestEven(t *testing.T) {
 	}
 }
 
-func TestTypesAreNamedAsPyTorchNamesThem(t *testing.T) {
-	tests := map[string]struct {
-		dtype DType
-		size  int64
-	}{
-		"float32": {Float32, 4}, "float64": {Float64, 8}, "bfloat16": {BFloat16, 2}, "float16": {Float16, 2},
-		"int8": {Int8, 1}, "uint8": {UInt8, 1}, "int32": {Int32, 4}, "int64": {Int64, 8},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := test.dtype.String(); got != name {
-				t.Errorf("name: got %q, want %q", got, name)
-			}
-			if got := test.dtype.Size(); got != test.size {
-				t.Errorf("size: got %d, want %d", got, test.size)
-			}
-		})
-	}
-}
-
 func TestQuantisationMapsAreAscendingAndHoldZeroAndOne(t *testing.T) {
 	tests := map[string]struct {
 		signed      bool

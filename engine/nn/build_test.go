@@ -110,27 +110,6 @@ func TestEqualSeedsGiveEqualParametersInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestParametersAreNamedOnceByTheirPath(t *testing.T) {
-	d := tensortest.Device(t)
-	m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {
-		return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true})
-	})
-	fatal.If(t, err)
-	defer nn.Close(m)
-	var names []string
-	for _, p := range nn.Params(m) {
-		names = append(names, p.Name())
-	}
-	want := []string{
-		"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.qkv.weight", "h.0.attn.qkv.bias",
-		"h.0.attn.proj.weight", "h.0.attn.proj.bias", "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.mlp.fc.weight",
-		"h.0.mlp.fc.bias", "h.0.mlp.proj.weight", "h.0.mlp.proj.bias", "ln_f.weight", "ln_f.bias",
-	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
-}
-
 func TestAModelThatDoesNotFitIsAnErrorAndLeavesNothing(t *testing.T) {
 	d := tensortest.DeviceOf(t, 32<<20)
 	_, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {

@@ -123,28 +123,6 @@ func TestCheckpointsSaveActivations(t *testing.T) {
 	}
 }
 
-func TestAStepLeavesParametersGradientsAndInputs(t *testing.T) {
-	for name, p := range policies(t) {
-		t.Run(name, func(t *testing.T) {
-			r := newTrainer(t, small, nn.Options{Checkpoint: p})
-			var parameters int64
-			for _, p := range nn.Params(r.model) {
-				parameters += p.Data().Bytes()
-			}
-			inputs := r.tokens.Bytes() + r.targets.Bytes()
-			for range 3 {
-				r.c.Run(func() { r.c.Backward(r.forward(r.c)) })
-				if got, want := r.device.Live(), 2*parameters+inputs; got != want {
-					t.Fatalf("%d bytes live after a step, want parameters, gradients and inputs, %d", got, want)
-				}
-				if p, g, i := r.bytes(trace.Parameter), r.bytes(trace.Gradient), r.bytes(trace.Input); p != parameters || g != parameters || i != inputs {
-					t.Fatalf("parameters %d, gradients %d, inputs %d bytes; want %d, %d, %d", p, g, i, parameters, parameters, inputs)
-				}
-			}
-		})
-	}
-}
-
 func TestMicroBatchesDoNotAddUpInTheLayerTable(t *testing.T) {
 	r := newTrainer(t, small, nn.Options{})
 	saved := func(runs int) int64 {

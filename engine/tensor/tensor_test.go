@@ -16,7 +16,6 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func counting(d *tensor.Device, shape ...int) *tensor.Tensor {
@@ -208,25 +207,6 @@ func TestNoMemoryIsAnError(t *testing.T) {
 	}
 }
 
-func TestEveryTypeTravelsToTheDeviceAndBack(t *testing.T) {
-	for _, dtype := range []device.DType{
-		device.Float32, device.Float64, device.BFloat16, device.Float16,
-		device.Int8, device.UInt8, device.Int32, device.Int64,
-	} {
-		t.Run(dtype.String(), func(t *testing.T) {
-			want := []float64{0, 1, 2, 100}
-			x := tensor.From(tensortest.Device(t), want, tensor.Shape{2, 2}, dtype, tensor.Tag{})
-			defer x.Release()
-			if diff := cmp.Diff(want, x.Floats()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if x.Bytes() != 4*dtype.Size() || x.Device().Live() != 4*dtype.Size() {
-				t.Errorf("it takes %d bytes, %d are live, want %d", x.Bytes(), x.Device().Live(), 4*dtype.Size())
-			}
-		})
-	}
-}
-
 func TestPeaksOfNestedStretches(t *testing.T) {
 	d := tensortest.Device(t)
 	held := counting(d, 25)
@@ -238,21 +218,6 @@ func TestPeaksOfNestedStretches(t *testing.T) {
 	counting(d, 10).Release()
 	if outer := d.Leave(); inner != 300 || outer != 300 {
 		t.Errorf("the inner peak is %d and the outer %d, want 300", inner, outer)
-	}
-}
-
-func TestRetagMovesBytesBetweenCategories(t *testing.T) {
-	d := tensortest.Device(t)
-	x := tensor.New(d, tensor.Shape{8}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "gelu output"})
-	defer x.Release()
-	x.Storage().Retag(trace.Activation, "h.0", "gelu output")
-	stats := d.Memory().Stats()
-	if w, a := stats.Category[trace.Workspace].Current, stats.Category[trace.Activation].Current; w != 0 || a != 32 {
-		t.Errorf("workspace %d and activation %d bytes, want 0 and 32", w, a)
-	}
-	want := alloc.Label{Category: trace.Activation, Layer: "h.0", Role: "gelu output", Shape: "[8]", DType: "float32"}
-	if got := x.Storage().Label(); got != want {
-		t.Errorf("label %+v, want %+v", got, want)
 	}
 }
 

@@ -18,7 +18,6 @@ type Plan struct {
 	Loss     nn.Module // as in [Config]
 	Spec     data.Spec
 	Batch    int
-	Staged   int // batches that wait in the host's memory, see [Staging]
 	Settings Settings
 	// Group is the processes that train together, as in [Config]: the rehearsal takes
 	// only its size.
@@ -93,12 +92,9 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 		return OutOfMemory(err, "making the model")
 	}
 	defer nn.Close(model)
-	staging := NewStaging(d)
-	defer staging.Close()
-	staging.Reserve(p.Spec, p.Batch, p.Staged)
 	t, err := New(Config{
 		Device: d, Model: model, Loss: p.Loss, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
-		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, Staging: staging, rehearses: &p, Group: group,
+		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, rehearses: &p, Group: group,
 	})
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error)
 func (t *Trainer) plan() Plan {
 	d := t.config.Device
 	return Plan{
-		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch, Staged: t.config.Staging.Batches(),
+		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch,
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
 		Group:     t.config.Group,
 	}

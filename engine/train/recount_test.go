@@ -51,11 +51,3 @@ func (m *Memory) Sources() []Source {
 	}
 	return append(list, Source{"fragmentation", b.Rounding + b.PendingFree + b.InactiveSplit + b.Releasable})
 }
-
-// Bytes returns how many bytes they are.
-func (s *Staging) Bytes() (sum int64) {
-	for _, x := range s.made {
-		sum += x.Bytes()
-	}
-	return sum
-}

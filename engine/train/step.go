@@ -118,8 +118,8 @@ func (t *Trainer) position() int64 {
 
 // run computes the step itself.
 func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
-	t.config.Staging.upload(t.input, batch.Input)
-	t.config.Staging.upload(t.target, batch.Target)
+	t.input.Upload(batch.Input)
+	t.target.Upload(batch.Target)
 	if t.onStep != nil {
 		t.onStep()
 	}

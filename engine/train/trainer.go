@@ -38,9 +38,6 @@ type Config struct {
 	Loss    nn.Module
 	Batches Batches
 	Spec    data.Spec // of the first batch
-	// Staging is the memory in which Batches keep their samples, nil for memory
-	// of Go's. It stays the caller's.
-	Staging *Staging
 	// Data stands in for Batches and Spec: the trainer makes batches of it.
 	Data  data.Dataset
 	Batch int    // samples of one step

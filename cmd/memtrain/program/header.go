@@ -60,11 +60,6 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if err := printNeeds(out, "estimate", &needed.Memory); err != nil {
 		return err
 	}
-	if s.pinned {
-		if err := fold(out, "staging", strings.Fields(s.stagingText())...); err != nil {
-			return err
-		}
-	}
 	if refused == nil && warning != "" {
 		_, refused = fmt.Fprintln(out, warning)
 	}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/engine/device/cpu"
-	"github.com/memtop/memtop/engine/tensor"
-	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/hostmemory"
 )
 
@@ -48,39 +45,15 @@ func (s *session) checkStaging() error {
 	return nil
 }
 
-// staged returns how many batches wait in memory of the device's host.
-func (s *session) staged() int {
-	if !s.pinned {
-		return 0
-	}
-	return s.loading().Staged()
-}
-
 // openLoader begins to prepare batches from number start on.
 func (s *session) openLoader(start int64) error {
 	o := s.loading()
 	o.Start = start
-	if s.pinned {
-		s.staging = train.NewStaging(s.device)
-		s.onClose(s.staging.Close)
-		o.Memory = s.staging.Memory
-	}
-	var err error
-	if failed := tensor.Try(func() { s.loader, err = data.NewLoader(s.set, o) }); failed != nil {
-		return machineError{"staging batches in the host's memory: " + failed.Error(), "leave --pinned out"}
-	}
+	loader, err := data.NewLoader(s.set, o)
 	if err != nil {
 		return err
 	}
+	s.loader = loader
 	s.onClose(s.loader.Close)
 	return nil
-}
-
-// stagingText says where batches wait if --pinned is given.
-func (s *session) stagingText() string {
-	text := fmt.Sprintf("%d batches, %s, ", s.staged(), sizeText(s.batchBytes()*int64(s.staged())))
-	if _, isCPU := s.machine.(*cpu.Device); isCPU {
-		return text + "in the host's memory; nothing is pinned, since the processor itself copies to cpu:0"
-	}
-	return text + "pinned in the host's memory"
 }

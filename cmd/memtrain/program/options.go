@@ -24,7 +24,6 @@ type options struct {
 	data      string
 	workers   int
 	prefetch  int
-	pinned    bool
 	steps     int64
 	seed      uint64
 	save      string
@@ -46,7 +45,6 @@ type options struct {
 	settings map[string]*string
 
 	layersTable bool
-	summary     bool
 
 	preset preset // of model, once complete
 	flags  *pflag.FlagSet
@@ -125,7 +123,6 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.ranks, "ranks", ranksAuto, "`auto`: train together with the other processes that mpirun, srun or torchrun started; off: train alone")
 	f.BoolVar(&o.force, "force", false, "start even if the run will not fit")
 	f.BoolVar(&o.layersTable, "layers-table", false, "print at the end what each layer did in the last step")
-	f.BoolVar(&o.summary, "summary", false, "print at the end the allocator's statistics by pool, as torch.cuda.memory_summary does")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 
@@ -139,7 +136,6 @@ func (o *options) registerRun(f *pflag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
 	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; the samples do not depend on it")
 	f.IntVar(&o.prefetch, "prefetch", 1, "keep `N` batches ready for each worker")
-	f.BoolVar(&o.pinned, "pinned", false, "keep waiting batches in pinned memory, from which the device copies by itself")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 }
 

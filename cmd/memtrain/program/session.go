@@ -33,7 +33,6 @@ type session struct {
 	device    *tensor.Device
 	set       data.Dataset
 	model     nn.Module
-	staging   *train.Staging // nil without --pinned
 	loader    *data.Loader
 	trainer   *train.Trainer
 	saved     *train.Saved    // nil when the run begins here
@@ -285,7 +284,7 @@ func (s *session) openTrainer() (err error) {
 		return err
 	}
 	s.trainer, err = train.New(train.Config{
-		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Staging: s.staging,
+		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader,
 		Spec: s.set.Spec(), Batch: s.share(), Seed: s.seed + uint64(s.rank())<<32, Group: s.group,
 		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted, Ends: s.signalled, Refused: s.refused,
 	})

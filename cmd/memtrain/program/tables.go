@@ -7,31 +7,21 @@ import (
 	"time"
 )
 
-// checkTables refuses tables where only JSON is printed.
+// checkTables refuses a table where only JSON is printed.
 func (o *options) checkTables() error {
-	if o.asJSON && (o.layersTable || o.summary) {
-		return usagef("--layers-table and --summary are text, and --json is not")
+	if o.asJSON && o.layersTable {
+		return usagef("--layers-table is text, and --json is not")
 	}
 	return nil
 }
 
-// printTables prints the requested tables of a run that has ended: the layers of
-// the last step, and the allocator's statistics.
+// printTables prints the layers of the last step of a run that has ended, if that was
+// requested.
 func (s *session) printTables(out io.Writer) error {
-	if s.layersTable && s.trainer.Steps() > 0 {
-		if err := s.printLayers(out); err != nil {
-			return progressed(err)
-		}
-	}
-	if !s.summary {
+	if !s.layersTable || s.trainer.Steps() == 0 {
 		return nil
 	}
-	if err := s.printHeader(out); err != nil { // the table may be kept without what was above it
-		return progressed(err)
-	}
-	stats := s.memory.Stats()
-	_, err := fmt.Fprint(out, stats.Summary(s.memory.Device(), false))
-	return progressed(err)
+	return progressed(s.printLayers(out))
 }
 
 // printLayers prints a line for each layer, in the order in which they ran. Bytes

@@ -192,29 +192,6 @@ func TestGPUsMeetByNCCL(t *testing.T) {
 	}
 }
 
-func TestTheCallsOfAGroup(t *testing.T) {
-	var calls [2][]string
-	together(t, 2, func(r *rank) error {
-		a, err := on(r, 1)
-		if err != nil {
-			return err
-		}
-		err = errors.Join(r.AllReduce(a).Wait(), holds(r, a, 2), r.Close())
-		calls[r.Rank()] = r.library.Calls()
-		return err
-	})
-	want := []string{"ncclCommInitRank", "ncclAllGather", "ncclAllReduce", "ncclAllReduce", "ncclCommFinalize", "ncclCommDestroy"}
-	for rank, got := range calls {
-		expect := want
-		if rank == 0 {
-			expect = append([]string{"ncclGetUniqueId"}, want...)
-		}
-		if !slices.Equal(got, expect) {
-			t.Errorf("rank %d calls %v, want %v", rank, got, expect)
-		}
-	}
-}
-
 // TestTheHostWaitsForNoOperation counts what the host has waited for.
 func TestTheHostWaitsForNoOperation(t *testing.T) {
 	for _, err := range together(t, 2, func(r *rank) error {

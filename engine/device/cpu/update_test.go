@@ -73,88 +73,10 @@ func (x *trial) fewOff(t *testing.T, tolerance float64) {
 	}
 }
 
-var trialTypes = map[string][2]device.DType{
-	"float32":                      {device.Float32, device.Float32},
-	"float32, gradients in bf16":   {device.Float32, device.BFloat16},
-	"float64, for gradient checks": {device.Float64, device.Float64},
-}
-
-func eachTrial(t *testing.T, test func(t *testing.T, x *trial, tolerance float64)) {
-	t.Helper()
-	for name, types := range trialTypes {
-		for _, n := range []int{1, 3, 257, 70001} {
-			t.Run(fmt.Sprintf("%s, %d parameters", name, n), func(t *testing.T) {
-				test(t, newTrial(newRig(t, 2), types[0], types[1], n), map[bool]float64{true: 1e-12, false: 2e-5}[types[0] == device.Float64])
-			})
-		}
-	}
-}
-
 func (x *trial) state() device.Array {
 	a := x.r.array(x.operands.P.DType, x.operands.P.Len)
 	x.r.Fill(a, 0)
 	return a
-}
-
-func TestSGD(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	tests := map[string]device.Update{
-		"plain":    {},
-		"momentum": {Momentum: 0.9, Dampening: 0.2},
-		"nesterov": {Momentum: 0.9, Nesterov: true},
-	}
-	for name, u := range tests {
-		t.Run(name, func(t *testing.T) {
-			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
-				t.Helper()
-				state := device.Parameter{M: x.state()}
-				m := make([]float64, len(x.p))
-				x.run(t, tolerance, func(s int) { state.First = s == 0; x.by(u, state) }, func(s, i int, p, g float64) float64 {
-					g += 0.1 * p
-					if u.Momentum != 0 {
-						m[i] = u.Momentum*m[i] + (1-u.Dampening)*g
-						if s == 0 {
-							m[i] = g
-						}
-						if u.Nesterov {
-							g += u.Momentum * m[i]
-						} else {
-							g = m[i]
-						}
-					}
-					return p - 0.01*g
-				})
-			})
-		})
-	}
-}
-
-func TestAdamAndAdamW(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
-	for _, decoupled := range []bool{false, true} {
-		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
-			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
-				t.Helper()
-				u, state := device.Update{Rule: device.Adam, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, device.Parameter{M: x.state(), V: x.state()}
-				if decoupled {
-					u.Rule = device.AdamW
-				}
-				m, v := make([]float64, len(x.p)), make([]float64, len(x.p))
-				x.run(t, tolerance, func(int) { x.by(u, state) }, func(s, i int, p, g float64) float64 {
-					if decoupled {
-						p -= 0.01 * 0.1 * p
-					} else {
-						g += 0.1 * p
-					}
-					return p - adamStep(s, &m[i], &v[i], g)
-				})
-			})
-		})
-	}
 }
 
 // adamStep is the definition, with the numbers of these tests.
@@ -163,20 +85,6 @@ func adamStep(s int, m, v *float64, g float64) float64 {
 	*v = 0.95**v + 0.05*g*g
 	t := float64(s + 1)
 	return 0.01 * (*m / (1 - math.Pow(0.9, t))) / (math.Sqrt(*v/(1-math.Pow(0.95, t))) + 1e-8)
-}
-
-func TestLion(t *testing.T) {
-	eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
-		t.Helper()
-		u, state := device.Update{Rule: device.Lion, Beta1: 0.9, Beta2: 0.99}, device.Parameter{M: x.state()}
-		m := make([]float64, len(x.p))
-		x.run(t, 5e-2, func(int) { x.by(u, state) }, func(_, i int, p, g float64) float64 {
-			d := math.Copysign(1, 0.9*m[i]+0.1*g)
-			m[i] = 0.99*m[i] + 0.01*g
-			return p - 0.01*(d+0.1*p)
-		})
-		x.fewOff(t, tolerance) // where the sign is that of a rounding error
-	})
 }
 
 func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {

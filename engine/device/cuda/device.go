@@ -14,9 +14,8 @@ type Info struct {
 	Name    string // the driver's, such as "NVIDIA H100 80GB HBM3"
 	UUID    [16]byte
 	Memory  int64 // bytes in all
-	// Major and Minor are the compute capability, Processors the number of
-	// streaming multiprocessors.
-	Major, Minor, Processors int
+	// Major and Minor are the compute capability.
+	Major, Minor int
 	// VirtualMemory is true if memory can be mapped to reserved addresses.
 	VirtualMemory bool
 	Version       int // of the driver's interface, 12040 for 12.4
@@ -24,7 +23,6 @@ type Info struct {
 
 // The attributes of a device that describe reads.
 const (
-	attributeProcessors    = 16
 	attributeMajor         = 75
 	attributeMinor         = 76
 	attributeVirtualMemory = 102
@@ -89,18 +87,16 @@ func (c calls) describe(ordinal int) (Info, uintptr, error) {
 		return info, 0, &UnavailableError{fmt.Sprintf("there is no device cuda:%d", ordinal), err}
 	}
 	h := uintptr(int32(handle))
-	var attributes [4]int
-	for i, a := range []uintptr{
-		attributeMajor, attributeMinor, attributeProcessors, attributeVirtualMemory,
-	} {
+	var attributes [3]int
+	for i, a := range []uintptr{attributeMajor, attributeMinor, attributeVirtualMemory} {
 		v, err := c.word(cuDeviceGetAttribute, a, h)
 		if err != nil {
 			return info, 0, err
 		}
 		attributes[i] = int(int32(v))
 	}
-	info.Major, info.Minor, info.Processors = attributes[0], attributes[1], attributes[2]
-	info.VirtualMemory = attributes[3] != 0
+	info.Major, info.Minor = attributes[0], attributes[1]
+	info.VirtualMemory = attributes[2] != 0
 	total, err := c.word(cuDeviceTotalMem, h)
 	if err != nil {
 		return info, 0, err

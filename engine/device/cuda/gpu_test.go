@@ -6,7 +6,6 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
-	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
 )
 
@@ -25,37 +24,6 @@ func gpu(t *testing.T) *cuda.Device {
 		}
 	})
 	return d
-}
-
-func TestAGPUReturnsWhatItWasGiven(t *testing.T) {
-	d := gpu(t)
-	for _, n := range []int{1, 4096, 9*mib + 3} {
-		want, b := noise(n), buffer(t, d, int64(n))
-		d.Upload(b, want)
-		got := make([]byte, n)
-		fatal.If(t, d.Download(got, b))
-		if !bytes.Equal(got, want) {
-			t.Errorf("%d bytes came back changed", n)
-		}
-	}
-}
-
-func TestAGPUComputesAndTellsLater(t *testing.T) {
-	d := gpu(t)
-	b := buffer(t, d, 4)
-	x := device.ArrayOf(b, device.Float32, 1)
-	var values []device.Fetched
-	for i := range 10 {
-		d.Fill(x, float64(i))
-		values = append(values, d.Fetch(b))
-	}
-	for i, v := range values {
-		var got [4]byte
-		fatal.If(t, v.Wait(got[:]))
-		if f := device.BFloat16ToFloat32(uint16(got[2]) | uint16(got[3])<<8); f != float32(i) {
-			t.Errorf("value %d is %v", i, f)
-		}
-	}
 }
 
 func TestAGPUHasExpandableSegments(t *testing.T) {

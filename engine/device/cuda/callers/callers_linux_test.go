@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,7 +107,6 @@ const allocating = opened
 type taker struct {
 	take func(way, *uintptr, uint64) int32
 	give func(way, uintptr, uint64) int32
-	loop func(watched bool, size uint64, times int32) (processorNS uint64)
 }
 
 func load(t *testing.T, name string) (l taker) {
@@ -117,7 +115,6 @@ func load(t *testing.T, name string) (l taker) {
 	fatal.If(t, err)
 	purego.RegisterLibFunc(&l.take, handle, "taker_take")
 	purego.RegisterLibFunc(&l.give, handle, "taker_give")
-	purego.RegisterLibFunc(&l.loop, handle, "taker_loop")
 	return l
 }
 
@@ -269,18 +266,6 @@ func TestMemoryIsHeldUntilItIsNeitherMappedNorHeld(t *testing.T) {
 	}
 }
 
-func TestOfWhatLiesInSegmentsTheBytesAreSaid(t *testing.T) {
-	if !watched(t) {
-		return
-	}
-	first := load(t, "libfirst.so")
-	a, b := first.takes(t, linked, 20*mebibyte), first.takes(t, lookedUp, 2*mebibyte)
-	want := map[string]uint64{"libfirst.so device": 22 * mebibyte, "libfirst.so device inside": 2 * mebibyte}
-	if diff := cmp.Diff(want, taken(t, uint64(a.at)-mebibyte, mebibyte, uint64(b.at), 2*mebibyte)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestMemoryOfOthersIsThatOfItsRange opens memory by a handle in the middle of a
 // range: the driver says how large the range is.
 func TestMemoryOfOthersIsThatOfItsRange(t *testing.T) {
@@ -372,47 +357,5 @@ func TestATableThatIsFullLosesWithoutFailing(t *testing.T) {
 	}
 	if left := taken(t); len(left) != 0 {
 		t.Errorf("after all was given back there is %v", left)
-	}
-}
-
-// TestACallCostsLittleMore has 100,000 pairs of calls that take and give back, and as many
-// that go past the library, in turns. It counts time of the processor, so others on the
-// machine count little.
-func TestACallCostsLittleMore(t *testing.T) {
-	if !watched(t) {
-		return
-	}
-	const rounds, pairs, most = 25, 4000, 1000 // nanoseconds: a call of the system or a walk through the table takes more
-	first := load(t, "libfirst.so")
-	first.takes(t, linked, mebibyte) // the first call makes the context
-	for _, others := range []uintptr{0, 30_000} {
-		for i := range others {
-			at := 1<<40 + i*4096
-			if status := first.take(registered, &at, 4096); status != 0 {
-				t.Fatal(status)
-			}
-		}
-		var more, own []int
-		for range rounds {
-			past, through := first.loop(false, mebibyte, pairs), first.loop(true, mebibyte, pairs)
-			if past == 0 || through == 0 {
-				t.Fatal("a call failed")
-			}
-			more, own = append(more, (int(through)-int(past))/(2*pairs)), append(own, int(past)/(2*pairs)) //nolint:gosec // a few seconds
-		}
-		slices.Sort(more)
-		slices.Sort(own)
-		t.Logf("beside %d other allocations: %d ns a call more, the middle half of rounds %d to %d; the imitated driver's own take %d",
-			others, more[rounds/2], more[rounds/4], more[rounds*3/4], own[rounds/2])
-		if more[rounds/2] > most {
-			t.Errorf("a call takes %d ns more, want %d at most", more[rounds/2], most)
-		}
-	}
-}
-
-func TestItIsLoadedBeforeAllOthers(t *testing.T) {
-	got := callers.Environment([]string{"A=1", "LD_PRELOAD=liba.so"}, "/f")
-	if want := []string{"A=1", "LD_PRELOAD=/f/libmemtop-callers.so:liba.so"}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
 	}
 }

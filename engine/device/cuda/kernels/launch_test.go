@@ -151,34 +151,6 @@ func TestOperationsOnNothingLaunchNothing(t *testing.T) {
 	}
 }
 
-func TestWrongSizesAndTypesPanic(t *testing.T) {
-	_, c := newCounting()
-	f, i := nowhere(device.Float32, 6), nowhere(device.Int32, 6)
-	tests := map[string]func(){
-		"a result that is too short":      func() { c.Cast(f.Slice(0, 5), i) },
-		"whole numbers where none may be": func() { c.Scale(f, i, 2) },
-		"indexes that are no numbers":     func() { c.Gather(f, f, f, 6, 1) },
-		"a matrix beyond its memory":      func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}.Plan()) },
-		"rows that overlap":               func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}.Plan()) },
-		"parameters in half precision": func() {
-			c.Update(device.Update{Rule: device.Lion, List: []device.Parameter{{P: nowhere(device.Float16, 6), G: f}}}.Plan())
-		},
-		"a probability of 1":       func() { c.Dropout(f, f, device.Array{}, 1, device.Seed{}) },
-		"a group of no elements":   func() { c.Reduce(device.Mean, f, device.Array{}, 2, 0, 3) },
-		"a step that is no scalar": func() { c.AdvanceStep(f, device.Array{}) },
-	}
-	for name, do := range tests {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			do()
-		})
-	}
-}
-
 // TestFloat64IsForTheProcessor wants one clear line of every kind of operation.
 func TestFloat64IsForTheProcessor(t *testing.T) {
 	_, c := newCounting()

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 typedef uintptr_t word;
 
@@ -98,41 +97,4 @@ int taker_give(int way, word at, size_t size)
 	case opened: return ((int (*)(word))of_opener("cudaIpcCloseMemHandle"))(at);
 	default: return cudaHostUnregister(at);
 	}
-}
-
-typedef void *finder(void *, const char *);
-
-/* past returns the C library's own dlsym, which no library stands in front of. */
-static finder *past(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_NOW);
-#ifdef __aarch64__
-	return (finder *)dlvsym(libc, "dlsym", "GLIBC_2.17");
-#else
-	return (finder *)dlvsym(libc, "dlsym", "GLIBC_2.2.5");
-#endif
-}
-
-static uint64_t processor_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* taker_loop takes memory and gives it back so many times, and returns how long the processor
- * worked, in nanoseconds, or 0 if a call failed. */
-uint64_t taker_loop(int watched, size_t size, int times)
-{
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	finder *find = watched ? dlsym : past();
-	int (*take)(word *, size_t) = (int (*)(word *, size_t))find(driver, "cuMemAlloc_v2");
-	int (*give)(word) = (int (*)(word))find(driver, "cuMemFree_v2");
-	uint64_t begin = processor_ns();
-	for (int i = 0; i < times; i++) {
-		word at;
-		if (take(&at, size) || give(at))
-			return 0;
-	}
-	return processor_ns() - begin;
 }
