@@ -29,17 +29,17 @@ func TestAnActivationIsDoneWithItsProductsBothWays(t *testing.T) {
 			tape.SetWatched(watched)
 			tape.Run(func() {
 				h := activated(tape, device.GELUTanh, x.Value(), w.Value(), b.Value())
-				if n := m.Take().Count(); n != 5 { // four are the variables'
+				if n := m.take(); n != 5 { // four are the variables'
 					t.Errorf("a product, its bias and its activation are %v operations, want 1", n-4)
 				}
 				out := tape.SumAll(tape.Linear(h, v.Value(), nil))
-				m.Take()
+				m.take()
 				tape.Backward(out)
 				want := 2 + 4 // the sum's gradient, and two products for each layer
 				if watched {
 					want++
 				}
-				if n := m.Take().Count(); n != want {
+				if n := m.take(); n != want {
 					t.Errorf("the backward pass is %v operations, want %v", n, want)
 				}
 			})

@@ -97,18 +97,12 @@ var operations = map[string]operation{
 		sum := t.Add(x, t.Scale(x, 0.5))
 		return t.Mul(sum, t.LayerNorm(sum, w, w, autograd.NormOptions{Eps: 1e-5}))
 	}),
-	"batch norm":               batchNorm(s(3, 2, 2, 2), false),
-	"batch norm of numbers":    batchNorm(s(4, 3), false),
-	"batch norm in evaluation": batchNorm(s(3, 2, 2), true),
 	"embedding": single(s(5, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
 	}),
 	"embedding of a table that is used again": single(s(5, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		y := t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
 		return t.Linear(y, x, nil)
-	}),
-	"one hot": single(s(2, 2, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
-		return t.Mul(x, t.OneHot(whole(t, s(2, 2), 2, 0, 1, 2), 3, x.DType()))
 	}),
 	"cross entropy": single(s(2, 2, 5), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.CrossEntropy(x, whole(t, s(2, 2), 4, 0, autograd.IgnoreIndex, 2))
@@ -308,18 +302,4 @@ func two(x, y tensor.Shape, f func(t *autograd.Tape, x, y *autograd.Value) *auto
 func positive(o operation) operation {
 	o.low, o.high = 0.5, 2
 	return o
-}
-
-// batchNorm normalises by statistics of its own.
-func batchNorm(shape tensor.Shape, evaluate bool) operation {
-	channels := s(shape[1])
-	return operation{shapes: []tensor.Shape{shape, channels, channels}, compute: func(t *autograd.Tape, v []*autograd.Value) *autograd.Value {
-		running := func(value float64) *autograd.Variable {
-			return autograd.NewVariable("running", tensor.Full(t.Device(), channels, device.Float64, value, tensor.Tag{}))
-		}
-		o := autograd.BatchNormOptions{Eps: 1e-5, Mean: running(0.25), Variance: running(2), Momentum: 0.1, Evaluate: evaluate}
-		defer o.Mean.Close()
-		defer o.Variance.Close()
-		return t.BatchNorm(v[0], v[1], v[2], o)
-	}}
 }

@@ -17,8 +17,8 @@ type Keep func(op, layer string) bool
 // alphabetical order.
 func Operations() []string {
 	list := []string{
-		"add", "attention", "batch_norm", "cast", "concat", "contiguous", "conv2d", "cross_entropy", "div", "dropout", "embedding",
-		"layer_norm", "linear", "log_softmax", "matmul", "mean", "mul", "one_hot", "rms_norm", "scale", "softmax", "sub", "sum",
+		"add", "attention", "cast", "concat", "contiguous", "conv2d", "cross_entropy", "div", "dropout", "embedding",
+		"layer_norm", "linear", "log_softmax", "matmul", "mean", "mul", "rms_norm", "scale", "softmax", "sub", "sum",
 	}
 	for _, f := range device.UnaryOps() {
 		list = append(list, f.String())

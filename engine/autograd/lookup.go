@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
 )
 
@@ -52,21 +51,4 @@ func (b *back) scatter(rows, cols int) {
 	if fresh {
 		b.give(0, d)
 	}
-}
-
-// OneHot returns 1 at the place of each class and 0 at the n−1 other places. The
-// result has the shape of classes, Int32 or Int64, with n appended. No gradient
-// flows through it. A class that is not below n is a failure of the device.
-func (t *Tape) OneHot(classes *Value, n int, dtype device.DType) *Value {
-	c := t.begin("one_hot", classes)
-	defer c.end()
-	c.contiguous(0)
-	identity := make([]float32, n*n)
-	for i := range n {
-		identity[i*n+i] = 1
-	}
-	table := c.hold(tensor.From(t.device, identity, tensor.Shape{n, n}, dtype, t.Workspace("identity")))
-	y := c.out(slices.Concat(classes.Shape(), tensor.Shape{n}), dtype)
-	c.run(func() { t.backend().Gather(y.Array(), table.Array(), c.in[0].data.Array(), n, n) })
-	return c.value(y, nil, nil)
 }

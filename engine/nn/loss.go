@@ -5,7 +5,6 @@ import (
 
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/choice"
-	"github.com/memtop/memtop/engine/device"
 )
 
 // LossMemory selects the tensors that the cross-entropy keeps for the backward
@@ -48,27 +47,6 @@ func (l *CrossEntropy) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 		panic(fmt.Sprintf("nn: CrossEntropy takes logits and targets, got %d inputs", len(in)))
 	}
 	return c.CrossEntropy(in[0], in[1])
-}
-
-// MSE is the mean over all elements of (output − target)². If targets are
-// classes, each class means 1 at its place in the last dimension and 0 elsewhere.
-type MSE struct{ stateless }
-
-// Forward takes an output, and targets of its shape or classes of its leading
-// dimensions, and returns one number.
-func (m *MSE) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	if len(in) != 2 {
-		panic(fmt.Sprintf("nn: MSE takes an output and targets, got %d inputs", len(in)))
-	}
-	output, target := in[0], in[1]
-	if !target.DType().IsFloat() {
-		target = c.OneHot(target, output.Shape().Last(), autograd.Wider(output.DType(), device.Float32))
-	}
-	if !output.Shape().Equal(target.Shape()) {
-		panic(fmt.Sprintf("nn: MSE takes an output and targets of its shape, got %v", in))
-	}
-	difference := c.Sub(output, target)
-	return c.MeanAll(c.Mul(difference, difference))
 }
 
 // Function is a module without parameters, such as a loss that the caller writes.

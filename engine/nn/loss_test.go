@@ -96,25 +96,3 @@ func TestCrossEntropyTakesTheBytesOfPyTorchs(t *testing.T) {
 		}
 	}
 }
-
-func TestMeanSquareOfClassesIsThatOfOnesAndZeros(t *testing.T) {
-	d := tensortest.Device(t)
-	output := []float64{0.25, -1, 2, 3, 0.5, 0}
-	ones := []float64{0, 0, 1, 1, 0, 0}
-	c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{})
-	loss := func(target *tensor.Tensor) (value float64, gradient []float64) {
-		w := autograd.NewVariable("w", tensor.From(d, output, tensor.Shape{2, 3}, device.Float64, tensor.Tag{}))
-		defer w.Close()
-		c.Run(func() {
-			v := c.Call(&nn.MSE{}, w.Value(), c.Take(target))
-			value = v.Data().Item()
-			c.Backward(v)
-		})
-		return value, w.Grad().Floats()
-	}
-	want, slope := loss(tensor.From(d, ones, tensor.Shape{2, 3}, device.Float64, tensor.Tag{}))
-	got, gradient := loss(tensor.From(d, []int32{2, 0}, tensor.Shape{2}, device.Int32, tensor.Tag{}))
-	if got != want || want == 0 || !cmp.Equal(gradient, slope) {
-		t.Errorf("loss %v with gradient %v, want %v with %v", got, gradient, want, slope)
-	}
-}

@@ -34,8 +34,6 @@ type ConvNetConfig struct {
 	Width    int // channels of the first layer; each further one has twice as many
 	Layers   int
 	Classes  int
-	// BatchNorm adds a normalisation after each convolution.
-	BatchNorm bool
 }
 
 // NewConvNet makes layers of 3×3 convolution with stride 2 and ReLU, the mean
@@ -47,11 +45,7 @@ func NewConvNet(b Builder, o ConvNetConfig) *Sequential {
 	for i := range o.Layers {
 		conv := NewConv2d(b.In(fmt.Sprintf("h.%d.0", i)), in, out, 3,
 			autograd.Conv2DOptions{Stride: [2]int{2, 2}, Pad: [2]int{1, 1}})
-		block := []Module{conv}
-		if o.BatchNorm {
-			block = append(block, NewBatchNorm2d(b.In(fmt.Sprintf("h.%d.1", i)), out))
-		}
-		blocks = append(blocks, NewSequential(append(block, &ReLU{})...))
+		blocks = append(blocks, NewSequential(conv, &ReLU{}))
 		in, out = out, 2*out
 	}
 	return &Sequential{modules: []Child{

@@ -97,28 +97,11 @@ type Buffered interface {
 	Buffers() []*Param
 }
 
-// Stateful is a module with running statistics: buffers that a forward pass in
-// training changes. They are saved with a run; tables are not.
-type Stateful interface {
-	Buffered
-	State() []*Param
-}
-
 // Buffers returns all buffers of m and below, each once.
 func Buffers(m Module) []*Param {
 	return collect(m, func(m Module) []*Param {
 		if b, ok := m.(Buffered); ok {
 			return b.Buffers()
-		}
-		return nil
-	})
-}
-
-// State returns the buffers that training changes, each once.
-func State(m Module) []*Param {
-	return collect(m, func(m Module) []*Param {
-		if s, ok := m.(Stateful); ok {
-			return s.State()
 		}
 		return nil
 	})

@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"slices"
-
-	"github.com/memtop/memtop/engine/autograd"
-)
+import "github.com/memtop/memtop/engine/autograd"
 
 // LayerNorm normalises the last dimension to mean 0 and variance 1, then scales
 // and shifts it.
@@ -64,42 +60,4 @@ func (r *RMSNorm) Params() []*Param { return []*Param{r.Weight} }
 // Forward takes and returns [..., Width].
 func (r *RMSNorm) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	return c.RMSNorm(one(r, in), r.Weight.Value(), autograd.NormOptions{Eps: r.Eps, Reader: r.Reader})
-}
-
-// BatchNorm2d normalises every channel over the pixels and the samples that run
-// together. If a batch runs in parts, these are the samples of one part, and each
-// part updates the running statistics, as in PyTorch. Evaluation uses the running
-// statistics.
-type BatchNorm2d struct {
-	leaf
-	Weight, Bias   *Param // [Channels]
-	Mean, Variance *Param // running, [Channels]
-	Eps, Momentum  float64
-}
-
-// NewBatchNorm2d makes a BatchNorm2d with weight 1, bias 0, running mean 0 and variance
-// 1, eps 1e-5 and momentum 0.1.
-func NewBatchNorm2d(b Builder, channels int) *BatchNorm2d {
-	return &BatchNorm2d{
-		Weight: b.Param("weight", Constant(1), channels), Bias: b.Param("bias", Constant(0), channels),
-		Mean:     b.Buffer("running_mean", make([]float64, channels), channels),
-		Variance: b.Buffer("running_var", slices.Repeat([]float64{1}, channels), channels),
-		Eps:      1e-5, Momentum: 0.1,
-	}
-}
-
-// Params returns weight and bias.
-func (n *BatchNorm2d) Params() []*Param { return []*Param{n.Weight, n.Bias} }
-
-// Buffers returns the running statistics.
-func (n *BatchNorm2d) Buffers() []*Param { return []*Param{n.Mean, n.Variance} }
-
-// State returns the running statistics too.
-func (n *BatchNorm2d) State() []*Param { return n.Buffers() }
-
-// Forward takes and returns [Batch, Channels, ...].
-func (n *BatchNorm2d) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.BatchNorm(one(n, in), n.Weight.Value(), n.Bias.Value(), autograd.BatchNormOptions{
-		Eps: n.Eps, Mean: n.Mean, Variance: n.Variance, Momentum: n.Momentum, Evaluate: !c.Training,
-	})
 }

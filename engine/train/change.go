@@ -60,9 +60,6 @@ func (t *Trainer) has(key string) bool {
 	switch key {
 	case mainCopiesKey:
 		return t.low
-	case lossKey:
-		_, square := t.config.Loss.(*nn.MSE)
-		return !square
 	case vocabKey:
 		return nn.HasVocab(t.config.Model)
 	case shardKey:

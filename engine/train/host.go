@@ -28,19 +28,14 @@ func ParseHost(text string) (Layers, error) {
 	return l, nil
 }
 
-// owns returns the parameters and running statistics of a model that no layer
-// outside of l has.
+// owns returns the parameters of a model that no layer outside of l has.
 func (l Layers) owns(model nn.Module) map[*autograd.Variable]bool {
 	if l == "" {
 		return nil
 	}
 	list := make(map[*autograd.Variable]bool)
 	nn.Walk(model, func(path string, m nn.Module) {
-		own := m.Params()
-		if s, ok := m.(nn.Stateful); ok {
-			own = slices.Concat(own, s.State())
-		}
-		for _, p := range own {
+		for _, p := range m.Params() {
 			elsewhere, seen := list[p]
 			list[p] = l.has(path) && (!seen || elsewhere)
 		}

@@ -55,20 +55,16 @@ func distance(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
 }
 
 func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
-	numbers, classes := points{data.Spirals{Features: 8, Classes: 3}}, data.Spirals{Features: 8, Classes: 2}
 	tests := map[string]struct {
 		loss  nn.Module
 		class string
-		data  data.Dataset
 	}{
-		"mean square":            {&nn.MSE{}, "MSE", numbers},
-		"mean square of classes": {&nn.MSE{}, "MSE", classes},
-		"a function":             {nn.NewFunction(distance), "Function", numbers},
-		"a chain of functions":   {nn.NewSequential(nn.NewFunction(distance), nn.NewFunction(tripled)), "Sequential", numbers},
+		"a function":           {nn.NewFunction(distance), "Function"},
+		"a chain of functions": {nn.NewSequential(nn.NewFunction(distance), nn.NewFunction(tripled)), "Sequential"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := regression(t, test.loss, test.data)
+			c := regression(t, test.loss, points{data.Spirals{Features: 8, Classes: 3}})
 			trainer := newTrainer(t, c)
 			plan := trainer.plan()
 			plan.Settings = c.Settings
@@ -92,21 +88,11 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 	}
 }
 
-func TestWhatALossKeepsIsOfferedWhereItIsCrossEntropy(t *testing.T) {
-	for _, loss := range []nn.Module{nil, &nn.MSE{}} {
-		trainer := newTrainer(t, regression(t, loss, data.Spirals{Features: 8, Classes: 8}))
-		offered := slices.ContainsFunc(trainer.Options(), func(o trace.Option) bool { return o.Key == "loss" })
-		if offered != (loss == nil) {
-			t.Errorf("with the loss %T it is offered: %v", loss, offered)
-		}
-	}
-}
-
 func tripled(c *nn.Ctx, in ...*autograd.Value) *autograd.Value { return c.Scale(in[0], 3) }
 
 func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
 	set := points{data.Spirals{Features: 8, Classes: 3}}
-	c := regression(t, &nn.MSE{}, set)
+	c := regression(t, nn.NewFunction(distance), set)
 	before := c.Device.Live()
 	trainer, err := New(c)
 	fatal.If(t, err)

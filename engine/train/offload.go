@@ -142,7 +142,6 @@ func (t *Trainer) offload(s *Settings) {
 			d.HostMemory().EmptyCache()
 		}()
 	}
-	h.moveRunning(t.running)
 	t.optimizer.Move(h.ofState)
 	gradient := func(p *autograd.Variable) *tensor.Device { return h.of(o.Gradients || h.computes[p], ShardGradients) }
 	for _, p := range t.parameters {

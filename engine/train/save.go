@@ -56,9 +56,6 @@ func (t *Trainer) parts() []part {
 	for _, p := range t.parameters {
 		list = append(list, part{p.Name(), "", p.Data()})
 	}
-	for _, p := range t.running {
-		list = append(list, part{p.Name(), "running", p.Data()})
-	}
 	for _, s := range t.optimizer.State() {
 		list = append(list, part{s.Parameter, s.Role, s.Data})
 	}

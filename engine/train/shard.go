@@ -62,13 +62,6 @@ func (h homes) ofState(p *autograd.Variable) *tensor.Device {
 	return h.of(h.state || h.computes[p], ShardOptimizer)
 }
 
-// moveRunning brings running statistics to the layers that write them.
-func (h homes) moveRunning(list []*autograd.Variable) {
-	for _, p := range list {
-		p.Move(h.of(h.computes[p], shardCount))
-	}
-}
-
 // of returns the device of tensors that may be offloaded, and that are divided
 // from a stage on.
 func (h homes) of(offloaded bool, from Shard) *tensor.Device {

@@ -62,13 +62,11 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
-		t.keepRunning()
 		t.apply(&s, e.Step)
 		t.fit(batch.Spec)
 		t.run(batch, parts, q)
 		d.Land()
 	})
-	t.dropRunning(err != nil && !t.updating)
 	if err != nil {
 		t.dropGradients()
 		_ = tensor.Try(d.Land) // the first failure is returned

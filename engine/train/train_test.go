@@ -106,3 +106,11 @@ func losses(events []Event) []float64 {
 	}
 	return list
 }
+
+func newTrainer(t *testing.T, c Config) *Trainer {
+	t.Helper()
+	trainer, err := New(c)
+	fatal.If(t, err)
+	t.Cleanup(trainer.Close)
+	return trainer
+}

@@ -84,10 +84,8 @@ type Trainer struct {
 	current    Settings // those of the step under way, or the last one
 	ctx        *nn.Ctx
 	parameters []*autograd.Variable
-	parallel   *parallel            // nil for one process
-	running    []*autograd.Variable // statistics that the forward pass changes
-	before     []*tensor.Tensor     // their values before the step under way
-	low        bool                 // some are in half precision
+	parallel   *parallel // nil for one process
+	low        bool      // some are in half precision
 	optimizer  *optim.Optimizer
 	scaler     *amp.Scaler // nil until a step runs in fp16
 	input      *tensor.Tensor
@@ -139,7 +137,7 @@ func (t *Trainer) open() error {
 		return err
 	}
 	c := &t.config
-	t.parameters, t.running, t.layers = nn.Params(c.Model), nn.State(c.Model), layersOf(c.Model)
+	t.parameters, t.layers = nn.Params(c.Model), layersOf(c.Model)
 	t.low = slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType().Size() == 2 })
 	t.parallel = newParallel(c.Group, t.parameters)
 	t.ctx.Name(c.Loss, lossName)
@@ -154,9 +152,7 @@ func (t *Trainer) open() error {
 	}
 	t.current = t.Settings()
 	err := tensor.Try(func() {
-		h := t.homes(&t.current)
-		h.moveRunning(t.running)
-		t.optimizer = optim.New(h.ofState, t.parameters, t.current.Optimizer)
+		t.optimizer = optim.New(t.homes(&t.current).ofState, t.parameters, t.current.Optimizer)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")

@@ -62,8 +62,6 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 		"a llama":                     append(slices.Clip(small), "--model", "llama", "--amp", "bf16"),
 		"a llama, half, recomputed":   append(slices.Clip(small), "--model", "llama", "--half", "--checkpoint", "selective"),
 		"with PyTorch's loss":         append(slices.Clip(small), "--loss-memory", "pytorch", "--amp", "bf16", "--accumulate", "2", "--vocab", "5000"),
-		"the mean square":             {"--model", "mlp", "--loss", "mse", "--layers", "1", "--dim", "1", "--batch", "4096"},
-		"batch normalisation":         {"--model", "conv", "--batch", "4", "--norm", "batch", "--amp", "bf16", "--accumulate", "2", "--checkpoint", "block"},
 		"a convolutional net":         {"--model", "conv", "--batch", "4"},
 	}
 	for name, args := range tests {

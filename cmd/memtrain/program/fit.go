@@ -17,7 +17,7 @@ import (
 // plan returns the run as a plan that has not begun, in the available memory.
 func (s *session) plan() train.Plan {
 	return train.Plan{
-		Build: s.build, Loss: s.lossModule(), Spec: s.set.Spec(), Batch: s.share(), Group: s.group, Settings: s.settings, Allocator: s.allocator(),
+		Build: s.build, Spec: s.set.Spec(), Batch: s.share(), Group: s.group, Settings: s.settings, Allocator: s.allocator(),
 		Capacity: s.room().Bytes,
 	}
 }

@@ -15,7 +15,6 @@ var tinyModels = map[string][]string{
 	"gpt":          {"--layers", "1", "--dim", "32", "--heads", "2", "--seq", "8", "--batch", "1"},
 	"llama":        {"--model", "llama", "--layers", "1", "--dim", "32", "--heads", "2", "--seq", "8", "--batch", "1"},
 	"convolutions": {"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "1"},
-	"batch norm":   {"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "1"},
 }
 
 // limitOf is how far a loss on a GPU may be from that of a processor, relatively.

@@ -118,7 +118,6 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"embedding, head and loss on the host, in two parts": {small, "--host wte+wpe+lm_head+loss --accumulate 2", 1e-3},
 		"a block and all state on the host":                  {small, "--amp fp16 --host h.0 --offload optimizer", 2e-2},
 		"with PyTorch's loss":                                {small, "--loss-memory pytorch --amp bf16", 2e-2},
-		"batch normalisation, checkpointed":                  {conv, "--norm batch --checkpoint block", 1e-3},
 		"a model of convolutions":                            {conv, "", 1e-3},
 	}
 	for name, test := range tests {

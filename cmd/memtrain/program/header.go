@@ -108,9 +108,6 @@ func (o *options) howTrained(s *train.Settings, h half) []string {
 	for _, v := range s.Chosen() {
 		list = append(list, v.Key+"="+v.Value)
 	}
-	if o.loss != "" && o.loss != crossEntropy {
-		list = append(list, "minimising "+o.loss)
-	}
 	if h != "" {
 		list = append(list, "half="+h.String())
 	}

@@ -40,16 +40,6 @@ func (o *options) check() error {
 		return usagef("--dropout is for models as gpt, not for %s", o.model)
 	case !(o.dropout >= 0 && o.dropout < 1):
 		return usagef("--dropout %v: want a probability, from 0 to below 1", o.dropout)
-	case o.norm != noNorm && o.norm != batchNorm:
-		return usagef("--norm %q: want %s or %s", o.norm, noNorm, batchNorm)
-	case o.norm == batchNorm && o.preset.family.name != "conv":
-		return usagef("--norm is for conv, not for %s", o.model)
-	case o.loss != crossEntropy && o.loss != meanSquare:
-		return usagef("--loss %q: want %s or %s", o.loss, crossEntropy, meanSquare)
-	case o.loss == meanSquare && text:
-		return usagef("--loss %s is for models that know few classes, mlp and conv, not for the vocabulary of %s", meanSquare, o.model)
-	case o.loss == meanSquare && o.given("loss-memory"):
-		return usagef("--loss-memory is what the cross-entropy keeps, and --loss is %s", meanSquare)
 	case !text && o.data != "":
 		return usagef("--data is for models of text, not for %s", o.model)
 	case text && o.dim%o.heads != 0:
@@ -106,24 +96,4 @@ func (o *options) dataset() (set data.Dataset, closeData func(), err error) {
 // build makes the model on a device.
 func (o *options) build(d *tensor.Device) (nn.Module, error) {
 	return nn.Build(d, o.half.dtype(), o.seed, func(b nn.Builder) nn.Module { return o.preset.family.make(b, &o.sizes) })
-}
-
-// What --loss names.
-const (
-	crossEntropy = "cross_entropy"
-	meanSquare   = "mse"
-)
-
-// What --norm names.
-const (
-	noNorm    = "none"
-	batchNorm = "batch"
-)
-
-// lossModule returns the loss that the run minimises.
-func (o *options) lossModule() nn.Module {
-	if o.loss == meanSquare {
-		return &nn.MSE{}
-	}
-	return &nn.CrossEntropy{}
 }

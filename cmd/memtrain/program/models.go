@@ -16,7 +16,6 @@ type sizes struct {
 	seq, batch, vocab  int
 	base               float64 // of llama's rotation; there is no flag for it
 	dropout            float64 // of gpt
-	norm               string  // of conv
 }
 
 // preset is a model with a name and its default sizes, which flags can change.
@@ -63,7 +62,6 @@ func makeMLP(b nn.Builder, s *sizes) nn.Module {
 func makeConv(b nn.Builder, s *sizes) nn.Module {
 	return nn.NewConvNet(b, nn.ConvNetConfig{
 		Channels: imageChannels, Width: s.dim, Layers: s.layers, Classes: figures(0).Spec().Classes,
-		BatchNorm: s.norm == batchNorm,
 	})
 }
 

@@ -20,7 +20,6 @@ type options struct {
 	model        string
 	sizes
 	half      half
-	loss      string // what is minimised
 	data      string
 	workers   int
 	prefetch  int
@@ -59,7 +58,7 @@ var settingFlags = []string{
 
 // flagOf returns the flag of a setting.
 func flagOf(key string) string {
-	if key == "loss" { // --loss is what is minimised
+	if key == "loss" {
 		key = "loss_memory"
 	}
 	return strings.ReplaceAll(key, "_", "-")
@@ -153,8 +152,6 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)
 	}
 	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
-	f.StringVar(&o.norm, "norm", noNorm, "`KIND` of normalisation after the convolutions of conv: none or batch")
-	f.StringVar(&o.loss, "loss", crossEntropy, "`LOSS` to minimise: cross_entropy, or for mlp and conv mse, the mean squared error against 1 for the target class and 0 for the others")
 	for _, key := range settingFlags {
 		o.settings[key] = f.String(flagOf(key), "", train.Help(key))
 	}
@@ -194,7 +191,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 // must not change.
 var (
 	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
-	fixedFlags   = append([]string{"model", "half", "loss", "norm", "seed", "dropout"}, sizeNames()...)
+	fixedFlags   = append([]string{"model", "half", "seed", "dropout"}, sizeNames()...)
 )
 
 // program returns the flags that a saved run remembers.

@@ -263,7 +263,7 @@ func (s *session) openModel() (err error) {
 	if s.init == "" {
 		return nil
 	}
-	if _, err := weights.Assign(append(nn.Params(s.model), nn.State(s.model)...), s.weights); err != nil {
+	if _, err := weights.Assign(nn.Params(s.model), s.weights); err != nil {
 		return command.Usage(s.init+": "+err.Error(), "give the sizes of that model with --layers, --dim, --heads, --seq and --vocab")
 	}
 	return nil
@@ -284,7 +284,7 @@ func (s *session) openTrainer() (err error) {
 		return err
 	}
 	s.trainer, err = train.New(train.Config{
-		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader,
+		Device: s.device, Model: s.model, Batches: s.loader,
 		Spec: s.set.Spec(), Batch: s.share(), Seed: s.seed + uint64(s.rank())<<32, Group: s.group,
 		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted, Ends: s.signalled, Refused: s.refused,
 	})

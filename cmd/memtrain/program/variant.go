@@ -25,7 +25,7 @@ type variant struct {
 func (v *variant) plan() train.Plan {
 	o := *v.options
 	o.half = v.half
-	plan := train.Plan{Build: o.build, Loss: o.lossModule(), Spec: v.spec, Batch: v.batch, Settings: v.settings}
+	plan := train.Plan{Build: o.build, Spec: v.spec, Batch: v.batch, Settings: v.settings}
 	if v.ranks > 1 {
 		plan.Group = collective.Rehearsal(0, v.ranks)
 	}

@@ -23,7 +23,7 @@ import (
 type counted struct {
 	device.Transfers
 	*kernels.Compute
-	meter *dry.Meter
+	meter *Meter
 	list  map[kernels.Kernel]*launched
 }
 
@@ -84,7 +84,7 @@ func countLaunches(ctx context.Context, o *options, out io.Writer) (all launched
 	}
 	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
 	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
-	c.meter = dry.MeterOf(c)
+	c.meter = MeterOf(c)
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
 		return all, err

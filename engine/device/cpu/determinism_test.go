@@ -115,8 +115,11 @@ func operations(r *rig, kind device.DType) map[string]func() {
 	entropy := newEntropy(r, kind, device.Int64, make([]int, rows), cols)
 	conv, convGrad := newConv(r, kind, convolutions["padded"])
 	weight := r.normals(kind, cols*cols)
-	trial := newTrial(r, device.Float32, kind, rows*cols)
-	m, v, one := trial.state(), trial.state(), r.put(device.Float32, 1)
+	one, found, tracker := r.put(device.Float32, 1), r.put(device.Float32, 0), r.put(device.Float32, 0)
+	adamw := device.Update{
+		Rule: device.AdamW, LR: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Step: one, FoundInf: found,
+		List: []device.Parameter{{P: r.normals(device.Float32, rows*cols), G: dy, M: r.put(device.Float32, make([]float64, rows*cols)...), V: r.put(device.Float32, make([]float64, rows*cols)...)}},
+	}
 	list := []device.Array{y}
 	all := map[string]func(){
 		"fill":          func() { r.Fill(y, 3) },
@@ -132,10 +135,9 @@ func operations(r *rig, kind device.DType) map[string]func() {
 		"convolution":   func() { r.Conv2D(conv.Plan()); r.Conv2DBackward(convGrad.Plan()) },
 		"matmul":        func() { r.MatMul(device.MatMul{M: rows, N: cols, K: cols, A: x, B: weight, C: y, Bias: bias}.Plan()) },
 		"norm2":         func() { r.Norm2(one, list) },
-		"unscale":       func() { r.Unscale(list, one, trial.update.FoundInf) },
-		"adamw": func() {
-			trial.by(device.Update{Rule: device.AdamW, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, device.Parameter{M: m, V: v})
-		},
+		"unscale":       func() { r.Unscale(list, one, found) },
+		"adamw":         func() { r.Update(adamw.Plan()) },
+		"loss scale":    func() { r.UpdateScale(one, tracker, found, 2, 0.5, 1<<20) },
 	}
 	for _, k := range attentionKinds {
 		a := newAttentionCase(r, kind, device.Attention{Kind: k, Batch: 2, Heads: 3, Queries: 70, Keys: 70, Dim: 16, Causal: true})

@@ -1,4 +1,4 @@
-package dry
+package main
 
 import "github.com/memtop/memtop/engine/device"
 

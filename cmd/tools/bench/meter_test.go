@@ -1,4 +1,4 @@
-package dry
+package main
 
 import (
 	"testing"
@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/dry"
 )
 
 // passed is a backend that notes whether it was called.
 type passed struct {
-	Backend
+	dry.Backend
 	updates int
 }
 
@@ -52,7 +53,7 @@ func TestOperationsAreNoted(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := MeterOf(Backend{})
+			m := MeterOf(dry.Backend{})
 			test.do(m)
 			test.do(m)
 			if diff := cmp.Diff(Ops{test.want: 2}, m.Take()); diff != "" {
