@@ -98,40 +98,6 @@ func TestWhatIsSavedIsAnActivationUntilItsRuleHasRun(t *testing.T) {
 	}
 }
 
-func TestMemoryFallsWithEveryRuleThatHasRun(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	tape := autograd.NewTape(d, 0)
-	var levels []int64
-	tape.Run(func() {
-		loss := tape.Frame(func() *autograd.Value {
-			x := w.Value()
-			for range 3 {
-				tape.Mark(func() {
-					_, _, a, _ := categories(d)
-					levels = append(levels, a/kilobyte)
-				})
-				x = tape.GELU(tape.Scale(x, 1))
-			}
-			return tape.SumAll(x)
-		})
-		tape.Backward(loss)
-	})
-	if len(levels) != 3 || levels[0] != 2 || levels[1] != 1 || levels[2] != 0 {
-		t.Errorf("activations before each of three layers: %v kilobytes, want [2 1 0]", levels)
-	}
-}
-
-func TestAnUnusedGraphIsReleasedByTheRun(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	tape := autograd.NewTape(d, 0)
-	tape.Run(func() { tape.GELU(tape.GELU(w.Value())) })
-	if got := d.Live(); got != kilobyte {
-		t.Errorf("%d bytes live, want %d", got, kilobyte)
-	}
-}
-
 func TestAFailureLeavesNothingBehind(t *testing.T) {
 	const capacity = 64 << 20
 	tests := map[string]func(tape *autograd.Tape, x *autograd.Value){
@@ -225,26 +191,6 @@ func TestWhatTheDeviceRefusesIsAnErrorWhenAValueIsRead(t *testing.T) {
 	}
 }
 
-func TestGradientsAccumulateUntilTheyAreReleased(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	tape := autograd.NewTape(d, 0)
-	for i := range 3 {
-		tape.Run(func() { tape.Backward(tape.SumAll(tape.Scale(w.Value(), 2))) })
-		if got, want := w.Grad().Floats()[0], float64(2*(i+1)); got != want {
-			t.Errorf("after %d passes the gradient is %v, want %v", i+1, got, want)
-		}
-	}
-	label := w.Grad().Storage().Label()
-	if label.Category != trace.Gradient || label.Layer != "l" {
-		t.Errorf("the gradient is labelled %+v, want a gradient of layer l", label)
-	}
-	w.ZeroGrad()
-	if got := d.Live(); got != kilobyte {
-		t.Errorf("after ZeroGrad %d bytes live, want %d", got, kilobyte)
-	}
-}
-
 func TestGradientHooksRunOnceAPassAfterTheLastUse(t *testing.T) {
 	d := tensortest.Device(t)
 	w, u := square(t, d, "w"), square(t, d, "u")
@@ -282,23 +228,6 @@ func TestFrozenVariablesAndNoGradRecordNothing(t *testing.T) {
 	})
 	if !slices.Equal(w.Grad().Floats(), u.Data().Floats()) || u.Grad() != nil {
 		t.Errorf("gradients of w and the frozen u: %v, %v; want u and none", w.Grad().Floats(), u.Grad())
-	}
-}
-
-func TestDropoutRepeatsAtTheSamePlaceOfTheSequence(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	tape := autograd.NewTape(d, 3)
-	draw := func() (values []float64) {
-		tape.Run(func() { values = tape.Dropout(w.Value(), 0.5).Data().Floats() })
-		return values
-	}
-	start := tape.Random()
-	first, second := draw(), draw()
-	tape.SetRandom(start)
-	again := draw()
-	if !slices.Equal(first, again) || slices.Equal(first, second) {
-		t.Errorf("drawn %v, then %v, and from the first place again %v", first, second, again)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
@@ -76,38 +75,6 @@ func moments(values []float64) (low, high, deviation float64) {
 		low, high, deviation = min(low, v), max(high, v), deviation+v*v
 	}
 	return low, high, math.Sqrt(deviation / float64(len(values)))
-}
-
-func TestEqualSeedsGiveEqualParametersInAnyOrder(t *testing.T) {
-	d := tensortest.Device(t)
-	build := func(seed uint64, backwards bool) (a, b []float64) {
-		var first, second *nn.Linear
-		_, err := nn.Build(d, device.Float32, seed, func(b nn.Builder) *nn.Sequential {
-			makers := []func(){
-				func() { first = nn.NewLinear(b.In("first"), 3, 3, true) },
-				func() { second = nn.NewLinear(b.In("second"), 3, 3, true) },
-			}
-			if backwards {
-				makers[0], makers[1] = makers[1], makers[0]
-			}
-			makers[0]()
-			makers[1]()
-			return nn.NewSequential(first, second)
-		})
-		fatal.If(t, err)
-		defer nn.Close(first)
-		defer nn.Close(second)
-		return first.Weight.Data().Floats(), second.Weight.Data().Floats()
-	}
-	a, b := build(1, false)
-	a2, b2 := build(1, true)
-	c, _ := build(2, false)
-	if !cmp.Equal(a, a2) || !cmp.Equal(b, b2) {
-		t.Error("the order in which layers are made changes their values")
-	}
-	if cmp.Equal(a, b) || cmp.Equal(a, c) {
-		t.Error("other names or seeds give the same values")
-	}
 }
 
 func TestAModelThatDoesNotFitIsAnErrorAndLeavesNothing(t *testing.T) {

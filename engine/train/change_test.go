@@ -124,30 +124,3 @@ func TestAChangeKeepsAnotherMadeAtTheSameTime(t *testing.T) {
 		t.Errorf("lr %v and clip %v after %d tries, want 0.5 and 7 after 2", s.LR, s.Clip, calls)
 	}
 }
-
-// TestNeutralSettingsNeedTheSameMemory tries other values of the settings that no
-// advice is about.
-func TestNeutralSettingsNeedTheSameMemory(t *testing.T) {
-	g := tiny()
-	trainer := newBench(t, 64<<20, g).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
-	var neutral []string
-	for _, o := range trainer.Options() {
-		if !o.Neutral {
-			continue
-		}
-		neutral = append(neutral, o.Key)
-		values := o.Choices
-		if values == nil {
-			values = []string{"0.5"}
-		}
-		for _, value := range values {
-			p, err := trainer.Predict(t.Context(), []trace.Value{{Key: o.Key, Value: value}})
-			if err != nil || p.PeakAllocated != 0 || p.Activation != 0 {
-				t.Errorf("%s=%s: predicted %+v and %v, want no difference", o.Key, value, p, err)
-			}
-		}
-	}
-	if !slices.Equal(neutral, []string{"lr", "schedule"}) {
-		t.Errorf("%v are neutral", neutral)
-	}
-}

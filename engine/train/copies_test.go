@@ -96,21 +96,3 @@ func TestTheOptimizerWritesWhatTheNextStepReads(t *testing.T) {
 		})
 	}
 }
-
-// TestNoStepButTheFirstConvertsWeights counts the allocations of copies.
-func TestNoStepButTheFirstConvertsWeights(t *testing.T) {
-	b := newBench(t, 64<<20, tiny())
-	s := DefaultSettings()
-	s.AMP = amp.BF16
-	trainer := b.trainer(t, s, nil)
-	var made []int64
-	for range 3 {
-		before := b.device.Memory().Stats().Allocation.All.Allocated
-		steps(t, trainer, 1)
-		made = append(made, b.device.Memory().Stats().Allocation.All.Allocated-before)
-	}
-	const weights = 4*8 + 1
-	if made[1] != made[0]-weights || made[2] != made[1] {
-		t.Errorf("steps made %v allocations, want %d less after the first", made, weights)
-	}
-}

@@ -86,18 +86,3 @@ func TestRanksCommunicateWhileLayersRun(t *testing.T) {
 		})
 	}
 }
-
-func TestWhatRanksExchangeHasAName(t *testing.T) {
-	r := newTrio(t, tiny(), nil)
-	r.steps(t, 2)
-	tables := r.trainers[0].config.Device.Memory().Names().Tables()
-	seen := make(map[string]bool)
-	for _, n := range tables.Notes {
-		seen[tables.String(n.Layer)+": "+tables.String(n.Category)+", "+tables.String(n.Role)] = true
-	}
-	for _, want := range []string{"ranks: gradient, gradient bucket", "ranks: workspace, communication workspace"} {
-		if !seen[want] {
-			t.Errorf("nothing is called %q", want)
-		}
-	}
-}

@@ -90,13 +90,3 @@ func TestPaddingIsInTheCopyOfTheHeadAlone(t *testing.T) {
 		t.Errorf("%d bytes of copies with padding, want %d", padded, want)
 	}
 }
-
-func TestAPredictionKnowsOfPadding(t *testing.T) {
-	g := visible()
-	g.Vocab = 257
-	trainer := rehearsing(t, g)
-	set(t, trainer, "amp=bf16")
-	if comesTrue(t, trainer, "pad_vocab=on") == 0 {
-		t.Error("padding moves nothing")
-	}
-}

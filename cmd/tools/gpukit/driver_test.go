@@ -74,7 +74,7 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 		}},
 		"fault": {15, map[string]string{
 			"driver: three steps of memtrain": "FAIL memtrain: ", "driver: all": "FAIL exit code 1",
-			"device: TestAGPUReturnsWhatItWasGiven": "FAIL ", "device: TestAGPUHasExpandableSegments": "FAIL ", "device: all": "FAIL exit code 1",
+			"device: TestAGPUSendsOverTheHost": "FAIL ", "device: TestAGPUHasExpandableSegments": "FAIL ", "device: all": "FAIL exit code 1",
 		}},
 	}
 	for mode, test := range tests {
@@ -100,7 +100,7 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 			}
 			want := len(parts)
 			if parts == nil {
-				want = 15
+				want = 14
 			}
 			if all != want {
 				t.Errorf("%d parts have a line, want %d", all, want)

@@ -170,7 +170,7 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 		"ranks: all": "SKIP two ranks need two GPUs, and there are 0",
 		"compile: GPT-2 124M, bf16, batch 16, PyTorch --compile": "PASS", "compile: GPT-2 124M, bf16, batch 64, PyTorch --compile": "PASS", "compile: all": "PASS",
 	}
-	for _, part := range []string{"kernels", "memcheck", "racecheck", "synccheck"} {
+	for _, part := range []string{"kernels", "racecheck", "synccheck"} {
 		want[part+": TestSum"], want[part+": TestSum/float32"], want[part+": all"] = "PASS", "PASS", "PASS"
 		want[part+": TestCompiler"] = "SKIP sum_test.go:12: no compiler"
 	}
@@ -197,7 +197,7 @@ func TestFailuresStopNothing(t *testing.T) {
 		"memtop":            `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || { echo no such process; exit 3; }`,
 		"python3":           `[ "$1" = -c ] && exit 1`,
 		"compute-sanitizer": `echo 'Invalid __global__ read'; exit 9`,
-	}, "KIT_SECONDS=3").table("kernels", "device", "steps", "losses", "allocator", "calls", "memcheck", "memtop")
+	}, "KIT_SECONDS=3").table("kernels", "device", "steps", "losses", "allocator", "calls", "racecheck", "memtop")
 	for name, want := range map[string]string{
 		"kernels: TestFault": "FAIL exit code 139", "kernels: TestSum": "FAIL sum_test.go:3: 2, want 1", "kernels: all": "FAIL exit code 1: FAIL",
 		"device: TestWaits/once": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestWaits",
@@ -206,7 +206,7 @@ func TestFailuresStopNothing(t *testing.T) {
 		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt":        "FAIL there is no cuBLASLt", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
 		"calls: all":          "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
 		"allocator: all":      "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
-		"memcheck: TestFault": "FAIL exit code 9", "memcheck: TestSum": "FAIL exit code 9",
+		"racecheck: TestFault": "FAIL exit code 9", "racecheck: TestSum": "FAIL exit code 9",
 		"memtop: memtop attach": "FAIL no such process", "memtop: all": "FAIL exit code 1:",
 	} {
 		if !strings.HasPrefix(got[name], want) {
@@ -296,7 +296,7 @@ func TestEveryPartFitsIntoALoan(t *testing.T) {
 			t.Errorf("%q: want a name, at most 525 seconds, and what is tried", line)
 		}
 	}
-	if n != 15 {
+	if n != 14 {
 		t.Errorf("%d parts", n)
 	}
 }
@@ -348,7 +348,7 @@ func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
 	t.Parallel()
 	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
-	if len(got) != 15 || last != "0 PASS, 0 FAIL, 15 SKIP" {
+	if len(got) != 14 || last != "0 PASS, 0 FAIL, 14 SKIP" {
 		t.Errorf("%d rows, and the last line is %q", len(got), last)
 	}
 	for name, row := range got {

@@ -15,8 +15,7 @@ ranks     240 two GPUs: losses as on one, and tokens a second
 memtop    60  memtop beside a run on the GPU, and settings that change
 calls     120 who has the GPU's memory by the calls that a PyTorch program makes, and by the driver
 allocator 180 our allocator on what PyTorch's did
-memcheck  480 the kernels under compute-sanitizer, each array an allocation of its own
-racecheck 480 … its racecheck
+racecheck 480 the kernels under compute-sanitizer's racecheck
 synccheck 300 … its synccheck"
 
 # skip ends a part that cannot be tried here, with the reason.
@@ -186,8 +185,6 @@ sanitized() {
 	sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) || skip "compute-sanitizer is not there"
 	each_test "$sources" "$sanitizer" --tool "$1" --error-exitcode 9 ./kernels.test
 }
-
-part_memcheck() { MEMTOP_GPU=apart sanitized memcheck; }
 
 part_racecheck() { MEMTOP_GPU=1 sanitized racecheck; }
 

@@ -14,7 +14,7 @@
 #
 # PYTHON is the Python of PyTorch, TOOLS the folder of record_snapshots.py and
 # record_allocator.py, which are not part of the kit. KIT_TESTS is a pattern of the
-# tests that are run of kernels, device, memcheck, racecheck and synccheck.
+# tests that are run of kernels, device, racecheck and synccheck.
 set -u
 from=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1

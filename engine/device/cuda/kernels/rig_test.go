@@ -52,9 +52,8 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 }
 
 // machine runs kernels on memory of this process: with MEMTOP_GPU=1 the first GPU does,
-// on that memory itself, with MEMTOP_GPU=apart on memory of the device, see apart. With
-// MEMTOP_GPU=ptx it is the PTX that is shipped, without a GPU; else the host build, and
-// the PTX in some cases.
+// on that memory itself, with MEMTOP_GPU=ptx it is the PTX that is shipped, without a GPU;
+// else the host build, and the PTX in some cases.
 type machine interface {
 	kernels.Queue
 	// Place says where an array is, and whether only kernels see it.
@@ -132,9 +131,6 @@ func newMachine(t testing.TB, memory []byte) machine {
 	}
 	d, err := cuda.Open(cuda.Options{OwnProducts: true})
 	fatal.If(t, err)
-	if where == "apart" {
-		return closing(t, &apart{Device: d})
-	}
 	release, err := d.Share(memory)
 	if err != nil {
 		t.Fatal(errors.Join(err, d.Close()))
@@ -188,12 +184,6 @@ func (r *rig) seedAskew(name string) {
 }
 
 func newRig(t testing.TB) *rig {
-	t.Helper()
-	return newRigOn(t, newMachine)
-}
-
-// newRigOn returns a rig whose kernels run on a machine.
-func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
 	fatal.If(t, err)
