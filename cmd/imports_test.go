@@ -157,21 +157,21 @@ var picture = map[string][]string{
 	"cmd/tools/terminal":     {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
 	"cmd/tools/wheel":        {"probe/python"},
 	// What only tests import.
-	"cmd/testing/browsertest":    {},
+	"cmd/testing/browsertest":    {"cmd/testing/fatal"},
 	"cmd/testing/causetest":      {},
 	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
 	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/kernels"},
 	"cmd/testing/fatal":          {},
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
-	"cmd/testing/killtest":       {},
+	"cmd/testing/killtest":       {"cmd/testing/fatal"},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
 	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/metricstest":    {"probe/exposition"},
-	"cmd/testing/probetest":      {"snapshots/trace"},
-	"cmd/testing/pytorchtest":    {"cmd/testing/tracetest", "snapshots/trace"},
-	"cmd/testing/tensortest":     {"engine/tensor", "engine/device/cpu", "engine/alloc"},
-	"cmd/testing/tracetest":      {"snapshots/trace"},
-	"cmd/testing/traintest":      {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
+	"cmd/testing/probetest":      {"cmd/testing/fatal", "snapshots/trace"},
+	"cmd/testing/pytorchtest":    {"cmd/testing/fatal", "cmd/testing/tracetest", "snapshots/trace"},
+	"cmd/testing/tensortest":     {"cmd/testing/fatal", "engine/tensor", "engine/device/cpu", "engine/alloc"},
+	"cmd/testing/tracetest":      {"cmd/testing/fatal", "snapshots/trace"},
+	"cmd/testing/traintest":      {"cmd/testing/fatal", "engine/...", "snapshots/trace"}, // of tests, those of analysis included
 	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }

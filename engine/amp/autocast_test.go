@@ -55,9 +55,6 @@ func (r *run) forward() *autograd.Value {
 	return out
 }
 
-// step runs both passes.
-func (r *run) step() { r.c.Run(func() { r.c.Backward(r.forward()) }) }
-
 func (r *run) category(c trace.Category) int64 {
 	return r.device.Memory().Stats().Category[c].Current
 }

@@ -204,8 +204,8 @@ func TestFailuresStopNothing(t *testing.T) {
 		"losses: the GPU as the processor, --amp off":        "FAIL greatest difference of a loss 0.030303 in 1 steps",
 		"losses: the GPU with its host as alone, --host h.1": "FAIL greatest difference of a loss 0.015625 in 1 steps",
 		"steps: GPT-2 124M, bf16, batch 16, cuBLASLt":        "FAIL there is no cuBLASLt", "steps: GPT-2 124M, bf16, batch 16, own products": "PASS",
-		"calls: all":          "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
-		"allocator: all":      "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
+		"calls: all":           "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
+		"allocator: all":       "SKIP PyTorch with CUDA is not there: PYTHON may name a Python that has it",
 		"racecheck: TestFault": "FAIL exit code 9", "racecheck: TestSum": "FAIL exit code 9",
 		"memtop: memtop attach": "FAIL no such process", "memtop: all": "FAIL exit code 1:",
 	} {
