@@ -37,7 +37,7 @@ func samples() map[string]sample {
 	spirals := data.Spirals{Seed: 1, Features: 32, Classes: 5}
 	figures := data.Figures{Seed: 1, Channels: 3, Side: 32}
 	return map[string]sample{
-		"gpt":      {gpt(nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 64, Vocab: 256, Bias: true}), windows(64), 8, "wte+wpe+lm_head+loss"},
+		"gpt":      {gpt(nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 64, Vocab: 257, Bias: true}), windows(64), 8, "wte+wpe+lm_head+loss"},
 		"gpt deep": {gpt(nn.GPTConfig{Layers: 8, Dim: 48, Heads: 2, Context: 96, Vocab: 256, Dropout: 0.1, Bias: true}), windows(96), 8, "h.0+h.1"},
 		"llama": {func(b nn.Builder) nn.Module {
 			return nn.NewLlama(b, nn.LlamaConfig{Layers: 4, Dim: 64, Heads: 4, KVHeads: 2, Hidden: 160, Context: 64, Vocab: 256})
