@@ -27,7 +27,7 @@ func TestParametersStartAsTheReferencesDo(t *testing.T) {
 		"a linear weight, ±1/√in": {func(b nn.Builder) nn.Module { return nn.NewLinear(b, 64, 128, true) }, 0, 1.0 / 8, 0, false, 0},
 		"a linear bias, ±1/√in":   {func(b nn.Builder) nn.Module { return nn.NewLinear(b, 64, 2048, true) }, 1, 1.0 / 8, 0, false, 0},
 		"a kernel, ±1/√(in·size)": {func(b nn.Builder) nn.Module {
-			return nn.NewConv2d(b, 16, 32, 3, autograd.Conv2DOptions{})
+			return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 16, Width: 32, Layers: 1, Classes: 2})
 		}, 0, 1.0 / 12, 0, false, 0},
 		"GPT's tokens":            {gpt, 0, 0, 0.02, false, 0},
 		"GPT's positions":         {gpt, 1, 0, 0.02, false, 0},

@@ -256,3 +256,14 @@ func TestALostStorageIsReported(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryTypeTravelsToTheDeviceAndBack(t *testing.T) {
+	want := []float64{0, 1, 2, 100}
+	for dtype := device.Float32; dtype <= device.Int64; dtype++ {
+		x := tensor.From(tensortest.Device(t), want, tensor.Shape{2, 2}, dtype, tensor.Tag{})
+		if diff := cmp.Diff(want, x.Floats()); diff != "" || x.Device().Live() != 4*dtype.Size() {
+			t.Errorf("%v, %d bytes (-want +got):\n%s", dtype, x.Device().Live(), diff)
+		}
+		x.Release()
+	}
+}
