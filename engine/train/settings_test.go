@@ -1,6 +1,7 @@
 package train
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,5 +42,18 @@ func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
 	s, err := DefaultSettings().withAll(map[string]string{"checkpoint": "block", "in_place": "on"})
 	if got := s.Checkpoint.String(); err != nil || got != "block" {
 		t.Errorf("checkpoint=%s, %v", got, err)
+	}
+}
+
+func TestAFlagNamesItsValueOnceAndNoNumberIsRefused(t *testing.T) {
+	for _, key := range Keys() {
+		if help := Help(key); strings.Count(help, "`") != 2 {
+			t.Errorf("%s: %q names its value not once", key, help)
+		}
+	}
+	for _, key := range []string{"clip", "accumulate"} {
+		if _, err := DefaultSettings().With(key, "-1"); err == nil {
+			t.Errorf("%s=-1 is taken", key)
+		}
 	}
 }
