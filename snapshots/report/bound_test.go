@@ -91,13 +91,16 @@ func TestAProgramThatFailedSaysSoFirst(t *testing.T) {
 		error string
 		used  bool
 		want  string
+		reads []DependsOnData
 	}{
-		"at import":           {"ModuleNotFoundError: No module named 'x' (train.py:3)", false, "The program failed with exit code 2: ModuleNotFoundError: No module named 'x' (train.py:3) It failed before it used an imitated NVIDIA A of 8.0 GiB."},
-		"without a word":      {"", false, "The program failed with exit code 2. It failed before it used"},
-		"after some training": {"ValueError: no (train.py:9)", true, "The program failed with exit code 2: ValueError: no (train.py:9) Until it failed it fitted on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left."},
+		"at import":           {"ModuleNotFoundError: No module named 'x' (train.py:3)", false, "The program failed with exit code 2: ModuleNotFoundError: No module named 'x' (train.py:3) It failed before it used an imitated NVIDIA A of 8.0 GiB.", nil},
+		"without a word":      {"", false, "The program failed with exit code 2. It failed before it used", nil},
+		"after some training": {"ValueError: no (train.py:9)", true, "The program failed with exit code 2: ValueError: no (train.py:9) Until it failed it fitted on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left.", nil},
+		"of a made-up value":  {"IndexError: no (train.py:9)", true, "The program failed with exit code 2: IndexError: no (train.py:9) It read values that are not known, at the lines below; one of them may be the cause. Until it failed", []DependsOnData{{Line: "a.py:1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rehearsalOn(8 * gib)
+			r.DependsOnData = test.reads
 			r.ExitCode, r.Error, r.Ended = 2, test.error, "exit"
 			if test.used {
 				r.Add(RehearsedOn{DeviceBytes: gib}, nil, false)

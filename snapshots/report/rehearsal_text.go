@@ -98,12 +98,18 @@ func (r *Rehearsal) caught() string {
 // Failed reports whether the program failed for another reason than memory.
 func (r *Rehearsal) Failed() bool { return r.ExitCode != 0 && r.Fits && r.Ended != Crashed }
 
-// failure says in a sentence how it failed.
+// failure says how it failed, and whether made-up values may be why.
 func (r *Rehearsal) failure() string {
+	text := fmt.Sprintf("The program failed with exit code %d", r.ExitCode)
 	if r.Error == "" {
-		return fmt.Sprintf("The program failed with exit code %d.", r.ExitCode)
+		text += "."
+	} else {
+		text += ": " + r.Error
 	}
-	return fmt.Sprintf("The program failed with exit code %d: %s", r.ExitCode, r.Error)
+	if len(r.DependsOnData) > 0 {
+		text += " It read values that are not known, at the lines below; one of them may be the cause."
+	}
+	return text
 }
 
 // endings explain why a rehearsal ended, by the words of the JSON.
