@@ -217,6 +217,29 @@ func TestARehearsedRankOfManyIsAsAmongMany(t *testing.T) {
 	}
 }
 
+// TestARehearsedRankThatEndsKeepsNoOtherWaiting has a rank whose peak stays, and another whose peak grows for ever.
+func TestARehearsedRankThatEndsKeepsNoOtherWaiting(t *testing.T) {
+	const script = `import os, torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+o = torch.optim.SGD([torch.ones(9, device="cuda", requires_grad=True)])
+kept = []
+while True:
+    ranks = torch.tensor([1], device="cuda")
+    dist.all_reduce(ranks)
+    assert ranks.item() == 2
+    kept.append(torch.empty(rank << 20, device="cuda"))
+    o.step()
+`
+	path := filepath.Join(t.TempDir(), "grows.py")
+	fatal.If(t, os.WriteFile(path, []byte(script), 0o600))
+	r := rehearseWith(t, append(append(append(twoRanks.flags, "--", cudaPython(t)), twoRanks.launcher...), path)...)
+	if r.code != 0 || r.Ended != "settled" || len(r.Ranks) != 2 || r.Bound != report.BoundModelled {
+		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+}
+
 // TestARehearsedRankMakesAMesh has a rank of 32 that runs alone, of which 8 have its part.
 func TestARehearsedRankMakesAMesh(t *testing.T) {
 	const script = `import torch, torch.distributed as dist

@@ -15,6 +15,7 @@ from typing import Any, Callable
 import torch
 
 from .alone import WORLD, replace
+from .ranks import come
 from .reads import SIZE, Operation, Reads
 
 INTEGER = "torch.int64"  # the type of the objects' sizes in PyTorch
@@ -90,7 +91,7 @@ def sent(group: Any, mine: bytes, ranks: list[int], between: str = "") -> Callab
     number = _sent_so_far[name] = _sent_so_far.get(name, 0) + 1
     if group.rank() in ranks:
         store.set(f"memtop/{name}/{number}/{group.rank()}", mine)
-    return lambda: [store.get(f"memtop/{name}/{number}/{rank}") for rank in ranks]
+    return lambda: [come(store, f"memtop/{name}/{number}/{rank}") for rank in ranks]
 
 
 def _exchange(group: Any, mine: bytes, ranks: list[int], between: str = "") -> list[bytes]:

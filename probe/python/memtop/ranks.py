@@ -1,12 +1,13 @@
 """What the ranks of a rehearsed job know of each other, and the imitated NCCL does not: how many of them a group has,
-and that all have come to a barrier."""
+that all have come to a barrier, and that one has ended its rehearsal."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from typing import Any
+import time
+from typing import Any, Callable
 
 from . import alone
 from .importing import when_imported
@@ -15,11 +16,16 @@ from .interrupts import ignored
 _GROUPS = "torch.distributed.distributed_c10d"
 _SPLITS = (("ProcessGroup", "split_group", 1), ("ProcessGroupNCCL2", "split", 2), ("ProcessGroupNCCLLazy", "split", 2))
 _ANY = -1  # the colour of whatever splits next
+PAUSE = 0.005  # seconds
+PATIENCE = 300  # seconds
+GONE = "memtop/gone"  # a rank has ended its rehearsal
+_leave: list[Callable[[str], None]] = []
 _met: dict[str, int] = {}  # barriers so far, by the name of the group
 
 
-def begin() -> None:
-    """Begin once the program has imported PyTorch's groups."""
+def begin(leave: Callable[[str], None]) -> None:
+    """Begin once the program has imported PyTorch's groups. `leave` ends the rehearsal of this rank."""
+    _leave.append(leave)
     when_imported(_GROUPS, _begin)
 
 
@@ -81,4 +87,30 @@ def _meet(groups: Any, group: Any) -> None:
     key = f"memtop/{name}/{count}"
     if store.add(key, 1) == group.size():
         store.set(f"{key}/all", "1")
-    store.wait([f"{key}/all"])
+    come(store, f"{key}/all")
+
+
+def come(store: Any, key: str) -> bytes:
+    """Wait until another rank has written a key, and return its value. If a rank has ended its rehearsal before, or the
+    store has gone with it, end here, too."""
+    until = time.monotonic() + PATIENCE
+    with ignored(RuntimeError):
+        while not store.check([key]) and time.monotonic() < until:
+            if _store().check([GONE]) and not store.check([key]):
+                break
+            time.sleep(PAUSE)
+        else:
+            value: bytes = store.get(key)
+            return value
+    _leave[0]("settled")
+    raise SystemExit
+
+
+def gone() -> None:
+    """Say that this rank ends its rehearsal, so that no other waits for it."""
+    with ignored(KeyError, RuntimeError, ValueError):  # it is in no group
+        _store().set(GONE, "1")
+
+
+def _store() -> Any:
+    return sys.modules[_GROUPS]._get_default_store()

@@ -70,7 +70,7 @@ class Rehearsal:
             torch.cuda.memory._dump_snapshot = _nothing
         objects.begin(self._reads)
         zero.begin()
-        ranks.begin()
+        ranks.begin(self.leave)
 
     def _initialised(self) -> None:
         self._process = os.getpid()
@@ -158,6 +158,7 @@ class Rehearsal:
         """End the process here. What the program does after its last step, such as saving weights that were never
         computed, does not happen."""
         self.end(reason)
+        ranks.gone()
         _end_workers()
         sys.stdout.flush()
         sys.stderr.flush()
