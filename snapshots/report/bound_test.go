@@ -96,6 +96,7 @@ func TestAProgramThatFailedSaysSoFirst(t *testing.T) {
 		"at import":           {"ModuleNotFoundError: No module named 'x' (train.py:3)", false, "The program failed with exit code 2: ModuleNotFoundError: No module named 'x' (train.py:3) It failed before it used an imitated NVIDIA A of 8.0 GiB.", nil},
 		"without a word":      {"", false, "The program failed with exit code 2. It failed before it used", nil},
 		"after some training": {"ValueError: no (train.py:9)", true, "The program failed with exit code 2: ValueError: no (train.py:9) Until it failed it fitted on an imitated NVIDIA A of 8.0 GiB, with 7.0 GiB left.", nil},
+		"where it reads":      {"IndexError: no (a.py:1)", true, "The program failed with exit code 2: IndexError: no (a.py:1) That line reads a value that is not known: --set a.py:1=VALUE says one. Until it failed", []DependsOnData{{Line: "a.py:1"}}},
 		"of a made-up value":  {"IndexError: no (train.py:9)", true, "The program failed with exit code 2: IndexError: no (train.py:9) It read values that are not known, at the lines below; one of them may be the cause. Until it failed", []DependsOnData{{Line: "a.py:1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

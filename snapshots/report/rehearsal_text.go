@@ -106,6 +106,11 @@ func (r *Rehearsal) failure() string {
 	} else {
 		text += ": " + r.Error
 	}
+	for _, d := range r.DependsOnData {
+		if strings.HasSuffix(r.Error, "("+d.Line+")") {
+			return text + " That line reads a value that is not known: --set " + d.Line + "=VALUE says one."
+		}
+	}
 	if len(r.DependsOnData) > 0 {
 		text += " It read values that are not known, at the lines below; one of them may be the cause."
 	}
