@@ -12,7 +12,7 @@ import torch
 from .interrupts import ignored
 from .reads import CONDITION, NUMBER, VALUES, Operation, Reads
 from .threads import called_by_pytorch, touches
-from .twins import MOST, MOST_CONDITIONS, Twins
+from .twins import MOST_CONDITIONS, Twins, small
 
 Function = Callable[..., Any]
 
@@ -148,7 +148,7 @@ class KnownOperations:
     def _all_written(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
         def call(keys: Any, x: Any, *value: Any) -> Any:
-            known = self._twins.all_of(value) if x.numel() <= MOST else None
+            known = self._twins.all_of(value) if small(x) else None
             result = original(keys, x, *value)
             self._write(x, known[0] if known else None if value else 0)
             return result
@@ -158,7 +158,7 @@ class KnownOperations:
     def _copied(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
         def call(keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
-            known = self._twins.all_of((source,)) if to.numel() <= MOST else None
+            known = self._twins.all_of((source,)) if small(to) else None
             if to.is_cuda:
                 result = original(keys, to, source, *options, **named)
                 self._write(to, known[0] if known else None)
@@ -182,7 +182,7 @@ class KnownOperations:
         with torch._C.DisableTorchFunction():
             if value is not None and not isinstance(value, torch.Tensor):
                 value = torch.tensor(value, device="cpu")
-            self._twins.write(x, value if x.numel() <= MOST else None)
+            self._twins.write(x, value if small(x) else None)
 
     def _filled(self, name: str, original: Function, operation: Any) -> Function:
         @hidden
@@ -190,7 +190,7 @@ class KnownOperations:
             result = original(keys, *arguments, out=out)
             with torch._C.DisableTorchFunction():
                 value = None
-                if out.numel() <= MOST:
+                if small(out):
                     value = operation(*arguments, out=torch.empty(out.shape, dtype=out.dtype, device="cpu"))
                 self._twins.write(out, value)
             return result
@@ -244,7 +244,7 @@ def put_all(twins: Twins, results: Any, values: Any) -> None:
         results, values = (results,), (values,)
     with torch._C.DisableTorchFunction():
         for x, value in zip(results, values or ()):
-            if x is not None and value is not None and x.numel() <= MOST and x.shape == value.shape:
+            if x is not None and value is not None and small(x) and x.shape == value.shape:
                 twins.put(x, value)
 
 

@@ -17,6 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from .threads import touches
 
 MOST = 1 << 14  # elements
+MOST_WHOLE = 1 << 20  # of whole numbers and conditions: labels and masks that programs check
 MOST_CONDITIONS = 1 << 28  # elements, of checks of whole weights
 ROOM = 1 << 8  # twins, after which those whose storages are gone are dropped
 
@@ -57,8 +58,8 @@ class Twins:
         found = []
         for value in values:
             if isinstance(value, torch.Tensor):
-                most = MOST_CONDITIONS if value.dtype == torch.bool else MOST
-                if value.numel() > most or (value := self.of(value)) is None:
+                large = value.numel() > MOST_CONDITIONS if value.dtype == torch.bool else not small(value)
+                if large or (value := self.of(value)) is None:
                     return None
             elif isinstance(value, (list, tuple)) and (value := self.all_of(value)) is None:
                 return None
@@ -141,6 +142,12 @@ def _came(twin: _Twin) -> bool:
 def _seen(x: Any, twin: _Twin) -> Any:
     """Return a twin's bytes as a tensor sees those of its storage."""
     return torch.empty(0, dtype=x.dtype, device="cpu").set_(twin.content, x.storage_offset(), x.size(), x.stride())
+
+
+@touches
+def small(x: Any) -> bool:
+    """Report whether a tensor is followed."""
+    return bool(x.numel() <= (MOST if x.is_floating_point() or x.is_complex() else MOST_WHOLE))
 
 
 @touches

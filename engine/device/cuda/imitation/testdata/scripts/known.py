@@ -156,4 +156,6 @@ for x in written(torch.randn(4, device="cuda")):
 place = torch.tensor([1 << 20] * 64).cuda().data_ptr()
 drawn = torch.empty(64, dtype=torch.long, device="cuda")
 assert drawn.data_ptr() == place and drawn.sum().item() == 0 and drawn.tolist() == [0] * 64
+labels = torch.randint(2, (1 << 20,)).cuda()
+assert labels.min() >= 0 and labels.max() == 1, "labels of pictures are not known"
 print("known", len(lengths), "in", os.path.basename(__file__))
