@@ -43,8 +43,9 @@ type Rehearsed struct {
 	Changed bool    // its changes took effect, and Peaks is measured since then
 	// Unchanged is why a change was refused, "" if none was.
 	Unchanged string
-	Reads     []Read // of values that nothing computed
-	Passed    string // the line that most often hands a tensor to another stream, "" if none is known
+	Reads     []Read  // of values that nothing computed
+	Cycled    []int64 // by device, the most bytes that only reference cycles kept, until the garbage collector ran
+	Passed    string  // the line that most often hands a tensor to another stream, "" if none is known
 	// Snapshots are the paths of PyTorch's snapshots, which follow each other in time: a program
 	// that records its memory itself begins a new one.
 	Snapshots []string
@@ -90,6 +91,7 @@ type said struct {
 	Reason  string  `json:"reason"`
 	Reads   []Read  `json:"reads"`
 	Passed  string  `json:"passed"`
+	Cycled  []int64 `json:"cycled"`
 	Error   string  `json:"error"`
 }
 
@@ -171,7 +173,7 @@ func (r *Rehearsed) take(s *said) {
 	case "unchanged":
 		r.Unchanged = s.Reason
 	case "end":
-		r.Ended, r.Reads, r.Passed = s.Reason, s.Reads, s.Passed
+		r.Ended, r.Reads, r.Passed, r.Cycled = s.Reason, s.Reads, s.Passed, s.Cycled
 	}
 	r.Steps, r.Seconds, r.Peaks = s.Step, s.Seconds, s.Peaks
 }

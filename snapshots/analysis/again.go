@@ -48,6 +48,35 @@ func (r *reliefs) again(c *relief) {
 	}
 }
 
+// store takes away what waits in the host's memory for backward: from when two more operations have their results
+// until what backward needs before is gone.
+func (r *reliefs) store(c *relief) {
+	if c.Extent != savings.Stored {
+		return
+	}
+	ends := make([]int, len(c.grown))
+	for i := range c.grown {
+		ends[i] = c.grown[i].Close
+	}
+	slices.Sort(ends)
+	for k, from := range c.passes {
+		to, begun := len(c.grown), r.to
+		if k+1 < len(c.passes) {
+			to, begun = c.passes[k+1], c.begun[k]
+		}
+		for i := from; i < to; i++ {
+			a := &c.grown[i]
+			back := begun
+			if at, _ := slices.BinarySearch(ends, a.Close); at > 0 {
+				back = max(back, ends[at-1])
+			}
+			if a.Close > begun {
+				r.cutBetween(c, r.nextMade(r.nextMade(a.Open)), min(back, a.Close, r.to), a.Size)
+			}
+		}
+	}
+}
+
 // add adds bytes after those of the events [from, to) that are in question.
 func (r *reliefs) add(c *relief, from, to int, bytes int64) {
 	if from, to = max(from, r.from), min(to, r.to); from >= to {
@@ -101,12 +130,15 @@ func (r *reliefs) lastOfLayer(c *relief) trace.StackID {
 			longest = pass
 		}
 	}
-	if len(longest) > 0 {
+	if len(longest) > 0 && !c.Early {
 		return longest[len(longest)-1].Stack
 	}
-	for i := 1; i < len(c.grown); i++ {
-		if c.grown[i].Stack == c.grown[0].Stack {
-			return c.grown[i-1].Stack
+	if !c.Early {
+		longest = c.grown
+	}
+	for i := 1; i < len(longest); i++ {
+		if longest[i].Stack == longest[0].Stack && (!c.Early || longest[i].Size == longest[0].Size) {
+			return longest[i-1].Stack
 		}
 	}
 	return 0

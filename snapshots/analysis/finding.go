@@ -42,6 +42,11 @@ var (
 		Name: "out_of_memory", Speaks: "a request ran out of memory; the last of them first, three at most",
 		Saving: "what would have made it fit is listed with it, each alone",
 	}
+	LeftByFailureFinding = &FindingKind{
+		Name: "left_by_failure", Change: "no exception kept",
+		Speaks: "a hundredth of the peak was made by the step that ran out of memory, and is held after all later steps",
+		Silent: "no step follows, or its memory is gone", Saving: "these blocks",
+	}
 	ContradictionFinding = &FindingKind{
 		Name: "contradiction", Speaks: "events and final segments do not fit together, so numbers over time are approximate", Silent: "the file is cut off, which explains it",
 	}
@@ -82,6 +87,11 @@ var (
 		Speaks: "a fifth of what was reserved at most was never in use at once, or another finding is about fragmentation; and the recorded requests, replayed with expandable segments, reserve a twentieth less",
 		Silent: "the replay is not exact, there are more than a million events, or segments are expandable already", Saving: "what the replay reserves less at its peak: it is no memory of the program's own",
 	}
+	SplitLimitFinding = &FindingKind{
+		Name: "split_limit", Change: "no max_split_size_mb with expandable segments",
+		Speaks: "max_split_size_mb is set beside expandable segments, and without it the recorded requests reserve a twentieth less",
+		Silent: "the replay is not exact, or there are more than a million events", Saving: "what the replay reserves less at its peak",
+	}
 	RoundingFinding = &FindingKind{
 		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
 	}
@@ -106,12 +116,12 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, LeftByFailureFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
-	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, SplitLimitFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is a fault, or a fact worth knowing, with its numbers. Pages and
@@ -122,6 +132,7 @@ type Finding struct {
 	Bytes      int64 // the finding is about these bytes; 0 for none
 	Saving     int64 // bytes that the remedy would save, 0 if not known
 	Most       int64 // bytes that it would save at most, 0 if Saving is exact
+	PerStep    int64 // bytes by which memory grows with each step, 0 if it does not or steps are not known
 	Evidence   string
 	Remedy     string // what helps, as a clause or as a sentence; "" if nothing is known to help
 	Confidence Certainty

@@ -117,12 +117,49 @@ func (f *finder) ooms() {
 		}
 		f.add(found)
 	}
+	f.leftByFailure(last)
 	if len(all) > shown {
 		f.add(Finding{
 			Kind: ShortageFinding, Severity: Problem, Where: Where{Event: all[shown-1].Event},
 			Evidence: fmt.Sprintf("%d more requests ran out of memory", len(all)-shown),
 		})
 	}
+}
+
+// leftByFailure finds what a step that ran out of memory had made and a later step still found there, up
+// to the end.
+func (f *finder) leftByFailure(o OOM) {
+	begin, after := -1, -1
+	for _, s := range f.index.Steps() {
+		if s.From <= o.Event && o.Event < s.To {
+			begin = s.From
+		}
+		if s.From > o.Event {
+			after = s.To
+		}
+	}
+	if begin < 0 || after < 0 {
+		return
+	}
+	var bytes, largest int64
+	var stack trace.StackID
+	for _, a := range f.index.alive(o.Event) {
+		if a.Open < begin || a.Close < after {
+			continue
+		}
+		if bytes += a.Size; a.Size > largest {
+			largest, stack = a.Size, a.Stack
+		}
+	}
+	if bytes*100 < f.summary.PeakRequested {
+		return
+	}
+	f.add(Finding{
+		Kind: LeftByFailureFinding, Severity: Warning, Bytes: bytes, Saving: bytes, Confidence: Probable, Where: Where{o.Event, stack},
+		Evidence: fmt.Sprintf("%s of what the step had made that ran out of memory at event %s is still held after all later steps, most from %s",
+			quantity.Bytes(bytes), quantity.Count(o.Event), f.index.StackName(stack)),
+		Remedy: "an exception that is kept, or a retry within its except, holds the traceback with the variables of the failed step: keep str(e), and go on after the except",
+	})
 }
 
 // progress says how far the first forward pass came where memory ran out, and how much
@@ -156,9 +193,16 @@ func (f *finder) grown() {
 		if inferred := f.index.StepsInferred(); inferred != iteration.None {
 			how += " (inferred from " + inferred.String() + ")"
 		}
-		if !g.Marked {
-			found.Severity, found.Confidence = Info, Possible
+		if found.PerStep = g.PerStep; !g.Marked {
+			found.PerStep, found.Severity, found.Confidence = 0, Info, Possible
 			how = "from each eighth of the trace to the next; no steps are marked or can be inferred, so this may be intended"
+			if g.Calls {
+				how = "from each eighth of the trace to the next, by what different calls of the model make"
+			}
+		}
+		if g.Marked && f.index.verdicts().Stack(g.Stack) == trace.Gradient && f.index.verdicts().Differentiates() {
+			found.Remedy = "backward(create_graph=True) makes gradients that hold their own graph, and it holds the tensors that they are of: " +
+				"torch.autograd.grad(..., create_graph=True) makes no such cycle"
 		}
 		held := "it now holds " + quantity.Bytes(g.Bytes)
 		if end := heldBy(f.index.holdingsAt(f.index.End()), g.Stack); end < g.Bytes {

@@ -2,9 +2,10 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -30,7 +31,7 @@ func (f *finder) flushed() {
 	flushes := f.index.flushes()
 	level, times := flushes.Refused(f.summary.PeakReserved)
 	var refused trace.Flush
-	calls := f.index.calling("empty_cache")
+	calls := f.index.emptying()
 	emptied, loop := make(map[trace.StackID]emptyings), trace.EmptyStack
 	for i := range flushes.All {
 		one := &flushes.All[i]
@@ -53,8 +54,8 @@ func (f *finder) flushed() {
 	if e := emptied[loop]; e.times >= max(fewestEmptyings, len(f.index.Steps())/rareEmptyings) {
 		f.add(Finding{
 			Kind: EmptyCacheFinding, Severity: Warning, Bytes: e.bytes, Where: Where{e.last, loop},
-			Evidence: fmt.Sprintf("empty_cache is called in a loop: %s times it gave back %d segments, %s in all, which the next allocations ask for again",
-				quantity.Count(e.times), e.segments, quantity.Bytes(e.bytes)),
+			Evidence: fmt.Sprintf("empty_cache is called in a loop at %s: %s times it gave back %d segments, %s in all, which the next allocations ask for again",
+				f.index.StackName(loop), quantity.Count(e.times), e.segments, quantity.Bytes(e.bytes)),
 			Remedy: "without the call the segments are used again at once",
 		})
 	}
@@ -93,16 +94,23 @@ const (
 	rareEmptyings   = 10
 )
 
-// calling returns a function that reports whether a function of that name is on a
-// stack. It looks at each stack once.
-func (x *Index) calling(name string) func(trace.StackID) bool {
+// emptying returns a function that reports whether the program calls empty_cache on a stack. PyTorch itself
+// does so before it captures a graph. It looks at each stack once.
+func (x *Index) emptying() func(trace.StackID) bool {
 	known := make(map[trace.StackID]bool)
 	return func(stack trace.StackID) bool {
 		calls, ok := known[stack]
-		if !ok {
-			calls = slices.ContainsFunc(x.tables.Stack(stack), func(frame trace.FrameID) bool { return x.tables.FrameName(frame) == name })
-			known[stack] = calls
+		if ok {
+			return calls
 		}
+		for _, frame := range x.tables.Stack(stack) {
+			calls = calls || x.tables.FrameName(frame) == "empty_cache"
+			if strings.HasSuffix(lines.Slashed(x.tables.FrameFile(frame)), "torch/cuda/graphs.py") {
+				calls = false
+				break
+			}
+		}
+		known[stack] = calls
 		return calls
 	}
 }

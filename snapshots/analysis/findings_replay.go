@@ -6,6 +6,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // expandable is PyTorch's setting against fragmentation.
@@ -20,6 +21,9 @@ const mostTried = 1 << 20
 // fifth of what was reserved was never in use at once.
 func (x *Index) Trial() string {
 	remedy := x.remedy()
+	if x.limitsSplits() {
+		return expandable // without the limit
+	}
 	if remedy == "" || x.events.Len() < 2 || x.events.Len() > mostTried {
 		return ""
 	}
@@ -31,6 +35,13 @@ func (x *Index) Trial() string {
 		}
 	}
 	return whatif.With(whatif.SettingsOf(x.trace, x.device), expandable)
+}
+
+// limitsSplits reports whether both settings are on: then what is above the limit is never cut, and expandable
+// segments grow by what they cannot use again.
+func (x *Index) limitsSplits() bool {
+	g := trace.NewGeometry(x.trace.Settings)
+	return g.Expandable && g.MaxSplit != trace.NoMaxSplit && x.events.Len() <= mostTried && x.trace.Live == nil
 }
 
 // Beside is what a device's own events do not tell.
@@ -79,6 +90,11 @@ func (f *finder) replayed(a *whatif.Answer, run *whatif.Run) {
 		Evidence: fmt.Sprintf("Of %s that were reserved at most, %s (%d%%) were never in use at once",
 			quantity.Bytes(reserved), quantity.Bytes(unused), Percent(unused, reserved)),
 		Remedy: fmt.Sprintf("With PYTORCH_CUDA_ALLOC_CONF=%s a replay of the same requests reserves %s", run.Settings, quantity.Bytes(run.PeakReserved)),
+	}
+	if f.index.limitsSplits() {
+		found.Kind, found.Severity = SplitLimitFinding, Warning
+		found.Remedy = fmt.Sprintf("max_split_size_mb beside expandable_segments leaves large free blocks uncut: with PYTORCH_CUDA_ALLOC_CONF=%s alone a replay of the same requests reserves %s",
+			run.Settings, quantity.Bytes(run.PeakReserved))
 	}
 	if len(f.index.oomEvents) > 0 {
 		found.Severity = Warning

@@ -53,12 +53,14 @@ free_completed 0x1000000 1048576 @%d
 	}
 }
 
-func TestMemoryThatGrewAndWasGivenBackIsNoneNow(t *testing.T) {
+// TestResultsThatAreKeptAreNoGraph has an evaluation without marked steps that keeps its results for a while.
+func TestResultsThatAreKeptAreNoGraph(t *testing.T) {
 	evaluation := pytorchtest.PinnedEvaluation()
 	got := said(NewIndex(evaluation, &evaluation.Devices[0]))
-	if want := "info: Memory from model.py:70 forward grows by 9.0 MiB per step, in each of the last 7 steps (inferred from a repeating line); " +
-		"it held 90.0 MiB then, and gave it back since: 0 B is left at the end."; !strings.Contains(got, want) {
-		t.Errorf("findings:\n%s\nwant\n%s", got, want)
+	for _, word := range []string{"per step", "Autograd", "results of the step before"} {
+		if strings.Contains(got, word) {
+			t.Errorf("%q is said:\n%s", word, got)
+		}
 	}
 }
 

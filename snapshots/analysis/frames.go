@@ -85,7 +85,10 @@ func (x *Index) StackName(stack trace.StackID) string {
 	if line := x.Code().Line(stack); line != 0 {
 		return x.ShortLabel(line)
 	}
-	return NoStack
+	if stack == 0 {
+		return NoStack
+	}
+	return x.Code().NoStack()
 }
 
 // Frames returns a stack as lines of "file:line function", innermost first.

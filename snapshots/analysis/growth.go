@@ -18,6 +18,8 @@ type Growth struct {
 	// Marked says that the steps are the program's own. Otherwise the trace was
 	// cut into equal parts, and the lowest moments of the parts are compared.
 	Marked bool
+	// Calls says that different calls of the model made what it holds.
+	Calls bool
 }
 
 // Growth returns the stacks that hold more after every step, the fastest
@@ -94,19 +96,24 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 	if len(moments) < growthFew {
 		return nil
 	}
+	lines := make(sameLine)
 	before := make([]holding, x.tables.StackCount())
 	first := make([]holding, x.tables.StackCount())
 	grew := make([]int, x.tables.StackCount())
 	for m, at := range moments {
 		now := make([]holding, x.tables.StackCount())
 		for _, h := range x.holdingsAt(at) {
-			now[h.stack] = h
+			if !marked && h.stack > trace.EmptyStack {
+				h.stack = lines.of(x, h.stack)
+			}
+			now[h.stack].bytes += h.bytes
+			now[h.stack].count += h.count
 		}
 		if m == 0 {
 			copy(first, now)
 		}
 		for id := range now {
-			if m > 0 && now[id].bytes > before[id].bytes && now[id].count > before[id].count {
+			if m > 0 && now[id].bytes > before[id].bytes && (now[id].count > before[id].count || !marked && now[id].count == before[id].count) {
 				grew[id]++
 			}
 		}
@@ -116,12 +123,28 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 	for id, n := range grew {
 		stack := trace.StackID(id)
 		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
-		if n == len(moments)-1 && perStep >= least && (marked || x.mayLeak(stack)) {
-			found = append(found, Growth{stack, perStep, before[id].bytes, before[id].count, n, marked})
+		if n < len(moments)-1 || perStep < least || !marked && !x.mayLeak(stack) {
+			continue
+		}
+		calls := !marked && x.inCalls(stack, lines, moments)
+		if marked || calls || x.swings(growthMoments) {
+			found = append(found, Growth{stack, perStep, before[id].bytes, before[id].count, n, marked, calls})
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
 	return found
+}
+
+// sameLine has by line the first stack that was asked for, which stands for all of them: a cache is made
+// again by the same line, for whatever call of the model.
+type sameLine map[trace.FrameID]trace.StackID
+
+func (l sameLine) of(x *Index, stack trace.StackID) trace.StackID {
+	line := x.Code().Line(stack)
+	if l[line] == 0 {
+		l[line] = stack
+	}
+	return l[line]
 }
 
 // mayLeak reports whether a stack may leak. It leaves out memory that programs
@@ -145,28 +168,48 @@ func (x *Index) moments() ([]int, bool) {
 		return at, true
 	}
 	n := x.events.Len()
-	if len(steps) > 0 || n < 100*growthMoments {
+	if len(steps) > 0 || n < 10*growthMoments {
 		return nil, false
 	}
-	return x.troughs(growthMoments), false
+	at := make([]int, growthMoments)
+	for m := range at {
+		at[m], _ = x.Lowest(x.End()*m/growthMoments, x.End()*(m+1)/growthMoments)
+	}
+	return at[:growthMoments-1], false // in the last part a program may give back what it kept
 }
 
-// troughs cuts the trace into n parts and returns the lowest moment of each.
-// Within a part, the level must go up and down by far more than it rises from
-// part to part. If it does not, troughs returns none: the program is building up
-// memory, and no part is like another.
-func (x *Index) troughs(n int) []int {
-	const swings = 4
-	at := make([]int, n)
+// swings reports whether the level goes up and down in each part by far more than it rises from part to
+// part. If it does not, the program may be building up memory, and no part is like another.
+func (x *Index) swings(parts int) bool {
+	const swings, fewest = 4, 100
 	var before, swing int64
-	for m := range at {
-		from, to := x.End()*m/n, x.End()*(m+1)/n
-		low, level := x.Lowest(from, to)
+	for m := range parts {
+		from, to := x.End()*m/parts, x.End()*(m+1)/parts
+		_, level := x.Lowest(from, to)
 		if m > 0 && swings*(level-before) > swing {
-			return nil
+			return false
 		}
 		_, high := x.Highest(from, to)
-		at[m], before, swing = low, level, high-level
+		before, swing = level, high-level
 	}
-	return at
+	return x.events.Len() >= fewest*parts
+}
+
+// inCalls reports whether what a stack holds at each moment is newer than at the one before and of another
+// call of the model: it is not what one call makes layer by layer.
+func (x *Index) inCalls(stack trace.StackID, lines sameLine, moments []int) bool {
+	before := -2
+	for _, at := range moments {
+		newest := -1
+		for _, a := range x.alive(at) {
+			if a.Open >= 0 && a.Stack > trace.EmptyStack && lines.of(x, a.Stack) == stack {
+				newest = max(newest, x.verdicts().Call(a.Open))
+			}
+		}
+		if newest <= before {
+			return false
+		}
+		before = newest
+	}
+	return true
 }

@@ -133,7 +133,6 @@ func (x *Index) stepList() *stepList {
 func (x *Index) inferSteps() *stepList {
 	found, evidence := iteration.Infer(iteration.Trace{
 		Events: x.events, Tables: x.tables, Code: x.Code(),
-		Freed: func(event int) bool { return x.life.Closed(event) != trace.Never },
 	})
 	l := &stepList{inferred: evidence, steps: make([]Step, len(found))}
 	for i, s := range found {

@@ -29,7 +29,7 @@ func (x *Index) StackNames(stacks []trace.StackID) []string {
 	}
 	count := make(map[string]int)
 	for i, name := range names {
-		if count[name]++; count[name] > 1 && name != NoStack {
+		if count[name]++; count[name] > 1 && name != x.StackName(trace.EmptyStack) {
 			names[i] = name + " #" + strconv.Itoa(count[name])
 		}
 	}

@@ -15,6 +15,7 @@ type partKey struct {
 	category trace.Category
 	size     int64
 	passing  bool
+	unused   bool
 }
 
 // parts numbers the parts of a trace as they come up.
@@ -23,6 +24,8 @@ type parts struct {
 	judge  *category.Judge
 	notes  *noteKinds
 	ends   []int // of the steps
+	whole  bool  // a backward pass that is not there did not come
+	passes []int // events of backward passes, where the writer noted what memory is for
 	known  map[partKey]int
 	keys   []partKey // by part
 	recent []int32   // by stack, the last part and 1: most allocations of a stack are alike
@@ -31,6 +34,14 @@ type parts struct {
 
 func newParts(x *Index) *parts {
 	p := &parts{x: x, judge: x.verdicts(), notes: newNoteKinds(x.tables), known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
+	p.whole = x.trace.Live == nil && !x.trace.Info.Truncated
+	for i := 0; p.whole && p.judge.AnyNoted() && i < x.events.Len(); i++ {
+		if e := x.events.At(i); e.Kind == trace.Alloc {
+			if c, _ := p.judge.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
+				p.passes = append(p.passes, i)
+			}
+		}
+	}
 	for _, s := range x.Steps() {
 		p.ends = append(p.ends, s.To)
 	}
@@ -39,13 +50,13 @@ func newParts(x *Index) *parts {
 
 // of returns the number of an allocation's part.
 func (p *parts) of(a *trace.Allocation) int {
-	category, _ := p.judge.Of(a.ID, a.Note)
-	key := partKey{stack: a.Stack, note: p.notes.of(a.Note), category: category, size: a.Size}
+	of, rule := p.judge.Of(a.ID, a.Note)
+	key := partKey{stack: a.Stack, note: p.notes.of(a.Note), category: of, size: a.Size, unused: p.unused(a, of, rule)}
 	if a.FreeStack {
 		key.stack = 0
 	}
-	if category == trace.Optimizer || category == trace.Parameter {
-		key.passing = a.Open >= 0 && a.Close < p.stepEnd(a.Open)
+	if of == trace.Optimizer || of == trace.Parameter {
+		key.passing = rule.Passes() || a.Open >= 0 && a.Close < p.stepEnd(a.Open)
 	}
 	recent := &p.recent[max(key.stack, 0)]
 	if *recent > 0 && p.keys[*recent-1] == key {
@@ -55,10 +66,25 @@ func (p *parts) of(a *trace.Allocation) int {
 	if !ok {
 		k = len(p.all)
 		p.known[key], p.keys = k, append(p.keys, key)
-		p.all = append(p.all, savings.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size, Passing: key.passing})
+		p.all = append(p.all, savings.Part{Stack: key.stack, Note: key.note, Category: of, Size: a.Size, Passing: key.passing, Unused: key.unused})
 	}
 	*recent = int32(k + 1)
 	return k
+}
+
+// unused reports whether a graph keeps an allocation for a backward pass that does not come: it is gone before
+// the next one begins.
+func (p *parts) unused(a *trace.Allocation, of trace.Category, rule category.Rule) bool {
+	switch {
+	case !p.whole:
+		return false
+	case rule.Unused():
+		return true
+	case of != trace.Activation || rule.Strength() != category.Exact || a.Open < 0 || len(p.x.oomEvents) > 0:
+		return false
+	}
+	next := sort.SearchInts(p.passes, a.Open)
+	return next == len(p.passes) || a.Close <= p.passes[next]
 }
 
 // stepEnd returns the end of the step that an event is in, −1 if it is in none.

@@ -68,7 +68,7 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 		switch found[i].Relief.Extent {
 		case savings.Spent:
 			r.overwriting, _ = scene.Overwriting()
-		case savings.Late, savings.Again, savings.Held, savings.Passed:
+		case savings.Late, savings.Again, savings.Held, savings.Passed, savings.Stored:
 			r.whole = false
 		case savings.Regrown:
 			r.whole, r.added = false, make(additions)
@@ -111,6 +111,7 @@ func (r *reliefs) walk() {
 		c := &r.changes[k]
 		r.regrow(c)
 		r.again(c)
+		r.store(c)
 		r.ungraph(c)
 		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
 		for b := 1; b < len(c.before); b++ {

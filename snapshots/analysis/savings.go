@@ -37,11 +37,15 @@ func (f *finder) save() {
 		f.index.drops(scene, found, from, to, 0)
 	}
 	most := slices.DeleteFunc(slices.Clone(found), func(a savings.Saving) bool { return a.Kind != nil })
+	checkpointed := int64(0)
 	for _, a := range found {
 		if a.Kind == nil {
 			break
 		}
-		if !scene.Much(a.Saved, 1) && !a.Kind.Told {
+		if a.Kind.Name == "checkpointing" {
+			checkpointed = a.Saved
+		}
+		if !scene.Much(a.Saved, 1) && !a.Kind.Told || a.Kind.Name == "save_on_cpu" && 2*checkpointed >= a.Saved || a.Kind.Name == "stale_gradients" && f.grows(trace.Gradient) {
 			continue
 		}
 		add := Finding{
@@ -58,6 +62,11 @@ func (f *finder) save() {
 	}
 }
 
+// grows reports whether memory of a category grows: it is not of the step before.
+func (f *finder) grows(of trace.Category) bool {
+	return slices.ContainsFunc(f.index.Growth(), func(g Growth) bool { return f.index.verdicts().Stack(g.Stack) == of })
+}
+
 // named returns a scene with all that savings need. It leaves out a saving that the
 // program says is already on. A kept scene may be older than the tables, which only
 // grow.
@@ -66,38 +75,23 @@ func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
 	s.Spent, s.SpentBy = x.spentAt(at, &s)
-	s.NoBackward, s.Unfinished = x.withoutBackward(at)
+	s.Unfinished = x.unfinished(at)
 	return &s
 }
 
-// withoutBackward reports whether no backward pass follows an event, and whether
-// nothing that was an activation then is freed: the recording may end before it.
-func (x *Index) withoutBackward(at int) (none, unfinished bool) {
-	if !x.History() || len(x.oomEvents) > 0 || x.trace.Live != nil {
-		return false, false
-	}
-	j := x.verdicts()
-	for i := at + 1; i < x.events.Len(); i++ {
-		e := x.events.At(i)
-		if e.Kind != trace.Alloc {
-			continue
-		}
-		if c, _ := j.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
-			return false, false
-		}
-	}
+// unfinished reports whether what a graph keeps at an event is there to the end of the
+// recording, which may end before the backward pass.
+func (x *Index) unfinished(at int) bool {
 	var kept, all int64
+	p := newParts(x)
 	for _, a := range x.alive(at) {
-		switch c, _ := j.Of(a.ID, a.Note); {
-		case c == trace.BackwardTemporary:
-			return false, false // it is the peak of one
-		case c == trace.Activation:
+		if p.all[p.of(&a)].Unused {
 			if all += a.Size; a.Close == trace.Never {
 				kept += a.Size
 			}
 		}
 	}
-	return true, 2*kept > all && len(x.Steps()) < 2
+	return 2*kept > all && len(x.Steps()) < 2
 }
 
 // sceneOf returns the live memory right after an event, for package savings. The

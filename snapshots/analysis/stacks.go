@@ -70,7 +70,7 @@ type below struct {
 func (b *treeBuilder) add(h holding) {
 	if bytes, count := h.known(); count > 0 {
 		if h.stack <= trace.EmptyStack {
-			b.addNamed(NoStack, h.stack, bytes, count)
+			b.addNamed(b.index.Code().NoStack(), h.stack, bytes, count)
 		} else {
 			b.addStack(h.stack, bytes, count)
 		}

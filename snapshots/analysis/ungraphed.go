@@ -16,8 +16,8 @@ func (r *reliefs) ungraph(c *relief) {
 	if c.Extent != savings.Held && c.Extent != savings.Passed || len(c.grown) == 0 {
 		return
 	}
-	made := c.grown[c.passes[len(c.passes)-1]:] // since the last backward pass
-	var before *trace.Allocation                // the result of the step before
+	made := c.grown
+	var before *trace.Allocation // the result of the step before
 	for len(made) > 0 {
 		step := made[:r.ofStep(made)]
 		made = made[len(step):]

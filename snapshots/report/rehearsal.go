@@ -65,9 +65,10 @@ type RehearsedOn struct {
 	Processes        int        `json:"processes"`      // that then were on the device
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
-	Snapshot         string     `json:"snapshot"` // "" if not asked for
-	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
-	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
+	Cycled           int64      `json:"cycled_bytes"` // the most that only reference cycles kept, until the garbage collector ran
+	Snapshot         string     `json:"snapshot"`     // "" if not asked for
+	OOM              *Shortage  `json:"oom"`          // the last failed request, if the program does not fit
+	Caught           *Caught    `json:"caught"`       // failed requests that the program caught, if it fits all the same
 
 	device *Device
 	index  *analysis.Index

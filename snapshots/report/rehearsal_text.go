@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -193,6 +194,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	d.failureLines(p, x, remedies)
 	d.categories(p, x)
 	d.lineLines(p, x, "")
+	on.told(p, total)
 }
 
 // limits says how exact the numbers are.
@@ -237,4 +239,29 @@ func (d *DependsOnData) most() string {
 		return "at most " + quantity.Bytes(*d.AtMost) + "  "
 	}
 	return ""
+}
+
+// cycledPart is the part of the peak from which on cycles matter.
+const cycledPart = 20
+
+// told writes what the recording says beyond the peak, and of memory that grows when the GPU is full.
+func (on *RehearsedOn) told(p *page, total int64) {
+	p.line("")
+	if on.Cycled*cycledPart > on.PeakAllocated {
+		p.wrap("  ", fmt.Sprintf("Reference cycles alone kept %s until the garbage collector ran: a weak reference in place of one in the cycle frees them at once, gc.collect() where they should go does too.",
+			quantity.Bytes(on.Cycled)))
+	}
+	for i := range on.device.found {
+		switch f := &on.device.found[i]; f.Kind {
+		case analysis.PeakFinding, analysis.ShortageFinding, analysis.UnrecordedFinding:
+		case analysis.GrowthFinding:
+			text := f.Text()
+			if f.PerStep > 0 {
+				text += fmt.Sprintf(" The GPU is full after about %s more.", quantity.Plural(int((total-on.Full())/f.PerStep), "step"))
+			}
+			p.wrap("  ", text)
+		default:
+			p.wrap("  ", f.Text())
+		}
+	}
 }

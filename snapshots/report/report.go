@@ -52,7 +52,7 @@ type Device struct {
 	RulesAtPeak           []CategoryRule `json:"category_rules_at_peak"`
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
-	Steps                 Steps          `json:"steps"`
+	Steps                 *Steps         `json:"steps"`          // null where none are known
 	Findings              []Finding      `json:"findings"`       // the most severe first
 	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 	Card                  *Card          `json:"card,omitempty"` // of one that asked the driver who has the device's

@@ -22,9 +22,13 @@ type Steps struct {
 	peak int64 // the device's
 }
 
-func stepsOf(x *analysis.Index) Steps {
+// stepsOf returns nil where no steps are known.
+func stepsOf(x *analysis.Index) *Steps {
 	found := x.Steps()
-	s := Steps{From: inferredFrom(x), Count: len(found), Peaks: make([]int64, len(found))}
+	if len(found) == 0 {
+		return nil
+	}
+	s := &Steps{From: inferredFrom(x), Count: len(found), Peaks: make([]int64, len(found))}
 	s.Inferred = s.From != ""
 	event := x.Summary().PeakEvent
 	s.peak = x.RequestedAt(event)
@@ -48,7 +52,7 @@ func inferredFrom(x *analysis.Index) string {
 // peak.
 func (s *Steps) text(p *page) {
 	const rows = 12
-	if s.Count == 0 {
+	if s == nil {
 		return
 	}
 	title := "Peak by step (" + quantity.Plural(s.Count, "step")

@@ -226,6 +226,9 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 		if device < len(p.Peaks) {
 			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
 		}
+		if device < len(p.Cycled) {
+			on.Cycled = p.Cycled[device]
+		}
 		if taken.Refused > 0 && !failed {
 			on.Caught = &report.Caught{Times: p.Refused, Asked: p.Asked}
 		}

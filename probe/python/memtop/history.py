@@ -23,9 +23,12 @@ _FUNCTIONS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy
 class History:
     """Turns the history on and off. Safe for concurrent use."""
 
-    def __init__(self, entries: int = MOST_ENTRIES, passes: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, entries: int = MOST_ENTRIES, passes: Callable[[], None] | None = None, frees: bool = False
+    ) -> None:
         self._entries = entries  # the most entries for each device
         self._passes = passes  # is called each time before the program turns the history on or off
+        self._context = "all" if frees else "alloc"  # whether frees have stacks
         self._lock = threading.RLock()
         self._needing: set[str] = set()  # the parts of the agent that need the history now
         self._recording = False
@@ -57,9 +60,9 @@ class History:
         return not self._recording and recording()
 
     def _record(self) -> None:
-        """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks: those would
-        take half of the time. If the program records, watch for it to stop, where somebody wants to know. The entries
-        must not become fewer while PyTorch records: it would write beyond them."""
+        """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks unless they are
+        asked for: those would take half of the time. If the program records, watch for it to stop, where somebody
+        wants to know. The entries must not become fewer while PyTorch records: it would write beyond them."""
         if not self._recording and not recording():
             self._switch("all", **self._arguments())
             self._recording = True
@@ -68,7 +71,8 @@ class History:
 
     def _arguments(self) -> dict[str, Any]:
         return {
-            "context": "alloc", "stacks": "python", "max_entries": self._entries, "record_pinned_host_memory": True,
+            "context": self._context, "stacks": "python", "max_entries": self._entries,
+            "record_pinned_host_memory": True,
             "global_record_annotations": True,  # else another thread cannot turn the annotations off again
         }  # fmt: skip
 

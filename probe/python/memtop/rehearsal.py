@@ -21,6 +21,7 @@ import torch
 
 from . import agent, alone, cuda, given, objects, ranks, zero
 from .counted_rows import CountedRows
+from .cycles import Cycles
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
@@ -47,11 +48,12 @@ class Rehearsal:
     def __init__(self) -> None:
         self._folder = os.environ[VARIABLE]
         self._last = int(os.environ.get(STEPS, "0"))
-        self._history = History(entries=MOST_ENTRIES, passes=self._keep_history)
+        self._history = History(entries=MOST_ENTRIES, passes=self._keep_history, frees=True)
         self._leader = Leader()
         self._reads = Reads(self._wait)
         self._passed = Passed()
         self._purposes = Purposes()
+        self._cycles = Cycles()
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
@@ -79,6 +81,7 @@ class Rehearsal:
         self._reads.begin()
         self._counted_rows.begin()
         self._passed.begin()
+        self._cycles.begin()
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
@@ -190,7 +193,8 @@ class Rehearsal:
         self._process = 0
         self._look()
         self._keep_history()
-        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
+        cycled = self._cycles.most()
+        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most(), cycled=cycled)
         return True
 
 

@@ -98,8 +98,8 @@ func TestAWorkspaceForOneProduct(t *testing.T) {
 		want   trace.Category
 	}{
 		"right after its result":                 {result + works + gone, trace.Workspace},
-		"not where something was made meanwhile": {result + works + "alloc 0x2000 64 stack=forward\n" + gone, trace.Activation},
-		"not after a result of another place":    {"alloc 0x1000 512 stack=lost\n" + works + gone, trace.Activation},
+		"not where something was made meanwhile": {result + works + "alloc 0x2000 64 stack=forward\n" + gone, trace.Inference},
+		"not after a result of another place":    {"alloc 0x1000 512 stack=lost\n" + works + gone, trace.Inference},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -187,11 +187,15 @@ func TestEvidence(t *testing.T) {
 // what it makes until it ends: copies of weights, or activations.
 func TestWhatAutocastKeepsMakesNoGraph(t *testing.T) {
 	for kept, want := range map[string]trace.Category{"cast": trace.Inference, "second": trace.Activation} {
+		from := [2]string{kept, kept}
+		if kept == "second" {
+			from[1] = "forward" // a graph keeps what different operations made
+		}
 		t.Run(kept, func(t *testing.T) {
 			var text strings.Builder
 			for range 3 {
 				for k := range 8 {
-					fmt.Fprintf(&text, "alloc 0x%d000 512 stack=%s\nalloc 0x9000 256 stack=forward\nfree_completed 0x9000 256 stack=forward\n", k+1, kept)
+					fmt.Fprintf(&text, "alloc 0x%d000 512 stack=%s\nalloc 0x9000 256 stack=forward\nfree_completed 0x9000 256 stack=forward\n", k+1, from[k%2])
 				}
 				for k := range 8 {
 					fmt.Fprintf(&text, "free_completed 0x%d000 512 stack=loop\n", k+1)

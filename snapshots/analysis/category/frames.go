@@ -40,7 +40,6 @@ const (
 	recomputes // forward is run again, for backward
 	modules    // a module is called, not a function that is named so
 	library    // PyTorch's own
-	blanks     // a tensor is made with nothing in it
 	casts      // autocast casts a weight, and keeps it until its context ends
 	strong     = copies - 1
 )

@@ -1,6 +1,10 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Judge gives every allocation of one device a category. It is owned by one
 // goroutine while it advances; in between, any number of goroutines may ask it.
@@ -34,6 +38,7 @@ type Judge struct {
 	judged        int           // events of which the rules are final
 	native        bool          // some stack has a frame of C++
 	stacked       bool          // some allocation has a stack
+	calls         []int32       // the first events of spans: of one call of the model each, or of a part of a step
 	// silentEngine says that a stack without a frame is that of the autograd engine's
 	// thread; echoed, that a free has the stack of the allocation that it ends.
 	silentEngine, echoed bool
@@ -178,6 +183,22 @@ func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Ru
 
 // Frame returns the frame that decides the category of a stack, 0 if none does.
 func (j *Judge) Frame(id trace.StackID) trace.FrameID { return j.stacks[id].frame }
+
+// Call returns the number of the call of the model that an event is in, or of what lies between two.
+func (j *Judge) Call(event int) int {
+	at, _ := slices.BinarySearch(j.calls, int32(event)+1)
+	return at
+}
+
+// Differentiates reports whether a backward pass has a graph itself: backward frees what one before made.
+func (j *Judge) Differentiates() bool {
+	for i, rule := range j.rules {
+		if rule == freedByEngine && j.makerOf(j.events.At(i).Stack) == backwardMaker {
+			return true
+		}
+	}
+	return false
+}
 
 // Stack returns the category that follows from a stack alone.
 func (j *Judge) Stack(id trace.StackID) trace.Category { return table[j.first(id)].category }

@@ -1,6 +1,8 @@
 package category_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -71,6 +73,8 @@ stack compiledforward malloc compiled layer call main
 stack compiledbackward malloc compiled compiledback engine
 stack named malloc cachedmodel call main
 stack buckets malloc ddp main
+frame mul "??" 0 "at::_ops::mul_Tensor::call(at::Tensor const&)"
+stack arithmetic malloc mul main
 `
 
 // judged returns the judge of a trace in the text form, after NAMES.
@@ -112,6 +116,9 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 			"alloc 0x1000 512 stack=evaluated\nalloc 0x3000 512 stack=evaluated\nfree_completed 0x1000 512 stack=evaluated\n" +
 				"free_completed 0x3000 512 stack=evaluated\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\n", trace.Inference,
 		},
+		"arithmetic without a module, of which a name holds each result, is no graph": {
+			"alloc 0x1000 512 stack=arithmetic\nalloc 0x2000 512 stack=arithmetic\nalloc 0x3000 512 stack=arithmetic\nalloc 0x4000 512 stack=arithmetic\n", trace.OtherCategory,
+		},
 		"forward run again in backward makes activations":            {"alloc 0x1000 512 stack=again\nfree_completed 0x1000 512 stack=back\n", trace.Activation},
 		"forward under no_grad":                                      {"alloc 0x1000 512 stack=sampled\nfree_completed 0x1000 512 stack=sampled\n", trace.Inference},
 		"a cache of keys and values under no_grad":                   {"alloc 0x1000 512 stack=cached\n", trace.KVCache},
@@ -143,6 +150,27 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 				t.Errorf("got %s by %q, want %s", got, rule, test.want)
 			}
 		})
+	}
+}
+
+// TestAGraphThatNoBackwardPassUses has a validation pass of eight layers before the next step's forward pass, and
+// the forward pass of a step.
+func TestAGraphThatNoBackwardPassUses(t *testing.T) {
+	const back = "alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n"
+	for gone, want := range map[bool]bool{true: true, false: false} {
+		var made, freed strings.Builder
+		for layer := range 8 {
+			fmt.Fprintf(&made, "alloc 0x%d0000 512 stack=evaluated\nalloc 0x%d8000 512 stack=other\n", layer+1, layer+1)
+			fmt.Fprintf(&freed, "free_completed 0x%d0000 512 stack=loop\nfree_completed 0x%d8000 512 stack=loop\n", layer+1, layer+1)
+		}
+		text := made.String() + "alloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n" + freed.String()
+		if gone {
+			text = made.String() + freed.String() + "alloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n"
+		}
+		j, _ := judged(t, names+"frame later \"/home/me/model.py\" 21 \"forward\"\nstack other malloc later call evaluate\n", text)
+		if got, rule := j.Of(0, 0); got != trace.Activation || rule.Unused() != want {
+			t.Errorf("gone before backward: %v, got %s by %q", gone, got, rule)
+		}
 	}
 }
 

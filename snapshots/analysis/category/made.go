@@ -22,6 +22,10 @@ func (j *Judge) judgeAll() {
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
 	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule)}
+	j.calls = j.calls[:0]
+	for k := range p.spans {
+		j.calls = append(j.calls, p.spans[k].first)
+	}
 	j.longest, j.firstBackward = p.longestBackward(), trace.Never
 	if k := slices.IndexFunc(p.spans, func(s span) bool { return s.phase == backward }); k > 1 {
 		j.firstBackward = int(p.spans[k].first)
@@ -33,8 +37,6 @@ func (j *Judge) judgeAll() {
 	p.findGradients()
 	p.findOwn()
 	p.findCopies()
-	p.findGrown()
-	p.findBlank()
 	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
@@ -64,8 +66,6 @@ type panel struct {
 	*cut
 	own      map[int]bool           // by event: it makes a weight that is of no module
 	copies   map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
-	grown    grown
-	blank    map[trace.StackID]bool // they make a cache of full length
 	replaces []bool                 // by stack: what outlives the place makes parameters
 	// Of a backward pass that is the last span: the longest life, in events, of what
 	// it made and freed, and whether it came to its end.
@@ -155,16 +155,12 @@ func (p *panel) program(i int, e *trace.Event, at int) Rule {
 		return ownWeight
 	case p.replaces[e.Stack] && p.outlives(i, at):
 		return replacedInStep
-	case p.keeps(i, e, at):
-		return cacheGrown
 	case m == forwardMaker:
 		return NoRule
 	case p.freer(i) == zeroFreer:
 		return freedByZeroGrad
 	case p.copies[e.Stack] != NoRule:
 		return p.copies[e.Stack]
-	case p.blank[e.Stack] && p.outlives(i, at):
-		return cacheReserved
 	case m != constructorMaker && p.spans[at].phase == stepping && p.stacks[e.Stack].noGrad && p.gradients[e.Size] > 0:
 		return p.step(i, e, at)
 	default:
@@ -185,8 +181,10 @@ func (p *panel) forward(i, at int) Rule {
 		return freedByEngine
 	case p.prepared(i, at):
 		return scriptMade
-	case !s.calls && s.backed == 0 && p.spans[at-1].phase != forward:
+	case !s.follows && s.backed == 0:
 		return NoRule // operations of the program, of which neither a module nor backward knows
+	case s.phase == forward && s.unused():
+		return graphUnused
 	case s.phase == forward && s.graph:
 		return graphKept
 	case p.stacks[p.events.At(i).Stack].noGrad:

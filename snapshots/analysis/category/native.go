@@ -45,7 +45,7 @@ func isNode(name string) bool {
 func operationTraits(operation string) trait {
 	switch {
 	case operation == "zeros", operation == "full", strings.HasPrefix(operation, "empty"):
-		return copies | blanks
+		return copies
 	case strings.HasPrefix(operation, "_fused_adam"), strings.HasPrefix(operation, "_fused_sgd"), strings.HasPrefix(operation, "_foreach_"):
 		return foreach
 	case lines.ContainsAny(operation, "_to_copy", "empty", "zeros", "ones", "full", "rand", "arange", "tril", "triu", "linspace", "clone"),

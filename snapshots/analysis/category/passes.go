@@ -2,6 +2,7 @@ package category
 
 import (
 	"runtime"
+	"slices"
 	"sort"
 	"sync"
 
@@ -27,6 +28,7 @@ type span struct {
 	graph       bool
 	noGrad      bool
 	calls       bool // a module is called
+	follows     bool // one was, since the last backward pass
 	prepares    bool // a batch, if it is there at the event until
 	until       int32
 	leads       bool  // only forward, with a graph, lies between it and a backward pass
@@ -34,7 +36,12 @@ type span struct {
 	backed      int32 // of them, freed by backward
 	stay        int32 // of them, not freed by the call itself
 	sites       int32 // stacks of those
+	used        int32 // of stay, there when the next backward pass begins
 }
+
+// unused reports whether a call made a graph for no backward pass: most of what it left is gone before the next
+// one begins, or none comes.
+func (s *span) unused() bool { return s.graph && s.calls && s.used*2 < s.stay }
 
 // cut is a trace in spans.
 type cut struct {
@@ -43,12 +50,12 @@ type cut struct {
 	broken bool    // something outside of the model was made since
 	built  bool    // something in the trace makes parameters
 	apart  []int32 // allocations of builders, of scripts and of what no frame explains
-	oom    int     // the last event at which memory ran out, or Never
+	ooms   []int   // the events at which memory ran out
 }
 
 // newCut walks over the allocations once and cuts them into spans.
 func newCut(j *Judge) *cut {
-	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}, oom: trace.Never}
+	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}}
 	for i := 0; i < j.events.Len(); {
 		part := j.events.Span(i)
 		for k := range part {
@@ -56,7 +63,7 @@ func newCut(j *Judge) *cut {
 			case trace.Alloc:
 				c.add(i+k, &part[k])
 			case trace.OOM:
-				c.oom = i + k
+				c.ooms = append(c.ooms, i+k)
 			default: // no memory is asked for
 			}
 		}
@@ -131,7 +138,7 @@ func (j *Judge) freedBy(i int) freer {
 // allocation with the stack made. It is not known if the file repeats the stack
 // of the allocation there.
 func (j *Judge) freerAt(e *trace.Event, made trace.StackID) freer {
-	if !e.Kind.Closes() || e.Stack == made && made > trace.EmptyStack && j.echoed {
+	if !e.Kind.Closes() || e.Stack == made && j.echoed {
 		return unknownFreer
 	}
 	if j.stacks[e.Stack].maker == noMaker {
@@ -160,9 +167,9 @@ func (c *cut) findGraphs() {
 		if s.phase != forward {
 			continue
 		}
-		layers := s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
-		kept := s.stay*2 >= s.born && (trains || s.born >= manyBorn) || !trains && !infers && s.stay == s.born
-		s.graph = s.backed*50 > s.born || s.backed >= manyBorn || !s.noGrad && (layers || kept)
+		layers := s.sites > 1 && s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
+		kept := s.sites > 1 && s.stay*2 >= s.born && (trains || s.born >= manyBorn) || !trains && !infers && s.stay == s.born
+		s.graph = s.backed*50 > s.born || s.backed >= manyBorn || s.calls && !s.noGrad && (layers || kept)
 		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
 	}
 	c.inherit(roots)
@@ -209,9 +216,11 @@ func (c *cut) leadToBackward() {
 // leadToModule marks the spans of forward that prepare a batch: those before the first
 // call of a module, and those after calls without a graph, of what is there in a call with one.
 func (c *cut) leadToModule() {
-	first, inferred := 0, false
+	first, inferred, called := 0, false, false
 	for k := range c.spans {
 		s := &c.spans[k]
+		called = s.phase == forward && (called || s.calls)
+		s.follows = called
 		switch {
 		case s.phase != forward:
 			first, inferred = k+1, false
@@ -237,6 +246,7 @@ func (c *cut) leadToModule() {
 // each allocation in the place of its rule, so that events far apart are looked
 // up only once.
 func (c *cut) count() {
+	next := c.nextBackward()
 	c.shared(func() visitor {
 		seen := make([]int32, len(c.stacks))
 		return func(i int, e *trace.Event, at int) {
@@ -255,6 +265,9 @@ func (c *cut) count() {
 				return
 			}
 			s.stay++
+			if c.life.Closed(i) > next[at] {
+				s.used++
+			}
 			if seen[e.Stack] != int32(at+1) {
 				seen[e.Stack] = int32(at + 1)
 				s.sites++
@@ -263,13 +276,31 @@ func (c *cut) count() {
 	})
 }
 
+// nextBackward returns for each span the first event of the backward pass after it. What is there when
+// memory runs out might have come to one.
+func (c *cut) nextBackward() []int {
+	next, at, ooms := make([]int, len(c.spans)), trace.Never, c.ooms
+	for k := range slices.Backward(c.spans) {
+		for ; len(ooms) > 0 && ooms[len(ooms)-1] > int(c.spans[k].first); ooms = ooms[:len(ooms)-1] {
+			at = ooms[len(ooms)-1]
+		}
+		if next[k] = at; c.spans[k].phase == backward {
+			at = int(c.spans[k].first)
+		}
+	}
+	return next
+}
+
 // after returns the first event after a span. For the last span, it is the event
 // at which memory ran out, or the end of the trace.
 func (c *cut) after(at int) int {
 	if at+1 < len(c.spans) {
 		return int(c.spans[at+1].first)
 	}
-	return c.oom
+	if len(c.ooms) > 0 {
+		return c.ooms[len(c.ooms)-1]
+	}
+	return trace.Never
 }
 
 // visitor is called with allocations and their spans.

@@ -116,7 +116,7 @@ func TestAProgramsOwn(t *testing.T) {
 		"but what has a gradient's size is":                  {"alloc 0x900000 8192 stack=replaying\n" + step(weights...), 0, trace.Parameter},
 		"and so is what a constructor makes without any":     {"alloc 0x900000 65536 stack=replaying\n" + calls(1, "second", true), 0, trace.Parameter},
 		"what is computed before the model's call is input":  {batch + trained, 0, trace.Input},
-		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Activation},
+		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
 		"a result in another width is as the result":         {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 1024 stack=copies\n", 33, trace.Activation},
 		"but not a copy of anything else":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 4096 stack=copies\n", 33, trace.OtherCategory},
 		"what a later backward pass frees has a graph":       {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
@@ -151,70 +151,5 @@ func TestAFrozenModelBetweenTheTrainedOneAndTheLoss(t *testing.T) {
 		if got, rule := j.Of(trace.AllocationID(event), 0); got != want {
 			t.Errorf("event %d: got %s by %q, want %s", event, got, rule, want)
 		}
-	}
-}
-
-// writes is a program that writes ten words with two layers. Each layer makes, from a stack, what
-// grows by a part with each word, and keeps it until a moment: "next", when the same layer has the next, "end", or "layer", while it runs.
-// It may make and keep the part itself.
-func writes(stack, until string, part bool) string {
-	var text strings.Builder
-	for word := range 10 {
-		for layer := range 2 {
-			size := 1024 * (word + 4)
-			fmt.Fprintf(&text, "alloc 0x%d%d00000 1024 stack=keeps\n", word+1, layer)
-			if !part {
-				fmt.Fprintf(&text, "free_completed 0x%d%d00000 1024 stack=keeps\n", word+1, layer)
-			}
-			fmt.Fprintf(&text, "alloc 0x%d%d80000 %d stack=%s\n", word+1, layer, size, stack)
-			switch {
-			case until == "layer":
-				fmt.Fprintf(&text, "free_completed 0x%d%d80000 %d stack=%s\n", word+1, layer, size, stack)
-			case until == "next" && word > 0:
-				fmt.Fprintf(&text, "free_completed 0x%d%d80000 %d stack=%s\n", word, layer, size-1024, stack)
-			}
-		}
-		text.WriteString("alloc 0xf00000 64 stack=computes\nfree_completed 0xf00000 64 stack=loop\n")
-	}
-	return text.String()
-}
-
-// TestACacheOfKeysAndValues sums up what lasts of a program that writes.
-func TestACacheOfKeysAndValues(t *testing.T) {
-	blank := func(stack string, n int) string {
-		return strings.ReplaceAll(made(stack, times(n, 1<<20)...), "0x", "0x7") + writes("grows", "layer", false)
-	}
-	tests := map[string]struct {
-		events string
-		want   map[trace.Category]int64
-	}{
-		"grows with each word": {writes("grows", "next", false), map[trace.Category]int64{trace.KVCache: 20 * 1024 * 17 / 2}},
-		"begins with what the prompt leaves": {
-			made("sampled", 3072, 3072) + writes("grows", "next", false) + "free_completed 0x20000000 3072 stack=loop\nfree_completed 0x10000000 3072 stack=loop\n",
-			map[trace.Category]int64{trace.KVCache: 20*1024*17/2 + 2*3072},
-		},
-		"is put together from parts":        {writes("grows", "layer", true), map[trace.Category]int64{trace.KVCache: 20 * 1024}},
-		"is not what nobody reads again":    {writes("grows", "layer", false), map[trace.Category]int64{}},
-		"is there before, of full length":   {blank("reserved", 8), map[trace.Category]int64{trace.KVCache: 8 << 20}},
-		"is not a few blank blocks":         {blank("reserved", 7), map[trace.Category]int64{}},
-		"is not a number of blocks of data": {blank("loaded", 8), map[trace.Category]int64{}},
-		"is not blank where a model trains": {blank("reserved", 8) + step(64) + step(64), map[trace.Category]int64{}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			j, _ := judged(t, own, test.events)
-			got := make(map[trace.Category]int64)
-			for i, line := range strings.Split(test.events, "\n") {
-				var addr, size int64
-				if n, _ := fmt.Sscanf(line, "alloc 0x%x %d", &addr, &size); n == 2 {
-					if c, _ := j.Of(trace.AllocationID(i), 0); c == trace.KVCache {
-						got[c] += size
-					}
-				}
-			}
-			if fmt.Sprint(got) != fmt.Sprint(test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
-		})
 	}
 }

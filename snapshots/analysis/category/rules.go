@@ -53,6 +53,7 @@ const (
 	heldMoment
 	heldState
 	graphKept
+	graphUnused
 	freedByEngine
 	recomputed
 	heldResult
@@ -64,8 +65,6 @@ const (
 	heldBatch
 	acrossForward
 	cacheMade
-	cacheGrown
-	cacheReserved
 	noGraph
 	noGradMade
 	heldOutput
@@ -109,6 +108,7 @@ var table = [ruleCount]rule{
 	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
 	heldState:        {trace.Optimizer, Counted, "held before, never freed: further copies of the weights"},
 	graphKept:        {trace.Activation, Lived, "forward with a graph"},
+	graphUnused:      {trace.Activation, Lived, "forward with a graph, and no backward pass for it"},
 	freedByEngine:    {trace.Activation, Lived, "freed by backward"},
 	recomputed:       {trace.Activation, Stacked, "forward run again in backward"},
 	heldResult:       {trace.Activation, Lived, "held before, freed by backward"},
@@ -120,8 +120,6 @@ var table = [ruleCount]rule{
 	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
-	cacheGrown:       {trace.KVCache, Lived, "grows with each token, in every layer"},
-	cacheReserved:    {trace.KVCache, Lived, "blank blocks of one size, there through calls without a graph"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
 	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
@@ -133,6 +131,14 @@ func (r Rule) String() string { return table[r].name }
 // Unplaced reports whether neither a stack nor a size says what the allocation is
 // for.
 func (r Rule) Unplaced() bool { return r == heldUnknown || r == noStack }
+
+// Passes reports whether the allocation is gone when the optimizer's step ends that
+// made it.
+func (r Rule) Passes() bool { return r == dropsInStep }
+
+// Unused reports whether a graph keeps the allocation for a backward pass that does not
+// come.
+func (r Rule) Unused() bool { return r == graphUnused }
 
 // Strength returns the kind of evidence that the rule uses.
 func (r Rule) Strength() Strength { return table[r].strength }

@@ -69,8 +69,6 @@ type stack struct {
 	// noGrad says that the outermost caller runs without a graph, python that some
 	// frame is Python.
 	noGrad, python bool
-	// blank says that a tensor is made with nothing in it.
-	blank bool
 	// cast says that autocast keeps it longer than the layer that asked.
 	cast bool
 }
@@ -171,7 +169,6 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		all |= t
 		every &= t
 		s.noGrad = s.noGrad || t&noGrads != 0
-		s.blank = s.blank || t&blanks != 0
 		s.cast = s.cast || t&casts != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {

@@ -14,12 +14,11 @@ const (
 	Optimizer
 	ZeroGrad
 	Backward
-	Period
 )
 
 // String names the evidence.
 func (e Evidence) String() string {
-	return [...]string{"nothing", "optimizer steps", "zero_grad", "backward passes", "a repeating line"}[e]
+	return [...]string{"nothing", "optimizer steps", "zero_grad", "backward passes"}[e]
 }
 
 // Span has the events [From, To) of one step.
@@ -30,8 +29,6 @@ type Trace struct {
 	Events trace.Events
 	Tables *trace.Tables
 	Code   *lines.Code
-	// Freed reports whether an event's allocation was freed within the trace.
-	Freed func(event int) bool
 }
 
 // Infer returns the steps of a trace, in order and without overlap. It looks at
@@ -49,9 +46,6 @@ func Infer(t Trace) ([]Span, Evidence) {
 		return clears, ZeroGrad
 	case len(w.backward) > 0 && len(w.forward) > 0:
 		return w.passed(), Backward
-	}
-	if found := period(t); len(found) > 0 {
-		return found, Period
 	}
 	return nil, None
 }

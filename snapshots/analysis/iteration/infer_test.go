@@ -8,7 +8,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // code is the frames and stacks of the programs below, innermost frame first.
@@ -111,29 +110,29 @@ func TestStepsAreInferredFromWhatPrograms(t *testing.T) {
 		want                           int
 		by                             iteration.Evidence
 	}{
-		"a training loop":                         {"LOADA= INIT=", "DATA FORWARD HEAD LOSS ROOT BACKWARD STEP", "", "", 7, 7, iteration.Optimizer},
-		"state that the first step makes":         {"", "DATA FORWARD HEAD BACKWARD STEP SCHEDULE", "", "FORWARD", 4, 4, iteration.Optimizer},
-		"gradient accumulation":                   {"", "FORWARD BACKWARD FORWARD BACKWARD FORWARD BACKWARD STEP", "", "", 5, 5, iteration.Optimizer},
-		"evaluation between steps":                {"", "FORWARD HEAD BACKWARD STEP", "EVALUATE EVALUATE", "", 9, 9, iteration.Optimizer},
-		"two optimizers, one after the other":     {"", "FORWARD BACKWARD STEP STEP2", "", "", 6, 6, iteration.Optimizer},
-		"two networks that train in turn":         {"", "FORWARD BACKWARD STEP FORWARD BACKWARD STEP2", "", "", 6, 6, iteration.Optimizer},
-		"an optimizer of the program's own":       {"", "FORWARD BACKWARD MUON MUON", "", "", 6, 6, iteration.Optimizer},
-		"a checkpointed model":                    {"", "FORWARD BACKWARD RECOMPUTED BACKWARD STEP", "", "", 5, 5, iteration.Optimizer},
-		"Hugging Face's trainer":                  {"", "HFFORWARD BACKWARD HFSTEP", "", "", 5, 5, iteration.Optimizer},
-		"a closure around forward and backward":   {"", "CLOSUREFORWARD CLOSUREFORWARD BACKWARD CLOSURESTEP", "", "", 5, 5, iteration.Optimizer},
-		"a fused optimizer":                       {"FORWARD BACKWARD/HFZERO STEP=", "HFFORWARD BACKWARD/HFZERO", "", "", 6, 7, iteration.ZeroGrad},
-		"an optimizer inside of backward":         {"", "FORWARD HEAD BACKWARD FUSED BACKWARD FUSED", "", "", 6, 6, iteration.Backward},
-		"no optimizer":                            {"", "DATA FORWARD HEAD BACKWARD BACKWARD", "", "", 6, 6, iteration.Backward},
-		"tensors without a module":                {"", "DATA LOSS BACKWARD BACKWARD", "", "", 6, 0, iteration.None},
-		"stacks of Python alone":                  {"", "DATA FORWARD HEAD LOSS ROOT PYTHONRECOMPUTED", "", "", 6, 6, iteration.Backward},
-		"inference":                               {"LOADA= LOADB= LOADA= LOADB=", "DATA FORWARD FORWARD HEAD", "", "", 8, 8, iteration.Period},
-		"one forward pass over many layers":       {"LOADA=", "DATA FORWARD FORWARD FORWARD FORWARD HEAD", "", "", 1, 0, iteration.None},
-		"a model that is loaded part by part":     {"", "LOADA= LOADB=", "", "", 9, 0, iteration.None},
-		"parts that are loaded and given back":    {"", "LOADA LOADB", "", "", 9, 0, iteration.None},
-		"one step, of which the optimizer is one": {"", "FORWARD BACKWARD STEP", "", "", 1, 1, iteration.Optimizer},
-		"one network that trains twice as often":  {"", "FORWARD BACKWARD STEP2 FORWARD BACKWARD STEP FORWARD BACKWARD STEP", "", "", 4, 8, iteration.Optimizer},
-		"a scheduler, which is no optimizer":      {"INIT=", "FORWARD HEAD BACKWARD SCHEDULE", "", "", 4, 4, iteration.Backward},
-		"nothing":                                 {"", "", "", "", 1, 0, iteration.None},
+		"a training loop":                                    {"LOADA= INIT=", "DATA FORWARD HEAD LOSS ROOT BACKWARD STEP", "", "", 7, 7, iteration.Optimizer},
+		"state that the first step makes":                    {"", "DATA FORWARD HEAD BACKWARD STEP SCHEDULE", "", "FORWARD", 4, 4, iteration.Optimizer},
+		"gradient accumulation":                              {"", "FORWARD BACKWARD FORWARD BACKWARD FORWARD BACKWARD STEP", "", "", 5, 5, iteration.Optimizer},
+		"evaluation between steps":                           {"", "FORWARD HEAD BACKWARD STEP", "EVALUATE EVALUATE", "", 9, 9, iteration.Optimizer},
+		"two optimizers, one after the other":                {"", "FORWARD BACKWARD STEP STEP2", "", "", 6, 6, iteration.Optimizer},
+		"two networks that train in turn":                    {"", "FORWARD BACKWARD STEP FORWARD BACKWARD STEP2", "", "", 6, 6, iteration.Optimizer},
+		"an optimizer of the program's own":                  {"", "FORWARD BACKWARD MUON MUON", "", "", 6, 6, iteration.Optimizer},
+		"a checkpointed model":                               {"", "FORWARD BACKWARD RECOMPUTED BACKWARD STEP", "", "", 5, 5, iteration.Optimizer},
+		"Hugging Face's trainer":                             {"", "HFFORWARD BACKWARD HFSTEP", "", "", 5, 5, iteration.Optimizer},
+		"a closure around forward and backward":              {"", "CLOSUREFORWARD CLOSUREFORWARD BACKWARD CLOSURESTEP", "", "", 5, 5, iteration.Optimizer},
+		"a fused optimizer":                                  {"FORWARD BACKWARD/HFZERO STEP=", "HFFORWARD BACKWARD/HFZERO", "", "", 6, 7, iteration.ZeroGrad},
+		"an optimizer inside of backward":                    {"", "FORWARD HEAD BACKWARD FUSED BACKWARD FUSED", "", "", 6, 6, iteration.Backward},
+		"no optimizer":                                       {"", "DATA FORWARD HEAD BACKWARD BACKWARD", "", "", 6, 6, iteration.Backward},
+		"tensors without a module":                           {"", "DATA LOSS BACKWARD BACKWARD", "", "", 6, 0, iteration.None},
+		"stacks of Python alone":                             {"", "DATA FORWARD HEAD LOSS ROOT PYTHONRECOMPUTED", "", "", 6, 6, iteration.Backward},
+		"calls of a model, as of layers in one forward pass": {"LOADA= LOADB= LOADA= LOADB=", "DATA FORWARD FORWARD HEAD", "", "", 8, 0, iteration.None},
+		"one forward pass over many layers":                  {"LOADA=", "DATA FORWARD FORWARD FORWARD FORWARD HEAD", "", "", 1, 0, iteration.None},
+		"a model that is loaded part by part":                {"", "LOADA= LOADB=", "", "", 9, 0, iteration.None},
+		"parts that are loaded and given back":               {"", "LOADA LOADB", "", "", 9, 0, iteration.None},
+		"one step, of which the optimizer is one":            {"", "FORWARD BACKWARD STEP", "", "", 1, 1, iteration.Optimizer},
+		"one network that trains twice as often":             {"", "FORWARD BACKWARD STEP2 FORWARD BACKWARD STEP FORWARD BACKWARD STEP", "", "", 4, 8, iteration.Optimizer},
+		"a scheduler, which is no optimizer":                 {"INIT=", "FORWARD HEAD BACKWARD SCHEDULE", "", "", 4, 4, iteration.Backward},
+		"nothing":                                            {"", "", "", "", 1, 0, iteration.None},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,12 +167,10 @@ func TestStepsAreInferredFromWhatPrograms(t *testing.T) {
 func infer(tb testing.TB, text string) ([]iteration.Span, iteration.Evidence) {
 	tb.Helper()
 	tr := tracetest.Parse(tb, text)
-	whose, life := new(lines.Code), trace.NewLifetimes()
+	whose := new(lines.Code)
 	whose.Read(tr.Tables)
-	life.Advance(tr.Devices[0].Events)
 	return iteration.Infer(iteration.Trace{
 		Events: tr.Devices[0].Events, Tables: tr.Tables, Code: whose,
-		Freed: func(event int) bool { return life.Closed(event) != trace.Never },
 	})
 }
 

@@ -25,6 +25,16 @@ type Code struct {
 	kinds   []kind                 // by frame
 	helps   map[trace.FrameID]bool // see "Helpers"
 	library []string
+	other   bool // a frame is not Python's
+}
+
+// NoStack names memory that was allocated within the trace without a stack. Where all stacks are of Python,
+// only the thread of the autograd engine has none.
+func (c *Code) NoStack() string {
+	if c.other || len(c.kinds) < 2 {
+		return NoStack
+	}
+	return Autograd
 }
 
 // Read judges the frames that are new in longer tables of the same trace.
@@ -35,6 +45,7 @@ func (c *Code) Read(t *trace.Tables) {
 	}
 	for id := len(c.kinds); id < len(t.Frames); id++ {
 		f := t.Frames[id]
+		c.other = c.other || id > 0 && !IsPython(Slashed(t.String(f.File)))
 		c.kinds = append(c.kinds, c.judge(id, Slashed(t.String(f.File)), t.String(f.Name), f.Line))
 	}
 }

@@ -10,6 +10,7 @@ import (
 // The names of memory whose allocation stack is not known.
 const (
 	NoStack    = "no stack recorded"     // allocated within the trace
+	Autograd   = "autograd's own thread" // the same where stacks are of Python, and this thread has none
 	HeldBefore = "held before recording" // from before
 )
 

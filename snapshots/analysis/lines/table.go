@@ -149,7 +149,7 @@ func (b *builder) add(h Holding) {
 	b.holdings++
 	frames := b.code.tables.Stack(h.Stack)
 	if len(frames) == 0 {
-		text := NoStack
+		text := b.code.NoStack()
 		if h.Stack == 0 {
 			text = HeldBefore
 		}

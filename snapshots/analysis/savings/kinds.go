@@ -18,9 +18,9 @@ var Kinds = []Kind{
 	{
 		Name:   "no_grad",
 		Change: "torch.no_grad() or torch.inference_mode()",
-		Speaks: "activations are 30 % of the peak, and no backward pass follows it",
-		Silent: "a backward pass follows; where the peak's activations are there to the end of the recording, it says that too",
-		Saving: "the activations made since the last backward pass, except the results of steps; who reads what is not recorded, so each goes at the latest with its layer or step, at the earliest when the next operation has its result",
+		Speaks: "what graphs keep for no backward pass is 30 % of the peak: it is gone before the next one begins, or none follows, as in a validation pass",
+		Silent: "a backward pass frees it, or nothing shows a graph; where it is there to the end of the recording, it says that too",
+		Saving: "these activations, except the results of steps; who reads what is not recorded, so each goes at the latest with its layer or step, at the earliest when the next operation has its result",
 		find:   findNoGrad,
 	},
 	{
@@ -64,6 +64,14 @@ var Kinds = []Kind{
 		find:   findGradientBuffers,
 	},
 	{
+		Name:   "bucket_copies",
+		Change: "gradient_as_bucket_view=True",
+		Speaks: "buckets of DistributedDataParallel and gradients that are not in them are each 5 % of the peak",
+		Silent: "gradients are views of the buckets",
+		Saving: "the gradients beside the buckets",
+		Sure:   true, find: findBuckets,
+	},
+	{
 		Name:   "in_place",
 		Change: "relu and dropout in place",
 		Speaks: "results of relu or dropout stand beside inputs that nothing else reads: freed before anything else is made, or given by the module before in the same `Sequential`; they are 3 % of the peak",
@@ -88,12 +96,28 @@ var Kinds = []Kind{
 		find:   findOptimizer,
 	},
 	{
+		Name:   "foreach_temporaries",
+		Change: "a fused optimizer",
+		Speaks: "temporaries of a step of PyTorch's own foreach optimizers are 5 % of the peak",
+		Silent: "the optimizer is fused or takes one weight at a time: there are no such temporaries then",
+		Saving: "all of these temporaries: Adam, AdamW, SGD and Adagrad have fused=True, others foreach=False",
+		Sure:   true, find: findForeach,
+	},
+	{
 		Name:   "checkpointing",
 		Change: "checkpointing each layer",
-		Speaks: "activations are 30 % of the peak of a program that trains, and at least four layers make them alike",
-		Silent: "checkpointing is on already, there is no backward pass, or the layers' weights are replicas, which computing again would keep",
+		Speaks: "activations are 30 % of the peak of a program that trains, and at least four layers make them alike; or one checkpoint makes those of four layers again at once",
+		Silent: "each layer is checkpointed already, there is no backward pass, or the layers' weights are replicas, which computing again would keep",
 		Saving: "what each layer keeps, from the end of its forward pass until backward needs it; what it gives to the next layer stays, and while it is computed again, all that its forward pass needs is there",
 		find:   findCheckpointing,
+	},
+	{
+		Name:   "save_on_cpu",
+		Change: "torch.autograd.graph.save_on_cpu()",
+		Speaks: "activations that backward needs are 30 % of the peak, and checkpointing each layer saves less than half of what this does",
+		Silent: "checkpointing helps as much, or there is no backward pass",
+		Saving: "these activations, from when the next operations have read them until backward needs them",
+		find:   findOffload,
 	},
 	{
 		Name:   "mixed_precision",

@@ -9,6 +9,7 @@ type Relief struct {
 	Extent Extent
 	Keep   int64              // bytes that stay of all that Of adds up to
 	Layers func(p *Part) bool // knows what layers make, for [Held]
+	Early  bool               // a pass ends within its last layer, for [Again]
 	// Beside is like Of for blocks that were made while one was there of which Of takes
 	// something. It may be nil.
 	Beside func(p *Part) int64
@@ -24,6 +25,7 @@ const (
 	Held                  // made since the last backward pass, from the end of the layer or step that made it, except results
 	Passed                // the same from when the next operation has its result, at the earliest
 	Again                 // from the end of a layer's forward pass until backward needs it, except what the next layer is given
+	Stored                // from when the next operations have read it until backward needs it
 	Spent                 // from when the last operation that reads it has its result
 )
 
@@ -35,7 +37,7 @@ func (r *Relief) sum(s *Scene) int64 {
 	switch r.Extent {
 	case Spent:
 		return s.Spent
-	case Again, Held, Passed:
+	case Again, Held, Passed, Stored:
 		return 0 // only the events tell
 	}
 	var bytes int64

@@ -15,6 +15,7 @@ type Part struct {
 	Size     int64 // bytes of each
 	Count    int
 	Passing  bool // an optimizer's or a weight, freed in the step that made it
+	Unused   bool // a graph keeps it for a backward pass that does not come
 	Old      int  // of Count, made before the step under way
 }
 
@@ -35,9 +36,8 @@ type Scene struct {
 	// the stack of the largest of these operations.
 	Spent   int64
 	SpentBy trace.StackID
-	// NoBackward says that no backward pass follows, and Unfinished that the recording
-	// ends with the forward pass of this moment.
-	NoBackward, Unfinished bool
+	// Unfinished says that the recording ends with the forward pass of this moment.
+	Unfinished bool
 	// Checkpointing and Autocast are on now, as the program itself says.
 	Checkpointing, Autocast bool
 }

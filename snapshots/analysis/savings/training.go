@@ -10,9 +10,9 @@ import (
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
 func findNoGrad(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Category == trace.Activation && s.of(p)&autocast == 0 }
+	kept := func(p *Part) bool { return p.Unused && s.of(p)&autocast == 0 }
 	t, l := s.sum(kept), s.layers(kept)
-	if !s.NoBackward || !s.Much(t.bytes, 30) {
+	if !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	least, most := all(kept), all(kept)
@@ -30,23 +30,28 @@ func findNoGrad(s *Scene) (Saving, bool) {
 }
 
 func findAttention(s *Scene) (Saving, bool) {
-	sizes := make(map[int64]bool)
+	attends := func(p *Part) bool {
+		return p.Stack >= 0 && s.Words.attends(p.Stack) || s.of(p)&(attention|loss) == attention
+	}
+	// The row sums of a softmax are small beside its scores.
+	largest := int64(0)
 	for i := range s.Parts {
-		if p := &s.Parts[i]; s.of(p)&(softmax|attention|loss) == softmax|attention {
-			sizes[p.Size] = true
+		if p := &s.Parts[i]; attends(p) && s.of(p)&softmax != 0 {
+			largest = max(largest, p.Size)
 		}
 	}
-	// The row sums of a softmax are small beside its scores; a copy in half precision
-	// has half their size.
-	largest := int64(0)
-	for size := range sizes {
-		largest = max(largest, size)
+	// Scores are there in four bytes or in two, and in one as a mask. What backward makes of them has their
+	// sizes, if nothing else that is kept has.
+	sized := func(p *Part) bool {
+		return p.Size == largest || 2*p.Size == largest || 4*p.Size == largest && s.Words.attends(max(p.Stack, 0))
 	}
-	scores := s.alike(func(p *Part) bool {
-		return s.of(p)&(attention|loss) == attention && (p.Size == largest || 2*p.Size == largest)
-	})
+	others := s.sum(func(p *Part) bool { return p.Category == trace.Activation && sized(p) && !attends(p) })
+	made := s.alike(func(p *Part) bool { return sized(p) && attends(p) })
+	scores := func(p *Part) bool {
+		return made(p) || sized(p) && (attends(p) || p.Category == trace.BackwardTemporary && others.count == 0 && 4*p.Size != largest)
+	}
 	t := s.sum(scores)
-	if len(sizes) == 0 || !s.Much(t.bytes, 5) {
+	if largest == 0 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
 	return Saving{
@@ -108,8 +113,8 @@ func findLogits(s *Scene) (Saving, bool) {
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
-	results := func(p *Part) bool { // without a backward pass, graphs hold activations
-		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !s.NoBackward || p.Category == trace.Inference)
+	results := func(p *Part) bool {
+		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
 	}
 	again := make(map[trace.StackID]bool)
 	var bytes int64
@@ -168,6 +173,22 @@ func findGradientBuffers(s *Scene) (Saving, bool) {
 		Bytes: t.bytes, Relief: fraction(buffers, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Flat buffers of gradients%s take %s, twice what the weights do", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "gradients in the weights' type take half",
+	}, true
+}
+
+// findBuckets looks for the buckets in which DistributedDataParallel sums gradients, where they
+// stand beside the gradients themselves.
+func findBuckets(s *Scene) (Saving, bool) {
+	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&reducer != 0 })
+	copied := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&(reducer|flat) == 0 }
+	t := s.sum(copied)
+	if t.bytes = min(t.bytes, buckets.bytes); !s.Much(t.bytes, 5) {
+		return Saving{}, false
+	}
+	return Saving{
+		Bytes: t.bytes, Relief: all(copied), Stack: buckets.stack,
+		Evidence: fmt.Sprintf("DistributedDataParallel%s holds gradients twice: %s in its buckets, and as much beside them", s.at(buckets.stack), quantity.Bytes(buckets.bytes)),
+		Remedy:   "gradient_as_bucket_view=True makes .grad a view of the buckets",
 	}, true
 }
 
@@ -255,10 +276,30 @@ func findOptimizer(s *Scene) (Saving, bool) {
 	}, true
 }
 
+// findForeach looks for what an optimizer's step makes of all weights at once, which PyTorch's own optimizers
+// do where they are not told otherwise.
+func findForeach(s *Scene) (Saving, bool) {
+	passing := func(p *Part) bool { return p.Category == trace.Optimizer && p.Passing && s.of(p)&foreach != 0 }
+	t := s.sum(passing)
+	if !s.Much(t.bytes, 5) {
+		return Saving{}, false
+	}
+	remedy := "foreach=False makes them of one weight at a time"
+	if s.of(&Part{Stack: t.stack})&fusible != 0 {
+		remedy = "fused=True makes none"
+	}
+	return Saving{
+		Bytes: t.bytes, Relief: all(passing), Stack: t.stack,
+		Evidence: fmt.Sprintf("The optimizer's step%s makes %s of temporaries, of all weights at once", s.at(t.stack), quantity.Bytes(t.bytes)),
+		Remedy:   remedy,
+	}, true
+}
+
 func findCheckpointing(s *Scene) (Saving, bool) {
-	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation })
+	again := s.Words.all & checkpoint
+	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == again })
 	t := s.sum(l.has)
-	if s.NoBackward || s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
+	if s.Checkpointing || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
@@ -266,7 +307,14 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
 	}
 	relief := all(l.has)
-	relief.Extent = Again
+	relief.Extent, relief.Early = Again, again != 0
+	if again != 0 {
+		return Saving{
+			Bytes: t.bytes, Relief: relief, Stack: t.stack,
+			Evidence: fmt.Sprintf("One checkpoint is around %d layers: in backward all that they keep is made again at once, %s, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
+			Remedy:   "a checkpoint for each layer needs that of one layer, and the inputs of the others",
+		}, true
+	}
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
@@ -331,6 +379,22 @@ func counts(parts []*Part) []int {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// findOffload looks for what autograd keeps for backward: it can wait in the host's memory.
+func findOffload(s *Scene) (Saving, bool) {
+	kept := func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == 0 }
+	t := s.sum(kept)
+	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) {
+		return Saving{}, false
+	}
+	relief := all(s.alike(kept))
+	relief.Extent = Stored
+	return Saving{
+		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "with torch.autograd.graph.save_on_cpu() they wait in the host's memory; a copy that the program makes itself leaves them where they are",
+	}, true
 }
 
 func findPrecision(s *Scene) (Saving, bool) {

@@ -8,7 +8,7 @@ import (
 )
 
 // trait is a property that the name of a frame or a role shows.
-type trait uint16
+type trait uint32
 
 const (
 	softmax   trait = 1 << iota // the probabilities of attention, or those of a loss
@@ -24,17 +24,51 @@ const (
 	sequential // the loop of a Sequential over its modules
 	linear     // a function that keeps what it is given for backward, not its result
 	stepping   // an optimizer's step, and what begins its state
+	foreach    // a step of PyTorch's for all weights at once
+	fusible    // of an optimizer that can do it in one kernel
+	reducer    // DistributedDataParallel's buckets
+	product    // a product of many matrices at once
 )
 
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
 // by one goroutine while it reads; in between, any number of scenes may ask it.
 type Words struct {
-	frames, stacks, notes []trait // by frame, stack and note
-	all                   trait   // of all frames
+	frames, stacks, notes []trait            // by frame, stack and note
+	within                []function         // by stack, the innermost function outside of PyTorch
+	does                  map[function]trait // what the functions call of PyTorch's
+	all                   trait              // of all frames
+}
+
+// function is one of the program's or of a library, by file and name.
+type function [2]trace.StringID
+
+// attends reports whether a stack is of a function that takes a softmax beside products of many matrices at once:
+// attention by hand, whatever its name is.
+func (w *Words) attends(stack trace.StackID) bool {
+	return w.does[w.within[stack]]&(softmax|product) == softmax|product && w.stacks[stack]&loss == 0
+}
+
+// readFunction notes what the innermost function outside of PyTorch calls of it.
+func (w *Words) readFunction(t *trace.Tables, stack trace.StackID) {
+	var calls trait
+	var in function
+	for _, frame := range t.Stack(stack) {
+		f := &t.Frames[frame]
+		if file := lines.Slashed(t.String(f.File)); lines.IsPython(file) && !strings.Contains(file, "/torch/") {
+			in = function{f.File, f.Name}
+			w.does[in] |= calls
+			break
+		}
+		calls |= w.frames[frame] & (softmax | product)
+	}
+	w.within = append(w.within, in)
 }
 
 // Read judges the frames, stacks and notes that are new in longer tables of the same trace.
 func (w *Words) Read(t *trace.Tables) {
+	if w.does == nil {
+		w.does = make(map[function]trait)
+	}
 	for id := len(w.frames); id < len(t.Frames); id++ {
 		f := &t.Frames[id]
 		is := traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
@@ -46,6 +80,7 @@ func (w *Words) Read(t *trace.Tables) {
 			all |= w.frames[frame]
 		}
 		w.stacks = append(w.stacks, all)
+		w.readFunction(t, trace.StackID(id))
 	}
 	for id := len(w.notes); id < len(t.Notes); id++ {
 		w.notes = append(w.notes, traitsOf("", t.String(t.Notes[id].Role)))
@@ -77,6 +112,19 @@ func traitsOf(file, name string) trait {
 	}
 	if lower == "step" || lines.ContainsAny(lower, "_init_group", "init_state", "init_optimizer_state") {
 		t |= stepping
+	}
+	if strings.Contains(file, "/torch/optim/") && strings.HasPrefix(name, "_multi_tensor_") {
+		t |= foreach
+		switch name {
+		case "_multi_tensor_adam", "_multi_tensor_adamw", "_multi_tensor_sgd", "_multi_tensor_adagrad":
+			t |= fusible
+		}
+	}
+	if strings.HasPrefix(name, "at::_ops::bmm::") || strings.HasPrefix(name, "at::_ops::baddbmm::") {
+		t |= product
+	}
+	if strings.Contains(name, "c10d::Reducer") || name == "_ddp_init_helper" {
+		t |= reducer
 	}
 	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
 		t |= sequential
