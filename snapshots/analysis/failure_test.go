@@ -40,11 +40,11 @@ func TestAFailedRequestIsAccountedFor(t *testing.T) {
 	f := FailureAt(x, x.End())
 	got := map[string]int64{
 		"need": f.Need, "short": f.Short, "free": f.Free, "largest": f.Largest, "elsewhere": f.Elsewhere,
-		"activation": f.Categories[trace.Activation], "lines": f.Lines.Bytes,
+		"inference": f.Categories[trace.Inference], "lines": f.Lines.Bytes,
 	}
 	want := map[string]int64{
 		"need": 32 * mib, "short": 20 * mib, "free": 2*mib + 2*mib + 15*mib + 20*mib, "largest": 15 * mib,
-		"elsewhere": 20 * mib, "activation": 30 * mib, "lines": 33 * mib,
+		"elsewhere": 20 * mib, "inference": 30 * mib, "lines": 33 * mib,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

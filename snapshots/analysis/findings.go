@@ -109,9 +109,6 @@ func (f *finder) ooms() {
 			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), quantity.Bytes(o.Holders[0].Bytes))
 			found.Where.Stack = o.Holders[0].Stack
 		}
-		if o.Event == last.Event {
-			found.Evidence += f.progress(&o)
-		}
 		if o.Verdict == Fragmented {
 			found.Remedy = f.index.remedy()
 		}
@@ -160,24 +157,6 @@ func (f *finder) leftByFailure(o OOM) {
 			quantity.Bytes(bytes), quantity.Count(o.Event), f.index.StackName(stack)),
 		Remedy: "an exception that is kept, or a retry within its except, holds the traceback with the variables of the failed step: keep str(e), and go on after the except",
 	})
-}
-
-// progress says how far the first forward pass came where memory ran out, and how much
-// it would have held in the end: no step before shows it. It says nothing where layers
-// are not alike.
-func (f *finder) progress(o *OOM) string {
-	for _, s := range f.index.Steps() {
-		if s.To <= o.Event && s.To > s.From {
-			return ""
-		}
-	}
-	facts := newHeldFacts(f.index, o.Event)
-	done, of, all := facts.scene.Progress()
-	if done == 0 {
-		return ""
-	}
-	return fmt.Sprintf(". The forward pass had come through %d of %d layers: at its end it holds about %s",
-		done, of, quantity.Bytes(o.Live-facts.categories[trace.Activation]+all))
 }
 
 func (f *finder) grown() {

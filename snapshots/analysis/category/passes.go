@@ -35,7 +35,7 @@ type span struct {
 	born        int32 // forward allocations
 	backed      int32 // of them, freed by backward
 	stay        int32 // of them, not freed by the call itself
-	sites       int32 // stacks of those
+	sites       int32 // stacks of those within modules: what the program makes itself, names may hold
 	used        int32 // of stay, there when the next backward pass begins
 }
 
@@ -156,11 +156,7 @@ func (j *Judge) freerAt(e *trace.Event, made trace.StackID) freer {
 // again and again as layers have it.
 func (c *cut) findGraphs() {
 	c.count()
-	trains, infers := c.trains(), false
-	for k := range c.spans {
-		s := &c.spans[k]
-		infers = infers || s.phase == forward && s.infers()
-	}
+	trains := c.trains()
 	roots := make(map[trace.FrameID]bool)
 	for k := range c.spans {
 		s := &c.spans[k]
@@ -168,7 +164,7 @@ func (c *cut) findGraphs() {
 			continue
 		}
 		layers := s.sites > 1 && s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
-		kept := s.sites > 1 && s.stay*2 >= s.born && (trains || s.born >= manyBorn) || !trains && !infers && s.stay == s.born
+		kept := s.sites > 1 && s.stay*2 >= s.born && (trains || s.born >= manyBorn)
 		s.graph = s.backed*50 > s.born || s.backed >= manyBorn || s.calls && !s.noGrad && (layers || kept)
 		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
 	}
@@ -268,7 +264,7 @@ func (c *cut) count() {
 			if c.life.Closed(i) > next[at] {
 				s.used++
 			}
-			if seen[e.Stack] != int32(at+1) {
+			if m == forwardMaker && seen[e.Stack] != int32(at+1) {
 				seen[e.Stack] = int32(at + 1)
 				s.sites++
 			}
