@@ -1,4 +1,4 @@
-"""Its backward looks up parameters by identity, sets attributes on what it is given, and swaps the data of an activation."""
+"""Its backward finds parameters by identity and sets attributes on them, and an activation's data is swapped."""
 
 import torch
 from training import Training, turns
