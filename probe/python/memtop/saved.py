@@ -20,9 +20,12 @@ from .threads import called_by_pytorch, touches
 _ENGINE = "_engine_run_backward"  # what PyTorch's own functions call to start a backward pass
 
 
+_NEXT = getattr(torch._C._autograd, "_get_sequence_nr", None)  # not in old versions, of which nothing is read
+
+
 def count_of_nodes() -> int:
     """Return the number that this thread's next node gets."""
-    return int(torch._C._autograd._get_sequence_nr())
+    return int(_NEXT()) if _NEXT is not None else 0
 
 
 class SavedTensors:
@@ -82,7 +85,7 @@ class SavedTensors:
     def _walk(self, todo: list[Any], inputs: set[Any], since: int, within: bool) -> Iterator[Any]:
         """Yield the nodes that were not read yet. Those of inner modules were, and lead to others `within` a module."""
         seen: set[int] = set()
-        while todo:
+        while todo and _NEXT is not None:
             node = todo.pop()
             number = node._sequence_nr()
             if number < since or number in seen or node in inputs:
