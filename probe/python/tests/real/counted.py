@@ -40,16 +40,16 @@ class Moments:
         self.step = 1  # the running one
         self._leader: Any = None
         self._told = False
-        self._backward = torch.Tensor.backward
+        self._backward = torch.autograd._engine_run_backward
         self._handle = register_optimizer_step_post_hook(self._after)
 
-        def backward(tensor: Any, *arguments: Any, **named: Any) -> None:
+        def backward(*arguments: Any, **named: Any) -> Any:  # where the agent reads what is saved outside of modules
             if self.step == AT and not self._told:
                 self._told = True
                 self.at("forward")
-            self._backward(tensor, *arguments, **named)
+            return self._backward(*arguments, **named)
 
-        torch.Tensor.backward = backward  # type: ignore[method-assign]
+        torch.autograd._engine_run_backward = backward
 
     def _after(self, optimizer: Any, *_: Any) -> None:
         if self._leader is None:
@@ -62,7 +62,7 @@ class Moments:
                 self.at("begin")
 
     def end(self) -> None:
-        torch.Tensor.backward = self._backward  # type: ignore[method-assign]
+        torch.autograd._engine_run_backward = self._backward
         self._handle.remove()
         self._leader = None
 
