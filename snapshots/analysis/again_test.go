@@ -139,3 +139,49 @@ func savingOf(x *Index, kind string) (saving int64) {
 	}
 	return saving
 }
+
+// TestWhatWaitsInTheHostsMemoryIsNotOnTheDevice compares with the peak of the same program that stores what its layers
+// give each other until backward needs it.
+func TestWhatWaitsInTheHostsMemoryIsNotOnTheDevice(t *testing.T) {
+	of := func(kinds int, stored bool) *Index {
+		m := newMaker()
+		m.get(m.tag("parameter", "h", "weight"), m.stack(1), 2*mib)
+		kept, made := m.tag("activation", "h", "output"), m.tag("backward-temporary", "h", "grad")
+		for range 3 {
+			m.run(func() {
+				const layers = 12
+				held := make([]uint64, kinds*layers)
+				for k := range held {
+					m.drop(m.get(kept, m.stack(9), 20*mib))
+					if stored && k > 0 {
+						m.drop(held[k-1])
+					}
+					held[k] = m.get(kept, m.stack(10+k%kinds), 8*mib)
+				}
+				if stored {
+					m.drop(held[len(held)-1])
+				}
+				grad := m.get(made, m.stack(50), 8*mib)
+				for k := len(held) - 1; k >= 0; k-- {
+					if stored {
+						held[k] = m.get(kept, m.stack(10+k%kinds), 8*mib)
+					}
+					next := m.get(made, m.stack(52), 8*mib)
+					m.drop(held[k], grad)
+					grad = next
+				}
+				m.drop(grad)
+			})
+		}
+		tr := m.trace()
+		return NewIndex(tr, &tr.Devices[0])
+	}
+	plain, stored := of(1, false), of(1, true)
+	want := plain.RequestedAt(LastStepOf(plain).Peak) - stored.RequestedAt(LastStepOf(stored).Peak)
+	if got := savingOf(plain, "save_on_cpu"); got != want || want < 64*mib {
+		t.Errorf("saves %d, want %d", got, want)
+	}
+	if got := savingOf(of(4, false), "save_on_cpu"); got != 0 {
+		t.Errorf("saves %d where checkpointing does, want none", got)
+	}
+}

@@ -16,6 +16,8 @@ stack main main
 frame end "/home/me/train.py" 90 "main"
 stack empty empty main
 stack end empty end
+frame graph "/env/site-packages/torch/cuda/graphs.py" 200 "__enter__"
+stack capture empty graph main
 device 0
 `
 
@@ -39,6 +41,7 @@ func TestGivenBackSegmentsSayWhy(t *testing.T) {
 		"by the program, once":             {turns(1, by("empty")), ""},
 		"by the program, before it grows":  {turns(2, by("empty")+"segment_alloc 0x1000000 67108864 stack=main\nsegment_free 0x1000000 67108864 stack=empty\n"), "empty_cache"},
 		"by the program, at several lines": {turns(3, by("empty")) + turns(3, by("end")), ""},
+		"by PyTorch, for a capture":        {turns(5, by("capture")), ""},
 		"not at all":                       {turns(5, ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,22 +30,26 @@ block 0x20000000 134217728 inactive
 		return whatif.Answer{Again: &whatif.Run{PeakReserved: 256 << 20}, Runs: []whatif.Run{{Settings: expandable, PeakReserved: reserved << 20}}}
 	}
 	doubtful, ends := exact(130), exact(130)
+	const limited = "settings\nsetting \"expandable_segments\" true\nsetting \"max_split_size\" 20971520\n"
 	doubtful.Recorded.WhyNot, ends.Runs[0].Ends = "it contradicts itself", true
 	for name, test := range map[string]struct {
 		text   string
 		answer whatif.Answer
 		trial  bool
 		saved  int64 // MiB, 0 for no finding
+		kind   *FindingKind
 	}{
-		"half was never used":           {cached(128), exact(130), true, 126},
-		"a twentieth":                   {cached(128), exact(243), true, 13},
-		"less":                          {cached(128), exact(244), true, 0},
-		"more":                          {cached(128), exact(300), true, 0},
-		"a replay that is not exact":    {cached(128), doubtful, true, 0},
-		"a run that runs out":           {cached(128), ends, true, 0},
-		"nearly all was used":           {cached(206), exact(130), false, 0},
-		"what is expandable":            {"settings\nsetting \"expandable_segments\" true\n" + cached(128), exact(130), false, 0},
-		"a device without an allocator": {"settings\nsetting \"allocator\" \"none\"\n" + cached(128), exact(130), false, 0},
+		"half was never used":        {cached(128), exact(130), true, 126, ExpandableFinding},
+		"a twentieth":                {cached(128), exact(243), true, 13, ExpandableFinding},
+		"less":                       {cached(128), exact(244), true, 0, nil},
+		"more":                       {cached(128), exact(300), true, 0, nil},
+		"a replay that is not exact": {cached(128), doubtful, true, 0, nil},
+		"a run that runs out":        {cached(128), ends, true, 0, nil},
+		"nearly all was used":        {cached(206), exact(130), false, 0, nil},
+		"what is expandable":         {"settings\nsetting \"expandable_segments\" true\n" + cached(128), exact(130), false, 0, nil},
+		"what is expandable, and no block above a limit is cut": {limited + cached(128), exact(130), true, 126, SplitLimitFinding},
+		"the same without a saving":                             {limited + cached(128), exact(244), true, 0, nil},
+		"a device without an allocator":                         {"settings\nsetting \"allocator\" \"none\"\n" + cached(128), exact(130), false, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(t, test.text)
@@ -53,11 +57,11 @@ block 0x20000000 134217728 inactive
 				t.Errorf("to be tried: %q", got)
 			}
 			found := x.FindingsWith(Beside{Replay: &test.answer})
-			at := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == ExpandableFinding })
+			at := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == ExpandableFinding || f.Kind == SplitLimitFinding })
 			switch {
 			case test.saved == 0 && at >= 0:
 				t.Errorf("got %q", found[at].Text())
-			case test.saved > 0 && (at < 0 || found[at].Saving != test.saved<<20 || found[at].Bytes != 128<<20):
+			case test.saved > 0 && (at < 0 || found[at].Kind != test.kind || found[at].Saving != test.saved<<20 || found[at].Bytes != 128<<20):
 				t.Errorf("got %+v", found)
 			}
 		})

@@ -53,6 +53,55 @@ free_completed 0x1000000 1048576 @%d
 	}
 }
 
+// TestGradientsThatHoldTheirGraphAreTold has gradients that stay, of backward passes that have a graph or not.
+func TestGradientsThatHoldTheirGraphAreTold(t *testing.T) {
+	for freed, want := range map[string]bool{"second": true, "first": false} {
+		got := said(indexOf(t, strings.Replace(tracetest.Steps(8, func(s int) string {
+			text := fmt.Sprintf(`
+alloc 0x100 4096 @%[1]d100 stack=act
+alloc 0x9000 512 @%[1]d200 stack=grad
+alloc 0x%[2]x 1048576 @%[1]d300 stack=keeps
+FIRST
+free_requested 0x100 4096 @%[1]d400 stack=grad
+free_completed 0x100 4096 @%[1]d400 stack=grad
+alloc 0x5000 512 @%[1]d450 stack=call
+free_completed 0x5000 512 @%[1]d460 stack=call
+alloc 0x7000 512 @%[1]d500 stack=grad
+SECOND
+alloc 0x8000 512 @%[1]d650 stack=grad
+free_completed 0x7000 512 @%[1]d700 stack=grad
+free_completed 0x8000 512 @%[1]d700 stack=grad
+`, s, (s+1)<<24)
+			for place, name := range map[string]string{"FIRST": "first", "SECOND": "second"} {
+				free := ""
+				if freed == name {
+					free = fmt.Sprintf("free_requested 0x9000 512 @%[1]d600 stack=grad\nfree_completed 0x9000 512 @%[1]d600 stack=grad", s)
+				}
+				text = strings.Replace(text, place, free, 1)
+			}
+			return text
+		}), "device 0", "frame gathers \"??\" 0 \"torch::autograd::AccumulateGrad::apply(int)\"\nstack keeps malloc gathers engine\nstack call malloc layer call user\ndevice 0", 1)))
+		if !strings.Contains(got, "grows by 1.0 MiB per step") || strings.Contains(got, "create_graph") != want {
+			t.Errorf("what a backward pass makes is freed in the %s:\n%s", freed, got)
+		}
+	}
+}
+
+// TestWhatCallsOfAModelAddGrows has a list that grows with each of a model's calls, or with each layer of one.
+func TestWhatCallsOfAModelAddGrows(t *testing.T) {
+	for name, between := range map[string]string{"calls": "alloc 0x300 512 stack=data\nfree_completed 0x300 512\n", "layers": ""} {
+		var text strings.Builder
+		text.WriteString(tracetest.Frames + "device 0\n")
+		for i := range 40 {
+			fmt.Fprintf(&text, "%salloc 0x%x 1048576 stack=act\nalloc 0x100 4096 stack=act\nfree_completed 0x100 4096\n", between, (i+1)<<24)
+		}
+		growth := indexOf(t, text.String()).Growth()
+		if got := len(growth) == 1 && growth[0].Calls && !growth[0].Marked; got != (name == "calls") || !got && len(growth) > 0 {
+			t.Errorf("%s: got %+v", name, growth)
+		}
+	}
+}
+
 // TestResultsThatAreKeptAreNoGraph has an evaluation without marked steps that keeps its results for a while.
 func TestResultsThatAreKeptAreNoGraph(t *testing.T) {
 	evaluation := pytorchtest.PinnedEvaluation()

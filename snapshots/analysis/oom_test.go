@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,6 +90,41 @@ block 0x10000000 33554432 inactive
 			}
 			if first := x.Findings()[0]; first.Severity != Problem || first.Where.Event != ooms[0].Event {
 				t.Errorf("the first finding is %+v, want the out-of-memory event", first)
+			}
+		})
+	}
+}
+
+// TestWhatAFailedStepLeftIsTold has a step of four that runs out of memory, and keeps what it made or not.
+func TestWhatAFailedStepLeftIsTold(t *testing.T) {
+	for name, test := range map[string]struct{ made, failed, freed, want int }{
+		"to the end":         {1, 1, 9, 1},
+		"until a later step": {1, 1, 3, 0},
+		"of a step before":   {0, 1, 9, 0},
+		"as no step follows": {3, 3, 9, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, tracetest.Steps(4, func(s int) string {
+				text := fmt.Sprintf("alloc 0x9000000 524288 @%[1]d100 stack=act\nfree_completed 0x9000000 524288 @%[1]d200\n", s)
+				if s == test.freed {
+					text += fmt.Sprintf("free_completed 0x1000000 1048576 @%d250\n", s)
+				}
+				if s == test.made {
+					text += fmt.Sprintf("alloc 0x1000000 1048576 @%[1]d300 stack=main\n", s)
+				}
+				if s == test.failed {
+					text += fmt.Sprintf("oom 0 16777216 @%d400 stack=act\n", s)
+				}
+				return text
+			}))
+			var got []Finding
+			for _, f := range x.allFindings() {
+				if f.Kind == LeftByFailureFinding {
+					got = append(got, f)
+				}
+			}
+			if len(got) != test.want || test.want == 1 && (got[0].Saving != mib || x.StackName(got[0].Where.Stack) != "train.py:10 main") {
+				t.Errorf("got %+v", got)
 			}
 		})
 	}
