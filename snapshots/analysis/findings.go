@@ -8,6 +8,7 @@ import (
 
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -100,14 +101,15 @@ func (f *finder) ooms() {
 	}
 	last, before := all[len(all)-1], all[:len(all)-1]
 	for _, o := range append([]OOM{last}, before[:min(len(before), shown-1)]...) {
-		f.index.judge(&o)
+		holders := f.index.HoldersAt(o.Event)
+		f.index.judgeBy(&o, f.index.inferMap(o.Event), holders)
 		found := Finding{
 			Kind: ShortageFinding, Severity: Problem, Bytes: o.Requested, Where: Where{Event: o.Event},
 			Evidence: fmt.Sprintf("Out of memory at event %s: %s (%s)", quantity.Count(o.Event), o.Reason, o.Verdict),
 		}
-		if len(o.Holders) > 0 && f.index.hasStacks() {
-			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), quantity.Bytes(o.Holders[0].Bytes))
-			found.Where.Stack = o.Holders[0].Stack
+		if rows := LinesOf(f.index, holders, lines.Line, false).Rows; len(rows) > 0 && f.index.hasStacks() {
+			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", rows[0].Name, quantity.Bytes(rows[0].Self))
+			found.Where.Stack = f.largestFrom(holders, rows[0].Frame)
 		}
 		if o.Verdict == Fragmented {
 			found.Remedy = f.index.remedy()

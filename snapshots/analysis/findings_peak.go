@@ -52,7 +52,7 @@ func (f *finder) peak() {
 		if unknown > row.Self {
 			largest += " of known origin"
 		}
-		found.Where.Stack = f.largestFrom(row.Frame)
+		found.Where.Stack = f.largestFrom(top.holders, row.Frame)
 		found.Evidence += fmt.Sprintf("; the %s, %s (%s), is from %s", largest, quantity.Bytes(row.Self), share(row.Self, bytes), row.Name)
 	}
 	f.add(found)
@@ -88,10 +88,10 @@ func (f *finder) topLine() (most *lines.Row, unknown int64) {
 	return most, unknown
 }
 
-// largestFrom returns the stack that holds the most memory of the peak among the
-// stacks of one line.
-func (f *finder) largestFrom(line trace.FrameID) trace.StackID {
-	for _, h := range f.top().holders {
+// largestFrom returns the stack that holds the most memory among the stacks of one
+// line.
+func (f *finder) largestFrom(holders []Holder, line trace.FrameID) trace.StackID {
+	for _, h := range holders {
 		if h.Stack > trace.EmptyStack && f.index.Code().Line(h.Stack) == line {
 			return h.Stack
 		}

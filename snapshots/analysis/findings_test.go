@@ -35,6 +35,12 @@ free_completed 0x100 4096 @%d
 	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of the last 6 steps; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
+	results := indexOf(t, tracetest.Steps(8, func(s int) string {
+		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=act\n", (s+1)<<24, s*1000+100)
+	}))
+	if got := said(results); !strings.Contains(got, "model.py:20 forward grows by 1.0 MiB per step") || strings.Contains(got, "previous step") {
+		t.Errorf("results that a list keeps: findings:\n%s", got)
+	}
 	slow := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 8192 @%d stack=main\n", (s+1)<<24, s*1000+100)
 	}))

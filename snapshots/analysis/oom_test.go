@@ -169,3 +169,17 @@ block 0x11800000 8388608 active_allocated requested=8388608 stack=main
 		t.Errorf("holders: got %+v, want the layer first", o.Holders)
 	}
 }
+
+// TestTheLargestHolderIsALine has two stacks of a line, which hold more together than a third one.
+func TestTheLargestHolderIsALine(t *testing.T) {
+	x := indexOf(t, tracetest.Frames+`
+device 0
+alloc 0x10000000 25165824 stack=act
+alloc 0x12000000 16777216 stack=main
+alloc 0x14000000 16777216 stack=data
+oom 0 20971520 stack=act
+`)
+	if got := said(x); !strings.Contains(got, "The largest holder is train.py:10 main with 32.0 MiB.") {
+		t.Errorf("got %s", got)
+	}
+}

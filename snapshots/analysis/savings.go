@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/savings"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -45,7 +46,7 @@ func (f *finder) save() {
 		if a.Kind.Name == "checkpointing" {
 			checkpointed = a.Saved
 		}
-		if !scene.Much(a.Saved, 1) && !a.Kind.Told || a.Kind.Name == "save_on_cpu" && 2*checkpointed >= a.Saved || a.Kind.Name == "stale_gradients" && f.grows(trace.Gradient) {
+		if !scene.Much(a.Saved, 1) && !a.Kind.Told || a.Kind.Name == "save_on_cpu" && 2*checkpointed >= a.Saved || strings.HasPrefix(a.Kind.Name, "stale_") && f.grows(a) {
 			continue
 		}
 		add := Finding{
@@ -62,9 +63,11 @@ func (f *finder) save() {
 	}
 }
 
-// grows reports whether memory of a category grows: it is not of the step before.
-func (f *finder) grows(of trace.Category) bool {
-	return slices.ContainsFunc(f.index.Growth(), func(g Growth) bool { return f.index.verdicts().Stack(g.Stack) == of })
+// grows reports whether what a saving is about grows: it is not of the step before.
+func (f *finder) grows(a savings.Saving) bool {
+	return slices.ContainsFunc(f.index.Growth(), func(g Growth) bool {
+		return g.Stack == a.Stack || a.Kind.Name == "stale_gradients" && f.index.verdicts().Stack(g.Stack) == trace.Gradient
+	})
 }
 
 // named returns a scene with all that savings need. It leaves out a saving that the

@@ -43,7 +43,7 @@ var Kinds = []Kind{
 		Name:   "stale_results",
 		Change: "delete the results of the step before",
 		Speaks: "results of a step before are alive at the peak beside those of the same line of this step, and are 2 % of it",
-		Silent: "steps are not known",
+		Silent: "steps are not known, or these grow with each step",
 		Saving: "the blocks of the earlier steps",
 		Sure:   true, find: findStale,
 	},
