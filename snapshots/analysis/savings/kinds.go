@@ -115,7 +115,7 @@ var Kinds = []Kind{
 		Name:   "save_on_cpu",
 		Change: "torch.autograd.graph.save_on_cpu()",
 		Speaks: "activations that backward needs are 30 % of the peak, and checkpointing each layer saves less than half of what this does",
-		Silent: "checkpointing helps as much, or there is no backward pass",
+		Silent: "checkpointing helps as much, there is no backward pass, or Go made them",
 		Saving: "these activations, from when the next operations have read them until backward needs them",
 		find:   findOffload,
 	},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -385,7 +386,7 @@ func counts(parts []*Part) []int {
 func findOffload(s *Scene) (Saving, bool) {
 	kept := func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == 0 }
 	t := s.sum(kept)
-	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) {
+	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
 		return Saving{}, false
 	}
 	relief := all(s.alike(kept))
