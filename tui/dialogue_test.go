@@ -160,7 +160,7 @@ func TestAFileAnswers(t *testing.T) {
 			{"l", "By function at the cursor: -2.5 KiB |    6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  model.py forward"},
 			{"l", "By file at the cursor: -2.5 KiB |    6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  model.py"},
 			{"l", "By module at the cursor: -2.5 KiB |    6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  me"},
-			{"l", "By category at the cursor: -2.5 KiB |    6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  activation"},
+			{"l", "By category at the cursor: -2.5 KiB | 6.0 KiB        0 B    -6.0 KiB           2 → 0  inference |     0 B    3.5 KiB    +3.5 KiB           0 → 3  activation"},
 			{"l", "By time of allocation at the cursor: -2.5 KiB |    6.0 KiB    3.5 KiB    -2.5 KiB           2 → 3  while recording"},
 			{"] 6 v", "[2/2] | By cause at the cursor: -2.5 KiB | first.pickle → second.pickle"},
 			{"v", "Stacks at the cursor: 3.5 KiB in 3"},
