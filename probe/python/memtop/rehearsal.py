@@ -181,7 +181,8 @@ class Rehearsal:
         self._snapshots += 1
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
         contents = torch.cuda.memory._snapshot()
-        self._purposes.look()
+        if self._step == 0:  # else it was done where the peak rose
+            self._purposes.look()
         self._purposes.write(contents)
         with open(path, "wb") as file:
             pickle.dump(contents, file, PROTOCOL)
