@@ -34,7 +34,10 @@ class Purposes:
             return
         if stepped is not None:
             watch.steppers.note(stepped)
-        notes = {holding.address: _without_viewers(note_of_holding(holding)) for holding in watch.known()}
+        notes = {
+            holding.address: _without_viewers(note_of_holding(holding))
+            for holding in watch.known(scans=not self._looks)
+        }
         self._looks.append((time.time_ns() // 1000, notes))
 
     def write(self, contents: Mapping[str, Any]) -> None:

@@ -165,9 +165,10 @@ class Watch:
         return [f"only the processor's memory is shown: {why}" for why in unread]
 
     @touches
-    def known(self, out_of_memory: int | None = None) -> list[Holding]:
+    def known(self, out_of_memory: int | None = None, scans: bool = True) -> list[Holding]:
         """Return all storages known now: those of watching, and those that the interpreter holds. `out_of_memory` is
-        the device whose request has just failed in this thread, if one has."""
+        the device whose request has just failed in this thread, if one has. A scan finds models that are not known
+        yet; without one, only those and this thread's optimizers are asked."""
         with self.registry.lock:
             if not self._wanted:
                 self._choose_memory()
@@ -175,7 +176,12 @@ class Watch:
                 self.memory.clear()
             names = Names(self.registry, self.stacks, self.models)
             names.show(asker())
-            self.look.gathering.scan(out_of_memory)
+            if scans:
+                self.look.gathering.scan(out_of_memory)
+            else:
+                self.look.gathering.model()
+                for optimizer in self.steppers.mine():
+                    self.look.gathering.optimizer(optimizer, anew=True)
             self.registry.settle()
             found = self.registry.holdings()
             if not self._wanted:
