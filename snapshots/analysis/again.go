@@ -25,11 +25,7 @@ func (r *reliefs) again(c *relief) {
 	if c.Extent != savings.Again {
 		return
 	}
-	ends := make([]int, len(c.grown))
-	for i := range c.grown {
-		ends[i] = c.grown[i].Close
-	}
-	slices.Sort(ends)
+	ends := c.ends()
 	for l := range r.layersOf(c) {
 		to := r.recomputed(&l, ends)
 		var bytes int64
@@ -48,17 +44,23 @@ func (r *reliefs) again(c *relief) {
 	}
 }
 
+// ends returns the events that end what the relief is about, in order.
+func (c *relief) ends() []int {
+	ends := make([]int, len(c.grown))
+	for i := range c.grown {
+		ends[i] = c.grown[i].Close
+	}
+	slices.Sort(ends)
+	return ends
+}
+
 // store takes away what waits in the host's memory for backward: from when two more operations have their results
 // until what backward needs before is gone.
 func (r *reliefs) store(c *relief) {
 	if c.Extent != savings.Stored {
 		return
 	}
-	ends := make([]int, len(c.grown))
-	for i := range c.grown {
-		ends[i] = c.grown[i].Close
-	}
-	slices.Sort(ends)
+	ends := c.ends()
 	for k, from := range c.passes {
 		to, begun := len(c.grown), r.to
 		if k+1 < len(c.passes) {
