@@ -229,8 +229,8 @@ imitation-check: ## build them again and compare
 alloc-differential: ## $(RANDOM_PROGRAMS) random programs for each of ten settings on PyTorch's own allocator and ours; TORCH_PYTHON may be several, by commas
 	$(GO) run ./cmd/tools/differential -python $(TORCH_PYTHON) -programs $(RANDOM_PROGRAMS) -seed $(SEED)
 
-rehearsals: ## rehearse programs of the tests $(REHEARSALS) with the PyTorch of $(TORCH_PYTHON)
-	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run '$(REHEARSALS)' ./cmd/memtop
+rehearsals: ## rehearse programs of the tests $(REHEARSALS), but for $(SKIPPED), with the PyTorch of $(TORCH_PYTHON)
+	MEMTOP_REHEARSALS=all MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 30m -v -run '$(REHEARSALS)' $(if $(SKIPPED),-skip '$(SKIPPED)') ./cmd/memtop
 
 rehearse-recordings: ## rehearse what others recorded on GPUs: repositories in $(RECORDINGS), PyTorch of $(TORCH_PYTHON)
 	MEMTOP_REHEARSALS=all MEMTOP_RECORDINGS=$(abspath $(RECORDINGS)) MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -timeout 60m -v -run 'Recordings' ./cmd/memtop
