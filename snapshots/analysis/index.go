@@ -40,6 +40,7 @@ type answers struct {
 	peak       lasting[*heldFacts]
 	words      lasting[*savings.Words]
 	pinnedBy   lasting[string]
+	passes     lasting[[]int]
 }
 
 // NewIndex reads the device's whole trace.

@@ -35,17 +35,28 @@ type parts struct {
 func newParts(x *Index) *parts {
 	p := &parts{x: x, judge: x.verdicts(), notes: newNoteKinds(x.tables), known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
 	p.whole = x.trace.Live == nil && !x.trace.Info.Truncated
-	for i := 0; p.whole && p.judge.AnyNoted() && i < x.events.Len(); i++ {
-		if e := x.events.At(i); e.Kind == trace.Alloc {
-			if c, _ := p.judge.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
-				p.passes = append(p.passes, i)
-			}
-		}
+	if p.whole && p.judge.AnyNoted() {
+		p.passes = x.backwardAllocs()
 	}
 	for _, s := range x.Steps() {
 		p.ends = append(p.ends, s.To)
 	}
 	return p
+}
+
+// backwardAllocs returns the events that allocate what only a backward pass makes.
+func (x *Index) backwardAllocs() []int {
+	judge := x.verdicts()
+	return x.kept.passes.get(x, func([]int) (passes []int) {
+		for i := range x.events.Len() {
+			if e := x.events.At(i); e.Kind == trace.Alloc {
+				if c, _ := judge.Of(trace.AllocationID(i), e.Note); c == trace.BackwardTemporary || c == trace.Gradient {
+					passes = append(passes, i)
+				}
+			}
+		}
+		return passes
+	})
 }
 
 // of returns the number of an allocation's part.

@@ -50,7 +50,10 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 	if found.Undecided() && !r.NoAdvice {
 		r.comment("running it again with other values, to see whether sizes depend on them")
 		other, its, err := r.each(ctx, trial{gpu: g, ones: true, again: true}, args, Streams{}, nil)
-		if err == nil && its == code && other.Fits {
+		switch {
+		case ctx.Err() != nil:
+			return nil, 0, context.Cause(ctx)
+		case err == nil && its == code && other.Fits:
 			found.Compare(other)
 		}
 	}

@@ -215,8 +215,8 @@ class Layers:
             row = self._table[id(module)] = Layer(module, self._models.name(module))
         parent = self._calls[-1] if self._calls else None
         call = Call(module, row, parent, torch._C._current_graph_task_id() != -1)
-        call.inputs = set(nodes_in(inputs))
-        call.entry = next(nodes_in(inputs), None)
+        nodes = list(nodes_in(inputs))
+        call.inputs, call.entry = set(nodes), nodes[0] if nodes else None
         self._calls.append(call)
         self.spent_ns += call.began - start
 
