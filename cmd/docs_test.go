@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -33,9 +35,7 @@ func pages(t *testing.T) map[string]string {
 func text(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(content)
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // A command of docs/proof.md that runs tests: the words after -run, and the rest
@@ -22,9 +24,7 @@ var (
 // promise that runs nothing and passes.
 func TestTheProofNamesTestsThatExist(t *testing.T) {
 	page, err := os.ReadFile("../docs/proof.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	commands := proofCommand.FindAllStringSubmatch(string(page), -1)
 	if len(commands) < 50 {
 		t.Fatalf("only %d commands were found", len(commands))
@@ -66,9 +66,7 @@ func testsByPackage(t *testing.T) map[string]string {
 	for _, p := range listPackages(t, module+"/...") {
 		for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
 			text, err := os.ReadFile(filepath.Join(p.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, name := range declaredTest.FindAllStringSubmatch(string(text), -1) {
 				declared[p.ImportPath] += name[1] + "\n"
 			}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,19 +22,13 @@ func TestAStartedCommandEndsWithItsParent(t *testing.T) {
 		t.Fatal(err, <-ended)
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.Mkfifo(pipe, 0o600))
 	parent := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestAStartedCommandEndsWithItsParent$")
 	parent.Env = append(os.Environ(), variable+"="+pipe)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parent.Start())
 	t.Cleanup(func() { _ = parent.Process.Kill(); _ = parent.Wait() })
 	runs, err := os.Open(pipe) // waits for the command
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer runs.Close()
 	if _, err := runs.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)

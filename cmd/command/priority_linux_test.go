@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestGivingWay runs itself again: a priority that was given up does not come
@@ -34,9 +36,7 @@ func TestGivingWay(t *testing.T) {
 	}
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		// The system call returns 20 less the niceness.
 		switch got, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); {
 		case err == syscall.ESRCH:

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestTheCommitOfABuild(t *testing.T) {
@@ -48,9 +50,7 @@ func TestTheLinkerNamesReleaseAndCommit(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got, err := exec.CommandContext(t.Context(), path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := "named v1.2.3 commit 178f1c1895f4+changes " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	if strings.TrimSpace(string(got)) != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -3,7 +3,6 @@ package alloc
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -79,29 +78,6 @@ func TestOutOfMemoryRetry(t *testing.T) {
 	}
 }
 
-// test_set_per_process_memory_fraction.
-func TestSetPerProcessMemoryFraction(t *testing.T) {
-	d := newMemory(t, gib)
-	a := newAllocator(t, d, Options{})
-	kept := must(t, a, 4096)
-	a.SetFraction(0.5)
-	if limit, limited := a.Limit(); limit != gib/2 || !limited {
-		t.Errorf("limit %d, limited %v", limit, limited)
-	}
-	b := must(t, a, gib/2*998/1000-2*mib)
-	a.Free(b)
-	a.EmptyCache()
-	asked := d.asked
-	oom := failure(t, a, gib/2)
-	if oom.Limit != gib/2 {
-		t.Errorf("the error has the limit %d", oom.Limit)
-	}
-	if d.asked != asked {
-		t.Error("the driver was asked for what the limit forbids")
-	}
-	a.Free(kept)
-}
-
 // test_caching_allocator_record_stream_oom.
 func TestRecordStreamOOM(t *testing.T) {
 	a := newAllocator(t, newMemory(t, 500*mib), Options{History: 1000})
@@ -157,90 +133,31 @@ func TestAllocatorSettings(t *testing.T) {
 	}
 }
 
-// test_max_split_expandable.
-func TestMaxSplitExpandable(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{Limit: 120 * mib})
-	configure(t, a, "expandable_segments:False,max_split_size_mb:40")
-	x := must(t, a, 40*mib)
-	configure(t, a, "expandable_segments:True,max_split_size_mb:40")
-	y := must(t, a, 40*mib)
-	configure(t, a, "expandable_segments:False,max_split_size_mb:40")
-	z := must(t, a, 40*mib)
-	mustFail(t, a, 40*mib)
-	for _, b := range []Allocation{x, y, z} {
-		a.Free(b)
-	}
-	all := must(t, a, 120*mib) // gives back oversize blocks with expandable ones in the list
-	checkRecount(t, a)
-	a.Free(all)
-}
-
-// test_garbage_collect_expandable.
-func TestGarbageCollectExpandable(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{Limit: 120 * mib})
-	configure(t, a, "expandable_segments:False,garbage_collection_threshold:0.5")
-	x := must(t, a, 40*mib)
-	configure(t, a, "expandable_segments:True,garbage_collection_threshold:0.5")
-	y := must(t, a, 40*mib)
-	a.Free(x)
-	a.Free(y)
-	configure(t, a, "expandable_segments:False,garbage_collection_threshold:0.5")
-	must(t, a, 80*mib) // collects garbage with an expandable block in the list
-	checkRecount(t, a)
-	stats := a.Stats()
-	if stats.AllocRetries != 0 || stats.Reserved() != 120*mib {
-		t.Errorf("%d retries, %d bytes reserved: the collection should have made room", stats.AllocRetries, stats.Reserved())
-	}
-}
-
-// TestBlockStateAbsorption is the part of it that is about private pools;
+// TestBlockStateAbsorption is the part of it that is about private pools, allocated_in_middle_of_segment;
 // restoring checkpoints of a pool belongs to CUDA graphs.
 func TestBlockStateAbsorption(t *testing.T) {
 	pool := trace.Pool{1, 0}
-	t.Run("check_pool_live_allocations", func(t *testing.T) {
-		a := newAllocator(t, newMemory(t, gib), Options{})
-		var b Allocation
-		inPool(t, a, pool, func() { b = must(t, a, 16) })
-		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
-			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
-		}
-		a.Free(b)
-		if got := a.PoolBlocks(pool); len(got) != 0 {
-			t.Errorf("live in the pool after the free: %#x", got)
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	var blocks []Allocation
+	inPool(t, a, pool, func() {
+		for range 3 {
+			blocks = append(blocks, must(t, a, 512))
 		}
 	})
-	t.Run("allocate_in_thread_to_pool", func(t *testing.T) {
-		a := newAllocator(t, newMemory(t, gib), Options{})
-		var b Allocation
-		inPool(t, a, pool, func() {
-			var wait sync.WaitGroup
-			wait.Go(func() { b = must(t, a, 5*mib) })
-			wait.Wait()
-		})
-		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
-			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
+	hole := blocks[0].Addr()
+	a.Free(blocks[0])
+	a.Free(blocks[2])
+	if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{blocks[1].Addr()}) {
+		t.Errorf("live in the pool: %#x, want %#x", got, blocks[1].Addr())
+	}
+	outside := must(t, a, 512)
+	if outside.Addr() == hole || outside.b.segment == blocks[1].b.segment {
+		t.Error("a request outside of the pool is served from it")
+	}
+	inPool(t, a, pool, func() {
+		if again := must(t, a, 512); again.Addr() != hole {
+			t.Errorf("the pool gives %#x, want the hole at %#x", again.Addr(), hole)
 		}
 	})
-	t.Run("allocated_in_middle_of_segment", func(t *testing.T) {
-		a := newAllocator(t, newMemory(t, gib), Options{})
-		var blocks []Allocation
-		inPool(t, a, pool, func() {
-			for range 3 {
-				blocks = append(blocks, must(t, a, 512))
-			}
-		})
-		hole := blocks[0].Addr()
-		a.Free(blocks[0])
-		a.Free(blocks[2])
-		outside := must(t, a, 512)
-		if outside.Addr() == hole || outside.b.segment == blocks[1].b.segment {
-			t.Error("a request outside of the pool is served from it")
-		}
-		inPool(t, a, pool, func() {
-			if again := must(t, a, 512); again.Addr() != hole {
-				t.Errorf("the pool gives %#x, want the hole at %#x", again.Addr(), hole)
-			}
-		})
-		checkRecount(t, a)
-	})
+	checkRecount(t, a)
 }

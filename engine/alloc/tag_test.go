@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -51,49 +49,5 @@ func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 	want := []trace.Kind{trace.Alloc, trace.Retag, trace.FreeRequested, trace.FreeCompleted}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestLabelsAreInterned(t *testing.T) {
-	names := NewNames()
-	labels := map[string]Label{
-		"nothing":        {},
-		"a category":     {Category: trace.Input},
-		"everything":     {trace.Gradient, "head", "grad", "[2]", "bf16"},
-		"without a name": {Category: trace.OtherCategory, Layer: "head"},
-	}
-	for name, l := range labels {
-		t.Run(name, func(t *testing.T) {
-			tag := names.Tag(l)
-			if names.Tag(l) != tag {
-				t.Error("the same label has two tags")
-			}
-			if diff := cmp.Diff(l, names.Label(tag)); diff != "" {
-				t.Errorf("the tag's label (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if got := names.Label(Tag{}); got != (Label{}) {
-		t.Errorf("the zero tag says %+v", got)
-	}
-}
-
-func TestMarksStandAmongTheEvents(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{History: 100})
-	a.Mark(trace.StepBegin, 7, "")
-	a.Free(must(t, a, 512))
-	a.Mark(trace.StepEnd, 7, "")
-	a.Mark(trace.SettingChanged, 8, "checkpoint=per-block")
-	want := []trace.Kind{
-		trace.StepBegin, trace.SegmentAlloc, trace.Alloc, trace.FreeRequested, trace.FreeCompleted,
-		trace.StepEnd, trace.SettingChanged,
-	}
-	if got := kinds(a, 100); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	last := a.history.all().At(6)
-	tables := a.Names().Tables()
-	if text := tables.Strings[tables.Notes[last.Note].UserMetadata]; last.Size != 8 || text != "checkpoint=per-block" {
-		t.Errorf("the last mark says %d, %q", last.Size, text)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
@@ -15,14 +17,10 @@ import (
 // TestRatesAreThoseOfRandomNumbers looks at what the products are of.
 func TestRatesAreThoseOfRandomNumbers(t *testing.T) {
 	c, err := cpu.Open(cpu.Options{Capacity: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close() //nolint:errcheck // the test ends
 	a, err := alloc.New(c, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := &multiplied{Backend: c}
 	rateOf(tensor.NewDevice("cpu:0", a, m, tensor.Options{}), 32, device.Float32)
 	if m.products == 0 || m.lowest == m.highest {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // TestAStepLaunchesLittle holds a step of GPT-2 124M, as `make count-launches` has it,
@@ -18,9 +20,7 @@ func TestAStepLaunchesLittle(t *testing.T) {
 			var out strings.Builder
 			o := &options{layers: 12, batch: 16, tokens: 1024, amp: "bf16", checkpoint: "none", residual: test.residual}
 			all, err := countLaunches(t.Context(), o, &out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got := fmt.Sprintf("%d launches, %.2f GB", all.times, all.moved/1e9); got != test.want {
 				t.Errorf("%s, want %s\n%s", got, test.want, &out)
 			}

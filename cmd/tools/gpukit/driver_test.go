@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // loaded is what the library of products says that lies beside the driver of testdata.
@@ -87,9 +89,7 @@ func TestADriverThatFailsEndsNoKit(t *testing.T) {
 				at := filepath.Join(k.dir, program.Name())
 				err = errors.Join(err, os.Remove(at), os.Symlink(filepath.Join(built, program.Name()), at))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			began := time.Now()
 			got, _ := k.table(parts...)
 			all := 0

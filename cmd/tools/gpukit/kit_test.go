@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -55,9 +57,7 @@ func newKit(t *testing.T, others map[string]string, environment ...string) *kit 
 	}
 	k := &kit{t: t, dir: t.TempDir()}
 	tools := filepath.Join(k.dir, "tools")
-	if err := os.Mkdir(tools, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(tools, 0o700))
 	files := maps.Clone(good)
 	maps.Copy(files, others)
 	for name, text := range files {
@@ -68,9 +68,7 @@ func newKit(t *testing.T, others map[string]string, environment ...string) *kit 
 	write(t, filepath.Join(tools, "record_snapshots.py"), "")
 	for _, name := range []string{"run.sh", "parts.sh"} {
 		script, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		write(t, filepath.Join(k.dir, name), string(script))
 	}
 	k.environment = append(os.Environ(), append(environment, "PATH="+k.dir+":"+os.Getenv("PATH"), "TOOLS="+tools, "PYTHON=python3")...)
@@ -105,9 +103,7 @@ func (k *kit) table(parts ...string) (rows map[string]string, last string) {
 func (k *kit) rows() (rows map[string]string, content string) {
 	k.t.Helper()
 	file, err := os.ReadFile(filepath.Join(k.dir, "results", "table.tsv"))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal.If(k.t, err)
 	rows = make(map[string]string)
 	for line := range strings.Lines(string(file)) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -285,9 +281,7 @@ func TestPartsAreChosenByName(t *testing.T) {
 // TestEveryPartFitsIntoALoan holds the list to the 9 minutes that the script promises.
 func TestEveryPartFitsIntoALoan(t *testing.T) {
 	list, err := newKit(t, nil).command("--list").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	n := 0
 	for line := range strings.Lines(string(list)) {
 		n++
@@ -385,9 +379,7 @@ clock = script.Clock(torch.device("cuda:0"))
 for _ in range(4): clock.mark()
 print(len(waits), clock.seconds(), len(waits))
 `).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got, want := strings.TrimSpace(string(out)), "[{'approximate': 'tanh'}]\n[50304, 50257, 50257]\n0 [0.002, 0.002, 0.002] 1"; got != want {
 		t.Errorf("its activations, classes and waits are\n%s\nwant\n%s", got, want)
 	}

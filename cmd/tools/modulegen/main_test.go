@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
@@ -19,22 +21,16 @@ import (
 func unpack(t *testing.T, archive []byte) (files []file) {
 	t.Helper()
 	unpacked, err := zstd.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer unpacked.Close()
 	for r := tar.NewReader(unpacked); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		files = append(files, file{header.Name, content})
 	}
 }
@@ -45,22 +41,16 @@ func TestMachineCodeIsOfItsPTX(t *testing.T) {
 		t.Skip("MEMTOP_PTXAS names no ptxas; it takes a minute")
 	}
 	a, err := newAssembler(t.Context(), ptxas)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, m := range source.Modules {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			archive, err := os.ReadFile("../../../engine/device/cuda/kernels/modules/" + m.Name + ".tar.zst")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			files := unpack(t, archive)
 			ptx := files[len(files)-1]
 			made, err := a.assemble(t.Context(), ptx.content)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			// The files are compared, not the archive: compressors of other versions pack otherwise.
 			if !cmp.Equal(append(made, ptx), files, cmp.AllowUnexported(file{})) {
 				t.Error("assembling again gives other machine code")
@@ -72,9 +62,7 @@ func TestMachineCodeIsOfItsPTX(t *testing.T) {
 func TestAnArchiveIsTheSameEveryTime(t *testing.T) {
 	files := []file{{"one", bytes.Repeat([]byte("one"), 1000)}, {"two", nil}, {"three", []byte("3")}}
 	first, err := pack(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if again, err := pack(files); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("packed again, the archive is another (%v)", err)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"testing"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 func TestLinesOfCodeCanBeChangedAndTextsCannot(t *testing.T) {
@@ -19,9 +21,7 @@ func TestLinesOfCodeCanBeChangedAndTextsCannot(t *testing.T) {
 		"p.py": {inPython, []string{"4 and → or", "4 is not → is"}},
 	} {
 		lines, err := inFile(file, []byte(want.source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var got []string
 		for _, l := range lines {
 			for _, m := range l.mutations {

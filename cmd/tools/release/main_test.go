@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,13 +23,9 @@ import (
 func made(t *testing.T, verb string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "made")
-	if err := run(append(append([]string{verb}, arguments...), path)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, run(append(append([]string{verb}, arguments...), path)))
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return content
 }
 
@@ -35,9 +33,7 @@ func made(t *testing.T, verb string, arguments ...string) []byte {
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -50,13 +46,9 @@ func unpacked(t *testing.T, r io.Reader) (files map[string][]byte, heads map[str
 		if err == io.EOF { //nolint:errorlint // archive/tar returns it as it is
 			return files, heads
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		content, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		files[head.Name], heads[head.Name] = content, head
 	}
 }
@@ -108,9 +100,7 @@ func TestAnImageHasOneProgramAndIsTheSameTwice(t *testing.T) {
 		t.Errorf("config %+v", config)
 	}
 	in, err := gzip.NewReader(bytes.NewReader(follow(manifest.Layers[0])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	layer, err := io.ReadAll(in)
 	if err != nil || config.RootFS.DiffIDs[0] != "sha256:"+sumOf(layer) {
 		t.Errorf("the layer's sum is not that of its files: %v", err)
@@ -155,9 +145,7 @@ func TestAListOfPartsHasEveryModule(t *testing.T) {
 		listed[c.Name] = c
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", self).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	modules := 0
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
@@ -210,9 +198,7 @@ func TestTheFormulaHasTheSumOfEachArchive(t *testing.T) {
 func TestADebianChangelog(t *testing.T) {
 	text := made(t, "changelog", "-version", "1.2.3", "-maintainer", "A <a@b.org>", "-created", "2026-11-23T07:13:45Z")
 	in, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !in.ModTime.IsZero() {
 		t.Errorf("it has the time %v", in.ModTime)
 	}

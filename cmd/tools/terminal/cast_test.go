@@ -9,19 +9,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestACastIsReadAsItWasWritten(t *testing.T) {
 	want := &Cast{Width: 20, Height: 3, Events: []CastEvent{{0, "$ "}, {0.25, "\x1b[1mé\"\r\n<"}, {1.5, ""}}}
 	var file bytes.Buffer
-	if err := want.Write(&file); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, want.Write(&file))
 	got, err := ReadCast(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -72,9 +70,7 @@ func TestAnAnimationShowsEachScreenOnce(t *testing.T) {
 		t.Errorf("%d rows, %s", len(rows), diff)
 	}
 	var picture bytes.Buffer
-	if err := c.SVG(&picture); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.SVG(&picture))
 	wellFormed(t, picture.Bytes())
 	for _, part := range []string{"animation:play 4s", "25.000%{", "75.000%{", ">kept &lt;&amp;&gt;<", "prefers-reduced-motion"} {
 		if !strings.Contains(picture.String(), part) {
@@ -101,22 +97,14 @@ func wellFormed(t *testing.T, text []byte) {
 // holds what a page on the web shows as an image: no script, nothing from elsewhere.
 func TestTheReadmesPictureIsItsRecording(t *testing.T) {
 	in, err := os.Open("../../../docs/demo.cast")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer in.Close()
 	c, err := ReadCast(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var drawn bytes.Buffer
-	if err := c.SVG(&drawn); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.SVG(&drawn))
 	committed, err := os.ReadFile("../../../docs/demo.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !bytes.Equal(drawn.Bytes(), committed) {
 		t.Error("docs/demo.svg is not what docs/demo.cast shows: make demo-picture")
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"github.com/memtop/memtop/probe/python"
 )
 
@@ -19,13 +21,9 @@ var made = wheel{version: "1.2", tags: "manylinux2014_x86_64.musllinux_1_1_x86_6
 
 func TestTheSameInputsGiveTheSameWheel(t *testing.T) {
 	first, err := made.pack([]byte("program"), python.Package())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	second, err := made.pack([]byte("program"), python.Package())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !bytes.Equal(first, second) {
 		t.Error("they differ")
 	}
@@ -33,13 +31,9 @@ func TestTheSameInputsGiveTheSameWheel(t *testing.T) {
 
 func TestTheRecordListsEveryFile(t *testing.T) {
 	packed, err := made.pack([]byte("program"), python.Package())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sizes := make(map[string]string)
 	var record string
 	for _, f := range archive.File {
@@ -53,9 +47,7 @@ func TestTheRecordListsEveryFile(t *testing.T) {
 		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(record)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, row := range rows {
 		if size := sizes[row[0]]; row[2] != "" && row[2] != size {
 			t.Errorf("%s has %s bytes and is recorded with %s", row[0], size, row[2])
@@ -91,13 +83,9 @@ func TestLinksOfThePageLeadToTheRepository(t *testing.T) {
 func text(t *testing.T, f *zip.File) string {
 	t.Helper()
 	r, err := f.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(data)
 }
 
