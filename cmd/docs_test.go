@@ -11,14 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/fatal"
-
 	"github.com/memtop/memtop/snapshots/trace"
 )
-
-// longestProse is how many characters a line of prose has at most: a table's row and
-// a line of code may be longer.
-const longestProse = 180
 
 // pages returns the project's pages of documentation by name, from the root.
 func pages(t *testing.T) map[string]string {
@@ -51,20 +47,6 @@ func tracked(t *testing.T) []string {
 		_, err := os.Stat(filepath.Join("..", name))
 		return err != nil
 	})
-}
-
-func TestLinesOfProseAreShort(t *testing.T) {
-	for name, page := range pages(t) {
-		code := false
-		for i, line := range strings.Split(page, "\n") {
-			if strings.HasPrefix(strings.TrimSpace(line), "```") {
-				code = !code
-			}
-			if !code && !strings.HasPrefix(line, "|") && len([]rune(line)) > longestProse {
-				t.Errorf("%s:%d has %d characters, more than %d", name, i+1, len([]rune(line)), longestProse)
-			}
-		}
-	}
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
@@ -206,4 +188,116 @@ func TestCategoriesAreTheSameEverywhere(t *testing.T) {
 			t.Errorf("the agent has a category %s that traces have not", name)
 		}
 	}
+}
+
+func TestTheReferenceHasTheExitCodes(t *testing.T) {
+	reference := text(t, "docs/commands.md")
+	words := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ") }
+	want := words("Exit codes: " + strings.ReplaceAll(command.ExitCodes(), "\n", " · ") + ". ")
+	if !strings.Contains(words(reference), want) {
+		t.Errorf("docs/commands.md does not say %q", want)
+	}
+}
+
+var (
+	madeByWorkflow  = regexp.MustCompile(`\bmake ([a-z]+(?:-[a-z]+)*)`)
+	scriptOfProject = regexp.MustCompile(`(?:^|[ "]|PATH/)((?:\.github|\.ci|cmd)/[\w./-]+)`)
+)
+
+// TestWorkflowsRunWhatExists looks for the targets and the scripts that the workflows,
+// the action and the Makefile run: nothing else tells before a tag is pushed.
+func TestWorkflowsRunWhatExists(t *testing.T) {
+	targets := make(map[string]bool)
+	for _, found := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(text(t, "Makefile"), -1) {
+		targets[found[1]] = true
+	}
+	count := 0
+	for _, name := range tracked(t) {
+		workflow := strings.HasPrefix(name, ".github/workflows/") || name == "action.yml"
+		if !workflow && name != "Makefile" && !(strings.HasPrefix(name, "cmd/tools/release/") && filepath.Ext(name) == ".sh") {
+			continue
+		}
+		for line := range strings.Lines(text(t, name)) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
+				continue
+			}
+			for _, made := range madeByWorkflow.FindAllStringSubmatch(line, -1) {
+				if count++; workflow && !targets[made[1]] {
+					t.Errorf("%s runs make %s, and there is no such target", name, made[1])
+				}
+			}
+			for _, script := range scriptOfProject.FindAllStringSubmatch(line, -1) {
+				if _, err := os.Stat(filepath.Join("..", script[1])); err != nil {
+					t.Errorf("%s names %s, which is not there", name, script[1])
+				}
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("only %d targets were found", count)
+	}
+}
+
+// A command of docs/proof.md that runs tests: the words after -run, and the rest
+// of the line, which has the packages.
+var (
+	proofCommand = regexp.MustCompile("`go test ([^`]*)`")
+	proofPattern = regexp.MustCompile(`-run '?([^' ]+)'?`)
+	proofPackage = regexp.MustCompile(`\./[\w./]+`)
+)
+
+// TestTheProofNamesTestsThatExist looks for each alternative of each -run in the
+// packages that the command names: a test that was renamed or moved would leave a
+// promise that runs nothing and passes.
+func TestTheProofNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile("../docs/proof.md")
+	fatal.If(t, err)
+	commands := proofCommand.FindAllStringSubmatch(string(page), -1)
+	if len(commands) < 50 {
+		t.Fatalf("only %d commands were found", len(commands))
+	}
+	declared := testsByPackage(t)
+	for _, command := range commands {
+		pattern := proofPattern.FindStringSubmatch(command[1])
+		if pattern == nil {
+			continue
+		}
+		names := testsIn(declared, proofPackage.FindAllString(command[1], -1))
+		for alternative := range strings.SplitSeq(strings.ReplaceAll(pattern[1], `\|`, "|"), "|") {
+			name, _, _ := strings.Cut(alternative, "/")
+			if !regexp.MustCompile("(?m)" + name).MatchString(names) {
+				t.Errorf("no test is called %s in %s", name, command[1])
+			}
+		}
+	}
+}
+
+// testsIn returns the names of the tests in the packages that some patterns name,
+// a line each.
+func testsIn(declared map[string]string, patterns []string) string {
+	var all strings.Builder
+	for name, tests := range declared {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches(module+pattern[1:], name) }) {
+			all.WriteString(tests)
+		}
+	}
+	return all.String()
+}
+
+var declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)`)
+
+// testsByPackage returns the names of the tests of every package of the module.
+func testsByPackage(t *testing.T) map[string]string {
+	t.Helper()
+	declared := make(map[string]string)
+	for _, p := range listPackages(t, module+"/...") {
+		for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			fatal.If(t, err)
+			for _, name := range declaredTest.FindAllStringSubmatch(string(text), -1) {
+				declared[p.ImportPath] += name[1] + "\n"
+			}
+		}
+	}
+	return declared
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -225,36 +226,6 @@ func TestToolsAndWhatOnlyTestsImportLieInOnePlaceEach(t *testing.T) {
 	}
 }
 
-func TestImportsTableRefusesWhatIsNotInIt(t *testing.T) {
-	tests := map[string]struct {
-		from, to string
-		want     bool
-	}{
-		"a page draws a trace":                  {"tui/page", "snapshots/trace", true},
-		"a page knows no file format":           {"tui/page", "snapshots/pytorch", false},
-		"a page knows no probe":                 {"tui", "probe", false},
-		"a page opens no file":                  {"tui", "snapshots", false},
-		"a page prints no report":               {"tui/page", "snapshots/report", false},
-		"the vocabulary knows nothing":          {"snapshots/trace", "snapshots", false},
-		"a sister of an allowed package":        {"snapshots/analysis", "snapshots/tracer", false},
-		"the command joins what is below it":    {"cmd/memtop", "tui", true},
-		"the command stays out of the pages":    {"cmd/memtop", "tui/page", false},
-		"the engine reports to a recorder":      {"engine/alloc", "snapshots/trace", true},
-		"the engine knows no probe":             {"engine/alloc", "probe", false},
-		"a watched program finds no others":     {"probe", "probe/attach", false},
-		"a viewer needs no probe of its own":    {"probe/attach", "probe", false},
-		"a package that nobody has drawn fails": {"snapshots/unheard", "snapshots/trace", false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			allowed, known := picture[entryFor(test.from)]
-			if got := known && mayImport(allowed, test.to); got != test.want {
-				t.Errorf("may %s import %s: got %v, want %v", test.from, test.to, got, test.want)
-			}
-		})
-	}
-}
-
 // entryFor returns the key of the picture that a package falls under.
 func entryFor(name string) string {
 	if _, ok := picture[name]; ok {
@@ -337,5 +308,44 @@ func listPackages(t *testing.T, arguments ...string) []goPackage {
 			t.Fatalf("go list: %v", err)
 		}
 		packages = append(packages, p)
+	}
+}
+
+// largest is how many bytes a file of the project has at most: what is larger was built.
+const largest = 1 << 20
+
+func TestNothingThatWasBuiltIsInTheProject(t *testing.T) {
+	if _, err := os.Stat("../.git"); err != nil {
+		t.Skip("this is no clone of the project")
+	}
+	listed, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("git does not list the project's files: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
+		if info, err := os.Lstat(filepath.Join("..", name)); err == nil && info.Size() > largest {
+			t.Errorf("%s has %d bytes", name, info.Size())
+		}
+	}
+}
+
+// TestFilesOfProcAreReadWithinABound is about files whose length another process decides:
+// package procfs bounds each read.
+func TestFilesOfProcAreReadWithinABound(t *testing.T) {
+	for _, product := range []string{"command", "memtop", "memtrain", "output", "../engine", "../probe", "../snapshots"} {
+		err := fs.WalkDir(os.DirFS(product), ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(filepath.Join(product, name))
+			code := string(text)
+			if (strings.Contains(code, `"/proc`) || strings.Contains(code, "procfs.")) && (strings.Contains(code, "os.ReadFile(") || strings.Contains(code, "fs.ReadFile(")) {
+				t.Errorf("%s/%s reads files of /proc, and some file without a bound", product, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

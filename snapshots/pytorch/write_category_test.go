@@ -2,15 +2,13 @@ package pytorch_test
 
 import (
 	"bytes"
-	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nlpodyssey/gopickle/pickle"
-	"github.com/nlpodyssey/gopickle/types"
 )
 
 // TestTheWebViewerFindsACategoryAtEveryEvent checks what the viewer needs: the
@@ -21,6 +19,7 @@ func TestTheWebViewerFindsACategoryAtEveryEvent(t *testing.T) {
 `, `note saved category="activation" layer="h.1" role="exp_avg" shape="[768, 3072]" dtype="f32"
 `, `note nameless layer="h.2"
 `
+	needPython(t)
 	tests := map[string]struct {
 		notes, events string
 		want          []string // action, category and noted_category of each event
@@ -81,25 +80,19 @@ alloc 0x2000 512 note=saved`,
 	}
 }
 
+const categoriesInPython = `
+import json, pickle, sys
+for e in pickle.load(open(sys.argv[1], 'rb'))['device_traces'][0]:
+    print(e['action'], *([e['category']] if 'category' in e else []), *([json.dumps(e['noted_category'])] if 'noted_category' in e else []))
+`
+
 // viewerCategories returns the action and the categories of each event of a
-// pickle's first device.
+// pickle's first device, as Python loads them.
 func viewerCategories(t *testing.T, data []byte) []string {
 	t.Helper()
-	value, err := pickle.Loads(string(data))
-	fatal.If(t, err)
-	devices, _ := value.(*types.Dict).Get("device_traces")
-	var all []string
-	for _, event := range *devices.(*types.List).Get(0).(*types.List) {
-		dict := event.(*types.Dict)
-		action, _ := dict.Get("action")
-		line := fmt.Sprint(action)
-		if category, ok := dict.Get("category"); ok {
-			line += fmt.Sprint(" ", category)
-		}
-		if noted, ok := dict.Get("noted_category"); ok {
-			line += fmt.Sprintf(" %q", noted)
-		}
-		all = append(all, line)
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", categoriesInPython, save(t, "noted.pickle", data)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	return all
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
