@@ -1,179 +1,166 @@
 package pytorchtest
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
+	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// The allocator's constants, in bytes.
-const (
-	unit          = 512
-	smallRequest  = 1 << 20
-	smallSegment  = 2 << 20
-	middleSegment = 20 << 20
-	ownSegment    = 10 << 20
-	largeRound    = 2 << 20
-)
+// clockStart is when every trace begins, in microseconds since the epoch:
+// 2026-01-01.
+const clockStart = 1_767_225_600_000_000
 
-// where holds the properties that a free block must share with a request.
-type where struct {
-	pool   trace.Pool
-	stream uint64
-	small  bool
+// allocator is PyTorch's caching allocator, on a device that has only addresses.
+// It makes a trace of what it does, with the stack and the note that the program
+// has at this moment.
+type allocator struct {
+	*alloc.Allocator
+	memory   *memory
+	in       *trace.Interner
+	log      trace.EventLog
+	now      int64
+	stack    trace.StackID
+	note     trace.Note
+	pool     trace.Pool // of the request
+	freeSite bool       // frees have the stack of the free, as with context="all"
+	made     map[uint64]origin
+	obtained map[uint64]trace.StackID // stacks of segments, by address
 }
 
-// block is a piece of a segment. A block that is not live and not pending is
-// free.
-type block struct {
-	segment   *segment
-	addr      uint64
-	size      int64
-	requested int64
-	live      bool
-	pending   bool
-	stack     trace.StackID
-	note      trace.NoteID
+// origin is what an allocation was made with.
+type origin struct {
+	stack trace.StackID
+	pool  trace.Pool
 }
 
-func (b *block) free() bool { return !b.live && !b.pending }
-
-type segment struct {
-	where
-	addr       uint64
-	size       int64
-	expandable bool
-	stack      trace.StackID
-	blocks     []*block
-}
-
-func (s *segment) end() uint64 { return s.addr + uint64(s.size) }
-
-// Allocator simulates PyTorch's caching allocator on one device and records a
-// trace of it. It follows the same rules: sizes are rounded, requests served
-// from the smallest block that fits, blocks split and merged, segments cut off
-// a device of limited size. It is plain rather than fast.
-type Allocator struct {
-	// Expandable makes new segments expandable ones.
-	Expandable bool
-
-	recorder *recorder
-	device   int
-	capacity int64
-	reserved int64
-	segments []*segment
-	heaps    int              // expandable address ranges handed out
-	heapOf   map[where]uint64 // their first addresses
-}
-
-// ceil rounds up to a multiple.
-func ceil(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
-
-func roundSize(n int64) int64 { return max(unit, ceil(n, unit)) }
-
-func segmentSize(rounded int64) int64 {
-	switch {
-	case rounded <= smallRequest:
-		return smallSegment
-	case rounded < ownSegment:
-		return middleSegment
-	default:
-		return ceil(rounded, largeRound)
+func newAllocator(p *program, device int) *allocator {
+	a := &allocator{
+		memory: &memory{total: 256 << 20, sizes: map[uint64]int64{}}, in: p.in, now: clockStart, freeSite: p.options.FreeSites,
+		made: map[uint64]origin{}, obtained: map[uint64]trace.StackID{},
 	}
+	o := alloc.Options{Device: max(device, 0), Recorder: a}
+	if p.options.Expandable {
+		o.Config = "expandable_segments:True"
+	}
+	var err error
+	if a.Allocator, err = alloc.New(a.memory, o); err != nil {
+		panic(err)
+	}
+	return a
 }
 
-// malloc returns a block for n bytes, or nil when the device is full.
-func (a *Allocator) malloc(n int64, pool trace.Pool, stream uint64) *block {
-	r := roundSize(n)
-	w := where{pool, stream, r <= smallRequest}
-	b := a.find(w, r)
-	for attempt := 0; b == nil && attempt < 2; attempt++ {
-		if a.Expandable {
-			b = a.expand(w, r)
-		} else {
-			b = a.newSegment(w, segmentSize(r))
+// Record implements trace.Recorder.
+func (a *allocator) Record(_ int, e trace.Event) {
+	tables := a.Names().Tables()
+	from := origin{a.stack, tables.Pools[tables.Notes[e.Note].Pool]}
+	switch e.Kind {
+	case trace.Alloc:
+		from.pool = a.pool
+		a.made[e.Addr] = from
+	case trace.FreeRequested, trace.FreeCompleted:
+		if from = a.made[e.Addr]; a.freeSite {
+			from.stack = a.stack
 		}
-		if b == nil && attempt == 0 {
-			a.EmptyCache()
-		}
+	case trace.SegmentAlloc, trace.SegmentMap:
+		a.obtained[e.Addr] = a.stack
 	}
-	if b == nil {
-		a.recorder.oom(a.capacity-a.reserved, segmentSize(r), stream)
-		return nil
+	e.Stream, e.Stack, e.Note = a.in.Stream(tables.Streams[e.Stream]), from.stack, a.plain(from.pool)
+	if e.Kind == trace.Alloc {
+		n := a.note
+		n.Pool = a.in.Pool(from.pool)
+		e.Note = a.in.Note(n)
 	}
-	b.split(r)
-	b.live, b.requested = true, n
-	a.recorder.alloc(b)
-	return b
+	a.add(e)
 }
 
-// find returns the smallest free block that serves the request.
-func (a *Allocator) find(w where, size int64) *block {
-	var best *block
-	for _, s := range a.segments {
-		if s.where != w || s.expandable != a.Expandable {
-			continue
-		}
-		for _, b := range s.blocks {
-			if b.free() && b.size >= size && (best == nil || b.size < best.size) {
-				best = b
+func (a *allocator) add(e trace.Event) {
+	a.now += 3
+	e.Time = a.now
+	a.log.Append(e)
+}
+
+// plain returns the current note without the fields that only allocations have.
+func (a *allocator) plain(pool trace.Pool) trace.NoteID {
+	return a.in.Note(trace.Note{
+		CompileContext: a.note.CompileContext, UserMetadata: a.note.UserMetadata, Internal: a.note.Internal, Pool: a.in.Pool(pool),
+	})
+}
+
+// final returns the allocator's state as a snapshot gives it.
+func (a *allocator) final(device int) trace.State {
+	state, tables := a.State(nil), a.Names().Tables()
+	for i := range state.Segments {
+		s := &state.Segments[i]
+		s.Given &^= trace.GaveType | trace.GavePool
+		s.Device, s.Stream, s.Pool = int32(device), a.in.Stream(tables.Streams[s.Stream]), a.in.Pool(tables.Pools[s.Pool])
+		s.Type, s.Stack = a.in.String(tables.Strings[s.Type]), a.obtained[s.Addr]
+		for k := range s.Blocks {
+			b := &s.Blocks[k]
+			b.Note = 0
+			if b.State != trace.Inactive {
+				b.Stack = max(a.made[b.Addr].stack, trace.EmptyStack)
 			}
 		}
 	}
-	return best
+	return state
 }
 
-// split cuts b after its first size bytes, if PyTorch's allocator would.
-func (b *block) split(size int64) {
-	s := b.segment
-	rest := b.size - size
-	if rest < unit || !s.small && !s.expandable && rest <= smallRequest {
-		return
+// memory is a driver's: ordinary segments lie where the lowest hole is that is
+// large enough, so that addresses are used again.
+type memory struct {
+	total, used  int64
+	sizes        map[uint64]int64 // of segments
+	ranges       uint64           // reserved
+	last, passed alloc.Event
+}
+
+func (m *memory) Malloc(size int64) (uint64, error) {
+	if m.Map(0, size) != nil {
+		return 0, alloc.ErrNoMemory
 	}
-	tail := &block{segment: s, addr: b.addr + uint64(size), size: rest}
-	b.size = size
-	s.blocks = slices.Insert(s.blocks, slices.Index(s.blocks, b)+1, tail)
-}
-
-// request frees b as the program does. A block that another stream still uses
-// stays pending until complete is called.
-func (a *Allocator) request(b *block, inUse bool) {
-	b.live, b.pending = false, true
-	a.recorder.freeRequested(b)
-	if !inUse {
-		a.complete(b)
-	}
-}
-
-// complete makes a pending block free and joins it with its neighbours.
-func (a *Allocator) complete(b *block) {
-	a.recorder.freeCompleted(b)
-	b.pending = false
-	b.stack, b.note = 0, 0
-	b.segment.merge(b)
-}
-
-func (s *segment) merge(b *block) {
-	i := slices.Index(s.blocks, b)
-	if i+1 < len(s.blocks) && s.blocks[i+1].free() {
-		b.size += s.blocks[i+1].size
-		s.blocks = slices.Delete(s.blocks, i+1, i+2)
-	}
-	if i > 0 && s.blocks[i-1].free() {
-		s.blocks[i-1].size += b.size
-		s.blocks = slices.Delete(s.blocks, i, i+1)
-	}
-}
-
-// live returns the blocks that are in use, in ascending order.
-func (a *Allocator) live(is func(*block) bool) []*block {
-	var all []*block
-	for _, s := range a.segments {
-		for _, b := range s.blocks {
-			if is(b) {
-				all = append(all, b)
-			}
+	at := uint64(0x7f00_0000_0000)
+	for _, addr := range slices.SortedFunc(maps.Keys(m.sizes), cmp.Compare) {
+		if addr-at >= uint64(size) {
+			break
 		}
+		at = addr + uint64(m.sizes[addr])
 	}
-	return all
+	m.sizes[at] = size
+	return at, nil
 }
+
+func (m *memory) Free(addr uint64) {
+	m.used -= m.sizes[addr]
+	delete(m.sizes, addr)
+}
+
+func (m *memory) MemInfo() (free, total int64) { return m.total - m.used, m.total }
+
+func (m *memory) Reserve(int64) (uint64, error) {
+	m.ranges++
+	return 0x7f80_0000_0000 + m.ranges<<36, nil
+}
+
+func (m *memory) Unreserve(uint64, int64) {}
+
+func (m *memory) Map(_ uint64, size int64) error {
+	if m.used+size > m.total {
+		return alloc.ErrNoMemory
+	}
+	m.used += size
+	return nil
+}
+
+func (m *memory) Unmap(_ uint64, size int64) { m.used -= size }
+
+func (m *memory) RecordEvent(alloc.Stream) alloc.Event {
+	m.last++
+	return m.last
+}
+
+func (m *memory) EventReady(e alloc.Event) bool { return e <= m.passed }
+
+func (m *memory) SyncEvent(e alloc.Event) { m.passed = max(m.passed, e) }

@@ -159,8 +159,8 @@ func (l Layout) block(b trace.Block, k int) trace.Block {
 		}
 		b.Given |= trace.GaveHistory
 		b.History = []trace.Tenant{tenant}
-		if b.State == trace.Inactive && b.Size >= 2*unit {
-			b.History = append(b.History, trace.Tenant{Addr: b.Addr + unit, Requested: 1, Stack: b.Stack})
+		if b.State == trace.Inactive && b.Size >= 1024 {
+			b.History = append(b.History, trace.Tenant{Addr: b.Addr + 512, Requested: 1, Stack: b.Stack})
 		}
 	}
 	b.Stack = 0

@@ -1,9 +1,12 @@
 package pytorchtest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
+	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -58,31 +61,36 @@ func (p *program) pinned() *trace.Device {
 	return &d
 }
 
-// program is what uses the simulated allocator.
+// program is what uses the allocator.
 type program struct {
 	random      *rand.Rand
 	in          *trace.Interner
 	options     Options
 	stacks      []trace.StackID
 	lines       trace.ListID
-	allocator   *Allocator
+	allocator   *allocator
+	held        []held
 	annotations []trace.Annotation
 	open        []trace.StringID // annotated ranges that have begun
 }
 
+// held is a block in use.
+type held struct {
+	alloc.Allocation
+	pool   trace.Pool
+	stream alloc.Stream
+}
+
 func (p *program) run(device int) trace.Device {
-	p.allocator = &Allocator{
-		Expandable: p.options.Expandable, device: device, capacity: 256 << 20,
-		recorder: &recorder{in: p.in, now: clockStart, freeSite: p.options.FreeSites},
-	}
+	p.allocator, p.held = newAllocator(p, device), nil
 	for range p.options.Operations {
-		p.step()
+		p.step(device)
 		if p.options.Watch != nil {
-			p.options.Watch(device, p.allocator.recorder.log.Len()-1, p.allocator.final())
+			p.options.Watch(device, p.allocator.log.Len()-1, p.allocator.final(device))
 		}
 	}
-	events := p.allocator.recorder.log.Events()
-	d := trace.Device{ID: device, Final: p.allocator.final(), Events: events}
+	events := p.allocator.log.Events()
+	d := trace.Device{ID: device, Final: p.allocator.final(device), Events: events}
 	if n := p.options.Ring; n > 0 && events.Len() > n {
 		d.Events = events.Slice(events.Len()-n, events.Len())
 	}
@@ -90,91 +98,91 @@ func (p *program) run(device int) trace.Device {
 }
 
 // step does one random thing.
-func (p *program) step() {
-	r := p.allocator.recorder
-	r.stack = p.stacks[p.random.IntN(len(p.stacks))]
-	r.note = trace.Note{CompileContext: p.in.String("N/A"), UserMetadata: p.in.String("")}
+func (p *program) step(device int) {
+	a := p.allocator
+	a.stack = p.stacks[p.random.IntN(len(p.stacks))]
+	a.note = trace.Note{CompileContext: p.in.String("N/A"), UserMetadata: p.in.String("")}
 	switch at := p.random.IntN(100); {
 	case at < 50:
 		p.allocate()
 	case at < 85:
 		p.free()
 	case at < 92:
-		p.complete()
+		a.memory.passed += min(1, a.memory.last-a.memory.passed)
+		a.Poll()
 	case at < 95:
-		p.annotate()
+		p.annotate(device)
 	case at < 97:
 		p.annotateBlock()
 	case at < 98:
-		r.add(trace.Event{Kind: trace.Snapshot, Size: p.active(), Stack: r.stack, Note: r.plain(trace.Pool{})})
+		stats := a.Stats()
+		a.add(trace.Event{Kind: trace.Snapshot, Size: stats.ActiveBytes.All.Current, Stack: a.stack, Note: a.plain(trace.Pool{})})
 	default:
-		p.allocator.EmptyCache()
+		a.EmptyCache()
 	}
 }
 
 func (p *program) allocate() {
-	r := p.allocator.recorder
+	a := p.allocator
 	sizes := []int64{1, 700, 4096, 300 << 10, 1 << 20, 3 << 20, 9 << 20, 11 << 20, 41 << 20}
 	n := sizes[p.random.IntN(len(sizes))]
 	n += p.random.Int64N(n)
 	if p.random.IntN(4) == 0 {
-		r.note.Forward = p.lines
+		a.note.Forward = p.lines
 	}
 	if n%13 == 0 {
-		r.note.Internal = p.in.String(trace.AtAddress)
+		a.note.Internal = p.in.String(trace.AtAddress)
 	}
 	if p.random.IntN(10) == 0 {
-		r.note.CompileContext = p.in.String("Torch-Compiled Region: 0/0")
+		a.note.CompileContext = p.in.String("Torch-Compiled Region: 0/0")
 	}
 	pools := []trace.Pool{{0, 0}, {0, 0}, {0, 0}, {0, 1}, {3, 0}}
-	streams := []uint64{0, 0, 0, 0x5e2f31c0}
-	p.allocator.malloc(n, pools[p.random.IntN(len(pools))], streams[p.random.IntN(len(streams))])
+	streams := []alloc.Stream{0, 0, 0, 0x5e2f31c0}
+	a.pool = pools[p.random.IntN(len(pools))]
+	if private := a.pool != (trace.Pool{}); private {
+		must(a.BeginPool(a.pool, nil))
+		defer func() { must(errors.Join(a.EndPool(a.pool), a.ReleasePool(a.pool))) }()
+	}
+	stream := streams[p.random.IntN(len(streams))]
+	if b, err := a.Alloc(n, stream, alloc.Tag{}); err == nil {
+		p.held = append(p.held, held{b, a.pool, stream})
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 func (p *program) free() {
-	if b := p.pick(func(b *block) bool { return b.live }); b != nil {
-		p.allocator.request(b, p.random.IntN(6) == 0)
+	if len(p.held) == 0 {
+		return
 	}
-}
-
-func (p *program) complete() {
-	if b := p.pick(func(b *block) bool { return b.pending }); b != nil {
-		p.allocator.complete(b)
+	i := p.random.IntN(len(p.held))
+	b := p.held[i]
+	p.held = slices.Delete(p.held, i, i+1)
+	if p.random.IntN(6) == 0 {
+		p.allocator.RecordStream(b.Allocation, b.stream+1)
 	}
-}
-
-func (p *program) pick(is func(*block) bool) *block {
-	all := p.allocator.live(is)
-	if len(all) == 0 {
-		return nil
-	}
-	return all[p.random.IntN(len(all))]
-}
-
-func (p *program) active() int64 {
-	var sum int64
-	for _, b := range p.allocator.live(func(b *block) bool { return !b.free() }) {
-		sum += b.size
-	}
-	return sum
+	p.allocator.Free(b.Allocation)
 }
 
 // annotateBlock annotates a live block after its allocation, as PyTorch 2.14 can.
 func (p *program) annotateBlock() {
-	r := p.allocator.recorder
-	b := p.pick(func(b *block) bool { return b.live })
-	if b == nil {
+	a := p.allocator
+	if len(p.held) == 0 {
 		return
 	}
-	r.note.UserMetadata = p.in.String(fmt.Sprintf("tensor %d", p.random.IntN(5)))
-	r.add(trace.Event{
-		Kind: trace.Annotate, Addr: b.addr, Stream: p.in.Stream(b.segment.stream), Stack: r.stack,
-		Note: r.plain(b.segment.pool),
+	b := p.held[p.random.IntN(len(p.held))]
+	a.note.UserMetadata = p.in.String(fmt.Sprintf("tensor %d", p.random.IntN(5)))
+	a.add(trace.Event{
+		Kind: trace.Annotate, Addr: b.Addr(), Stream: p.in.Stream(uint64(b.stream)), Stack: a.stack, Note: a.plain(b.pool),
 	})
 }
 
-func (p *program) annotate() {
-	a := trace.Annotation{Device: int32(p.allocator.device), Time: p.allocator.recorder.now}
+func (p *program) annotate(device int) {
+	a := trace.Annotation{Device: int32(device), Time: p.allocator.now}
 	if n := len(p.open); n > 0 && p.random.IntN(2) == 0 {
 		a.Name, a.Stage = p.open[n-1], p.in.String("END")
 		p.open = p.open[:n-1]
