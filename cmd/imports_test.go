@@ -158,7 +158,7 @@ var picture = map[string][]string{
 	"cmd/tools/terminal":     {"github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/creack/pty"},
 	"cmd/tools/wheel":        {"probe/python"},
 	// What only tests import.
-	"cmd/testing/browsertest":    {"cmd/testing/fatal"},
+	"cmd/testing/browsertest":    {},
 	"cmd/testing/causetest":      {},
 	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
 	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/kernels"},

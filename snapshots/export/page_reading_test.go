@@ -1,7 +1,6 @@
 package export_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +63,6 @@ func everyoneCanRead(t *testing.T, browser *browsertest.Browser) {
 					}
 					before = level
 				}
-				screenshot(t, page, fmt.Sprintf("%s.%d.%s.png", name, width, scheme))
 			}
 		}
 		namesAreSpoken(t, name, page)

@@ -2,8 +2,6 @@ package export_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,7 +115,6 @@ func answersToTheMouse(t *testing.T, browser *browsertest.Browser) {
 	if got := look(page); got.Now != kept.Now || got.Cursor != kept.Cursor {
 		t.Errorf("the cursor that a click keeps moves from %v to %v", kept.Cursor, got.Cursor)
 	}
-	screenshot(t, page, "timeline.png")
 	page.Key("ArrowRight")
 	if got := look(page); got.Now == kept.Now || got.Cursor <= kept.Cursor {
 		t.Errorf("after an arrow key the cursor stands at %v", got.Cursor)
@@ -197,15 +194,5 @@ func policyStopsScripts(t *testing.T, browser *browsertest.Browser) {
 	}
 	if title == "taken" || refused < len(foreign) {
 		t.Errorf("%d of %d were refused, and the title is %q", refused, len(foreign), title)
-	}
-}
-
-// screenshot keeps what the window shows where MEMTOP_SCREENSHOTS says.
-func screenshot(t *testing.T, page *browsertest.Page, name string) {
-	t.Helper()
-	if folder := os.Getenv("MEMTOP_SCREENSHOTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, name), page.Screenshot(), 0o600); err != nil {
-			t.Error(err)
-		}
 	}
 }

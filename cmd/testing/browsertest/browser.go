@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // deadline is how long a page may take to show something. It is generous: the
@@ -137,18 +135,6 @@ func (p *Page) Spoken() (all []Spoken) {
 		}
 	}
 	return all
-}
-
-// Screenshot returns a picture of the whole page as a PNG.
-func (p *Page) Screenshot() []byte {
-	p.t.Helper()
-	var clip map[string]float64
-	p.Evaluate(`({x: 0, y: 0, width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight, scale: 1})`, &clip)
-	var shot struct{ Data string }
-	p.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &shot)
-	data, err := base64.StdEncoding.DecodeString(shot.Data)
-	fatal.If(p.t, err)
-	return data
 }
 
 func (p *Page) call(method string, params map[string]any, into any) {
