@@ -14,18 +14,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
-
-	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // trains starts memtrain as a process of its own, waits until it can be
@@ -221,4 +225,128 @@ func leave(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	l.SetUnlinkOnClose(false)
 	ts.Check(l.Close())
+}
+
+// pace is the time of a step of the trainers that scripts start, with -short a longer
+// one: the race detector has everything that looks at their past take twenty times
+// as long.
+func pace() time.Duration {
+	if testing.Short() {
+		return 100 * time.Millisecond
+	}
+	return 20 * time.Millisecond
+}
+
+// start runs a program until the script ends, and returns when it has said
+// something. A trainer prints a line a step and waits while its pipe is full, so
+// it makes as many steps a second as its lines are read: what is tested has the
+// processors, and the trainer's past stays small.
+func start(ts *testscript.TestScript, cmd *exec.Cmd) {
+	cmd.Dir = ts.MkAbs(".")
+	r, w, err := narrowPipe()
+	ts.Check(err)
+	cmd.Stdout = w
+	ts.Check(cmd.Start())
+	ts.Check(w.Close())
+	lines := bufio.NewReaderSize(r, 1<<8)
+	_, err = lines.ReadByte()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		readPaced(lines)
+	}()
+	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); <-ended; _ = r.Close() })
+	ts.Check(err)
+}
+
+// readPaced reads a line at a time, until the last one.
+func readPaced(lines *bufio.Reader) {
+	tick := time.NewTicker(pace())
+	defer tick.Stop()
+	for {
+		switch _, err := lines.ReadSlice('\n'); {
+		case err == nil:
+			<-tick.C
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			_, _ = io.Copy(io.Discard, lines)
+			return
+		}
+	}
+}
+
+// kills kills a process that trains, and sets another variable to its black box:
+//
+//	kills VARIABLE BOX
+func kills(ts *testscript.TestScript, _ bool, args []string) {
+	pid := end(ts, args[0])
+	within(ts, "the box of an ended program", func() bool {
+		boxes, err := protocol.Boxes(ts.Getenv("MEMTOP_BLACK_BOX"), "")
+		ts.Check(err)
+		for _, b := range boxes {
+			if name := strconv.Itoa(pid) + "-"; !b.Held && len(filepath.Base(b.Path)) > len(name) && filepath.Base(b.Path)[:len(name)] == name {
+				ts.Setenv(args[1], b.Path)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// ends kills trainers that the script needs no more, so that what follows has the
+// processors:
+//
+//	ends VARIABLE...
+func ends(ts *testscript.TestScript, _ bool, args []string) {
+	for _, variable := range args {
+		end(ts, variable)
+	}
+}
+
+func end(ts *testscript.TestScript, variable string) (pid int) {
+	pid, err := strconv.Atoi(ts.Getenv(variable))
+	ts.Check(err)
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Kill())
+	return pid
+}
+
+// toggles makes every change of a single setting that a process offers, and undoes
+// it, as the keys of the screen and memtop set do: each must hold in a step.
+//
+//	toggles PID
+func toggles(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := attach.Dial(ctx, args[0], attach.DialOptions{Interval: shortest})
+	ts.Check(err)
+	defer func() { _ = c.Close() }()
+	options := c.Trace().Live.Options
+	for _, change := range proposals.Candidates(options) {
+		i := slices.IndexFunc(options, func(o trace.Option) bool { return o.Key == change.Key })
+		for _, v := range []trace.Value{change, {Key: change.Key, Value: options[i].Value}} {
+			ts.Check(holds(ctx, c, v))
+		}
+		ts.Logf("%s=%s and back to %s", change.Key, change.Value, options[i].Value)
+	}
+}
+
+// holds makes a change and waits until a step has it.
+func holds(ctx context.Context, c *attach.Client, v trace.Value) error {
+	made, err := c.Set(ctx, v.Key, v.Value)
+	if err != nil {
+		return err
+	}
+	_, err = attach.Until(ctx, c, func(t *trace.Trace) bool {
+		i := slices.IndexFunc(t.Live.Changes, func(o trace.Change) bool { return o.ID == made.ID })
+		if i >= 0 {
+			made = t.Live.Changes[i]
+		}
+		return made.State != trace.Pending
+	})
+	if err == nil && (made.State != trace.Applied || made.To != v.Value) {
+		err = fmt.Errorf("%s=%s: %+v", v.Key, v.Value, made)
+	}
+	return err
 }

@@ -139,3 +139,21 @@ func runParts(t *testing.T, parts []program, wrap wrapper) (result float64, grad
 	}
 	return result, gradient
 }
+
+func TestARecomputationIsAPhaseOfItsOwn(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	defer w.ZeroGrad()
+	tape := autograd.NewTape(d, 0)
+	var phases []autograd.Phase
+	tape.Run(func() {
+		tape.Backward(tape.Checkpoint(func(in []*autograd.Value) *autograd.Value {
+			phases = append(phases, tape.Phase())
+			tape.Mark(func() { phases = append(phases, tape.Phase()) })
+			return tape.SumAll(tape.GELU(in[0]))
+		}, w.Value()))
+	})
+	if want := []autograd.Phase{autograd.Forward, autograd.Recompute, autograd.Backward}; !slices.Equal(phases, want) {
+		t.Errorf("phases %v, want %v", phases, want)
+	}
+}

@@ -1,11 +1,16 @@
 package autograd_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestChangesThatBreakAGradientAreRefused(t *testing.T) {
@@ -67,3 +72,53 @@ func TestChangesThatBreakAGradientAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestTheGradientOfLogitsTakesTheirPlace looks where it is right after the rule of a
+// cross-entropy.
+func TestTheGradientOfLogitsTakesTheirPlace(t *testing.T) {
+	const rows, classes = 8, 500
+	tests := map[string]struct {
+		before, after func(tape *autograd.Tape, logits *autograd.Value) // the loss
+		taken         bool
+	}{
+		"where nothing else needs them": {nothing, (*autograd.Tape).Done, true},
+		"not where their owner does":    {nothing, nothing, false},
+		"not where another rule does": {
+			func(tape *autograd.Tape, logits *autograd.Value) { tape.Done(tape.Unary(device.Square, logits)) }, (*autograd.Tape).Done, false,
+		},
+	}
+	var want []float64
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := tensortest.Device(t)
+			values, targets := make([]float64, rows*classes), make([]int32, rows)
+			for i := range values {
+				values[i] = 3 * math.Sin(float64(i*i))
+			}
+			w := autograd.NewVariable("w", tensor.From(d, values, tensor.Shape{rows, classes}, device.BFloat16, tensor.Tag{}))
+			defer w.Close()
+			tape := autograd.NewTape(d, 1)
+			tape.Run(func() {
+				logits := tape.Scale(w.Value(), -2)
+				test.before(tape, logits)
+				place, taken := logits.Data().Array().Addr, false
+				tape.Mark(func() { taken = tape.GradOf(logits).Array().Addr == place })
+				loss := tape.CrossEntropy(logits, tape.Take(tensor.From(d, targets, tensor.Shape{rows}, device.Int32, tensor.Tag{})))
+				test.after(tape, logits)
+				tape.Backward(loss)
+				if taken != test.taken {
+					t.Errorf("the gradient lies where the logits were: %v, want %v", taken, test.taken)
+				}
+			})
+			got := w.Grad().Floats()
+			if want == nil {
+				want = got
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("gradients differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+func nothing(*autograd.Tape, *autograd.Value) {}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
@@ -16,6 +14,8 @@ import (
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // entropyOf is a cross-entropy of rows of logits of some type, run forward and

@@ -1,13 +1,19 @@
 package train
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3, and
@@ -123,4 +129,123 @@ func TestAChangeKeepsAnotherMadeAtTheSameTime(t *testing.T) {
 	if s := trainer.Settings(); s.LR != 0.5 || s.Clip != 7 || calls != 2 {
 		t.Errorf("lr %v and clip %v after %d tries, want 0.5 and 7 after 2", s.LR, s.Clip, calls)
 	}
+}
+
+// TestEverySettingThatWasChosenIsNamed changes each setting of the table by
+// itself, to its first other choice if it has choices.
+func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
+	if list := DefaultSettings().Chosen(); len(list) > 0 {
+		t.Errorf("by default: got %v", list)
+	}
+	for _, k := range settingKeys {
+		s := DefaultSettings()
+		value := "2"
+		for _, choice := range k.choices {
+			if choice != k.get(&s) {
+				value = choice
+			}
+		}
+		s, err := s.With(k.key, value)
+		fatal.If(t, err)
+		want := []trace.Value{{Key: k.key, Value: k.get(&s)}}
+		if k.key == "optimizer" {
+			want = nil // its own rate is not chosen either
+		}
+		if diff := cmp.Diff(want, s.Chosen()); diff != "" {
+			t.Errorf("%s=%s (-want +got):\n%s", k.key, value, diff)
+		}
+	}
+}
+
+// TestSettingsOfAnotherVersionAreLeftAlone reads those of a run that was saved when
+// there was one more.
+func TestSettingsOfAnotherVersionAreLeftAlone(t *testing.T) {
+	s, err := DefaultSettings().withAll(map[string]string{"checkpoint": "block", "in_place": "on"})
+	if got := s.Checkpoint.String(); err != nil || got != "block" {
+		t.Errorf("checkpoint=%s, %v", got, err)
+	}
+}
+
+func TestAFlagNamesItsValueOnceAndNoNumberIsRefused(t *testing.T) {
+	for _, key := range Keys() {
+		if help := Help(key); strings.Count(help, "`") != 2 {
+			t.Errorf("%s: %q names its value not once", key, help)
+		}
+	}
+	for _, key := range []string{"clip", "accumulate"} {
+		if _, err := DefaultSettings().With(key, "-1"); err == nil {
+			t.Errorf("%s=-1 is taken", key)
+		}
+	}
+}
+
+func TestStepsAndChangesAreEvents(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	b.device.Memory().SetHistory(1 << 16)
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	steps(t, trainer, 2)
+	set(t, trainer, "checkpoint=block")
+	set(t, trainer, "optimizer=lion")
+	set(t, trainer, "action=empty-cache")
+	steps(t, trainer, 1)
+	var got []string
+	snapshot := b.device.Memory().Snapshot()
+	events := snapshot.Devices[0].Events
+	for i := range events.Len() {
+		switch e := events.At(i); e.Kind {
+		case trace.StepBegin, trace.StepEnd, trace.SettingChanged:
+			got = append(got, fmt.Sprint(e.Kind, " ", e.Size, " ", text(snapshot, e)))
+		default:
+		}
+	}
+	want := []string{
+		"step_begin 1 ", "step_end 1 ", "step_begin 2 ", "step_end 2 ",
+		"step_begin 3 ",
+		"setting_changed 3 checkpoint=block", "setting_changed 3 optimizer=lion", "setting_changed 3 lr=0.0001", "setting_changed 3 action=empty-cache",
+		"step_end 3 ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if problems := tracetest.Check(snapshot); problems.Count > 0 {
+		t.Errorf("%d problems: %v", problems.Count, problems.First)
+	}
+}
+
+// TestSettingsMayBeChangedFromAnywhere is for the race detector, too.
+func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
+	trainer := rehearsing(t, tiny())
+	done := make(chan struct{}) // closed by this test when the steps are taken
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			s := trainer.Settings()
+			s.Checkpoint = nn.Every(1 + i%4)
+			if err := trainer.Set(s); err != nil {
+				t.Error(err)
+			}
+			if _, err := trainer.Predict(t.Context(), values("amp=bf16")); err != nil {
+				t.Error(err)
+			}
+			trainer.Options()
+			m, sum := ReadMemory(trainer.config.Device.Memory()), int64(0)
+			for _, source := range m.Sources() {
+				sum += source.Bytes
+			}
+			if sum != m.Reserved {
+				t.Errorf("in the middle of a step the sources add up to %d bytes, %d are reserved", sum, m.Reserved)
+			}
+		}
+	})
+	for range 10 {
+		e := steps(t, trainer, 1)[0]
+		trainer.Report(&e)
+	}
+	close(done)
+	wait.Wait()
 }

@@ -6,15 +6,18 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // together trains in a number of ranks within one process, each on its part of
@@ -228,5 +231,140 @@ func TestStagesTrainAlikeInHalfPrecision(t *testing.T) {
 		if all := 8 * 3; mode == amp.FP16 && (skipped == 0 || skipped == all) {
 			t.Errorf("%d of %d steps were skipped: nothing is shown", skipped, all)
 		}
+	}
+}
+
+// noting is a group that notes which of its operations are waited for only after more
+// of the model has run.
+type noting struct {
+	collective.Group
+	ran               int // layers, forward and backward
+	begun, overlapped int
+}
+
+type noted struct {
+	collective.Pending
+	group *noting
+	begun int // when so many layers had run; -1 once it was waited for
+}
+
+func (n *noted) Wait() error {
+	if n.begun >= 0 && n.group.ran > n.begun {
+		n.group.overlapped++
+	}
+	n.begun = -1
+	return n.Pending.Wait()
+}
+
+func (n *noting) note(p collective.Pending) collective.Pending {
+	n.begun++
+	return &noted{p, n, n.ran}
+}
+
+func (n *noting) AllReduce(a device.Array) collective.Pending { return n.note(n.Group.AllReduce(a)) }
+
+func (n *noting) ReduceScatter(dst, src device.Array) collective.Pending {
+	return n.note(n.Group.ReduceScatter(dst, src))
+}
+
+func (n *noting) AllGather(dst, src device.Array) collective.Pending {
+	return n.note(n.Group.AllGather(dst, src))
+}
+
+// TestRanksCommunicateWhileLayersRun looks at the operations of a step that layers run
+// beside: those of buckets, of gradients and of parameters.
+func TestRanksCommunicateWhileLayersRun(t *testing.T) {
+	g := nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
+	for _, shard := range Shards() {
+		t.Run("shard="+shard.String(), func(t *testing.T) {
+			var groups [2]*noting
+			var trainers [2]*Trainer
+			for rank, member := range collectivetest.New(2) {
+				b := newBench(t, 64<<20, g)
+				l := b.loader(t, data.LoaderOptions{Batch: 2, Part: rank, Parts: 2})
+				n := &noting{Group: member}
+				s := DefaultSettings()
+				s.Shard = shard
+				groups[rank] = n
+				trainers[rank] = b.trainer(t, s, func(c *Config) { c.Batches, c.Batch, c.Group = l, 2, n })
+				trainers[rank].Ctx().AddHooks(nn.Hooks{
+					Pre:      func(*nn.Ctx, *nn.Layer, []*autograd.Value) { n.ran++ },
+					Backward: func(*nn.Ctx, *nn.Layer, *tensor.Tensor) { n.ran++ },
+				})
+			}
+			for range 3 { // the first finds out how often gradients are added to, and in what order parameters are fetched
+				for _, n := range groups {
+					n.begun, n.overlapped = 0, 0
+				}
+				if _, failures := stepped(t, trainers[:]); failures[0] != nil || failures[1] != nil {
+					t.Fatal(failures)
+				}
+			}
+			for rank, n := range groups {
+				if t.Logf("rank %d: layers ran beside %d of %d operations", rank, n.overlapped, n.begun); n.overlapped < 3*g.Layers {
+					t.Errorf("rank %d: layers ran beside %d operations only", rank, n.overlapped)
+				}
+			}
+		})
+	}
+}
+
+// parted is a plan of a GPT whose tensors can all be divided among four.
+func parted(t *testing.T) Plan {
+	t.Helper()
+	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
+	s := DefaultSettings()
+	s.Checkpoint = nn.PerBlock()
+	return Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s}
+}
+
+func TestAModelLargerThanADeviceFitsOnSeveral(t *testing.T) {
+	plan := parted(t)
+	plan.Build = gpt(nn.GPTConfig{Layers: 4, Dim: 256, Heads: 4, Context: 16, Vocab: 256, Bias: true})
+	plan.Capacity = 40 << 20 // the parameters alone take 12 MiB, and everything four times as much
+	if _, err := plan.Estimate(t.Context()); err == nil {
+		t.Fatal("it fits on one: the test shows nothing")
+	}
+	plan.Settings.Shard, plan.Group = ShardParameters, collective.Rehearsal(0, 8)
+	if _, err := plan.Estimate(t.Context()); err != nil {
+		t.Errorf("of eight: %v", err)
+	}
+}
+
+// TestPartsAreConvertedBeforeTheyAreGathered looks at the copies in bfloat16 that
+// autocast keeps: those of parts are parts.
+func TestPartsAreConvertedBeforeTheyAreGathered(t *testing.T) {
+	plan := parted(t)
+	plan.Settings.AMP, plan.Settings.Checkpoint = amp.BF16, nn.Policy{} // a checkpoint drops the copies anyway
+	workspace := func(s Shard) int64 {
+		plan.Settings.Shard, plan.Group = s, collective.Rehearsal(0, 4)
+		e, err := plan.Estimate(t.Context())
+		fatal.If(t, err)
+		return e.Memory.Highest[trace.Workspace]
+	}
+	const weights = 3 * 12 * 64 * 64 * 2 // in the layers' products, in bfloat16
+	if kept, passing := workspace(ShardGradients), workspace(ShardParameters); kept-passing < weights*6/10 {
+		t.Errorf("%d bytes of workspace where weights are whole and %d where they are divided; the copies are %d", kept, passing, weights)
+	}
+}
+
+// TestWhatIsGatheredIsGivenUp looks at layers that share a table and fetch it in
+// each layer: a table that was fetched ahead must be used.
+func TestWhatIsGatheredIsGivenUp(t *testing.T) {
+	gathered := func(layers int) int64 {
+		plan := parted(t)
+		plan.Settings.Checkpoint = nn.Policy{}
+		plan.Build = func(d *tensor.Device) (nn.Module, error) {
+			return nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Llama {
+				return nn.NewLlama(b, nn.LlamaConfig{Layers: layers, Dim: 64, Heads: 4, KVHeads: 4, Hidden: 128, Context: 16, Vocab: 256})
+			})
+		}
+		plan.Settings.Shard, plan.Group = ShardParameters, collective.Rehearsal(0, 4)
+		e, err := plan.Estimate(t.Context())
+		fatal.If(t, err)
+		return e.Memory.Highest[trace.Parameter] - e.Parameters // a quarter of four bytes
+	}
+	if few, many := gathered(2), gathered(8); many-few > 4096 {
+		t.Errorf("%d bytes are gathered at once of 2 layers, %d of 8", few, many)
 	}
 }

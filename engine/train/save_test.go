@@ -2,19 +2,23 @@ package train
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestResumeContinuesBitForBit(t *testing.T) {
@@ -141,4 +145,106 @@ func TestResumeRefusesAnotherModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// craft returns a saved run with another description and the checksum that it needs.
+func craft(t testing.TB, whole []byte, change func(description []byte) []byte) []byte {
+	t.Helper()
+	length := binary.LittleEndian.Uint32(whole[12:])
+	description := change(bytes.Clone(whole[fileHeader:][:length]))
+	b := append(bytes.Clone(whole[:12]), binary.LittleEndian.AppendUint32(nil, uint32(len(description)))...)
+	b = append(append(b, description...), whole[fileHeader+length:len(whole)-fileTrailer]...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// small saves a run and returns the file, and what resumes such a run.
+func small(t testing.TB) (whole []byte, resume func(t testing.TB, content []byte) error) {
+	t.Helper()
+	g := nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256}
+	var file bytes.Buffer
+	fatal.If(t, newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil).Save(&file, nil))
+	return file.Bytes(), func(t testing.TB, content []byte) error {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "run")
+		fatal.If(t, os.WriteFile(path, content, 0o600))
+		saved, err := Open(path)
+		if err != nil {
+			return err
+		}
+		defer saved.Close()
+		if _, err := saved.Settings(8); err != nil {
+			return err
+		}
+		return newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil).Resume(saved)
+	}
+}
+
+func TestACraftedRunIsRefused(t *testing.T) {
+	whole, resume := small(t)
+	fatal.If(t, resume(t, whole))
+	for name, test := range map[string]struct{ old, new, want string }{
+		"a step before the first":      {`"step":0`, `"step":-1`, "step -1"},
+		"a step after all":             {`"step":0`, `"step":9223372036854775807`, "step 9223372036854775807"},
+		"batches before the first":     {`"position":0`, `"position":-9`, "position -9"},
+		"the optimizer's steps":        {`"optimizer_steps":0`, `"optimizer_steps":-5`, "optimizer_steps -5"},
+		"an optimizer there is not":    {`"Kind":0`, `"Kind":200`, "optimizer 200"},
+		"a loss scale of nothing":      {`"tensors":`, `"scaler":{"scale":0},"tensors":`, "a loss scale of 0"},
+		"good steps there are not":     {`"tensors":`, `"scaler":{"scale":1,"good_steps":-1},"tensors":`, "-1 good steps"},
+		"a setting there is not":       {`"amp":"off"`, `"amp":"on"`, `precision "on"`},
+		"a tensor of less than none":   {`"bytes":8192}`, `"bytes":-8192}`, "its tensors are not those"},
+		"a tensor of all bytes":        {`"bytes":8192}`, `"bytes":9223372036854775807}`, "its tensors are not those"},
+		"a tensor of another shape":    {`"shape":[256,8]`, `"shape":[2048]`, "where this model has"},
+		"a shape of less than nothing": {`"shape":[256,8]`, `"shape":[-256,-8]`, "where this model has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := craft(t, whole, func(d []byte) []byte {
+				if !bytes.Contains(d, []byte(test.old)) {
+					t.Fatalf("the description has no %s: %s", test.old, d)
+				}
+				return bytes.Replace(d, []byte(test.old), []byte(test.new), 1)
+			})
+			err := resume(t, content)
+			if !errors.As(err, new(*DamagedError)) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want a DamagedError that says %q in one line", err, test.want)
+			}
+		})
+	}
+}
+
+// FuzzResume changes a number of the description, or its bytes, under a right checksum: the
+// run goes on or is refused.
+func FuzzResume(f *testing.F) {
+	whole, resume := small(f)
+	f.Add(uint64(1), []byte("-1"))
+	f.Add(uint64(2), []byte("9223372036854775807"))
+	f.Add(uint64(3), []byte("1e308"))
+	f.Add(uint64(4), []byte("null"))
+	f.Fuzz(func(t *testing.T, seed uint64, value []byte) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		content := craft(t, whole, func(d []byte) []byte { return withOther(r, d, value) })
+		if err := resume(t, content); err != nil && !errors.As(err, new(*DamagedError)) {
+			t.Errorf("%T %v, want a DamagedError", err, err)
+		}
+	})
+}
+
+// withOther puts a value in the place of one of a description's numbers and texts.
+func withOther(r *rand.Rand, description, value []byte) []byte {
+	var places [][2]int
+	d := json.NewDecoder(bytes.NewReader(description))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			break
+		}
+		switch end := int(d.InputOffset()); token := token.(type) {
+		case float64:
+			places = append(places, [2]int{bytes.LastIndexAny(description[:end], ":,[") + 1, end})
+		case string:
+			places = append(places, [2]int{end - len(token) - 2, end})
+		}
+	}
+	at := places[r.IntN(len(places))]
+	return bytes.Join([][]byte{description[:at[0]], value, description[at[1]:]}, nil)
 }

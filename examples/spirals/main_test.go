@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -98,4 +99,9 @@ func look(t *testing.T, ended <-chan error) (*trace.Trace, *trace.Step, error) {
 			return nil, nil, t.Context().Err()
 		}
 	}
+}
+
+func TestMain(m *testing.M) {
+	probetest.WithoutBoxes()
+	os.Exit(m.Run())
 }

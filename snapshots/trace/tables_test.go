@@ -1,7 +1,10 @@
 package trace
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -179,5 +182,107 @@ func TestKindsHaveTheNamesOfPyTorch(t *testing.T) {
 	}
 	if got := Kind(200).String(); got != "other" {
 		t.Errorf("kind 200 is called %q, want other", got)
+	}
+}
+
+// TestTablesAreBounded interns new things without end, of every kind.
+func TestTablesAreBounded(t *testing.T) {
+	in := NewInterner()
+	in.Bound(1 << 20)
+	first := in.String("the first")
+	category := in.String("activation")
+	const many = 100_000
+	for n := range many {
+		name := in.String(fmt.Sprint("name ", n))
+		frame := in.Frame(Frame{Name: name, Line: int32(n)})
+		stack := in.Stack([]FrameID{frame, 0, FrameID(n)})
+		note := in.Note(Note{Category: category, Layer: name, Pool: in.Pool(Pool{0, int64(n)})})
+		in.List([]StringID{name, StringID(n)})
+		in.Stream(uint64(n))
+		if got := in.Notes[note].Category; got != category {
+			t.Fatalf("the note of name %d has category %d, want %d", n, got, category)
+		}
+		if n == many-1 && (in.Strings[name] != NotKept || in.FrameText(frame) != ":0 "+NotKept || stack != in.Rest().Stack) {
+			t.Errorf("the last name reads %q, its frame %q, its stack %d", in.Strings[name], in.FrameText(frame), stack)
+		}
+	}
+	entries := len(in.Strings) + len(in.Frames) + len(in.Notes) + len(in.Pools) + len(in.Streams) + len(in.Lists) + in.StackCount()
+	if entries > 1<<20/frameBytes+spareNotes || !in.Full() {
+		t.Errorf("there are %d entries, full %v", entries, in.Full())
+	}
+	if in.String("the first") != first || in.Stack([]FrameID{1, 0, 0}) == in.Rest().Stack {
+		t.Error("what was known before is not known any more")
+	}
+}
+
+func TestTablesWithoutABoundKeepAll(t *testing.T) {
+	in := NewInterner()
+	for n := range 10_000 {
+		if id := in.String(fmt.Sprint(n)); in.Strings[id] != fmt.Sprint(n) {
+			t.Fatalf("name %d reads %q", n, in.Strings[id])
+		}
+	}
+	if in.Full() {
+		t.Error("they are full")
+	}
+}
+
+func TestABoundGrowsWithWhatWasRead(t *testing.T) {
+	b := Bound{Least: 100 << 20, PerByte: 10, Most: 1 << 30}
+	for read, want := range map[int64]int64{0: 100 << 20, 1 << 20: 110 << 20, 1 << 40: 1 << 30, math.MaxInt64: 1 << 30} {
+		if got := b.After(read); got != want {
+			t.Errorf("after %d bytes it is %d, want %d", read, got, want)
+		}
+		if room := b.Room(read); room <= 0 || room >= want {
+			t.Errorf("after %d bytes there is room for %d of %d", read, room, want)
+		}
+	}
+	if got := FixedBound(1 << 30).After(math.MaxInt64); got != 1<<30 {
+		t.Errorf("a fixed bound becomes %d", got)
+	}
+	if (Bound{}).Room(0) != math.MaxInt64 {
+		t.Error("no bound is one")
+	}
+	if FixedBound(1<<20).Room(0) > 0 {
+		t.Error("there is room in less than the program itself takes")
+	}
+}
+
+// TestTablesTakeNoMoreThanTheySay fills each table and compares what the heap
+// grew by with what the interner says.
+func TestTablesTakeNoMoreThanTheySay(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	text := func(n int) []byte { return binary.LittleEndian.AppendUint32([]byte("text"), uint32(n)) }
+	for name, add := range map[string]func(in *Interner, n int){
+		"texts":       func(in *Interner, n int) { in.Bytes(text(n)) },
+		"frames":      func(in *Interner, n int) { in.Frame(Frame{Line: int32(n)}) },
+		"torch.fx":    func(in *Interner, n int) { in.SetFX(FrameID(n), FX{}) },
+		"notes":       func(in *Interner, n int) { in.Note(Note{Layer: StringID(n)}) },
+		"streams":     func(in *Interner, n int) { in.Stream(uint64(n)) },
+		"pools":       func(in *Interner, n int) { in.Pool(Pool{0, int64(n)}) },
+		"stacks":      func(in *Interner, n int) { in.Stack([]FrameID{FrameID(n), 1, 2}) },
+		"long stacks": func(in *Interner, n int) { in.Stack(append(make([]FrameID, 9000), FrameID(n))) },
+		"lists":       func(in *Interner, n int) { in.List([]StringID{StringID(n)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, many := NewInterner(), 115_000 // the maps have just been split
+			if name == "long stacks" {
+				many = 500
+			}
+			before := heap()
+			for n := range many {
+				add(in, n)
+			}
+			const chunk = 64 << 10 // the last one of stacks, of which it is not known yet how much will be used
+			if grown, said := heap()-before, in.Memory()+chunk; grown > said {
+				t.Errorf("they take %d bytes each, and say %d", grown/int64(many), said/int64(many))
+			}
+			runtime.KeepAlive(in)
+		})
 	}
 }

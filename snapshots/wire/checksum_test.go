@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // traceOf returns the trace of a recording.
@@ -90,4 +90,9 @@ func TestCopiesHaveTheChecksumThatAllKnow(t *testing.T) {
 	} else if tr := traceOf(t, got); tr.Live.Note != "enough" {
 		t.Errorf("the copy ends with %q", tr.Live.Note)
 	}
+}
+
+// sum returns the checksum that follows a frame.
+func sum(frame []byte) []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.Checksum(frame, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,14 +14,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
+	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // hostKernels is the host build of the kernels, which all tests share.
@@ -241,4 +244,86 @@ func TestWhatMultipliesIsSaid(t *testing.T) {
 	if want := "\nproducts   own, by mma.sync\n"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("the header has no line %q:\n%s", want, stdout.String())
 	}
+}
+
+// TestAGPUTrainsAsTheProcessorDoesForFiftySteps compares the losses of the
+// kernels' host build with those of cpu:0, and the memory to the byte.
+func TestAGPUTrainsAsTheProcessorDoesForFiftySteps(t *testing.T) {
+	if os.Getenv("MEMTOP_LONG") == "" {
+		t.Skip("it takes minutes; set MEMTOP_LONG=1")
+	}
+	const limit = 1e-3 // on the relative difference
+	for _, mode := range amp.Modes() {
+		for _, checkpoint := range []string{"none", "block"} {
+			t.Run(mode.String()+", checkpoint="+checkpoint, func(t *testing.T) {
+				g := gpus(t)
+				args := slices.Concat(small, []string{"--layers", "2", "--steps", "50", "--amp", mode.String(), "--checkpoint", checkpoint})
+				cpu := trained(t, g, append(args, "--device", "cpu:0")...)
+				gpu := trained(t, g, append(args, "--device", "cuda:0")...)
+				worst := 0.0
+				for i := range cpu {
+					worst = max(worst, math.Abs(cpu[i].Loss-gpu[i].Loss)/math.Abs(cpu[i].Loss))
+					cpu[i].Loss, gpu[i].Loss = 0, 0
+				}
+				t.Logf("the losses of %d steps differ by at most %.1e", len(cpu), worst)
+				if !(worst <= limit) {
+					t.Errorf("the losses differ by %.1e, more than %.0e", worst, limit)
+				}
+				if diff := cmp.Diff(cpu, gpu); diff != "" {
+					t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn changes settings of a run
+// on the tests' GPU, which is given steps ahead of those it has done, and looks
+// in the run's own events for the step that began next.
+func TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.pickle")
+	w := startWatchedOn(t, gpus(t), append(slices.Clone(small), "--device", "cuda:0", "--snapshot", path)...)
+	w.until(2)
+	var changes []trace.Change
+	for _, set := range []string{`{"checkpoint":"block"}`, `{"amp":"bf16"}`} {
+		var answer protocol.Settings
+		w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":`+set+`}`, &answer)
+		made := answer.Changes[len(answer.Changes)-1]
+		if made.State != trace.Applied {
+			t.Fatalf("%s is %v: %s", set, made.State, made.Reason)
+		}
+		changes = append(changes, made)
+		w.until(made.Step + 2)
+	}
+	steps := w.end()
+	begun := beginnings(t, path)
+	for _, c := range changes {
+		next := int64(slices.IndexFunc(begun, func(at int64) bool { return at > c.Time }) + 1)
+		if next == 0 || c.Step < next || c.Step > next+1 {
+			t.Errorf("%s holds from step %d on; after the request, step %d was the next to begin", c.Key, c.Step, next)
+		}
+		for _, o := range steps {
+			if got, want := o.Settings[c.Key] == c.To, o.Step >= c.Step; got != want {
+				t.Errorf("step %d: %s=%s holds: %v; it is said to hold from step %d on", o.Step, c.Key, c.To, got, c.Step)
+			}
+		}
+		if before, after := steps[c.Step-2], steps[c.Step]; before.PeakAllocated == after.PeakAllocated {
+			t.Errorf("%s=%s has not moved the peak of %d bytes", c.Key, c.To, after.PeakAllocated)
+		}
+	}
+}
+
+// beginnings returns when the steps of a run began, microseconds since the
+// epoch, from its snapshot.
+func beginnings(t *testing.T, path string) (begun []int64) {
+	t.Helper()
+	d := &written(t, path).Devices[0]
+	for i := range d.Events.Len() {
+		if e := d.Events.At(i); e.Kind == trace.StepBegin {
+			if begun = append(begun, e.Time); e.Size != int64(len(begun)) {
+				t.Fatalf("step %d begins behind %d others", e.Size, len(begun)-1)
+			}
+		}
+	}
+	return begun
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/ptx"
 	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // module is a loaded module: its kernels, which can be executed if its text is known.
@@ -147,4 +149,20 @@ func (d *Driver) execute(k kernel, l Launched) cuda.Result {
 		return launchFailed
 	}
 	return success
+}
+
+// Kernels runs launches on the host build of the kernels, for [Options].
+func Kernels(l *hostbuild.Library) func(Launched) error {
+	byName := make(map[string]kernels.Kernel, kernels.Count)
+	for k := range kernels.Count {
+		byName[k.String()] = k
+	}
+	return func(launched Launched) error {
+		k, ok := byName[launched.Name]
+		if !ok {
+			return fmt.Errorf("cudatest: no kernel %q", launched.Name)
+		}
+		l.Enqueue(&kernels.Launch{Kernel: k, Grid: launched.Grid, Threads: launched.Block[0], Shared: launched.Shared, Args: launched.Args})
+		return l.Err()
+	}
 }

@@ -4,6 +4,8 @@ package probetest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -245,4 +247,47 @@ func Awaiting(t testing.TB, v Viewer, what string, ok func(*trace.Trace) bool) *
 			t.Fatalf("not in five minutes: %s; it has %d events and says %q, %+v", what, now.Devices[0].Events.Len(), now.Live.Note, now.Live.Gaps)
 		}
 	}
+}
+
+// WithoutBoxes turns off black boxes for the programs of a package's tests.
+// Programs that are killed or run out of memory would otherwise leave boxes among
+// the user's own. A test that wants a box names its folder. TestMain calls
+// WithoutBoxes.
+func WithoutBoxes() {
+	const variable = "MEMTOP_BLACK_BOX" // of package protocol, which tests with this one too
+	if os.Getenv(variable) == "" {
+		_ = os.Setenv(variable, "off") // the name is valid
+	}
+}
+
+// AsOtherUsers skips a test that must run programs as other users, if it cannot:
+// only root may, and only if every user can enter the folder for temporary files.
+// Root's own may be closed to others.
+func AsOtherUsers(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as other users")
+	}
+	if closed := closedTo(os.TempDir()); closed != "" {
+		t.Skipf("other users cannot enter %s, where temporary files are: TMPDIR may name another folder", closed)
+	}
+}
+
+// closedTo returns the first folder of a path that not every user can enter, ""
+// if there is none.
+func closedTo(folder string) string {
+	const enter = 0o001
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return folder
+	}
+	if parent := filepath.Dir(folder); parent != folder {
+		if closed := closedTo(parent); closed != "" {
+			return closed
+		}
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode()&enter == 0 {
+		return folder
+	}
+	return ""
 }

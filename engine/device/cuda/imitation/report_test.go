@@ -2,15 +2,18 @@ package imitation_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestWhatTheLibrarySaid(t *testing.T) {
@@ -65,5 +68,64 @@ func TestTheCatalogueIsWhole(t *testing.T) {
 		if !names[name] {
 			t.Errorf("there is no %s", name)
 		}
+	}
+}
+
+func TestAGPUOfOnesOwnIsReadAsTheCatalogueIsPrinted(t *testing.T) {
+	for _, g := range imitation.Catalogue() {
+		text, err := json.Marshal(g)
+		fatal.If(t, err)
+		again, err := imitation.Describe(strings.NewReader(string(text)))
+		if err != nil || again.Variable(1, false) != g.Variable(1, false) {
+			t.Errorf("%s is read as %+v, %v", text, again, err)
+		}
+	}
+}
+
+func TestAGPUThatIsNoneIsRefused(t *testing.T) {
+	const good = `{"name": "x", "title": "X", "total_bytes": 8589934592, "compute_capability": "8.6", "processors": 28, "l2_bytes": 4194304`
+	g, err := imitation.Describe(strings.NewReader(good + "}"))
+	if err != nil || g.Context != 28*1536*2048+64<<20 || g.Channels != 4 {
+		t.Errorf("%+v, %v", g, err)
+	}
+	for name, text := range map[string]string{
+		"nothing":               "",
+		"no JSON":               "total=5",
+		"an unknown field":      good + `, "memory": 5}`,
+		"an unknown capability": strings.Replace(good, "8.6", "8.7", 1) + "}",
+		"no memory":             strings.Replace(good, "8589934592", "0", 1) + "}",
+		"no processors":         strings.Replace(good, "28", "0", 1) + "}",
+		"a context of all":      good + `, "context_bytes": 8589934592}`,
+		"a negative context":    good + `, "context_bytes": -1}`,
+		"a title with a figure": strings.Replace(good, `"X"`, `"X;total=1"`, 1) + "}",
+		"a megabyte":            good + `, "sources": "` + strings.Repeat("x", 1<<20) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if g, err := imitation.Describe(strings.NewReader(text)); err == nil {
+				t.Errorf("it is taken for %+v", g)
+			}
+		})
+	}
+}
+
+// installable returns the library for this machine, and skips the test if there
+// is none.
+func installable(t *testing.T) []byte {
+	t.Helper()
+	library, err := imitation.Library.For(runtime.GOARCH)
+	if runtime.GOOS != "linux" || err != nil {
+		t.Skipf("no GPU is imitated on %s, %s", runtime.GOOS, runtime.GOARCH)
+	}
+	return library
+}
+
+func TestProgramsKeepWhatTheyLoad(t *testing.T) {
+	got := imitation.Environment([]string{"A=1", "LD_PRELOAD=liba.so", "LD_LIBRARY_PATH=/lib", "B="}, "/f")
+	want := []string{"A=1", "B=", "LD_PRELOAD=/f/libmemtop-imitation.so:liba.so", "LD_LIBRARY_PATH=/f:/lib"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got, want := imitation.Environment(nil, "/f"), []string{"LD_PRELOAD=/f/libmemtop-imitation.so", "LD_LIBRARY_PATH=/f"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
