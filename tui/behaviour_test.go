@@ -218,16 +218,6 @@ func TestClickingATabOpensItsPage(t *testing.T) {
 	d.wants("Stacks at the cursor")
 }
 
-func TestCopyingUsesTheTerminalsClipboard(t *testing.T) {
-	d := startSmall(t, 120, 40)
-	d.press("7", "^", "/", "attend", "enter", "y")
-	if !strings.Contains(d.copied, "/home/ada/project/attention.py:31 attend") {
-		t.Errorf("copied %q", d.copied)
-	}
-	d.wants("copied the event")
-	d.shows("j", "!copied the event")
-}
-
 func TestQuitAndSuspend(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	d.press("q")

@@ -155,30 +155,6 @@ func TestBothLedgersAreOnOneScreen(t *testing.T) {
 	}
 }
 
-// TestOnlyWhereCallsCouldBeSeenTheScreenSaysHow has a device whose other processes are
-// named: in a program of PyTorch that is not watched, and in one of another kind.
-func TestOnlyWhereCallsCouldBeSeenTheScreenSaysHow(t *testing.T) {
-	for name, said := range map[string]*trace.Card{"PyTorch": {}, "another": nil} {
-		t.Run(name, func(t *testing.T) {
-			told := *recording()
-			live := *told.Live
-			live.Gauges = slices.Clone(live.Gauges)
-			for i := range live.Gauges {
-				withCard(&live.Gauges[i], told.Devices[0].Final.Segments)
-				live.Gauges[i].Card = said
-			}
-			told.Live = &live
-			d := start(t, 200, 60, Options{Color: "never", Device: -1}, fileOf("run.mtr", &told))
-			d.shows("$", "On the device | process 4711")
-			if said == nil {
-				d.lacks("--driver-calls")
-			} else {
-				d.wants("memtop run --driver-calls would see which libraries take it")
-			}
-		})
-	}
-}
-
 // withCard gives a gauge a ledger of a device whose allocator has segments.
 func withCard(g *trace.Gauge, segments []trace.Segment) {
 	const mib = 1 << 20

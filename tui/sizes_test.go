@@ -100,15 +100,6 @@ func everyScreen() map[string]func(t *testing.T) *driver {
 	return screens
 }
 
-func TestATerminalTooSmallSaysSo(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	for _, size := range [][2]int{{minWidth - 1, 40}, {100, minHeight - 1}} {
-		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-		fits(t, d.screen(), size[0], size[1])
-		d.wants("too small")
-	}
-}
-
 // resized gives the terminal a sample of sizes, at which the page asks for
 // everything: the screen is exactly as large.
 func (d *driver) resized(t *testing.T) {

@@ -291,26 +291,3 @@ func TestACheckpointDropsTheWeightsThatItConverted(t *testing.T) {
 		t.Errorf("in the backward pass at most %d bytes of workspace with checkpoints and %d without, want all but one block's %d fewer", highest, wholeHighest, blocks)
 	}
 }
-
-func TestARecomputationCastsAsItsForwardRunDid(t *testing.T) {
-	gradient := func(p nn.Policy, during amp.Mode) []float64 {
-		r := newRun(t, nn.Options{Checkpoint: p})
-		defer r.zero()
-		r.c.Run(func() {
-			r.c.SetCaster(amp.BF16.Caster())
-			out := r.forward()
-			r.c.SetCaster(during.Caster())
-			r.c.Backward(out)
-			if got := r.c.Caster(); got != during.Caster() {
-				t.Errorf("after the backward pass the caster is %v, want %v", got, during.Caster())
-			}
-		})
-		return nn.Params(r.model)[4].Grad().Floats()
-	}
-	want := gradient(nn.Policy{}, amp.BF16)
-	for _, during := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
-		if !slices.Equal(want, gradient(nn.PerBlock(), during)) {
-			t.Errorf("with %v during the backward pass the gradient is another", during)
-		}
-	}
-}

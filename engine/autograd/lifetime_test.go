@@ -34,32 +34,6 @@ func categories(d *tensor.Device) (parameter, gradient, activation, workspace in
 	return c[trace.Parameter].Current, c[trace.Gradient].Current, c[trace.Activation].Current, c[trace.Workspace].Current
 }
 
-func TestAFrameReleasesWhatItDoesNotReturn(t *testing.T) {
-	d := tensortest.Device(t)
-	w := square(t, d, "w")
-	tape := autograd.NewTape(d, 0)
-	tape.Run(func() {
-		tape.NoGrad(func() {
-			out := tape.Frame(func() *autograd.Value {
-				x := tape.Scale(w.Value(), 2)
-				tape.Scale(x, 3)
-				return tape.Scale(x, 4)
-			})
-			if got := d.Live(); got != 2*kilobyte {
-				t.Errorf("after the frame %d bytes live, want the variable and one result, %d", got, 2*kilobyte)
-			}
-			tape.Done(out)
-			if got := d.Live(); got != kilobyte {
-				t.Errorf("after Done %d bytes live, want %d", got, kilobyte)
-			}
-			tape.Done(w.Value())
-		})
-	})
-	if got := d.Live(); got != kilobyte {
-		t.Errorf("after the run %d bytes live, want %d", got, kilobyte)
-	}
-}
-
 func TestWhatIsSavedIsAnActivationUntilItsRuleHasRun(t *testing.T) {
 	d := tensortest.Device(t)
 	w := square(t, d, "w")

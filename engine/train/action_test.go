@@ -5,8 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/engine/nn"
-	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -105,26 +103,6 @@ func TestWhatAnActionGivesBackIsNotAlwaysKnown(t *testing.T) {
 				t.Error("two steps later it is not known either")
 			}
 		})
-	}
-}
-
-func TestAnActionOutlivesAStepThatFails(t *testing.T) {
-	b := newBench(t, 64<<20, tiny())
-	trainer := b.trainer(t, DefaultSettings(), nil)
-	steps(t, trainer, 2)
-	set(t, trainer, "action=empty-cache")
-	fail := true
-	defer trainer.Ctx().AddHooks(nn.Hooks{Backward: func(*nn.Ctx, *nn.Layer, *tensor.Tensor) {
-		if fail {
-			tensor.New(b.device, tensor.Shape{1 << 30}, 0, tensor.Tag{})
-		}
-	}})()
-	if _, err := trainer.Step(t.Context()); err == nil {
-		t.Fatal("the step has not failed")
-	}
-	fail = false
-	if e := steps(t, trainer, 1)[0]; e.Action != EmptyCache {
-		t.Errorf("the step that was taken again did %v", e.Action)
 	}
 }
 

@@ -92,31 +92,6 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 
 func tripled(c *nn.Ctx, in ...*autograd.Value) *autograd.Value { return c.Scale(in[0], 3) }
 
-func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
-	set := points{data.Spirals{Features: 8, Classes: 3}}
-	c := regression(t, nn.NewFunction(distance), set)
-	before := c.Device.Live()
-	trainer, err := New(c)
-	fatal.If(t, err)
-	got := losses(steps(t, trainer, 3))
-	trainer.Close()
-	if live := c.Device.Live(); live != before {
-		t.Errorf("%d bytes are allocated after the trainer was closed, %d before it was made", live, before)
-	}
-
-	if c.Model, err = c.Build(c.Device); err != nil {
-		t.Fatal(err)
-	}
-	defer nn.Close(c.Model)
-	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: c.Batch, Seed: c.Seed})
-	fatal.If(t, err)
-	defer loader.Close()
-	c.Batches, c.Spec, c.Data = loader, set.Spec(), nil
-	if diff := cmp.Diff(losses(steps(t, newTrainer(t, c), 3)), got); diff != "" {
-		t.Errorf("losses (-the caller's +the trainer's):\n%s", diff)
-	}
-}
-
 func TestAConfigThatCannotTrainIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		change func(c *Config)
@@ -199,27 +174,4 @@ func offloaded(t *testing.T, parts string) Offload {
 	o, err := ParseOffload(parts)
 	fatal.If(t, err)
 	return o
-}
-
-// TestPaddingIsInTheCopyOfTheHeadAlone looks at what there is between steps.
-func TestPaddingIsInTheCopyOfTheHeadAlone(t *testing.T) {
-	run := func(pad bool) (copies int64) {
-		s := DefaultSettings()
-		s.AMP, s.PadVocab = amp.BF16, pad
-		b := newBench(t, 64<<20, oddVocab())
-		trainer := b.trainer(t, s, nil)
-		steps(t, trainer, 2)
-		live, head := trainer.Live(), b.model.(*nn.GPT).Head.Weight
-		if got := b.device.Memory().Stats().Category[trace.Workspace].Current; got != live[trace.Workspace] {
-			t.Errorf("padded %v: %d bytes of copies, want %d", pad, got, live[trace.Workspace])
-		}
-		if !head.Data().Shape().Equal([]int{257, 16}) || head.Data().Storage().Bytes() != 257*16*4 {
-			t.Errorf("padded %v: the head's weight is %v", pad, head.Data())
-		}
-		return live[trace.Workspace]
-	}
-	exact, padded := run(false), run(true)
-	if want := exact + (320-257)*16*2; padded != want {
-		t.Errorf("%d bytes of copies with padding, want %d", padded, want)
-	}
 }

@@ -2,7 +2,6 @@ package export_test
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
-	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -195,17 +193,6 @@ func checkHeld(t *testing.T, x *analysis.Index, rows [][]string) int {
 		t.Errorf("%d bytes are held, want %d", sum, want)
 	}
 	return len(alive)
-}
-
-func TestTheReportIsTheReport(t *testing.T) {
-	forAll(t, "json", func(t *testing.T, tr *trace.Trace, out []byte) {
-		t.Helper()
-		var got report.Report
-		fatal.If(t, json.Unmarshal(out, &got))
-		if got.Schema != report.Schema || len(got.Devices) != len(tr.Devices) {
-			t.Errorf("got schema %q and %d devices", got.Schema, len(got.Devices))
-		}
-	})
 }
 
 func TestMoments(t *testing.T) {

@@ -148,16 +148,6 @@ func TestTextIsNeverWiderThanAsked(t *testing.T) {
 	}
 }
 
-func TestDiffOfATraceWithItselfIsEmpty(t *testing.T) {
-	for seed := range uint64(6) {
-		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Devices: 2, Operations: 200, Expandable: seed%2 == 0})
-		again := tracetest.Parse(t, tracetest.Text(t, tr))
-		if d := NewDiff(tr, again); !d.Empty() {
-			t.Errorf("seed %d: got %+v", seed, d)
-		}
-	}
-}
-
 func TestDiffSaysWhatBecameOfStacks(t *testing.T) {
 	const before = tracetest.Frames + `
 device 0

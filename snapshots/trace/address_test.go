@@ -47,16 +47,6 @@ func TestAddressTableIsAMap(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAddressTableHasNothing(t *testing.T) {
-	var table addressTable
-	if table.has(0) || table.count != 0 {
-		t.Error("an empty table has something")
-	}
-	if _, ok := table.remove(0); ok {
-		t.Error("something was removed from an empty table")
-	}
-}
-
 func TestOrderedIDsIsASortedMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var set orderedIDs

@@ -43,38 +43,6 @@ func TestEqualThingsHaveOneNumber(t *testing.T) {
 	}
 }
 
-func TestTheFixedNumbers(t *testing.T) {
-	in := NewInterner()
-	for name, test := range map[string]struct{ got, want any }{
-		"the empty string":   {in.String(""), EmptyString},
-		"the empty bytes":    {in.Bytes(nil), EmptyString},
-		"the empty stack":    {in.Stack(nil), EmptyStack},
-		"the default stream": {in.Stream(0), DefaultStream},
-		"the empty note":     {in.Note(Note{}), NoteID(0)},
-	} {
-		if test.got != test.want {
-			t.Errorf("%s has number %v, want %v", name, test.got, test.want)
-		}
-	}
-	tables := in.View()
-	if got := tables.Stack(0); got != nil {
-		t.Errorf("the absent stack has frames %v", got)
-	}
-	if got := tables.Stack(EmptyStack); got != nil {
-		t.Errorf("the empty stack has frames %v", got)
-	}
-}
-
-func TestInternedBytesAreCopied(t *testing.T) {
-	in := NewInterner()
-	text := []byte("weights")
-	id := in.Bytes(text)
-	text[0] = 'W'
-	if got := in.View(); got.String(id) != "weights" {
-		t.Errorf("the string became %q when its source changed", got.String(id))
-	}
-}
-
 // TestAViewNeverChanges takes views while the tables grow past their arena's
 // chunks, and reads them afterwards.
 func TestAViewNeverChanges(t *testing.T) {
@@ -118,21 +86,6 @@ func TestTheFirstWordOfFXStays(t *testing.T) {
 	view := in.View()
 	if got := view.FX[view.FrameFX[f]]; got != first {
 		t.Errorf("FX %+v, want the first, %+v", got, first)
-	}
-}
-
-func TestFrameText(t *testing.T) {
-	in := NewInterner()
-	for want, f := range map[string]Frame{
-		"model.py:7 forward": {in.String("model.py"), in.String("forward"), 7},
-		":0 ":                {},
-		"a\uFFFDb:3 c":       {in.String("a\x1bb"), in.String("c"), 3},
-	} {
-		id := in.Frame(f)
-		view := in.View()
-		if got := view.FrameText(id); got != want {
-			t.Errorf("text %q, want %q", got, want)
-		}
 	}
 }
 
@@ -212,18 +165,6 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 	if in.String("the first") != first || in.Stack([]FrameID{1, 0, 0}) == in.Rest().Stack {
 		t.Error("what was known before is not known any more")
-	}
-}
-
-func TestTablesWithoutABoundKeepAll(t *testing.T) {
-	in := NewInterner()
-	for n := range 10_000 {
-		if id := in.String(fmt.Sprint(n)); in.Strings[id] != fmt.Sprint(n) {
-			t.Fatalf("name %d reads %q", n, in.Strings[id])
-		}
-	}
-	if in.Full() {
-		t.Error("they are full")
 	}
 }
 

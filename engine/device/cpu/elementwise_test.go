@@ -146,23 +146,6 @@ func TestScalingAndAdding(t *testing.T) {
 	near(t, "scaled by a number on the device", r.get(dst), products, 1e-6)
 }
 
-func TestFillTakesEveryType(t *testing.T) {
-	r := newRig(t, 2)
-	for _, kind := range append([]device.DType{device.Int8, device.UInt8, device.Int32, device.Int64}, floats...) {
-		for _, n := range []int{0, 1, 3, 40001} {
-			a := r.array(kind, n)
-			for _, value := range []float64{0, 5} {
-				r.Fill(a, value)
-				for i, got := range r.get(a) {
-					if got != value {
-						t.Fatalf("%v: element %d of %d is %v, want %v", kind, i, n, got, value)
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestCastsBetweenAllTypes(t *testing.T) {
 	all := append([]device.DType{device.Int8, device.UInt8, device.Int32, device.Int64}, floats...)
 	r := newRig(t, 2)

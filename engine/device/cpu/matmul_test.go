@@ -162,14 +162,3 @@ func TestMatMulOfPairsGivesTheSameBitsWithAnyThreads(t *testing.T) {
 		}
 	}
 }
-
-func TestMatMulMixesTypes(t *testing.T) {
-	r := newRig(t, 2)
-	m := device.MatMul{
-		M: 20, N: 24, K: 31, A: r.normals(device.BFloat16, 620), B: r.normals(device.Float16, 744),
-		C: r.array(device.Float32, 480), Bias: r.normals(device.Float64, 24),
-	}
-	want, _ := referenceProduct(m, r.get(m.A), r.get(m.B), make([]float64, 480), r.get(m.Bias))
-	r.MatMul(m.Plan())
-	near(t, "bfloat16 by float16 to float32", r.get(m.C), want, 1e-5)
-}
