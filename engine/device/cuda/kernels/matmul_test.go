@@ -70,7 +70,6 @@ func (r *rig) spaced(kind device.DType, transposed bool, rows, cols int) (a devi
 // same kernel, neighbours in the alphabet, share the sizes, one half each.
 func TestMatMul(t *testing.T) {
 	r := newRig(t)
-	start := r.next
 	for i, name := range slices.Sorted(maps.Keys(products)) {
 		m := products[name]
 		for j, types := range slices.Sorted(maps.Keys(productTypes)) {
@@ -84,7 +83,6 @@ func TestMatMul(t *testing.T) {
 				pad := []int{0, 3, 8}[(len(name)+len(types)+int(trans[0])+2*int(trans[1]))%3]
 				t.Run(fmt.Sprintf("%s, %s, %s, %d between rows", name, types, trans, pad), func(t *testing.T) {
 					r.seed(t.Name())
-					r.next = start
 					r.multiply(t, m, kinds, trans, pad)
 				})
 			}
@@ -117,7 +115,6 @@ func (r *rig) multiply(t *testing.T, m device.MatMul, kinds [3]device.DType, tra
 
 func TestMatMulEnds(t *testing.T) {
 	r := newRig(t)
-	start := r.next
 	for types, kinds := range productTypes {
 		for _, activation := range device.UnaryOps() {
 			if !activation.EndsProduct() && activation != device.Neg {
@@ -129,7 +126,6 @@ func TestMatMulEnds(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s, %v, bias in %v", types, activation, bias), func(t *testing.T) {
 					r.seed(t.Name())
-					r.next = start
 					r.ends(t, kinds, activation, bias)
 				})
 			}
@@ -170,7 +166,6 @@ func (r *rig) ends(t *testing.T, kinds [3]device.DType, activation device.UnaryO
 
 func TestMatMulSumsRowsOfA(t *testing.T) {
 	r := newRig(t)
-	start := r.next
 	for types, kinds := range productTypes {
 		inProduct := kinds[1] == kinds[2] && kinds[1] != device.Float32 // else it is a reduction
 		for i, size := range [][3]int{{1, 1, 1}, {17, 35, 19}, {131, 129, 300}, {5, 3, 0}, {130, 0, 40}} {
@@ -180,7 +175,6 @@ func TestMatMulSumsRowsOfA(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s, %v, transposed %v", types, size, transB), func(t *testing.T) {
 					r.seed(t.Name())
-					r.next = start
 					m := device.MatMul{M: size[0], N: size[1], K: size[2], TransA: true, TransB: transB, Alpha: 0.5}
 					m.A, m.B = r.normals(kinds[1], m.M*m.K), r.normals(kinds[2], m.N*m.K)
 					r.agree(t, 16, func(c computer) {
@@ -196,7 +190,6 @@ func TestMatMulSumsRowsOfA(t *testing.T) {
 
 func TestLargeProducts(t *testing.T) {
 	r := newRig(t)
-	start := r.next
 	for name, test := range map[string]struct {
 		m     device.MatMul
 		kinds [2]device.DType
@@ -215,7 +208,6 @@ func TestLargeProducts(t *testing.T) {
 				t.Skip("it takes seconds, and only the PTX has another way for it: MEMTOP_GPU=ptx lets it")
 			}
 			r.seed(t.Name())
-			r.next = start
 			m := test.m
 			m.A, m.B = r.normals(test.kinds[0], m.M*m.K), r.normals(test.kinds[1], m.K*m.N)
 			r.agree(t, 4, func(c computer) {

@@ -158,6 +158,7 @@ type rig struct {
 	machine machine
 	rand    *rand.Rand
 	next    uint64
+	start   uint64 // of what cases have
 	failure device.Array
 	chance  uint64
 	askew   bool // arrays begin at their second element, so that none is aligned
@@ -168,12 +169,12 @@ type rig struct {
 const rigBytes = 256 << 20
 
 // seed makes the numbers of a case independent of the cases that ran before it,
-// whose order a map changes in every run.
+// whose order a map changes in every run, and gives it their memory.
 func (r *rig) seed(name string) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // it cannot fail
 	r.rand = rand.New(rand.NewPCG(7, h.Sum64()))
-	r.askew, r.chance = false, h.Sum64()
+	r.askew, r.chance, r.next = false, h.Sum64(), r.start
 }
 
 // seedAskew is seed for operations on arrays that begin anywhere: some of the cases'
@@ -198,7 +199,7 @@ func newRig(t testing.TB) *rig {
 	r.machine.Place(scratch, true)
 	r.failure = r.array(device.UInt8, kernels.FailureBytes)
 	d.Fill(r.failure, 0)
-	r.kernels = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr)
+	r.kernels, r.start = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr), r.next
 	return r
 }
 
