@@ -87,9 +87,7 @@ func hostileExports() [][]string {
 // TestNothingHostileIsPrinted runs every command that there is, and every format
 // of export, and looks at all that they write.
 func TestNothingHostileIsPrinted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	s := newHostileStage(t)
 	for _, path := range commandPaths() {
 		t.Run(path, func(t *testing.T) {

@@ -143,9 +143,7 @@ var configs = map[string]string{
 }
 
 func TestRandomProgramsKeepTheRules(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			ooms, pending := 0, int64(0)

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // budgeted is a model for which 20 sizes of memory give different results.
@@ -63,9 +64,7 @@ func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(s
 // TestARunStaysWithinItsBudget tries budgets between the least that is possible
 // and what the run would take: a few, or 20 with MEMTOP_LONG.
 func TestARunStaysWithinItsBudget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
 	const n = 3

@@ -64,9 +64,7 @@ func fromStep3(change string) func(t *testing.T, trainer *Trainer, step int) {
 // TestTheOptimizerWritesWhatTheNextStepReads compares runs with ones that convert all
 // weights in every step: losses must have the same bits, and no step a higher peak.
 func TestTheOptimizerWritesWhatTheNextStepReads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for name, test := range copied {
 		t.Run(name, func(t *testing.T) {
 			run := func(convert bool) (events []Event, trainer *Trainer) {

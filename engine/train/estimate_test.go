@@ -27,9 +27,7 @@ func gpt(g nn.GPTConfig) func(d *tensor.Device) (nn.Module, error) {
 }
 
 func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]func(*Settings){
 		"as it comes":            func(*Settings) {},
 		"per block":              func(s *Settings) { s.Checkpoint = nn.PerBlock() },

@@ -54,9 +54,7 @@ func tryRun(t *testing.T, p Plan) bool {
 // TestAPlanFitsWhereItsStepsRun tries devices of every size, and the remedy on those
 // that are too small.
 func TestAPlanFitsWhereItsStepsRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	g := tiny()
 	g.Context, g.Dim = 64, 64
 	set, err := data.NewWindows(data.Corpus(), g.Context)
@@ -107,9 +105,7 @@ func tryRemedy(t *testing.T, p Plan) int {
 // TestTheHeadroomIsWhatFits runs as many samples as are said to fit into a memory,
 // and one more.
 func TestTheHeadroomIsWhatFits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	g := nn.GPTConfig{Layers: 2, Dim: 32, Heads: 2, Context: 64, Vocab: 256, Bias: true}
 	for name, test := range map[string]struct {
 		capacity int64

@@ -129,9 +129,7 @@ func oddVocab() nn.GPTConfig {
 // TestAPaddedVocabularyTrainsAsTheExactOne pads from the start, in parts, and between
 // steps.
 func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]struct {
 		settings func(s *Settings)
 		padAt    int

@@ -208,9 +208,7 @@ func TestAStageChangesWhileRanksTrain(t *testing.T) {
 // TestStagesTrainAlikeInHalfPrecision compares each stage with none, which sums the
 // same gradients in another order: with a loss scale that overflows at first, too.
 func TestStagesTrainAlikeInHalfPrecision(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
 		s := DefaultSettings()
 		s.AMP = mode

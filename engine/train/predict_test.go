@@ -135,9 +135,7 @@ var (
 // TestPredictionsOfManyModels predicts and measures changes of one setting and of two,
 // of five models (make predictions); without MEMTOP_LONG, of one setting of one model.
 func TestPredictionsOfManyModels(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	models, changes := samples(), append(slices.Clone(singles), pairs...)
 	if os.Getenv("MEMTOP_LONG") == "" {
 		models, changes = map[string]sample{"gpt": models["gpt"]}, append(slices.Clone(singles), "pad_vocab=on amp=bf16", "lr=0.1")

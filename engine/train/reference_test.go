@@ -56,9 +56,7 @@ func (r *recorded) Next(context.Context) (*data.Batch, error) {
 }
 
 func TestLossesEqualPyTorchs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	r := readReference(t)
 	arrays, err := weights.Read("testdata/weights.pt")
 	fatal.If(t, err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,9 +104,7 @@ func BenchmarkReport(b *testing.B) {
 }
 
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	g := tiny()
 	g.Context = 16 // a copy of the inputs is then a whole block of 512 bytes
 	tests := map[string]struct {

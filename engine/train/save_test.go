@@ -22,9 +22,7 @@ import (
 )
 
 func TestResumeContinuesBitForBit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]func(*Settings){
 		"adamw":                  func(*Settings) {},
 		"sgd, checkpointed":      func(s *Settings) { s.Optimizer, s.Checkpoint = optim.Defaults(optim.SGD), nn.PerBlock() },

@@ -37,9 +37,7 @@ func compared() int {
 }
 
 func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for _, mode := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
 		want := lossesOf(t, 50, 0.1, func(s *Settings) { s.AMP = mode })
 		if !(want[49] < want[0]-0.5) {
@@ -60,9 +58,7 @@ func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
 }
 
 func TestLossDoesNotDependOnHowABatchIsRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]func(*Settings){
 		"two parts":             func(s *Settings) { s.Accumulate = 2 },
 		"eight parts":           func(s *Settings) { s.Accumulate = 8 },
@@ -173,9 +169,7 @@ func addsUp(t *testing.T, e *Event) {
 }
 
 func TestAThousandStepsLeaveNothingBehind(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	b := newBench(t, 64<<20, nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256})
 	trainer := b.trainer(t, DefaultSettings(), nil)
 	first := steps(t, trainer, 1)[0].Memory

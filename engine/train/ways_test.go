@@ -88,9 +88,7 @@ func combinations(blocks [][][]string) func(func([]string) bool) {
 // TestTheWaysOfAPlanAreTheCheapestWithinItsLimit compares what is chosen from the
 // profile with every other choice of layers, for random limits.
 func TestTheWaysOfAPlanAreTheCheapestWithinItsLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))

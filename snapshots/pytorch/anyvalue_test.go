@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -75,9 +76,7 @@ var inJSON = map[string]string{
 // read, or an error with its place. One place of 32 is tried, different
 // ones for each kind of value, or all with MEMTOP_LONG=1.
 func TestAnyValueMayStandAnywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	encodings := map[string]struct {
 		kinds  map[string]string
 		encode func(v any) []byte

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -64,9 +65,7 @@ func TestASnapshotInItsOwnSegmentsIsLeftOut(t *testing.T) {
 // TestASnapshotCutAnywhereIsReadUpToThere cuts a small snapshot at every byte,
 // in the encodings that differ in how containers are begun and ended.
 func TestASnapshotCutAnywhereIsReadUpToThere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	whole := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 3})
 	for _, name := range []string{"protocol 0", "protocol 2", "protocol 4", "C++", "C++ with tags"} {
 		t.Run(name, func(t *testing.T) {
@@ -128,9 +127,7 @@ const (
 // TestNothingGrowsBeyondTheLimit decodes inputs of about a megabyte in which few
 // bytes, repeated, ask for much memory.
 func TestNothingGrowsBeyondTheLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	numbered := func(format string, n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -168,9 +165,7 @@ func TestNothingGrowsBeyondTheLimit(t *testing.T) {
 // layout in every encoding with half of what the default bound gives for each byte, and little
 // besides.
 func TestSnapshotsNeedFarLessThanTheBound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	half := trace.Bound{Least: 28 << 20, PerByte: trace.DefaultBound.PerByte / 2}
 	last := len(pytorchtest.Layouts) - 1
 	for _, layout := range []pytorchtest.Layout{pytorchtest.Layouts[0], pytorchtest.Layouts[last]} {

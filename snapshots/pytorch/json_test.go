@@ -15,9 +15,7 @@ import (
 )
 
 func TestJSONGivesTheRecordsOfThePickle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			compareWithJSON(t, pytorchtest.Random(pytorchtest.Options{Seed: seed, Devices: int(seed%3) + 1, Operations: 500, Expandable: seed%2 == 0}))

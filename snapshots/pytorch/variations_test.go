@@ -20,9 +20,7 @@ func sample() *trace.Trace {
 }
 
 func TestKeysMayStandInAnyOrder(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	want := sample()
 	for seed := range uint64(2) {
 		shuffled := pytorchtest.Change(pytorchtest.Value(want), pytorchtest.Shuffle(seed))
@@ -40,9 +38,7 @@ func TestKeysMayStandInAnyOrder(t *testing.T) {
 // TestAnyKeyMayBeMissing removes one key everywhere. The rest must be read,
 // unless the key decides the kind of a record.
 func TestAnyKeyMayBeMissing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	whole := pytorchtest.Value(sample())
 	telling := map[string]bool{
 		"segments": true, "action": true, "blocks": true,

@@ -52,9 +52,7 @@ func encodings() map[string]func(v any) []byte {
 }
 
 func TestEveryVersionInEveryEncoding(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for _, layout := range pytorchtest.Layouts {
 		for seed := range uint64(2) {
 			options := pytorchtest.Options{

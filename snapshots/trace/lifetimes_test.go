@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -173,9 +174,7 @@ func model(events trace.Events, asked map[int]bool) map[int][]string {
 // TestAliveAtAnyEvent compares with a plain replay, over enough events for
 // several checkpoints, whether they come at once or in pieces.
 func TestAliveAtAnyEvent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	events := disorder(r, 80_000)
 	asked := map[int]bool{-1: true, 0: true, events.Len() - 1: true}

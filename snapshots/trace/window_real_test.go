@@ -66,9 +66,7 @@ func endsOf(rnd *rand.Rand, n, size int) []int {
 }
 
 func TestWindowsOfARealRunAreTheWholeAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
 		t.Helper()
 		rnd := rand.New(rand.NewPCG(1, 0))

@@ -49,9 +49,7 @@ func ran(t *testing.T, args []string) object {
 }
 
 func TestEstimateIsWhatARunTakes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	small := []string{"--layers", "2", "--dim", "64", "--seq", "32", "--batch", "4"}
 	tests := map[string][]string{
 		"a gpt":                       small,
@@ -90,9 +88,7 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 }
 
 func TestModelsHaveTheirPublishedSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]int64{
 		"gpt2": 124439808, "gpt2-medium": 354823168, "gpt2-large": 774030080, "gpt2-xl": 1557611200,
 		"llama-7b": 6738415616, "llama-13b": 13015864320, "llama-65b": 65285660672, "llama-70b": 68976648192,
@@ -106,9 +102,7 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 }
 
 func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	r, err := parsed(t, []string{"--model", "gpt2-xl", "--batch", "8"}).Run(t.Context())
 	fatal.If(t, err)
 	var got []string
@@ -155,9 +149,7 @@ func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
 // TestFormulasOfTheLiteratureAreMet holds the rehearsal to what was published about
 // the same memory.
 func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	gpt := []string{"--model", "gpt2-xl", "--half", "--batch", "4"}
 	tests := map[string]struct {
 		args  []string
@@ -256,9 +248,7 @@ const (
 // TestPublishedConfigurations holds estimates to figures of others. docs/estimate.md
 // has the table, with those that differ and why.
 func TestPublishedConfigurations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	const (
 		lomo  = "--model llama-7b --seq 512 --batch 8 --half --checkpoint block"
 		zero  = "--model gpt --layers 36 --dim 4096 --heads 32 --seq 1024 --vocab 50257 --batch 1 --half --optimizer adam --ranks 64 --shard "

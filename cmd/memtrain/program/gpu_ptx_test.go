@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // tinyModels are those that an interpreter of PTX trains within a second a step.
@@ -25,9 +26,7 @@ func limitOf(mode string) float64 {
 // TestTheShippedPTXTrainsAsTheProcessorDoes takes single steps, which take all kernels of
 // a step through the driver's loading and streams.
 func TestTheShippedPTXTrainsAsTheProcessorDoes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]struct {
 		model, mode string
 		args        []string

@@ -162,9 +162,7 @@ func TestGPUsTrainTogether(t *testing.T) {
 
 // TestGPUsOfMPIsProcessesTrainTogether shares the id by MPI.
 func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	args := slices.Concat(small, []string{"--steps", "3"})
 	t.Setenv(kernelsVariable, built(t).Path)
 	sameLosses(t, steppedBy(t, 1, args...), steppedBy(t, 2, args...))

@@ -101,9 +101,7 @@ func trained(t *testing.T, g GPUs, args ...string) []stepLine {
 // TestAGPUTrainsAsTheProcessorDoes takes a few steps in each way;
 // TestAGPUTrainsAsTheProcessorDoesForFiftySteps takes many.
 func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	conv := []string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}
 	tests := map[string]struct {
 		model []string

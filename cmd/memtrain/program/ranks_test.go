@@ -128,9 +128,7 @@ func TestProcessesOfALauncherTrainTogether(t *testing.T) {
 }
 
 func TestARunOfFourProcessesGoesOnInFewer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	args := slices.Concat(small, []string{"--batch", "4"})
 	alone := steppedBy(t, 1, append(args, "--steps", "4")...)
 	for shard, fewer := range map[train.Shard]int{train.ShardNothing: 1, train.ShardParameters: 2} {

@@ -13,3 +13,12 @@ func If(t testing.TB, errs ...error) {
 		t.Fatal(err)
 	}
 }
+
+// IfShort skips the test where only short ones are to run, as under the race
+// detector: it computes much and shares nothing.
+func IfShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
+}

@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // unpack returns the files of an archive.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-
 	"github.com/memtop/memtop/probe/python"
 )
 

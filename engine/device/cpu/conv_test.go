@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -61,9 +62,7 @@ func newConv(r *rig, kind device.DType, c device.Conv2D) (device.Conv2D, device.
 }
 
 func TestConvolutionAgreesWithTheDefinition(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for name, c := range convolutions {
 		for _, kind := range floats {
 			if c.InChannels == 40 && kind != device.Float32 && kind != device.Float64 {
@@ -97,9 +96,7 @@ func TestConvolutionGradientsAgreeWithFiniteDifferences(t *testing.T) {
 }
 
 func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for name, c := range convolutions {
 		for _, kind := range []device.DType{device.Float32, device.BFloat16, device.Float16} {
 			if c.InChannels == 40 && kind == device.Float16 {

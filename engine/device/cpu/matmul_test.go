@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
@@ -48,9 +49,7 @@ func referenceProduct(m device.MatMul, a, b, c, bias []float64) (result, pre []f
 }
 
 func TestMatMulAgreesWithTheDefinition(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	tests := map[string]device.MatMul{
 		"one number":                          {M: 1, N: 1, K: 1},
 		"a row by a column":                   {M: 1, N: 1, K: 300},

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device"
 )
 
 // TestAdamW8FollowsAdamWWithRoundedMoments compares with the definition.
 func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for _, n := range []int{1, 256, 300, partSize + 1} {
 		t.Run(fmt.Sprintf("%d parameters", n), func(t *testing.T) {
 			r := newRig(t, 2)
