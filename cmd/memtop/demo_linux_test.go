@@ -9,10 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/attach"
 )
 
@@ -28,21 +28,10 @@ func (s session) trainerOf() int {
 // gone waits until there is no process of that pid; a zombie is none.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
-	defer cancel()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for {
+	probetest.Eventually(t, fmt.Sprintf("process %d ends", pid), func() bool {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			t.Fatalf("process %d still runs", pid)
-		}
-	}
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }
 
 func TestLeavingTheDemoEndsTheTrainer(t *testing.T) {
@@ -73,18 +62,11 @@ func training(t *testing.T) int {
 	cmd.Args[0] = trainer
 	fatal.If(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(deadline); ; <-look.C {
+	probetest.Eventually(t, "the trainer can be attached to", func() bool {
 		c, err := attach.Dial(t.Context(), strconv.Itoa(cmd.Process.Pid), attach.DialOptions{})
-		if err == nil {
-			fatal.If(t, c.Close())
-			return cmd.Process.Pid
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the trainer cannot be attached to: %v", err)
-		}
-	}
+		return err == nil && c.Close() == nil
+	})
+	return cmd.Process.Pid
 }
 
 func TestOneOfSeveralProcessesIsChosen(t *testing.T) {

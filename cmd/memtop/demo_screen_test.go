@@ -16,6 +16,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
 // liveness is a place for sockets of this test alone. Its path is short: a
@@ -95,16 +96,11 @@ func recordOf(t *testing.T, pid int, path string) *exec.Cmd {
 	record.Args[0] = "memtop"
 	record.Stderr = os.Stderr
 	fatal.If(t, record.Start())
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(deadline); ; <-look.C {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return record
-		}
-		if time.Now().After(end) {
-			t.Fatal("the recording never began")
-		}
-	}
+	probetest.Eventually(t, "the recording begins", func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > 0
+	})
+	return record
 }
 
 // TestADemoIsChangedRecordedAndOpenedAgain does what a new user does: start the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,12 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -99,17 +100,10 @@ func (w *watchedRun) ask(method, path, body string, v any) bool {
 // until waits for the run to have taken a step.
 func (w *watchedRun) until(step int64) {
 	w.t.Helper()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-look.C {
+	probetest.Eventually(w.t, fmt.Sprintf("the run comes to step %d", step), func() bool {
 		var info protocol.Info
-		if w.ask(http.MethodGet, "/v1/info", "", &info) && info.Step >= step {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("the run has not come to step %d", step)
-		}
-	}
+		return w.ask(http.MethodGet, "/v1/info", "", &info) && info.Step >= step
+	})
 }
 
 // TestAChangeFromOutsideHoldsFromItsStepOn changes a setting of a run through
