@@ -197,30 +197,6 @@ func TestOpenSaysWhatAFileIsWhenItIsNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestOpenReadsWhatIsThereOfATruncatedFile(t *testing.T) {
-	pickle := samplePickle(t)
-	half := pickle[:len(pickle)*3/4]
-	packed := gzipped(t, pickle)
-	tests := map[string][]byte{
-		"a pickle":        half,
-		"a gzip":          packed[:len(packed)*3/4],
-		"a page":          page(pickle)[:len(pickle)],
-		"a pickle within": gzipped(t, half),
-	}
-	for name, content := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := open(t, content)
-			fatal.If(t, err)
-			if !got.Info.Truncated {
-				t.Error("it is not marked as truncated")
-			}
-			if len(got.Notices) == 0 {
-				t.Error("no notice says so")
-			}
-		})
-	}
-}
-
 func TestOpenReturnsTheSystemsErrors(t *testing.T) {
 	if _, err := snapshots.Open(t.Context(), filepath.Join(t.TempDir(), "none"), snapshots.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("for a missing file: %v", err)
@@ -260,19 +236,5 @@ func TestOpenBoundsWhatACompressedBombCanTake(t *testing.T) {
 	var corrupt *snapshots.CorruptError
 	if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "--max-memory") {
 		t.Errorf("got %v, want a refusal that names --max-memory", err)
-	}
-}
-
-func TestOpenReadsStandardInput(t *testing.T) {
-	content := samplePickle(t)
-	f, err := os.Open(write(t, content))
-	fatal.If(t, err)
-	stdin := os.Stdin
-	t.Cleanup(func() { os.Stdin = stdin })
-	os.Stdin = f
-	source, err := snapshots.Open(t.Context(), snapshots.StandardInput, snapshots.Options{})
-	fatal.If(t, err)
-	if got := source.Trace().Info.Bytes; got != int64(len(content)) {
-		t.Errorf("read %d bytes, want %d", got, len(content))
 	}
 }

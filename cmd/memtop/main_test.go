@@ -190,12 +190,3 @@ func (m ownFolders) Run() int {
 	}
 	return m.M.Run()
 }
-
-// TestTestsHaveFoldersOfTheirOwn looks where memtop would put what it keeps.
-func TestTestsHaveFoldersOfTheirOwn(t *testing.T) {
-	for _, variable := range []string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
-		if own := os.Getenv(variable); filepath.Dir(filepath.Dir(own)) != filepath.Clean(os.TempDir()) {
-			t.Errorf("%s is %q, want a folder of the tests' in %s", variable, own, os.TempDir())
-		}
-	}
-}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestStacksAreThoseOfTheRuntime asks for the stack of the same place twice,
@@ -79,3 +79,35 @@ func compareStack(t *testing.T, a *Allocator) {
 
 // latestStack returns the stack of the event recorded last.
 func (a *Allocator) latestStack() trace.StackID { return a.history.events[0].Stack }
+
+// PoolBlocks returns the addresses of the blocks handed out of a private pool,
+// ascending. Safe for concurrent use.
+func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var addrs []uint64
+	for _, s := range a.segments {
+		for b := s.first; b != nil; b = b.next {
+			if b.allocated() && b.set.pool.id() == id {
+				addrs = append(addrs, b.addr)
+			}
+		}
+	}
+	return addrs
+}
+
+// Size returns how many bytes the block occupies, at least what was requested.
+func (b Allocation) Size() int64 {
+	if b.b == nil {
+		return 0
+	}
+	return b.live("Size of").size
+}
+
+// Stream returns the stream that the block was allocated for.
+func (b Allocation) Stream() Stream {
+	if b.b == nil {
+		return 0
+	}
+	return b.live("Stream of").set.stream.handle
+}

@@ -110,18 +110,6 @@ func TestAnEpochHasEverySampleOnce(t *testing.T) {
 	}
 }
 
-func TestOrdersOfEpochsDiffer(t *testing.T) {
-	a, b, same := newOrder(1000, 9, 0), newOrder(1000, 9, 1), 0
-	for i := range 1000 {
-		if a.at(i) == b.at(i) {
-			same++
-		}
-	}
-	if same > 20 {
-		t.Errorf("%d of 1000 samples are at the same place in two epochs", same)
-	}
-}
-
 func TestTargetsAreTheNextTokens(t *testing.T) {
 	set, err := NewWindows(Bytes("text", []byte("abcdef")), 3)
 	fatal.If(t, err)

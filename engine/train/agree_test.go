@@ -262,3 +262,20 @@ func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
 		})
 	}
 }
+
+func TestAChangeOfRanksMovesThePeakAsPredicted(t *testing.T) {
+	r := newTrio(t, tiny(), nil)
+	r.steps(t, 2)
+	for _, change := range []string{"checkpoint=block", "shard=gradients", "offload=optimizer"} {
+		before, _ := r.step(t)
+		predicted := predict(t, r.trainers[0], change)
+		set(t, r.trainers[0], change)
+		r.steps(t, 2) // it is heard of, and used
+		after, _ := r.step(t)
+		for rank, e := range after {
+			if got := e.Memory.PeakAllocated - before[rank].Memory.PeakAllocated; got != predicted.PeakAllocated {
+				t.Errorf("rank %d: %v moves the peak by %d bytes, predicted %d", rank, change, got, predicted.PeakAllocated)
+			}
+		}
+	}
+}

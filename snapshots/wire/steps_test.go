@@ -40,21 +40,6 @@ func TestStepsForgetTheLayersOfTheOldest(t *testing.T) {
 	}
 }
 
-func TestStepsForgetTheOldest(t *testing.T) {
-	const most = 1000
-	s := steps{room: 2 * most * stepBytes}
-	for n := range int64(10*most + 10) {
-		s.add(trace.Step{Number: n + 1, Layers: make([]trace.Layer, 2)})
-	}
-	got := s.list()
-	if n := len(got); n > most || n < most/2 || got[n-1].Number != 10*most+10 {
-		t.Errorf("%d steps are kept up to %d", n, got[n-1].Number)
-	}
-	if s.layers > s.layersKept() {
-		t.Errorf("%d layers are kept, of %d there is room for", s.layers, s.layersKept())
-	}
-}
-
 // TestWhatIsForgottenAtATime fills each list until one more does not fit.
 func TestWhatIsForgottenAtATime(t *testing.T) {
 	const most = 1000

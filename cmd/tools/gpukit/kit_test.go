@@ -278,23 +278,6 @@ func TestPartsAreChosenByName(t *testing.T) {
 	}
 }
 
-// TestEveryPartFitsIntoALoan holds the list to the 9 minutes that the script promises.
-func TestEveryPartFitsIntoALoan(t *testing.T) {
-	list, err := newKit(t, nil).command("--list").Output()
-	fatal.If(t, err)
-	n := 0
-	for line := range strings.Lines(string(list)) {
-		n++
-		fields := strings.Fields(line)
-		if seconds, err := strconv.Atoi(fields[1]); err != nil || seconds > 9*60-15 || len(fields) < 4 { // 15 to end what is left
-			t.Errorf("%q: want a name, at most 525 seconds, and what is tried", line)
-		}
-	}
-	if n != 14 {
-		t.Errorf("%d parts", n)
-	}
-}
-
 // twoGPUs are two GPUs, and a launcher.
 var twoGPUs = map[string]string{
 	"nvidia-smi": `printf 'GPU 0: one\nGPU 1: another\n'`,
@@ -327,15 +310,6 @@ for i in 1 2 3 4 5; do printf '{"step":%s,"loss":%s,"tokens":%s,"step_time_ns":%
 		if !strings.Contains(content, rate) {
 			t.Errorf("%q is not in\n%s", rate, content)
 		}
-	}
-}
-
-func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
-	t.Parallel()
-	got, _ := newKit(t, map[string]string{"memtop": `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || echo a device`}).table("allocator")
-	const name = "allocator: our allocator on plain.pickle"
-	if want := `FAIL "reproduces": "at event 7"`; got[name] != want {
-		t.Errorf("got %q, want %q", got[name], want)
 	}
 }
 
