@@ -149,7 +149,7 @@ func TestJSONKeepsHostileText(t *testing.T) {
 func TestBinaryOutputIsLeftAsItIs(t *testing.T) {
 	s := newHostileStage(t)
 	for _, use := range [][]string{
-		{"export", aFile, "--to", "pickle", "-o", "-"}, {"snapshot", aProcess, "-o", "-"}, {"record", aProcess, "-o", "-", "--for", "1s"},
+		{"export", aFile, "--to", "pickle", "-o", "-"}, {"snapshot", aProcess, "-o", "-"}, {"record", aProcess, "-o", "-", "--for", "200ms"},
 	} {
 		path := filepath.Join(t.TempDir(), "out")
 		out, _ := s.memtop(t, use)
@@ -298,7 +298,7 @@ func newHostileStage(t *testing.T) *hostileStage {
 		fatal.If(t, err, os.WriteFile(s.stands[name], text, 0o600))
 	}
 	s.listen(t)
-	s.memtop(t, []string{"record", aProcess, "-o", aRecording, "--for", "1s"})
+	s.memtop(t, []string{"record", aProcess, "-o", aRecording, "--for", "200ms"})
 	return s
 }
 

@@ -336,7 +336,7 @@ func TestAStreamThatEndsAnywhereIsReadOrDamaged(t *testing.T) {
 	p.run(10)
 	p.generation()
 	whole := bytes.Clone(p.data)
-	for length := range 1000 {
+	for length := 0; length < 1000; length += 7 {
 		p.data = bytes.Clone(whole)
 		for slot := range 2 {
 			binary.LittleEndian.PutUint64(p.data[slotsAt+slot*slotBytes+8:], uint64(length))
