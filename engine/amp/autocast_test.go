@@ -171,31 +171,6 @@ func TestHalfPrecisionHalvesActivations(t *testing.T) {
 	}
 }
 
-func TestAutocastKeepsMastersAndReleasesItsCopies(t *testing.T) {
-	r := newRun(t, nn.Options{})
-	r.c.SetCaster(amp.BF16.Caster())
-	for _, p := range nn.Params(r.model) {
-		if p.Data().DType() != device.Float32 {
-			t.Errorf("%s is %v, want float32", p.Name(), p.Data().DType())
-		}
-	}
-	held := r.device.Live()
-	r.c.Run(func() {
-		out := r.forward()
-		// Weights and biases of the linear layers of all blocks, and the head.
-		d := int64(config.Dim)
-		want := 2 * (int64(config.Layers)*(12*d*d+9*d) + int64(config.Vocab)*d)
-		if got := r.category(trace.Workspace) - out.Data().Bytes(); got != want {
-			t.Errorf("workspace after the forward pass is %d bytes, want the weights' copies, %d", got, want)
-		}
-		r.c.Backward(out)
-	})
-	r.zero()
-	if got := r.device.Live(); got != held {
-		t.Errorf("%d bytes live after the step, %d before it", got, held)
-	}
-}
-
 func TestANormWritesWhatItsReaderWouldConvertTo(t *testing.T) {
 	d := tensortest.Device(t)
 	w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{3}, device.Float32, 0.7, tensor.Tag{}))

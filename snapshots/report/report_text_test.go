@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -62,23 +61,6 @@ func TestTailLeavesOutFoldersFirst(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-// TestTailOfAnyLabel makes labels of every piece that one is taken apart at. A
-// tail that does not move ends the test by its time limit.
-func TestTailOfAnyLabel(t *testing.T) {
-	pieces := []string{"/", "//", `\`, "::", "a", "dir", "??", ".py", "(", ")", "<", ">", "(anonymous namespace)::", "模型", "\x1b", "\xff", " ", ":", ".go", "7"}
-	r := rand.New(rand.NewPCG(1, 1))
-	text := func() string {
-		var b strings.Builder
-		for range r.IntN(8) {
-			b.WriteString(pieces[r.IntN(len(pieces))])
-		}
-		return b.String()
-	}
-	for range 5000 {
-		checkTail(t, text(), text(), r.IntN(2), r.IntN(60))
 	}
 }
 

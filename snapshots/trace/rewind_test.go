@@ -174,3 +174,16 @@ segment 0x1000000 2097152 allocated=512 active=1024 requested=922337203685477580
 		})
 	}
 }
+
+func TestProblemsStayFew(t *testing.T) {
+	var log trace.EventLog
+	for range 10_000 {
+		log.Append(trace.Event{Kind: trace.Alloc, Addr: 1})
+	}
+	tables := trace.NewInterner().View()
+	tr := &trace.Trace{Tables: &tables, Devices: []trace.Device{{Events: log.Events()}}}
+	_, problems := trace.Rewind(tr, &tr.Devices[0])
+	if problems.Count != 10_000 || len(problems.First) != trace.ProblemsKept {
+		t.Errorf("%d problems counted and %d kept, want 10000 and %d", problems.Count, len(problems.First), trace.ProblemsKept)
+	}
+}

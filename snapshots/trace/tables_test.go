@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestEqualThingsHaveOneNumber(t *testing.T) {
@@ -86,41 +84,6 @@ func TestTheFirstWordOfFXStays(t *testing.T) {
 	view := in.View()
 	if got := view.FX[view.FrameFX[f]]; got != first {
 		t.Errorf("FX %+v, want the first, %+v", got, first)
-	}
-}
-
-func TestEventLog(t *testing.T) {
-	var log EventLog
-	empty := log.Events()
-	const n = 3*chunkSize + 17
-	var half Events
-	for i := range n {
-		if got := log.Append(Event{Addr: uint64(i)}); got != i {
-			t.Fatalf("event %d got number %d", i, got)
-		}
-		if i == n/2 {
-			half = log.Events()
-		}
-	}
-	all := log.Events()
-	if empty.Len() != 0 || half.Len() != n/2+1 || all.Len() != n {
-		t.Errorf("lengths %d, %d and %d, want 0, %d and %d", empty.Len(), half.Len(), all.Len(), n/2+1, n)
-	}
-	middle := all.Slice(chunkSize-5, 2*chunkSize+5)
-	var walked []uint64
-	for i := 0; i < middle.Len(); {
-		span := middle.Span(i)
-		for k := range span {
-			walked = append(walked, span[k].Addr)
-		}
-		i += len(span)
-	}
-	want := make([]uint64, chunkSize+10)
-	for i := range want {
-		want[i] = uint64(chunkSize - 5 + i)
-	}
-	if diff := cmp.Diff(want, walked); diff != "" {
-		t.Errorf("the spans of a slice (-want +got):\n%s", diff)
 	}
 }
 

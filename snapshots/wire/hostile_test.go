@@ -82,19 +82,6 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 	}
 }
 
-func TestABaseMayHaveAsManyBlocksAsTheLimit(t *testing.T) {
-	for blocks, fits := range map[int]bool{999: true, 1000: false} { // and the segment
-		d := wire.NewDecoder(bytes.NewReader(framesOf(wire.BaseFrame, slowBase(blocks))), wire.Limits{Blocks: 1000})
-		var err error
-		for err == nil {
-			_, err = d.Next()
-		}
-		if errors.Is(err, io.EOF) != fits {
-			t.Errorf("a segment and %d blocks, of at most 1,000 in all: %v", blocks, err)
-		}
-	}
-}
-
 // slowBase is the payload of a base with so many blocks of no size.
 func slowBase(blocks int) []byte {
 	b := []byte{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

@@ -209,53 +209,6 @@ func TestStreamsRefuseWhatContradictsThem(t *testing.T) {
 	}
 }
 
-// TestTracesAreReadWhileMoreComes is for the race detector: a trace is read on
-// another goroutine while the stream goes on.
-func TestTracesAreReadWhileMoreComes(t *testing.T) {
-	r, w := io.Pipe()
-	go endless(w)
-	s := wire.NewStream(r, wire.StreamOptions{Memory: wire.MemoryOf(1 << 16)})
-	traces := make(chan *trace.Trace)
-	done := make(chan int)
-	go func() { // ends when traces is closed
-		events := 0
-		for tr := range traces {
-			for i := range tr.Devices {
-				d := &tr.Devices[i]
-				l := trace.NewLifetimes()
-				l.Advance(d.Events)
-				l.Finish(&d.Final)
-				for at := range d.Events.Len() {
-					events += len(tr.Tables.Stack(d.Events.At(at).Stack))
-				}
-			}
-			for i := range tr.Steps {
-				events += len(tr.Steps[i].Layers)
-			}
-			events += len(tr.Live.Changes) + len(tr.Live.Gaps) + len(tr.Live.Gauges)
-		}
-		done <- events
-	}()
-	for range 2000 {
-		f, err := s.Advance()
-		fatal.If(t, err)
-		if f != wire.CountersFrame {
-			continue
-		}
-		select {
-		case traces <- s.Trace():
-		default: // it is still at the one before
-		}
-	}
-	close(traces)
-	if events := <-done; events == 0 {
-		t.Error("no trace was read")
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestALiveStreamSaysThatAStepIsBeingMeasured has a program that measures only while
 // it is watched.
 func TestALiveStreamSaysThatAStepIsBeingMeasured(t *testing.T) {
