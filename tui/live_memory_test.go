@@ -171,3 +171,27 @@ func TestAScreenAndAProcessDoNotRace(t *testing.T) {
 	}
 	<-trained
 }
+
+// TestHiddenPagesAreDrawnWithoutAnswers lets old events go while another page is
+// shown, and draws each before it has its answers again.
+func TestHiddenPagesAreDrawnWithoutAnswers(t *testing.T) {
+	for name, keys := range pagesWithCursors {
+		t.Run(name, func(t *testing.T) {
+			d, p := startLive(t, 120, 40, 20)
+			d.press("C", "y")
+			d.train(p, 3)
+			d.press(keys...)
+			shown := keys[0]
+			d.press(map[bool]string{true: "2", false: "1"}[shown == "1"])
+			p.Forget(d.scene().Steps[4].From)
+			d.news()
+			d.hold = true
+			d.press(shown)
+			d.screen()
+			for _, key := range []string{"down", "up", "enter", "y", "G", "pgup"} {
+				d.press(key)
+				d.screen()
+			}
+		})
+	}
+}

@@ -60,22 +60,6 @@ func (r *trainer) forward(c *nn.Ctx) *autograd.Value {
 	return loss
 }
 
-// step trains once by plain gradient descent and returns the loss.
-func (r *trainer) step() (loss float64) {
-	r.c.Reset()
-	r.c.Run(func() {
-		out := r.forward(r.c)
-		loss = out.Data().Item()
-		r.c.Backward(out)
-	})
-	for _, p := range nn.Params(r.model) {
-		r.device.Backend().AddScaled(p.Data().Array(), p.Data().Array(), p.Grad().Array(), -0.5)
-		p.Data().Storage().Wrote()
-		p.ZeroGrad()
-	}
-	return loss
-}
-
 func (r *trainer) bytes(c trace.Category) int64 {
 	return r.device.Memory().Stats().Category[c].Current
 }
