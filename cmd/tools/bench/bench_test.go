@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/tensor"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -150,4 +155,36 @@ func TestOperationsAreNoted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRatesAreThoseOfRandomNumbers looks at what the products are of.
+func TestRatesAreThoseOfRandomNumbers(t *testing.T) {
+	c, err := cpu.Open(cpu.Options{Capacity: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // the test ends
+	a, err := alloc.New(c, alloc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &multiplied{Backend: c}
+	rateOf(tensor.NewDevice("cpu:0", a, m, tensor.Options{}), 32, device.Float32)
+	if m.products == 0 || m.lowest == m.highest {
+		t.Errorf("%d products of numbers from %v to %v", m.products, m.lowest, m.highest)
+	}
+}
+
+// multiplied is a backend that looks at what it multiplies.
+type multiplied struct {
+	device.Backend
+	products        int
+	lowest, highest float32
+}
+
+func (m *multiplied) MatMul(p device.MatMulPlan) {
+	m.products++
+	var first [8]float32
+	_ = m.Download(unsafe.Slice((*byte)(unsafe.Pointer(&first[0])), unsafe.Sizeof(first)), p.A.Buffer()) // cpu:0 cannot fail
+	m.lowest, m.highest = slices.Min(first[:]), slices.Max(first[:])
 }
