@@ -38,14 +38,15 @@ type Rehearsed struct {
 	Peaks   []Peak  // by device
 	Refused int     // requests that failed for lack of memory
 	Asked   int64   // bytes of the last of them
-	WentOn  bool    // it caught that, and made steps afterwards
-	Ended   string  // the reason: "steps", "settled", "waits", "unchanged" or "exit"; "" if it gave none
-	Changed bool    // its changes took effect, and Peaks is measured since then
+	// Handling is a line whose lack of memory was handled when another request failed, "" for none.
+	Handling string
+	WentOn   bool   // it caught that, and made steps afterwards
+	Ended    string // the reason: "steps", "settled", "waits", "unchanged" or "exit"; "" if it gave none
+	Changed  bool   // its changes took effect, and Peaks is measured since then
 	// Unchanged is why a change was refused, "" if none was.
 	Unchanged string
-	Reads     []Read  // of values that nothing computed
-	Cycled    []int64 // by device, the most bytes that only reference cycles kept, until the garbage collector ran
-	Passed    string  // the line that most often hands a tensor to another stream, "" if none is known
+	Reads     []Read // of values that nothing computed
+	Passed    string // the line that most often hands a tensor to another stream, "" if none is known
 	// Snapshots are the paths of PyTorch's snapshots, which follow each other in time: a program
 	// that records its memory itself begins a new one.
 	Snapshots []string
@@ -79,20 +80,20 @@ func (p *Peak) UnmarshalJSON(text []byte) error {
 
 // said is a line of a process's report.
 type said struct {
-	Kind    string  `json:"kind"`
-	PyTorch string  `json:"pytorch"`
-	CUDA    string  `json:"cuda"`
-	Rank    int     `json:"rank"`
-	Devices int     `json:"devices"`
-	Step    int     `json:"step"`
-	Seconds float64 `json:"seconds"`
-	Peaks   []Peak  `json:"peaks"`
-	Asked   int64   `json:"asked"`
-	Reason  string  `json:"reason"`
-	Reads   []Read  `json:"reads"`
-	Passed  string  `json:"passed"`
-	Cycled  []int64 `json:"cycled"`
-	Error   string  `json:"error"`
+	Kind     string  `json:"kind"`
+	PyTorch  string  `json:"pytorch"`
+	CUDA     string  `json:"cuda"`
+	Rank     int     `json:"rank"`
+	Devices  int     `json:"devices"`
+	Step     int     `json:"step"`
+	Seconds  float64 `json:"seconds"`
+	Peaks    []Peak  `json:"peaks"`
+	Asked    int64   `json:"asked"`
+	Reason   string  `json:"reason"`
+	Reads    []Read  `json:"reads"`
+	Passed   string  `json:"passed"`
+	Error    string  `json:"error"`
+	Handling string  `json:"handling"`
 }
 
 // longestLine is the longest line that is read, in bytes: thirty times what memtop/reads.py can write.
@@ -166,6 +167,7 @@ func (r *Rehearsed) take(s *said) {
 		return
 	case "refused":
 		r.Refused, r.Asked, r.WentOn = r.Refused+1, s.Asked, false
+		r.Handling = cmp.Or(r.Handling, s.Handling)
 	case "step":
 		r.WentOn = r.Refused > 0
 	case "changed":
@@ -173,7 +175,7 @@ func (r *Rehearsed) take(s *said) {
 	case "unchanged":
 		r.Unchanged = s.Reason
 	case "end":
-		r.Ended, r.Reads, r.Passed, r.Cycled = s.Reason, s.Reads, s.Passed, s.Cycled
+		r.Ended, r.Reads, r.Passed = s.Reason, s.Reads, s.Passed
 	}
 	r.Steps, r.Seconds, r.Peaks = s.Step, s.Seconds, s.Peaks
 }

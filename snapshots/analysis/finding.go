@@ -74,6 +74,10 @@ var (
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
 		Saving: "what the stack holds",
 	}
+	KeptFinding = &FindingKind{
+		Name: "kept", Speaks: "the writer noted what keeps memory, and one keeper has 5 % of the peak: a container, the graph of what is carried on, a cycle, a function's context, or gradients that no optimizer reads",
+		Silent: "a program is watched: leaks name keepers",
+	}
 	WarmUpFinding = &FindingKind{
 		Name: "warm_up", Speaks: "the first of at least three steps needed a tenth more than any later one, and what it left is still cached",
 		Silent: "steps are not known", Saving: "what the first step needed more, as far as it is still cached",
@@ -116,7 +120,7 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, LeftByFailureFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, LeftByFailureFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding, KeptFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
@@ -193,7 +197,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.keepers, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

@@ -117,6 +117,9 @@ func (u *unevenness) remedy(found *Finding) {
 // known.
 func (u *unevenness) moved(form string) (text string, bytes int64) {
 	x, least := u.all[0], u.all[len(u.all)-1]
+	if least.peakFacts().categories[trace.Parameter] == 0 {
+		return "", 0 // it has no part of the model
+	}
 	held, out := (*Index).peakBytes, len(x.oomEvents) > 0
 	if out {
 		held = func(x *Index) int64 { return x.peakFacts().categories[trace.Parameter] }

@@ -459,3 +459,23 @@ func TestAdviceNamesArgumentsThatTheReleaseHas(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepersAreTold has a tensor in each of eight parts of the time, of notes that say what keeps it.
+func TestKeepersAreTold(t *testing.T) {
+	for keeper, want := range map[string]string{
+		"": "",
+		"x, kept by history[…], train.py:7":           "8.0 MiB of the peak, 8 tensors, is kept by history[…], train.py:7, and grows; take out what is no longer needed",
+		"kept by views in history[…], train.py:7":     "and grows; a clone() of the part that is needed frees the rest",
+		"kept by state with its graph, train.py:7":    "and grows; detach() what is carried on",
+		"kept by the context of Swish, train.py:7":    "and grows; ctx.save_for_backward()",
+		"weight, kept by a reference cycle":           "and grows; a weak reference in place of one in the cycle",
+		"kept by parameters that no optimizer has, A": "and grows; torch.no_grad() where these are used",
+	} {
+		got := said(indexOf(t, strings.Replace(tracetest.Steps(8, func(s int) string {
+			return fmt.Sprintf("alloc 0x%x 1048576 @%d100 stack=main note=kept\nalloc 0x100 4096 @%[2]d200 stack=act\nfree_completed 0x100 4096 @%[2]d300\n", (s+1)<<24, s)
+		}), "device 0", fmt.Sprintf("note kept role=%q\ndevice 0", keeper), 1)))
+		if has := strings.Contains(got, "of the peak, 8 tensors"); has != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %s", keeper, got)
+		}
+	}
+}

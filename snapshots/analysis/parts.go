@@ -66,6 +66,9 @@ func (p *parts) of(a *trace.Allocation) int {
 	if a.FreeStack {
 		key.stack = 0
 	}
+	if !key.unused && a.Note > 0 && p.x.beyond(a.Note) {
+		of, key.category = trace.OtherCategory, trace.OtherCategory
+	}
 	if of == trace.Optimizer || of == trace.Parameter {
 		key.passing = rule.Passes() || a.Open >= 0 && a.Close < p.stepEnd(a.Open)
 	}

@@ -29,8 +29,9 @@ type Rehearsal struct {
 	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
 	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
-	Ended         string          `json:"ended"`   // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
-	NotRun        string          `json:"not_run"` // what of the program was left out, "" for nothing
+	Handling      string          `json:"handling"` // a line whose lack of memory was being handled when more was asked for in vain, "" for none
+	Ended         string          `json:"ended"`    // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
+	NotRun        string          `json:"not_run"`  // what of the program was left out, "" for nothing
 	ExitCode      int             `json:"exit_code"`
 	Error         string          `json:"error"`        // the exception that ended the program, with its line; "" for none
 	Values        string          `json:"values"`       // what the program reads if a value decides a size: "zeros" or "upper"
@@ -65,10 +66,9 @@ type RehearsedOn struct {
 	Processes        int        `json:"processes"`      // that then were on the device
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
-	Cycled           int64      `json:"cycled_bytes"` // the most that only reference cycles kept, until the garbage collector ran
-	Snapshot         string     `json:"snapshot"`     // "" if not asked for
-	OOM              *Shortage  `json:"oom"`          // the last failed request, if the program does not fit
-	Caught           *Caught    `json:"caught"`       // failed requests that the program caught, if it fits all the same
+	Snapshot         string     `json:"snapshot"` // "" if not asked for
+	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
+	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
 
 	device *Device
 	index  *analysis.Index

@@ -59,7 +59,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	if most.OOM.Needs != nil {
 		text += fmt.Sprintf(" It needs %s.", quantity.Bytes(*most.OOM.Needs))
 	}
-	return text
+	return text + r.handled()
 }
 
 // contextSpread is how much more than is counted CUDA took beside PyTorch's allocator, in the one of the published
@@ -86,11 +86,19 @@ func (r *Rehearsal) asFar(most *RehearsedOn) string {
 	return fmt.Sprintf(" in the first %d steps", most.Steps)
 }
 
+// handled says that a failed pass was still held when the next one began, "" if none was.
+func (r *Rehearsal) handled() string {
+	if r.Handling == "" {
+		return ""
+	}
+	return fmt.Sprintf(" It tried again inside the except of %s, where the exception's traceback keeps what the failed pass made: after the except that is gone.", r.Handling)
+}
+
 // caught says what the program asked for before it found what fits.
 func (r *Rehearsal) caught() string {
 	for i := range r.Ranks {
 		if c := r.Ranks[i].Caught; c != nil {
-			return fmt.Sprintf(" It ran out of memory %s before and caught that, last when it asked for %s.", quantity.Plural(c.Times, "time"), quantity.Bytes(c.Asked))
+			return fmt.Sprintf(" It ran out of memory %s before and caught that, last when it asked for %s.", quantity.Plural(c.Times, "time"), quantity.Bytes(c.Asked)) + r.handled()
 		}
 	}
 	return ""
@@ -241,16 +249,9 @@ func (d *DependsOnData) most() string {
 	return ""
 }
 
-// cycledPart is the part of the peak from which on cycles matter.
-const cycledPart = 20
-
 // told writes what the recording says beyond the peak, and of memory that grows when the GPU is full.
 func (on *RehearsedOn) told(p *page, total int64) {
 	p.line("")
-	if on.Cycled*cycledPart > on.PeakAllocated {
-		p.wrap("  ", fmt.Sprintf("Reference cycles alone kept %s until the garbage collector ran: a weak reference in place of one in the cycle frees them at once, gc.collect() where they should go does too.",
-			quantity.Bytes(on.Cycled)))
-	}
 	for i := range on.device.found {
 		switch f := &on.device.found[i]; f.Kind {
 		case analysis.PeakFinding, analysis.ShortageFinding, analysis.UnrecordedFinding:

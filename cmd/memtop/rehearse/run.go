@@ -226,14 +226,12 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 		if device < len(p.Peaks) {
 			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
 		}
-		if device < len(p.Cycled) {
-			on.Cycled = p.Cycled[device]
-		}
 		if taken.Refused > 0 && !failed {
 			on.Caught = &report.Caught{Times: p.Refused, Asked: p.Asked}
 		}
 		found.Add(on, of, failed && taken.Refused > 0)
 	}
+	found.Handling = cmp.Or(found.Handling, p.Handling)
 	for _, read := range p.Reads {
 		found.DependsOnData = append(found.DependsOnData, report.DependsOnData(read))
 	}

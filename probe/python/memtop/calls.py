@@ -51,11 +51,11 @@ class Calls:
     def _before(self, module: Any, inputs: Any) -> None:
         """Report the call, if this is the first thread to arrive. Several threads may have begun a call while the hook
         was there, and PyTorch runs the hook in each of them."""
-        if torch._C._current_graph_task_id() == -1 and _is_outermost(sys._getframe(1)) and self.leave():
+        if torch._C._current_graph_task_id() == -1 and is_outermost(sys._getframe(1)) and self.leave():
             self._called(module)
 
 
-def _is_outermost(frame: FrameType | None) -> bool:
+def is_outermost(frame: FrameType | None) -> bool:
     """Report whether the module called in this frame is not called by another module."""
     calls = 0
     while frame is not None and calls < 2:

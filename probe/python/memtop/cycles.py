@@ -1,36 +1,32 @@
-"""What only the garbage collector freed: memory that reference cycles kept until it ran."""
+"""When the garbage collector ran in a rehearsed program: what it freed is what reference cycles alone had kept."""
 
 from __future__ import annotations
 
 import gc
+import time
 
-import torch
-
-FREQUENT = 10_000  # a youngest generation that is collected more often than this is not looked at: nothing in it is old
+MOST = 1_000_000  # collections
 
 
 class Cycles:
-    """Notes the most bytes of each device that one collection freed."""
+    """Notes the times of collections, in microseconds since 1970."""
 
     def __init__(self) -> None:
-        self._most: list[int] = []
-        self._before: list[int] = []
+        self.collected: list[tuple[int, int]] = []  # when each began and ended
+        self._began = 0
 
     def begin(self) -> None:
         gc.callbacks.append(self._collects)
 
-    def most(self) -> list[int]:
-        """Collect once more, and return the bytes by device."""
+    def end(self) -> None:
+        """Collect once more."""
         gc.collect()
-        gc.callbacks.remove(self._collects)
-        return self._most
+        if self._collects in gc.callbacks:
+            gc.callbacks.remove(self._collects)
 
     def _collects(self, phase: str, info: dict[str, int]) -> None:
-        if info["generation"] == 0 and gc.get_threshold()[0] < FREQUENT:
-            return
-        now = [torch.cuda.memory_allocated(device) for device in range(torch.cuda.device_count())]
+        now = time.time_ns() // 1000
         if phase == "start":
-            self._before = now
-        elif len(self._before) == len(now):
-            most = self._most or [0] * len(now)
-            self._most = [max(noted, was - still) for noted, was, still in zip(most, self._before, now)]
+            self._began = now
+        elif info["collected"] and len(self.collected) < MOST:
+            self.collected.append((self._began, now))

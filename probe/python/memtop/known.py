@@ -69,7 +69,7 @@ class KnownOperations:
 
     def _forgetting(self, original: Function) -> Function:
         @functools.wraps(original)
-        @called_by_pytorch
+        @hidden
         def call(*arguments: Any, **named: Any) -> Any:
             result = original(*arguments, **named)
             if named.get("out") is not None:

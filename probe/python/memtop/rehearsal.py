@@ -14,12 +14,15 @@ import pickle
 import signal
 import sys
 import time
+import weakref
 from multiprocessing import util
 from typing import Any
 
 import torch
 
 from . import agent, alone, cuda, given, objects, ranks, zero
+from .calls import is_outermost
+from .compiled import await_compiling, is_compiling, leaving, will_compile
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .history import History
@@ -57,6 +60,7 @@ class Rehearsal:
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
+        self._called: Any = _nothing  # a weak reference to the model that was called first
         self._step = 0
         self._settled = 0  # steps since the peak last grew
         self._peaks: Peaks = []
@@ -82,6 +86,10 @@ class Rehearsal:
         self._counted_rows.begin()
         self._passed.begin()
         self._cycles.begin()
+        self._purposes.begin()
+        if not will_compile():
+            await_compiling()
+            leaving.append(torch.nn.modules.module.register_module_forward_hook(self._after_call).remove)
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
@@ -119,12 +127,33 @@ class Rehearsal:
         self._settled += 1
         if self._look():
             self._settled = 0
-            self._purposes.look(optimizer)
+            self._purposes.look(optimizer, self._allocated())
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
         elif self._last == 0 and self._settled >= SETTLED and self._may_end():
             self.leave("settled")
+
+    @called_by_pytorch
+    def _after_call(self, module: Any, *_: Any) -> None:
+        """A program without an optimizer is looked at after calls of the model that it called first."""
+        if (
+            self._step
+            or torch._C._current_graph_task_id() != -1
+            or is_compiling()
+            or not is_outermost(sys._getframe(1))
+        ):
+            return
+        first = self._called()
+        if first is None:
+            self._called = weakref.ref(module)
+        elif first is not module or torch._C._functorch.peek_interpreter_stack() is not None:
+            return
+        if self._look():
+            self._purposes.look(peak=self._allocated())
+
+    def _allocated(self) -> int:
+        return sum(allocated for allocated, _ in self._peaks)
 
     def _may_end(self) -> bool:
         """Report whether the program has used a device by now, and does not record its memory, which it wants whole."""
@@ -149,7 +178,7 @@ class Rehearsal:
     @called_by_pytorch
     def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
         self._look()
-        self._note("refused", device=device, asked=asked, total=total, free=free)
+        self._note("refused", device=device, asked=asked, total=total, free=free, handling=_handling())
 
     def _wait(self) -> None:
         self.leave("waits")
@@ -180,10 +209,9 @@ class Rehearsal:
             return
         self._snapshots += 1
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
+        self._purposes.look(last=True)
         contents = torch.cuda.memory._snapshot()
-        if self._step == 0:  # else it was done where the peak rose
-            self._purposes.look()
-        self._purposes.write(contents)
+        self._purposes.write(contents, self._cycles.collected)
         with open(path, "wb") as file:
             pickle.dump(contents, file, PROTOCOL)
 
@@ -193,9 +221,9 @@ class Rehearsal:
             return False
         self._process = 0
         self._look()
+        self._cycles.end()
         self._keep_history()
-        cycled = self._cycles.most()
-        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most(), cycled=cycled)
+        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
         return True
 
 
@@ -206,6 +234,13 @@ def _end_workers() -> None:
     for worker in multiprocessing.active_children():
         if worker.daemon:
             worker.kill()
+
+
+def _handling() -> str:
+    """Return the line whose lack of memory is being handled right now: its traceback keeps what was made until then."""
+    error = sys.exc_info()[1]
+    trace = error.__traceback__ if isinstance(error, torch.cuda.OutOfMemoryError) else None
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace is not None else ""
 
 
 @called_by_pytorch

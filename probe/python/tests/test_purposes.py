@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memtop.purposes import Purposes
+from memtop.purposes import Look, Purposes
 
 
 def event(action: str, addr: int, time_us: int) -> dict[str, Any]:
@@ -15,12 +15,32 @@ def test_a_note_is_of_what_lives_at_its_address_at_that_moment() -> None:
     blocks = [{"address": address, "state": "active_allocated"} for address in (16, 32, 48)]
     purposes = Purposes()
     purposes._looks = [
-        (2, {16: {"noted_category": "gradient", "layer": "h.0"}, 48: {"noted_category": "parameter"}}),
-        (7, {16: {"noted_category": "input"}, 64: {"noted_category": "input"}}),
-        (8, {16: {"noted_category": "optimizer"}}),
+        Look(2, {16: {"noted_category": "gradient", "layer": "h.0"}, 48: {"noted_category": "parameter"}}),
+        Look(7, {16: {"noted_category": "input"}, 64: {"noted_category": "input"}}),
+        Look(8, {16: {"noted_category": "optimizer"}}),
     ]
     purposes.write({"segments": [{"blocks": blocks}], "device_traces": [trace]})
     assert (first["noted_category"], first["layer"]) == ("gradient", "h.0")
     assert second["noted_category"] == "input", "an earlier look knows more than a later one"
     assert "noted_category" not in third
     assert [block.get("noted_category") for block in blocks] == ["input", None, "parameter"]
+
+
+def test_what_keeps_memory_is_noted_beside_what_it_is() -> None:
+    listed, carried, fresh, cycled = (
+        event("alloc", 16, 1),
+        event("alloc", 32, 2),
+        event("alloc", 48, 6),
+        event("alloc", 64, 7),
+    )
+    trace = [listed, carried, fresh, cycled, event("free_completed", 64, 11), event("free_completed", 48, 13)]
+    purposes = Purposes()
+    purposes._looks = [
+        Look(5, {16: {"noted_category": "activation", "role": "x"}}, {16: "history[…]"}, {32: "state with its graph"}),
+        Look(9, {}, {}, {32: "state with its graph", 48: "state with its graph"}),
+    ]
+    purposes.write({"segments": [], "device_traces": [trace]}, [(10, 12)])
+    assert listed["role"] == "x, kept by history[…]"
+    assert carried["role"] == "kept by state with its graph"
+    assert "role" not in fresh, "a graph that is no older than the last look may be of this step"
+    assert cycled["role"] == "kept by a reference cycle"

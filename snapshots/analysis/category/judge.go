@@ -18,8 +18,8 @@ type Judge struct {
 	stacks []stack // by stack
 	notes  []trace.Category
 	noted  []bool // by note: it has an exact category
-	// anyNoted says that some note has one.
-	anyNoted bool
+	// anyNoted says that some note has one, and steps that the writer saw an optimizer's step.
+	anyNoted, steps bool
 
 	flats map[trace.StringID]int32 // by file, the last line that makes a flat buffer
 	// movesGradients has the frames of modules that move gradients after their weights.
@@ -104,6 +104,7 @@ func (j *Judge) readNotes(t *trace.Tables) {
 		}
 		j.notes, j.noted = append(j.notes, category), append(j.noted, known)
 		j.anyNoted = j.anyNoted || known
+		j.steps = j.steps || category == trace.Gradient || category == trace.Optimizer
 	}
 }
 

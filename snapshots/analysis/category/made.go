@@ -36,7 +36,9 @@ func (j *Judge) judgeAll() {
 	p.readLastBackward()
 	p.findGradients()
 	p.findOwn()
-	p.findCopies()
+	if !j.steps { // else the state is noted
+		p.findCopies()
+	}
 	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }

@@ -115,7 +115,7 @@ func findLogits(s *Scene) (Saving, bool) {
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) (Saving, bool) {
 	results := func(p *Part) bool {
-		return p.Stack > trace.EmptyStack && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
+		return s.Code.Own(s.Code.Line(p.Stack)) && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
 	}
 	again := make(map[trace.StackID]bool)
 	var bytes int64
@@ -140,7 +140,7 @@ func findStale(s *Scene) (Saving, bool) {
 }
 
 func findStaleGradients(s *Scene) (Saving, bool) {
-	gradients := func(p *Part) bool { return p.Category == trace.Gradient }
+	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&reducer == 0 }
 	var bytes int64
 	t := s.sum(func(p *Part) bool {
 		if !gradients(p) || p.Old == 0 {

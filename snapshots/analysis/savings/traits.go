@@ -123,7 +123,7 @@ func traitsOf(file, name string) trait {
 	if strings.HasPrefix(name, "at::_ops::bmm::") || strings.HasPrefix(name, "at::_ops::baddbmm::") {
 		t |= product
 	}
-	if strings.Contains(name, "c10d::Reducer") || name == "_ddp_init_helper" {
+	if strings.Contains(name, "c10d::Reducer") || name == "_ddp_init_helper" || name == "_pre_forward" && strings.HasSuffix(file, "torch/nn/parallel/distributed.py") {
 		t |= reducer
 	}
 	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
