@@ -78,6 +78,9 @@ var (
 		Name: "kept", Speaks: "the writer noted what keeps memory, and one keeper has 5 % of the peak: a container, the graph of what is carried on, a cycle, a function's context, or gradients that no optimizer reads",
 		Silent: "a program is watched: leaks name keepers",
 	}
+	GatheredFinding = &FindingKind{
+		Name: "gathered", Speaks: "gathered weights are 10 % of the peak, and as many as nine of ten that there are", Silent: "those of few layers are gathered at a time, or they lie in one buffer",
+	}
 	WarmUpFinding = &FindingKind{
 		Name: "warm_up", Speaks: "the first of at least three steps needed a tenth more than any later one, and what it left is still cached",
 		Silent: "steps are not known", Saving: "what the first step needed more, as far as it is still cached",
@@ -112,6 +115,9 @@ var (
 	EmptyCacheFinding = &FindingKind{
 		Name: "empty_cache", Speaks: "one line gave segments back by empty_cache at least four times, and in one of ten steps", Silent: "it was called less often or at several lines, as between phases of a program",
 	}
+	StreamsFinding = &FindingKind{
+		Name: "streams", Speaks: "a fifth of what is reserved is cached for four streams or more beside the default one", Silent: "it is in private pools",
+	}
 	PrivatePoolFinding = &FindingKind{
 		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "none: a graph uses it whenever it runs",
 	}
@@ -120,12 +126,12 @@ var (
 // FindingKinds returns all kinds, in the order of their findings.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		EndedFinding, ShortageFinding, LeftByFailureFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding, KeptFinding,
+		EndedFinding, ShortageFinding, LeftByFailureFinding, UnevenFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, HostGrowthFinding, GrowthFinding, KeptFinding, GatheredFinding,
 	}
 	for i := range savings.Kinds {
 		all = append(all, savingKinds[&savings.Kinds[i]])
 	}
-	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, SplitLimitFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, ExpandableFinding, SplitLimitFinding, FlushFinding, EmptyCacheFinding, PrivatePoolFinding, StreamsFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is a fault, or a fact worth knowing, with its numbers. Pages and
@@ -197,7 +203,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.keepers, f.warmUp, f.fragmented, f.flushed, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.keepers, f.gathered, f.warmUp, f.fragmented, f.flushed, f.pools, f.streams, f.waiting, f.rounded, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

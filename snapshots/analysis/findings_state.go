@@ -207,6 +207,32 @@ func (f *finder) waiting() {
 	}
 }
 
+// streams says that memory is cached for many streams: only the stream that a block was made on gets it again.
+func (f *finder) streams() {
+	const fewest = 4
+	var cached int64
+	found := make(map[trace.StreamID]bool)
+	segments := f.index.device.Final.Segments
+	for i := range segments {
+		s := &segments[i]
+		if f.index.tables.Pools[s.Pool] != (trace.Pool{}) || f.index.tables.Streams[s.Stream] == 0 {
+			continue
+		}
+		for b := range s.Blocks {
+			if s.Blocks[b].State == trace.Inactive {
+				found[s.Stream] = true
+				cached += s.Blocks[b].Size
+			}
+		}
+	}
+	if len(found) >= fewest && cached > f.summary.Reserved/5 {
+		f.add(Finding{
+			Kind: StreamsFinding, Severity: Warning, Bytes: cached, Where: Where{Event: NoEvent}, Remedy: "streams that are made once and used again share what they cached",
+			Evidence: fmt.Sprintf("%s is cached for %s beside the default one, and no other stream gets it", quantity.Bytes(cached), quantity.Plural(len(found), "stream")),
+		})
+	}
+}
+
 func (f *finder) pools() {
 	var reserved, free int64
 	found := make(map[trace.PoolID]bool)

@@ -463,8 +463,8 @@ func TestAdviceNamesArgumentsThatTheReleaseHas(t *testing.T) {
 // TestKeepersAreTold has a tensor in each of eight parts of the time, of notes that say what keeps it.
 func TestKeepersAreTold(t *testing.T) {
 	for keeper, want := range map[string]string{
-		"": "",
-		"x, kept by history[…], train.py:7":           "8.0 MiB of the peak, 8 tensors, is kept by history[…], train.py:7, and grows; take out what is no longer needed",
+		"":                                  "",
+		"x, kept by history[…], train.py:7": "8.0 MiB of the peak, 8 tensors, is kept by history[…], train.py:7, and grows; take out what is no longer needed",
 		"kept by views in history[…], train.py:7":     "and grows; a clone() of the part that is needed frees the rest",
 		"kept by state with its graph, train.py:7":    "and grows; detach() what is carried on",
 		"kept by the context of Swish, train.py:7":    "and grows; ctx.save_for_backward()",

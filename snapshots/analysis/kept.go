@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -14,19 +15,13 @@ type kept struct {
 	keeper string
 	bytes  int64
 	count  int
-	stack  trace.StackID       // of the first
-	parts  [growthMoments]bool // the parts of the time until the peak in which some of it was made
+	stack  trace.StackID // of the first
+	parts  uint          // a bit for each part of the time until the peak in which some of it was made
 }
 
-// grows reports whether it was made over the whole time until the peak.
-func (k *kept) grows() bool {
-	made := 0
-	for _, some := range k.parts {
-		if some {
-			made++
-		}
-	}
-	return made >= growthMoments-2
+// grows reports whether it was made over the time until the peak, and not in one go.
+func (k *kept) grows(peak int) bool {
+	return bits.OnesCount(k.parts) >= growthMoments-2 && 2*k.count <= peak
 }
 
 // keepers says what keeps a twentieth of the peak, as the writer has noted it.
@@ -44,7 +39,7 @@ func (f *finder) keepers() {
 			all[keeper], order = k, append(order, k)
 		}
 		k.bytes, k.count = k.bytes+a.Size, k.count+1
-		k.parts[max(a.Open, 0)*growthMoments/(f.summary.PeakEvent+1)] = true
+		k.parts |= 1 << (max(a.Open, 0) * growthMoments / (f.summary.PeakEvent + 1))
 	}
 	for _, k := range order {
 		if Percent(k.bytes, f.summary.PeakRequested) >= 5 && !f.watched() {
@@ -53,13 +48,39 @@ func (f *finder) keepers() {
 	}
 }
 
+// gathered says that all weights are gathered at once.
+func (f *finder) gathered() {
+	var bytes int64
+	var whole, shards int
+	for _, a := range f.index.alive(f.summary.PeakEvent) {
+		switch c, _ := f.index.Category(a); c {
+		case trace.GatheredParameter:
+			whole, bytes = whole+1, bytes+a.Size
+		case trace.Parameter:
+			shards++
+		}
+	}
+	if whole >= 2*growthFew && whole*10 >= shards*9 && Percent(bytes, f.summary.PeakRequested) >= 10 {
+		f.add(Finding{
+			Kind: GatheredFinding, Severity: Warning, Bytes: bytes, Where: Where{Event: f.summary.PeakEvent},
+			Evidence: fmt.Sprintf("All of %d weights are gathered at once: %s of the peak", whole, quantity.Bytes(bytes)),
+			Remedy:   "fully_shard() of each layer, resharded after forward, gathers those of one or two layers at a time",
+		})
+	}
+}
+
 // ways are what may keep memory, by words of a keeper, and what frees it.
-var ways = []struct{ words, remedy string }{
-	{"reference cycle", "a weak reference in place of one in the cycle frees it at once, gc.collect() where it should go does too"},
-	{"the context of ", "ctx.save_for_backward() in place of an attribute gives it back with the graph"},
-	{"no optimizer has", "torch.no_grad() where these are used, or requires_grad_(False), makes none"},
-	{" with its graph", "detach() what is carried on, and its graph goes with its step"},
-	{"views in ", "a clone() of the part that is needed frees the rest"},
+var ways = []struct {
+	words, remedy string
+	once          bool // it is made in one go
+}{
+	{"reference cycle", "a weak reference in place of one in the cycle frees it at once, gc.collect() where it should go does too", false},
+	{"the context of ", "ctx.save_for_backward() in place of an attribute gives it back with the graph", false},
+	{"no optimizer has", "torch.no_grad() where these are used, or requires_grad_(False), makes none", false},
+	{" with its graph", "detach() what is carried on, and its graph goes with its step", false},
+	{"autocast's cache", "autocast(cache_enabled=False), or weights in that type, keep none", true},
+	{"the buffers ", "where these are alike, one for all, or of the length that is needed, takes a part of it", true},
+	{"views in ", "a clone() of the part that is needed frees the rest", false},
 }
 
 func (k *kept) finding(event int) Finding {
@@ -67,15 +88,18 @@ func (k *kept) finding(event int) Finding {
 		Kind: KeptFinding, Bytes: k.bytes, Where: Where{event, k.stack},
 		Evidence: fmt.Sprintf("%s of the peak, %s, is kept by %s", quantity.Bytes(k.bytes), quantity.Plural(k.count, "tensor"), k.keeper),
 	}
-	if k.grows() {
-		found.Severity, found.Evidence = Warning, found.Evidence+", and grows"
-		found.Remedy = "take out what is no longer needed, or keep it in the host's memory"
+	grows := k.grows(event)
+	if grows {
+		found.Severity, found.Remedy = Warning, "take out what is no longer needed, or keep it in the host's memory"
 	}
 	for _, way := range ways {
 		if strings.Contains(k.keeper, way.words) {
-			found.Severity, found.Remedy = Warning, way.remedy
+			found.Severity, found.Remedy, grows = Warning, way.remedy, grows && !way.once
 			break
 		}
+	}
+	if grows {
+		found.Evidence += ", and grows"
 	}
 	return found
 }

@@ -21,7 +21,7 @@ func (s additions) note(r *reliefs, a *trace.Allocation) {
 }
 
 // regrow takes gradients away from the beginning of each later step until backward
-// makes them again, as far as that is known.
+// makes them again, as far as that is known, or until the program itself frees them.
 func (r *reliefs) regrow(c *relief) {
 	if c.Extent != savings.Regrown || len(c.grown) == 0 {
 		return
@@ -29,7 +29,7 @@ func (r *reliefs) regrow(c *relief) {
 	for _, ends := range r.added {
 		slices.Sort(ends)
 	}
-	for k, to := range r.parts.ends {
+	for k, to := range append(slices.Clone(r.parts.ends), r.to) { // what follows the last step too
 		from := 0
 		if k > 0 {
 			from = r.parts.ends[k-1]
@@ -37,6 +37,10 @@ func (r *reliefs) regrow(c *relief) {
 		used := make(map[int64]int)
 		for i := range c.grown {
 			a := &c.grown[i]
+			if done := a.Close < to || k == len(r.parts.ends); done && k > 0 && a.Open < from && a.Close > from && from >= r.from {
+				r.cutBetween(c, from, min(a.Close, to), a.Size)
+				continue
+			}
 			if a.Open >= from || a.Close < to || to > r.to || from < r.from {
 				continue
 			}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -188,8 +189,23 @@ func (r *Rehearsal) ranks(p *page) {
 		on := &r.Ranks[i]
 		p.line("  %4d %6d %14s %14s %14s", on.Rank, on.Device, quantity.Bytes(on.PeakAllocated), quantity.Bytes(on.PeakReserved), quantity.Bytes(on.DeviceBytes))
 	}
+	for i := range r.Ranks {
+		r.astray(p, &r.Ranks[i])
+	}
 	most := r.Most()
 	p.line("  Below: rank %d, device %d, the fullest.", most.Rank, most.Device)
+}
+
+// astray says that a rank has memory on a device that is another rank's, beside more on its own.
+func (r *Rehearsal) astray(p *page, on *RehearsedOn) {
+	own := func(other RehearsedOn) bool { return other.Rank == on.Rank && other.PeakAllocated > on.PeakAllocated }
+	others := func(other RehearsedOn) bool {
+		return other.Rank != on.Rank && other.Device == on.Device && other.PeakAllocated > on.PeakAllocated
+	}
+	if len(on.TopLinesAtPeak) > 0 && slices.ContainsFunc(r.Ranks, own) && slices.ContainsFunc(r.Ranks, others) {
+		p.wrap("  ", fmt.Sprintf("Rank %d has %s on device %d, another rank's, most by %s: torch.cuda.set_device, and map_location where it is loaded, keep it on its own.",
+			on.Rank, quantity.Bytes(on.PeakAllocated), on.Device, on.TopLinesAtPeak[0].Line))
+	}
 }
 
 // holders writes the holders of the memory.

@@ -16,7 +16,7 @@ from types import CodeType, FrameType, MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from . import agent
-from .reached import Reached, cached, untrained
+from .reached import Reached, cached, casts, masked, untrained
 from .registry import KEEPABLE, OTHER
 from .shortage import asker, blocks_of, note_of_holding
 from .source import KEPT_BY
@@ -72,7 +72,7 @@ class Purposes:
             notes = {holding.address: _without_viewers(note_of_holding(holding)) for holding in found}
             contained = {h.address: h.keeper for h in found if h.keeper and h.category in KEEPABLE}
             graphed: Words = {}
-            others = {**untrained(watch.models), **cached()} if last else {}
+            others = {**untrained(watch.models), **masked(watch.models), **cached()} if last else {}
             frame = asker() or self._after_all()
             if frame is not None:
                 reached = Reached(watch.registry, watch.stacks, watch.models)
@@ -85,6 +85,8 @@ class Purposes:
                 contained.pop(address, None)
                 graphed.pop(address, None)
         contained.update(others)
+        for address, words in casts().items():
+            notes[address], contained[address] = {}, words
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
     def _after_all(self) -> Any:

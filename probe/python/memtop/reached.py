@@ -118,6 +118,46 @@ def untrained(models: Models) -> dict[int, str]:
 
 
 @touches
+def masked(models: Models) -> dict[int, str]:
+    """Return the square buffers of one name and shape that several modules have, in words, by address: each has its own
+    mask."""
+    alike: dict[tuple[str, Any], dict[int, int]] = {}
+    for model in models:
+        for _, module in parts_of(model):
+            for name, buffer in list(fields_of(module).get("_buffers", {}).items()):
+                if is_a(buffer, torch.Tensor) and _is_mask(buffer):
+                    alike.setdefault((name, buffer.shape), {})[storage_of(buffer)[1]] = 1
+    return {
+        address: f"the buffers {name}, one for each of {len(places)} modules"
+        for (name, _), places in alike.items()
+        if len(places) > 1
+        for address in places
+    }
+
+
+@touches
+def casts() -> dict[int, str]:
+    """Return the copies of weights that autocast keeps where nothing needs a graph, in words, by address."""
+    if torch.is_grad_enabled() or not torch.is_autocast_enabled():
+        return {}
+    tensors = [each for each in gc.get_objects() if type(each) is torch.Tensor and not is_leaf(each)]
+    return {storage_of(each)[1]: "autocast's cache of casts" for each in tensors if _is_cast(each)}
+
+
+def _is_cast(tensor: Any) -> bool:
+    node = tensor.grad_fn
+    made = node.next_functions[0][0] if node is not None and node.name() == "ToCopyBackward0" else None
+    return is_a(getattr(made, "variable", None), torch.nn.Parameter)
+
+
+@touches
+def _is_mask(buffer: Any) -> bool:
+    """Report whether a buffer may be a mask: square, and of no numbers of one byte, which are quantised weights."""
+    square = buffer.dim() > 1 and buffer.shape[-1] == buffer.shape[-2]
+    return square and (buffer.dtype is torch.bool or (buffer.is_floating_point() and buffer.element_size() > 1))
+
+
+@touches
 def cached() -> dict[int, str]:
     """Return what caches of functions keep, in words, by address: tensors, and the weights of several models of a
     class."""

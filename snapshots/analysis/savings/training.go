@@ -157,7 +157,7 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 	return Saving{
 		Bytes: bytes, Relief: relief, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive", quantity.Bytes(bytes)),
-		Remedy:   "unless you accumulate them, zero_grad() before the forward pass frees them",
+		Remedy:   "unless you accumulate them, zero_grad() right after the step frees them",
 	}, true
 }
 
