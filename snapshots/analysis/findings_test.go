@@ -479,3 +479,17 @@ func TestKeepersAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryCachedForStreamsIsTold has a free segment of each of some streams, the first of which is the default one.
+func TestMemoryCachedForStreamsIsTold(t *testing.T) {
+	for streams, want := range map[int]bool{5: true, 4: false} {
+		var text strings.Builder
+		text.WriteString(tracetest.Frames + "device 0\n")
+		for s := range streams {
+			fmt.Fprintf(&text, "segment 0x%[1]x 20971520 stream=%[2]d type=\"large\"\nblock 0x%[1]x 20971520 inactive\n", (s+1)<<28, s*16)
+		}
+		if got := said(indexOf(t, text.String())); strings.Contains(got, "80.0 MiB is cached for 4 streams beside the default one") != want {
+			t.Errorf("%d streams: %s", streams, got)
+		}
+	}
+}
