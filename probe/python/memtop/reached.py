@@ -144,7 +144,9 @@ def casts() -> dict[int, str]:
     return {storage_of(each)[1]: "autocast's cache of casts" for each in tensors if _is_cast(each)}
 
 
+@touches
 def _is_cast(tensor: Any) -> bool:
+    """Report whether a tensor was cast from a weight."""
     node = tensor.grad_fn
     made = node.next_functions[0][0] if node is not None and node.name() == "ToCopyBackward0" else None
     return is_a(getattr(made, "variable", None), torch.nn.Parameter)
