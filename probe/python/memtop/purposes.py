@@ -49,12 +49,13 @@ class Purposes:
 
     def begin(self) -> None:
         """Remember the program's code outside of functions, which runs now."""
-        for frame in (*sys._current_frames().values(),):
+        for frame in list(sys._current_frames().values()):
             outer: FrameType | None = frame
             while outer is not None:
                 if outer.f_globals is _globals() and not outer.f_code.co_flags & inspect.CO_OPTIMIZED:
                     self._main = outer.f_code
                 outer = outer.f_back
+        del frame  # it may be this one, and a cycle would keep what the program's frames have
 
     @touches
     def look(self, stepped: Any = None, peak: int = 0, last: bool = False) -> None:

@@ -67,8 +67,9 @@ class Reached(Names):
         counts before one that only happens to have such a value."""
         taken: dict[int, str] = {}
         seen: dict[int, Any] = {}
+        roots, self._roots = self._roots, []  # they refer to this object: a cycle would keep what they are of
         with torch._C.DisableTorchFunctionSubclass():
-            for _, words, value in sorted([*self._buffers(), *self._roots], key=lambda root: root[0]):
+            for _, words, value in sorted([*self._buffers(), *roots], key=lambda root: root[0]):
                 name = ""
                 for tensor in _saved_from(value, seen):
                     name = name or words()
