@@ -14,15 +14,12 @@ import pickle
 import signal
 import sys
 import time
-import weakref
 from multiprocessing import util
 from typing import Any
 
 import torch
 
 from . import agent, alone, cuda, given, objects, ranks, zero
-from .calls import is_outermost
-from .compiled import await_compiling, is_compiling, leaving, will_compile
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .history import History
@@ -60,7 +57,6 @@ class Rehearsal:
         self._trial = Trial()
         self._reset: Any = None  # PyTorch's own function that resets a device's peaks
         self._counted_rows = CountedRows(self._reads, given.upper())
-        self._called: Any = _nothing  # a weak reference to the model that was called first
         self._step = 0
         self._settled = 0  # steps since the peak last grew
         self._peaks: Peaks = []
@@ -87,9 +83,6 @@ class Rehearsal:
         self._passed.begin()
         self._cycles.begin()
         self._purposes.begin()
-        if not will_compile():
-            await_compiling()
-            leaving.append(torch.nn.modules.module.register_module_forward_hook(self._after_call).remove)
         self._keep_peaks()
         listen(self._after_step)
         if self._native:  # other allocators keep no history
@@ -133,24 +126,6 @@ class Rehearsal:
             self.leave("steps")
         elif self._last == 0 and self._settled >= SETTLED and self._may_end():
             self.leave("settled")
-
-    @called_by_pytorch
-    def _after_call(self, module: Any, *_: Any) -> None:
-        """A program without an optimizer is looked at after calls of the model that it called first."""
-        if (
-            self._step
-            or torch._C._current_graph_task_id() != -1
-            or is_compiling()
-            or not is_outermost(sys._getframe(1))
-        ):
-            return
-        first = self._called()
-        if first is None:
-            self._called = weakref.ref(module)
-        elif first is not module or torch._C._functorch.peek_interpreter_stack() is not None:
-            return
-        if self._look():
-            self._purposes.look(peak=self._allocated())
 
     def _allocated(self) -> int:
         return sum(allocated for allocated, _ in self._peaks)
