@@ -72,7 +72,8 @@ var picture = map[string][]string{
 	"probe/job":    {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
 	"probe/remote": {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python": {"probe/protocol", "golang.org/x/sys/..."},
-	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/sensor": {"probe", "probe/protocol", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
@@ -121,7 +122,7 @@ var picture = map[string][]string{
 	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"snapshots/procfs", "golang.org/x/sys/..."},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/callers", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/assistant", "cmd/memtop/manual", "cmd/memtop/rehearse", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/callers", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote", "probe/sensor",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/procfs", "snapshots/analysis", "snapshots/analysis/proposals", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
@@ -130,7 +131,7 @@ var picture = map[string][]string{
 	"cmd/memtop/assistant": {"cmd/command", "snapshots", "snapshots/trace", "github.com/modelcontextprotocol/go-sdk/..."},
 	// A command of PyTorch's on an imitated GPU: the only package that joins the two.
 	"cmd/memtop/rehearse": {
-		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/python",
+		"cmd/command", "cmd/output", "engine/device/cuda/imitation", "engine/replay", "probe/protocol", "probe/python", "probe/sensor",
 		"snapshots/analysis/growing", "snapshots/procfs", "snapshots/quantity", "snapshots/report",
 	},
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.

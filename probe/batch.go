@@ -26,7 +26,7 @@ func (s *session) batch() error {
 		s.events(device, s.ends[device])
 	}
 	s.steps(steps)
-	s.settings()
+	s.update(s.e, &s.p.changes)
 	if looked != s.looked {
 		s.e.Gauges(gauges)
 		s.looked = looked
@@ -149,25 +149,32 @@ func (s *session) tell(steps []*trace.Step) {
 	}
 }
 
-// settings sends the options and the changes that differ from what the viewer has.
-func (s *session) settings() {
-	list, version := s.p.changes.view()
-	if options := s.p.changes.options(); !reflect.DeepEqual(options, s.options) {
-		s.e.Options(options)
-		s.options = options
+// told is what a viewer knows of the settings.
+type told struct {
+	options []trace.Option
+	changes map[int64]trace.Change
+	version int64 // of changes
+}
+
+// update sends the options and the changes that differ from what the viewer has.
+func (t *told) update(e *wire.Encoder, c *changes) {
+	list, version := c.view()
+	if options := c.options(); !reflect.DeepEqual(options, t.options) {
+		e.Options(options)
+		t.options = options
 	}
-	if version == s.version {
+	if version == t.version {
 		return
 	}
-	s.version = version
+	t.version = version
 	known := make(map[int64]trace.Change, len(list))
 	for i := range list {
-		if old, ok := s.changes[list[i].ID]; !ok || old != list[i] {
-			s.e.Change(&list[i])
+		if old, ok := t.changes[list[i].ID]; !ok || old != list[i] {
+			e.Change(&list[i])
 		}
 		known[list[i].ID] = list[i]
 	}
-	s.changes = known
+	t.changes = known
 }
 
 // hello is the first message of a stream.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ func (b *box) wake() {
 // that fails, viewers can still watch the program, and the log says why there is
 // no box.
 func (p *Probe) openBox() {
-	file, w, err := p.makeBox()
+	file, w, err := p.makeBox(p.devices)
 	if err != nil {
 		p.withoutBox(err)
 	}
@@ -140,7 +141,7 @@ func (p *Probe) openBox() {
 
 // makeBox makes the file. It returns nil when the options or the environment want
 // none.
-func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
+func (p *service) makeBox(devices []int) (*boxFile, *blackbox.Writer, error) {
 	size, folder, err := p.o.boxPlace()
 	if err != nil || size == 0 {
 		return nil, nil, err
@@ -160,7 +161,7 @@ func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
 		return nil, nil, err
 	}
 	var w *blackbox.Writer
-	if err := mapped.Touch(file.data, func() error { w, err = blackbox.NewWriter(file.data, p.devices); return err }); err != nil {
+	if err := mapped.Touch(file.data, func() error { w, err = blackbox.NewWriter(file.data, devices); return err }); err != nil {
 		file.remove()
 		return nil, nil, err
 	}
@@ -186,7 +187,7 @@ func (p *Probe) beginBox() {
 	go b.run()
 }
 
-func (p *Probe) withoutBox(err error) {
+func (p *service) withoutBox(err error) {
 	p.boxless.Store(&err)
 	p.o.Log.Warn("no black box", "error", err)
 }
@@ -272,7 +273,7 @@ func (b *box) begin() error {
 	}
 	b.rest = time.Now().Add(boxRest * time.Duration(p.meter.states.Load()-held))
 	b.w.Begin(sums)
-	b.s = &session{p: p, e: wire.NewEncoder(b.w), step: p.steps.end(), changes: make(map[int64]trace.Change), version: -1}
+	b.s = &session{p: p, e: wire.NewEncoder(b.w), step: p.steps.end(), told: told{version: -1}}
 	b.s.e.Hello(p.hello(0))
 	for i, device := range p.devices {
 		b.s.e.Tables(bases[i].tables)
@@ -299,7 +300,7 @@ func (b *box) append() error {
 		b.step(steps)
 	}
 	if _, version := p.changes.view(); version != b.s.version {
-		b.s.settings()
+		b.s.update(e, &p.changes)
 	}
 	e.Counters(p.counters())
 	if err := e.Flush(); err != nil {
@@ -385,7 +386,7 @@ var errNoMemoryFolder = errors.New("there is no folder in memory for it, such as
 // leave open.
 func (o *Options) boxPlace() (size int, folder string, err error) {
 	size, folder = o.Box, o.BoxDir
-	if text := os.Getenv(protocol.BlackBoxVariable); text != "" && (size == 0 || folder == "") {
+	if text := o.boxWish(); text != "" && (size == 0 || folder == "") {
 		said, dir, err := protocol.ParseBlackBox(text)
 		if err != nil {
 			return 0, "", err
@@ -401,7 +402,15 @@ func (o *Options) boxPlace() (size int, folder string, err error) {
 	case size < 0:
 		return 0, "", nil
 	case size == 0:
-		size = DefaultBox
+		size = cmp.Or(o.usualBox, DefaultBox)
 	}
 	return (size + boxPage - 1) &^ (boxPage - 1), folder, nil
+}
+
+// boxWish returns what the program's environment says of black boxes.
+func (o *Options) boxWish() string {
+	if o.wish != nil {
+		return *o.wish
+	}
+	return os.Getenv(protocol.BlackBoxVariable)
 }

@@ -26,17 +26,17 @@ type boxFile struct {
 // boxFolder returns the folder for a box, given the folder of the socket: the
 // same one if it is in memory.
 func boxFolder(sockets string, uid int) (string, error) {
-	if inMemory(sockets) {
+	if isInMemory(sockets) {
 		return sockets, nil
 	}
-	if folder := protocol.BoxFolder(uid); inMemory(filepath.Dir(folder)) {
+	if folder := protocol.BoxFolder(uid); isInMemory(filepath.Dir(folder)) {
 		return folder, nil
 	}
 	return "", errNoMemoryFolder
 }
 
 // inMemory reports whether a folder's files are kept only in memory.
-func inMemory(folder string) bool {
+func isInMemory(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && (uint32(s.Type) == unix.TMPFS_MAGIC || uint32(s.Type) == unix.RAMFS_MAGIC)
 }
@@ -88,6 +88,12 @@ func (b *boxFile) fill(size int) (err error) {
 func (b *boxFile) isCut() bool {
 	info, err := b.file.Stat()
 	return err == nil && info.Size() < int64(len(b.data))
+}
+
+// isGone reports whether another program has removed the file.
+func (b *boxFile) isGone() bool {
+	var s unix.Stat_t
+	return unix.Fstat(int(b.file.Fd()), &s) == nil && s.Nlink == 0
 }
 
 // name gives the file its final name, so that viewers see it.

@@ -12,6 +12,7 @@ import (
 type awaited struct {
 	id         int64
 	key, value string
+	at         int64                  // the first step that is to use it, 0 for the next one
 	spelled    atomic.Pointer[string] // the value as the program writes it, nil when that is the same
 	taken      atomic.Bool            // the program has it
 	step       atomic.Int64           // the first step that showed it, 0 for none yet
@@ -57,7 +58,7 @@ func (w *awaited) stepped(s *trace.Step) {
 	case i < 0: // the step does not report the setting
 	case w.shownBy(s.Settings[i].Value):
 		lower(&w.step, s.Number)
-	case w.taken.Load() && s.Number-lower(&w.without, s.Number) >= stepsWithout:
+	case s.Number >= w.at && w.taken.Load() && s.Number-lower(&w.without, s.Number) >= stepsWithout:
 		w.refused.CompareAndSwap(nil, &dropped)
 	}
 }

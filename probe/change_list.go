@@ -75,6 +75,13 @@ func (c *changes) options() []trace.Option {
 // allowed reports whether viewers may change anything.
 func (c *changes) allowed() bool { return c.control != nil && !c.readOnly }
 
+// renew notes that the options differ.
+func (c *changes) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+}
+
 // view returns the changes and their version, which grows with every difference.
 // The caller must not modify the list.
 func (c *changes) view() ([]trace.Change, int64) {

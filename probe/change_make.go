@@ -13,7 +13,7 @@ import (
 
 // set makes one change and returns its result. An error says that ctx was done
 // first.
-func (c *changes) set(ctx context.Context, key, value string) (trace.Change, error) {
+func (c *changes) set(ctx context.Context, key, value string, at int64) (trace.Change, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -36,12 +36,20 @@ func (c *changes) set(ctx context.Context, key, value string) (trace.Change, err
 	if err := ctx.Err(); err != nil {
 		return c.refuse(id, "the viewer left before the program received the change"), err
 	}
-	w, since := &awaited{id: id, key: key, value: value}, c.steps.end()
+	w, since := &awaited{id: id, key: key, value: value, at: at}, c.steps.end()
 	c.await(w) // before Set, because the next step may end before Set returns
-	if err := c.control.Set(key, value); err != nil {
+	if err := c.hand(key, value, at); err != nil {
 		return c.refuse(id, err.Error()), nil
 	}
 	return c.accepted(w, since), nil
+}
+
+// hand gives the program a change.
+func (c *changes) hand(key, value string, at int64) error {
+	if timed, ok := c.control.(Timed); ok && at > 0 {
+		return timed.SetAt(key, value, at)
+	}
+	return c.control.Set(key, value)
 }
 
 // find returns the option, and why it cannot take the value, "" if it can.
@@ -106,7 +114,10 @@ func (c *changes) predict(ctx context.Context, wanted []trace.Value) *trace.Pred
 // value in another way, and steps from number since on may already have shown
 // that spelling.
 func (c *changes) accepted(w *awaited, since int64) trace.Change {
-	option, _ := c.find(w.key, w.value)
+	option := trace.Option{}
+	if w.at == 0 { // else the options show another step's value
+		option, _ = c.find(w.key, w.value)
+	}
 	if spelled := option.Value; spelled != "" && spelled != w.value && !option.IsAction(spelled) {
 		w.spelled.Store(&spelled)
 		for at := since; at < c.steps.end(); at++ {

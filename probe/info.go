@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -56,10 +55,6 @@ func (p *Probe) info() protocol.Info {
 		})
 	}
 	return i
-}
-
-func (p *Probe) serveInfo(w http.ResponseWriter, _ *http.Request) error {
-	return p.reply(w, http.StatusOK, p.info())
 }
 
 // totals returns the totals of a device's memory. It uses a source's own count if

@@ -19,7 +19,7 @@ type paced struct {
 // megabytes.
 const piece = 64 << 10
 
-func (p *Probe) newPaced(w http.ResponseWriter) *paced {
+func (p *service) newPaced(w http.ResponseWriter) *paced {
 	return &paced{w: w, control: http.NewResponseController(w), limit: p.o.limits.reply}
 }
 

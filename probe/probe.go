@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -63,6 +60,12 @@ type Control interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
+// Timed is a [Control] that can also change a value from a step on that is named. Its
+// error says why it cannot, for example because that step has begun.
+type Timed interface {
+	SetAt(key, value string, at int64) error
+}
+
 // Roomer is a [Control] that can also find the largest batch. It says how many
 // samples at a time would fit into a capacity in bytes, with some changes made;
 // the capacity 0 is the whole device. It returns nil when it does not know. It
@@ -110,7 +113,9 @@ type Options struct {
 	// when something fails; nil for no log.
 	Log *slog.Logger
 
-	limits limits
+	limits   limits
+	usualBox int     // bytes, 0 for DefaultBox
+	wish     *string // the program's MEMTOP_BLACK_BOX, nil for that of this process
 }
 
 // DefaultRing is how many events of a device a probe keeps.
@@ -119,29 +124,15 @@ const DefaultRing = 1 << 18
 // Probe serves a program's memory until it is closed. All methods except Record
 // are safe for concurrent use.
 type Probe struct {
-	o       Options
+	service
 	source  Source
-	who     identity
-	socket  *socket
-	server  *http.Server
 	devices []int
-	rings   []*ring // by device; nil for a number without a device
-	steps   stepRing
+	rings   []*ring        // by device; nil for a number without a device
 	layered []atomic.Int64 // by device: the time of the last step whose layers were kept
-	meter   meter
-	bases   []*sharedBase // by device, like rings
+	bases   []*sharedBase  // by device, like rings
 	tables  sharedTables
-	changes changes
 	gauges  sharedGauges
-	viewers viewers
-	saving  chan struct{}         // one item for each snapshot being written
-	box     *box                  // nil without a black box
-	boxless atomic.Pointer[error] // why there is no box although the options want one
-
-	closing chan struct{} // closed by Close: sessions say goodbye
-	once    sync.Once
-	served  chan struct{} // closed when the server has returned
-	failed  atomic.Pointer[error]
+	box     *box // nil without a black box
 }
 
 // Listen puts a probe into the program: it makes the socket, begins to observe
@@ -157,7 +148,7 @@ func Listen(ctx context.Context, o Options, s Source) (*Probe, error) {
 	p.openBox()
 	s.Observe(p) // first: a viewer's state needs all events after it
 	p.beginBox()
-	p.serve()
+	p.serve(p)
 	context.AfterFunc(ctx, func() { _ = p.Close() })
 	return p, nil
 }
@@ -166,15 +157,9 @@ func newProbe(o Options, s Source) (*Probe, error) {
 	if o.Ring <= 0 {
 		o.Ring = DefaultRing
 	}
-	o.limits, o.ReadOnly = o.limits.filled(), o.ReadOnly || protocol.ReadOnly()
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	p := &Probe{
-		o: o, source: s, who: self(o), devices: s.Devices(),
-		saving:  make(chan struct{}, snapshotsAtOnce),
-		closing: make(chan struct{}), served: make(chan struct{}),
-	}
+	o.ReadOnly = o.ReadOnly || protocol.ReadOnly()
+	p := &Probe{source: s, devices: s.Devices()}
+	p.service.init(o, self(o))
 	if len(p.devices) == 0 {
 		return nil, errors.New("the program has no device to show")
 	}
@@ -188,12 +173,8 @@ func newProbe(o Options, s Source) (*Probe, error) {
 		p.rings[device], p.bases[device] = newRing(o.Ring), &sharedBase{}
 	}
 	p.layered = make([]atomic.Int64, len(p.rings))
-	p.changes.init(o, &p.steps)
 	return p, nil
 }
-
-// Path returns the socket's path.
-func (p *Probe) Path() string { return p.socket.path }
 
 // BlackBox returns the file of the program's black box. It returns "" when there
 // is none: because the options want none, or for the reason in the error. A
@@ -215,27 +196,12 @@ func (p *Probe) BlackBox() (string, error) {
 func (p *Probe) Close() error {
 	p.once.Do(func() {
 		p.source.Observe(nil)
-		p.viewers.end()
-		close(p.closing)
-		p.socket.remove()
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		if p.server.Shutdown(ctx) != nil {
-			_ = p.server.Close() // cuts off viewers that do not read
-		}
-		p.viewers.wait()
+		p.end()
 		p.gauges.wait(closeTimeout)
 		p.box.close()
 	})
-	<-p.served
-	if err := p.failed.Load(); err != nil {
-		return fmt.Errorf("probe: serve: %w", *err)
-	}
-	return nil
+	return p.result()
 }
-
-// closeTimeout is how long Close waits for viewers to read their last events.
-const closeTimeout = time.Second
 
 // identity identifies the program to viewers.
 type identity struct {

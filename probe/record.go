@@ -59,7 +59,7 @@ func (p *Probe) layersDue(s *trace.Step) bool {
 // Refuse says that the program could not do what a viewer asked for and went back
 // to its earlier settings. Changes of the named settings that no step has shown
 // become refused for the reason, one line. It never waits.
-func (p *Probe) Refuse(reason string, keys ...string) {
+func (p *service) Refuse(reason string, keys ...string) {
 	p.changes.refused(reason, keys)
 }
 

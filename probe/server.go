@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -41,40 +40,7 @@ func (l limits) filled() limits {
 	return limits{request: cmp.Or(l.request, patience), reply: cmp.Or(l.reply, patience)}
 }
 
-// handler answers one request. An error becomes an answer of one line.
-type handler func(http.ResponseWriter, *http.Request) error
-
-func (p *Probe) routes() map[string]map[string]handler {
-	return map[string]map[string]handler{
-		"/v1/info":       {http.MethodGet: p.serveInfo},
-		"/v1/stream":     {http.MethodGet: p.serveStream},
-		"/v1/snapshot":   {http.MethodGet: p.serveSnapshot},
-		"/v1/settings":   {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
-		"/v1/prediction": {http.MethodGet: p.servePrediction},
-	}
-}
-
-// serve begins to answer viewers.
-func (p *Probe) serve() {
-	routes := p.routes()
-	p.server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(routes, w, r) }),
-		ReadHeaderTimeout: p.o.limits.request,
-		IdleTimeout:       protocol.IdleTimeout,
-		MaxHeaderBytes:    protocol.MaxHeaderBytes,
-		ConnContext:       withPeer,
-		ErrorLog:          slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
-	}
-	go func() {
-		defer close(p.served)
-		err := p.server.Serve(newBounded(p.socket))
-		if !errors.Is(err, http.ErrServerClosed) {
-			p.failed.Store(&err)
-		}
-	}()
-}
-
-func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) {
+func (p *service) handle(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) {
 	err := p.admit(r)
 	if err == nil {
 		var h handler
@@ -90,7 +56,7 @@ func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWrit
 
 // admit refuses peers beyond the limit, and peers of other users. The folder
 // already keeps other users out, unless its owner has opened it.
-func (p *Probe) admit(r *http.Request) error {
+func (p *service) admit(r *http.Request) error {
 	who, err := peerFrom(r.Context())
 	switch {
 	case who.tooMany:
@@ -139,7 +105,7 @@ func statusf(status int, format string, values ...any) error {
 }
 
 // refuse answers with one line of JSON: what is wrong, and what to do.
-func (p *Probe) refuse(w http.ResponseWriter, err error) {
+func (p *service) refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if e := (*statusError)(nil); errors.As(err, &e) {
 		status = e.status
@@ -155,7 +121,7 @@ func (p *Probe) refuse(w http.ResponseWriter, err error) {
 }
 
 // reply answers with one line of JSON.
-func (p *Probe) reply(w http.ResponseWriter, status int, v any) error {
+func (p *service) reply(w http.ResponseWriter, status int, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -170,7 +136,7 @@ func (p *Probe) reply(w http.ResponseWriter, status int, v any) error {
 }
 
 // readBody returns a request's body, which must be small and arrive at once.
-func (p *Probe) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (p *service) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(p.o.limits.request)); err != nil {
 		return nil, err

@@ -32,30 +32,41 @@ type session struct {
 	ends     []int64 // by device: scratch space of batch
 	step     int64   // the next step to send
 	sent     time.Time
-	changes  map[int64]trace.Change // as the viewer knows them
-	version  int64                  // the version of changes
-	options  []trace.Option
-	looked   time.Time // the time of the gauges
+	told
+	looked time.Time // the time of the gauges
 }
 
-func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
-	viewer, err := viewerName(r)
-	if err != nil {
-		return err
+// wanted is what a viewer asks of its stream.
+type wanted struct {
+	viewer   string
+	interval time.Duration
+	checksum wire.Checksum
+	past     bool   // the events before the first state
+	from     *place // where the viewer's last connection ended, nil when it is new
+	minor    int    // the minor version that the viewer reads
+}
+
+func readWanted(r *http.Request) (want wanted, err error) {
+	if want.viewer, err = viewerName(r); err != nil {
+		return want, err
 	}
-	interval, err := duration(r, "interval", protocol.DefaultInterval, protocol.MinInterval, protocol.MaxInterval)
-	if err != nil {
-		return err
+	if want.interval, err = duration(r, "interval", protocol.DefaultInterval, protocol.MinInterval, protocol.MaxInterval); err != nil {
+		return want, err
 	}
-	sum, known := wire.ChecksumNamed(r.URL.Query().Get("checksum"))
-	if !known {
-		return statusf(http.StatusBadRequest, "checksum must be crc32c, crc32 or none")
+	known := false
+	if want.checksum, known = wire.ChecksumNamed(r.URL.Query().Get("checksum")); !known {
+		return want, statusf(http.StatusBadRequest, "checksum must be crc32c, crc32 or none")
 	}
-	minor, err := minorOf(r)
-	if err != nil {
-		return err
+	if want.minor, err = minorOf(r); err != nil {
+		return want, err
 	}
-	from, err := placeOf(r)
+	want.past = r.URL.Query().Has("past")
+	want.from, err = placeOf(r)
+	return want, err
+}
+
+func (p *service) serveStream(w http.ResponseWriter, r *http.Request, s shown) error {
+	want, err := readWanted(r)
 	if err != nil {
 		return err
 	}
@@ -63,16 +74,19 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer p.viewers.leave()
-	p.changes.lease.open(viewer)
-	defer p.changes.lease.close(viewer)
-	s := p.newSession(w, interval)
-	s.past, s.from = r.URL.Query().Has("past"), from
-	s.minor = minor
-	s.e.Checksum(sum)
-	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
-	err = s.run(r.Context())
-	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)
+	p.changes.lease.open(want.viewer)
+	defer p.changes.lease.close(want.viewer)
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", contentFrames)
+	p.o.Log.Info("viewer came", "viewer", want.viewer, "interval", want.interval)
+	err = s.stream(w, r, want)
+	p.o.Log.Info("viewer left", "viewer", want.viewer, "error", err)
 	return nil // the answer has begun, so a failure means that the viewer has left
+}
+
+func (p *Probe) stream(w http.ResponseWriter, r *http.Request, want wanted) error {
+	return p.newSession(w, want).run(r.Context())
 }
 
 // minorOf returns the minor version that a viewer reads.
@@ -88,16 +102,15 @@ func minorOf(r *http.Request) (int, error) {
 	return n, nil
 }
 
-func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration) *session {
+func (p *Probe) newSession(w http.ResponseWriter, want wanted) *session {
 	paced := p.newPaced(w)
 	s := &session{
-		p: p, w: paced, e: wire.NewEncoder(paced), interval: interval,
+		p: p, w: paced, e: wire.NewEncoder(paced), interval: want.interval,
+		past: want.past, from: want.from, minor: want.minor,
 		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
-		step: p.steps.end(), changes: make(map[int64]trace.Change),
+		step: p.steps.end(),
 	}
-	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Type", contentFrames)
+	s.e.Checksum(want.checksum)
 	return s
 }
 

@@ -92,7 +92,7 @@ func (wide) Devices() []int {
 // event of device 0.
 func TestAStepThatEndsWithinABatchComesAfterItsEvents(t *testing.T) {
 	probe := listening(t, wide{probetest.New()}, Options{Ring: 1 << 13})
-	s := probe.newSession(httptest.NewRecorder(), time.Second)
+	s := probe.newSession(httptest.NewRecorder(), wanted{interval: time.Second})
 	s.minor = 2
 	var program sync.WaitGroup
 	ended := make(chan struct{}) // closed by the test
@@ -236,7 +236,7 @@ func TestAStreamHasTheChecksumThatIsAskedFor(t *testing.T) {
 func TestWhoFellBehindGetsAllOfItsBatch(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, Options{Ring: 1 << 13})
-	s := probe.newSession(httptest.NewRecorder(), time.Second)
+	s := probe.newSession(httptest.NewRecorder(), wanted{interval: time.Second})
 	p.Run(1 << 16)
 	probe.base(0) // which another viewer has asked for
 	p.Run(10)

@@ -14,7 +14,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-func (p *Probe) settings() protocol.Settings {
+func (p *service) settings() protocol.Settings {
 	changes, _ := p.changes.view()
 	return protocol.Settings{
 		ReadOnly: !p.changes.allowed(), Holder: p.changes.lease.held(),
@@ -22,13 +22,13 @@ func (p *Probe) settings() protocol.Settings {
 	}
 }
 
-func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
+func (p *service) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.settings())
 }
 
 // servePrediction says what changes would do, without making them. It costs the
 // program as much as a change, so only viewers that may change settings can ask.
-func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
+func (p *service) servePrediction(w http.ResponseWriter, r *http.Request) error {
 	if !p.changes.allowed() {
 		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
 	}
@@ -82,7 +82,7 @@ func readQuestion(query url.Values) (q question, err error) {
 const maxWait = time.Minute
 
 // serveSet makes changes, in the order of their keys.
-func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
+func (p *service) serveSet(w http.ResponseWriter, r *http.Request) error {
 	if !p.changes.allowed() {
 		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
 	}
@@ -94,14 +94,14 @@ func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := p.readSet(w, r)
+	wanted, at, err := p.readSet(w, r)
 	if err != nil {
 		return err
 	}
 	if err := p.changes.lease.take(viewer); err != nil {
 		return err
 	}
-	made, err := p.set(r.Context(), viewer, wanted)
+	made, err := p.set(r.Context(), viewer, wanted, at)
 	if err != nil {
 		return err
 	}
@@ -112,9 +112,9 @@ func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
 }
 
 // set makes the changes one after the other and returns their numbers.
-func (p *Probe) set(ctx context.Context, viewer string, wanted []trace.Value) (made []int64, err error) {
+func (p *service) set(ctx context.Context, viewer string, wanted []trace.Value, at int64) (made []int64, err error) {
 	for _, v := range wanted {
-		c, err := p.changes.set(ctx, v.Key, v.Value)
+		c, err := p.changes.set(ctx, v.Key, v.Value, at)
 		if err != nil {
 			return nil, err
 		}
@@ -125,33 +125,33 @@ func (p *Probe) set(ctx context.Context, viewer string, wanted []trace.Value) (m
 }
 
 // readSet reads {"set": {"key": "value", …}}.
-func (p *Probe) readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, error) {
+func (p *service) readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, int64, error) {
 	body, err := p.readBody(w, r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var request struct {
 		Set map[string]string `json:"set"`
 		At  int64             `json:"at"`
 	}
-	if err := json.Unmarshal(body, &request); err != nil || len(request.Set) == 0 {
-		return nil, statusf(http.StatusBadRequest, `the body must be {"set": {"key": "value"}}`)
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Set) == 0 || request.At < 0 {
+		return nil, 0, statusf(http.StatusBadRequest, `the body must be {"set": {"key": "value"}}, and "at" a step`)
 	}
-	if request.At != 0 {
-		return nil, statusf(http.StatusBadRequest, "this program's settings change from the next step on, not from one that is named")
+	if _, timed := p.changes.control.(Timed); request.At != 0 && !timed {
+		return nil, 0, statusf(http.StatusBadRequest, "this program's settings change from the next step on, not from one that is named")
 	}
 	var wanted []trace.Value
 	for key, value := range request.Set {
 		if len(key)+len(value) > maxSettingLength {
-			return nil, statusf(http.StatusBadRequest, "a setting may have %d bytes", maxSettingLength)
+			return nil, 0, statusf(http.StatusBadRequest, "a setting may have %d bytes", maxSettingLength)
 		}
 		wanted = append(wanted, trace.Value{Key: key, Value: value})
 	}
 	if len(wanted) > maxSettings {
-		return nil, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
+		return nil, 0, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
 	}
 	slices.SortFunc(wanted, func(a, b trace.Value) int { return strings.Compare(a.Key, b.Key) })
-	return wanted, nil
+	return wanted, request.At, nil
 }
 
 const (

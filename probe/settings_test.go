@@ -130,7 +130,7 @@ func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
 		}
 	}()
 	for i := range 200 {
-		change, err := probe.changes.set(t.Context(), "checkpoint", []string{"block", "none"}[i%2])
+		change, err := probe.changes.set(t.Context(), "checkpoint", []string{"block", "none"}[i%2], 0)
 		fatal.If(t, err)
 		probe.changes.wait(t.Context(), []int64{change.ID}, time.Minute)
 	}
@@ -346,14 +346,14 @@ func TestChangesAreBounded(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	for i := range changesWaiting + 1 {
-		change, err := probe.changes.set(t.Context(), "checkpoint", fmt.Sprint("every=", i))
+		change, err := probe.changes.set(t.Context(), "checkpoint", fmt.Sprint("every=", i), 0)
 		fatal.If(t, err)
 		if want := i >= changesWaiting; (change.State == trace.Refused) != want {
 			t.Errorf("change %d: %+v", i, change)
 		}
 	}
 	for range 2 * changesKept {
-		if _, err := probe.changes.set(t.Context(), "colour", "red"); err != nil {
+		if _, err := probe.changes.set(t.Context(), "colour", "red", 0); err != nil {
 			t.Fatal(err)
 		}
 	}

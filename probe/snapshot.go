@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -13,25 +11,9 @@ import (
 // holds the events of all rings.
 const snapshotsAtOnce = 2
 
-// serveSnapshot answers with the current memory and the events of the rings, in
-// PyTorch's format.
-func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
-	select {
-	case p.saving <- struct{}{}:
-		defer func() { <-p.saving }()
-	case <-time.After(p.o.limits.reply):
-		return statusf(http.StatusServiceUnavailable, "%d snapshots are being written already: try again in a moment", snapshotsAtOnce)
-	case <-r.Context().Done():
-		return nil // the viewer has gone
-	case <-p.closing:
-		return errEnding
-	}
-	t := p.snapshot()
-	header := w.Header()
-	header.Set("Content-Type", "application/octet-stream")
-	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="memtop-%d.pickle"`, p.who.pid))
-	header.Set("Cache-Control", "no-store")
-	if err := pytorch.Write(p.newPaced(w), t); err != nil {
+// save answers with the current memory and the events of the rings.
+func (p *Probe) save(w http.ResponseWriter, _ *http.Request) error {
+	if err := pytorch.Write(p.newPaced(w), p.snapshot()); err != nil {
 		p.o.Log.Info("snapshot not finished", "error", err)
 		panic(http.ErrAbortHandler) // an answer that just ends would look complete
 	}

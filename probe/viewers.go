@@ -14,10 +14,18 @@ type viewers struct {
 	now   int
 	ended bool
 	all   sync.WaitGroup
+	// changed is called when a viewer has come or gone.
+	changed func()
 }
 
 // enter counts one more viewer, which must later leave.
 func (v *viewers) enter() error {
+	err := v.add()
+	v.changed()
+	return err
+}
+
+func (v *viewers) add() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.now >= maxViewers {
@@ -33,8 +41,9 @@ func (v *viewers) enter() error {
 
 func (v *viewers) leave() {
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.now--
+	v.mu.Unlock()
+	v.changed()
 	v.all.Done()
 }
 

@@ -18,10 +18,12 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/memtop/rehearse"
 	"github.com/memtop/memtop/probe/inject"
+	"github.com/memtop/memtop/probe/sensor"
 )
 
 func main() {
 	inject.Attend()
+	sensor.Attend()
 	if filepath.Base(os.Args[0]) == trainer {
 		os.Exit(train())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/probe/sensor"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -26,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	probetest.WithoutBoxes()
-	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, rehearse.Tidies: main, "faulty": faulty, "ranked": ranked}) // see demo.go
+	testscript.Main(ownFolders{m}, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, sensor.Starter: main, sensor.Server: main, rehearse.Tidies: main, "faulty": faulty, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.

@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda/callers"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/probe/sensor"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -60,12 +61,13 @@ func (c *console) run(ctx context.Context, args []string, watched bool) error {
 	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
 		fmt.Fprintf(c.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
 	}
-	if err := protocol.MakeFolder(protocol.Folder(), os.Geteuid()); err != nil {
+	protocol.RemoveStale(ctx, protocol.Folder()) // until the program listens, who looks would find those alone
+	environ := python.Environment(os.Environ(), agent)
+	if host, err := sensor.Start(ctx, "", os.Getpid()); err != nil {
 		fmt.Fprintf(c.stderr, "memtop: the program runs, but memtop cannot attach to it: %v\n", err)
 	} else {
-		protocol.RemoveStale(ctx, protocol.Folder()) // until the program listens, who looks would find those alone
+		environ = sensor.Environment(environ, host)
 	}
-	environ := python.Environment(os.Environ(), agent)
 	if watched {
 		folder, err := callers.Install(filepath.Dir(agent))
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/cmd/testing/probetest"
+	"github.com/memtop/memtop/probe/sensor"
 )
 
 // TestMain makes this binary what its name says: an impostor, or a test.
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(impostor(filepath.Dir(program), os.Args[1:]))
 	}
 	Attend()
+	sensor.Attend()
 	os.Exit(m.Run())
 }
 

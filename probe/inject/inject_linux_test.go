@@ -26,7 +26,7 @@ ended = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
 sys.modules["torch"] = types.ModuleType("torch")
 agent = sys.modules["memtop.agent"] = types.ModuleType("memtop.agent")
-def start():
+def start(host):
     if "bad" in sys.argv: raise OSError("the disk is full")
     print("agent", __name__, flush=True)
 agent.start = start

@@ -15,6 +15,7 @@ import (
 
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/probe/sensor"
 )
 
 // place is the folder of the agent for a program, with the script that the program will run.
@@ -22,11 +23,12 @@ type place struct {
 	root           *os.Root // the folder, open
 	script, answer string   // their paths as the program sees them
 	files          []string // the files to remove at the end
+	host           string   // the path of the socket of the agent's host
 }
 
 // prepare writes the agent to where the program finds it: the folder of the agent's socket,
 // which belongs to the program's user.
-func (t *task) prepare() (*place, error) {
+func (t *task) prepare(ctx context.Context) (*place, error) {
 	var failed []error
 	for _, folder := range t.Folders {
 		root, err := python.Open(t.Root, folder)
@@ -34,7 +36,7 @@ func (t *task) prepare() (*place, error) {
 			failed = append(failed, err)
 			continue
 		}
-		made, err := newPlace(root, folder)
+		made, err := newPlace(ctx, root, folder)
 		if err == nil {
 			return made, nil
 		}
@@ -44,7 +46,7 @@ func (t *task) prepare() (*place, error) {
 	return nil, fmt.Errorf("there is no folder for the agent: %w", errors.Join(failed...))
 }
 
-func newPlace(root *os.Root, folder string) (*place, error) {
+func newPlace(ctx context.Context, root *os.Root, folder string) (*place, error) {
 	agent, err := python.Unpack(root)
 	if err != nil {
 		return nil, err
@@ -53,7 +55,10 @@ func newPlace(root *os.Root, folder string) (*place, error) {
 	name := prefix + rand.Text()
 	p := &place{root: root, script: filepath.Join(folder, name+".py"), answer: filepath.Join(folder, name)}
 	agent = filepath.Join(folder, agent)
-	for file, text := range map[string]string{name + ".py": script(agent, p.answer), name: ""} {
+	if p.host, err = sensor.Start(ctx, folder, 0); err != nil {
+		return nil, err
+	}
+	for file, text := range map[string]string{name + ".py": script(agent, p.answer, p.host), name: ""} {
 		p.files = append(p.files, file)
 		if err := root.WriteFile(file, []byte(text), 0o600); err != nil {
 			p.clear()
@@ -82,17 +87,17 @@ func clean(root *os.Root) {
 
 // script returns a script that starts the agent in a folder. Whatever happens in it, the
 // program's own names and its standard error stay unchanged.
-func script(agent, answer string) string {
+func script(agent, answer, host string) string {
 	return fmt.Sprintf(`try:
     path = %s
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec")
     names = {"__name__": "memtop.loading"}
     exec(code, names)
-    names["start_beside"](%s, %s)
+    names["start_beside"](%s, %s, %s)
 except BaseException:
     pass
-`, literal(filepath.Join(agent, "memtop", "loading.py")), literal(agent), literal(answer))
+`, literal(filepath.Join(agent, "memtop", "loading.py")), literal(agent), literal(answer), literal(host))
 }
 
 // literal returns a path as a Python expression.
@@ -106,6 +111,7 @@ func (p *place) clear() {
 		_ = p.root.Remove(file) // the program may be gone, and its folder with it
 	}
 	_ = p.root.Close() // nothing is open in it
+	sensor.Dismiss(p.host)
 }
 
 // said returns the contents of the answer's file. The program may have replaced the file, so

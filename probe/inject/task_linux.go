@@ -26,7 +26,7 @@ type task struct {
 
 // do brings the agent in, and returns once it runs.
 func (t *task) do(ctx context.Context) error {
-	place, err := t.prepare()
+	place, err := t.prepare(ctx)
 	if err != nil {
 		return err
 	}

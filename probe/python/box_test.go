@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,16 +15,16 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// TestABoxThatPythonWroteIsRead kills tests/pretended.py while its box follows it, and reads
-// the box as ls --dead does.
-func TestABoxThatPythonWroteIsRead(t *testing.T) {
+// TestTheBoxOfAPythonProgramOutlivesIt kills tests/pretended.py while a viewer watches it,
+// and reads the box as ls --dead does.
+func TestTheBoxOfAPythonProgramOutlivesIt(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "boxes")
-	program, command, problems := started(t, []string{protocol.BlackBoxVariable + "=" + folder}, "box")
-	path := program.path
-	if filepath.Dir(path) != folder {
-		t.Fatalf("the program's box is %q: %s", path, problems)
-	}
+	program, command, _ := started(t, protocol.BlackBoxVariable+"="+folder)
+	c, err := attach.Dial(t.Context(), program.path, attach.DialOptions{})
+	fatal.If(t, err)
+	defer func() { _ = c.Close() }()
+	path := filepath.Join(folder, strings.TrimSuffix(filepath.Base(program.path), ".sock")+".box")
 	const steps = 5
 	program.run(t, steps)
 	limit, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
@@ -38,13 +39,11 @@ func TestABoxThatPythonWroteIsRead(t *testing.T) {
 			t.Fatalf("not in a minute: a box with step %d; it has %d", steps, step)
 		}
 	}
-	boxes, err := protocol.Boxes(folder, "")
-	if err != nil || len(boxes) != 1 || !boxes[0].Held || boxes[0].Problem != nil {
-		t.Fatalf("while it runs: %+v, %v", boxes, err)
-	}
 	fatal.If(t, command.Process.Kill())
 	_ = command.Wait() // it was killed
-	if boxes, err = protocol.Boxes(folder, ""); err != nil || len(boxes) != 1 || boxes[0].Held {
+	await(t, c, "the end", func(now *trace.Trace) bool { return !now.Live.Connected })
+	boxes, err := protocol.Boxes(folder, "")
+	if err != nil || len(boxes) != 1 || boxes[0].Problem != nil {
 		t.Fatalf("when it has ended: %+v, %v", boxes, err)
 	}
 	tr := readBox(t, path)

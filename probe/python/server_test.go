@@ -3,7 +3,9 @@ package python_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +17,12 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/conformance"
+	"github.com/memtop/memtop/probe/sensor"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// program is tests/pretended.py: the agent's server with a program that makes a step
-// for each line it is sent.
+// program is tests/pretended.py: the agent's link with a program that makes a step for
+// each line it is sent.
 type program struct {
 	path  string // of its socket or its box
 	lines io.WriteCloser
@@ -33,7 +36,7 @@ const (
 
 func pretended(t *testing.T) *program {
 	t.Helper()
-	p, command, problems := started(t, nil)
+	p, command, problems := started(t)
 	t.Cleanup(func() {
 		_ = p.lines.Close() // which ends the program
 		if err := command.Wait(); err != nil && t.Context().Err() == nil || problems.Len() > 0 {
@@ -43,9 +46,9 @@ func pretended(t *testing.T) *program {
 	return p
 }
 
-// started starts tests/pretended.py with variables besides those of the test, and
-// returns it with what it writes to standard error. It says a path first.
-func started(t *testing.T, environ []string, arguments ...string) (*program, *exec.Cmd, *bytes.Buffer) {
+// started starts tests/pretended.py with a host, and returns it with what it writes to
+// standard error. It says a path first.
+func started(t *testing.T, environ ...string) (*program, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("the agent keeps its files, and asks who is at the other end, as Linux does it")
@@ -54,8 +57,15 @@ func started(t *testing.T, environ []string, arguments ...string) (*program, *ex
 	if err := exec.CommandContext(t.Context(), "python3", "-c", newEnough).Run(); err != nil {
 		t.Skipf("there is no python3 of 3.9 or later: %v", err)
 	}
-	command := exec.CommandContext(t.Context(), "python3", append([]string{"-B", filepath.Join("tests", "pretended.py")}, arguments...)...)
-	command.Env = append(append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "memtop")), environ...)
+	folder := filepath.Join(t.TempDir(), "memtop")
+	host, err := sensor.Listen(folder, slog.New(slog.DiscardHandler))
+	fatal.If(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = host.Serve(ctx); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	command := exec.CommandContext(t.Context(), "python3", "-B", filepath.Join("tests", "pretended.py"), host.Path())
+	command.Env = append(append(os.Environ(), "MEMTOP_DIR="+folder), environ...)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	lines, err := command.StdinPipe()

@@ -102,6 +102,9 @@ func (w *Writer) Publish() {
 // Alive notes that the program runs, at that time in microseconds since the epoch.
 func (w *Writer) Alive(time int64) { w.store(aliveAt, time) }
 
+// SlotBytes returns how many bytes of a stream fit into a slot.
+func (w *Writer) SlotBytes() int { return w.layout.slot - w.prelude() }
+
 // Room returns how many events fit into a ring.
 func (w *Writer) Room() int64 { return int64(w.capacity) }
 

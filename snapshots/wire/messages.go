@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/json"
+
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -112,6 +114,13 @@ type Counters struct {
 
 type bye struct {
 	Reason *string `json:"reason"`
+}
+
+// ReadMessage reads the JSON of a message.
+func ReadMessage(t Type, text []byte) (Message, error) {
+	var f Frame
+	err := json.Unmarshal(text, messages[t].into(&f))
+	return f.Message, err
 }
 
 // Hello identifies the program. It must be the first message. Hello fills in the

@@ -1,9 +1,11 @@
 package rehearse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,7 +15,9 @@ import (
 
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/probe/sensor"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -29,6 +33,8 @@ const inductorCache = "TORCHINDUCTOR_CACHE_DIR"
 type stage struct {
 	folder string
 	guard  func() error // ends the tidying process, which also ends with this process
+	host   string       // the path of the socket of the programs' host, "" if they have none
+	leave  func()       // ends the host
 }
 
 // newStage makes a stage. It starts the tidying process before it makes the
@@ -39,7 +45,7 @@ func newStage() (*stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the imitation: %w", err)
 	}
-	s := &stage{folder: folder, guard: guard}
+	s := &stage{folder: folder, guard: guard, leave: func() {}}
 	if err = os.Mkdir(folder, 0o700); err == nil {
 		err = imitation.Install(s.library())
 	}
@@ -47,7 +53,21 @@ func newStage() (*stage, error) {
 		s.clear()
 		return nil, fmt.Errorf("preparing the imitation: %w", err)
 	}
+	s.serve()
 	return s, nil
+}
+
+// serve begins to show the programs to viewers. Without a safe folder for that, the
+// rehearsal goes on without.
+func (s *stage) serve() {
+	h, err := sensor.Listen(protocol.Folder(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = h.Serve(ctx); close(ended) }()
+	s.host, s.leave = h.Path(), func() { cancel(); <-ended }
 }
 
 func (s *stage) library() string { return filepath.Join(s.folder, "library") }
@@ -55,6 +75,7 @@ func (s *stage) library() string { return filepath.Join(s.folder, "library") }
 // clear ends what still runs and removes the folder.
 func (s *stage) clear() {
 	tidy(s.folder)
+	s.leave()
 	_ = s.guard() // it finds nothing more to do
 }
 
@@ -75,7 +96,7 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 		environ = append(environ, python.AgainVariable+"=1")
 	}
 	environ = append(environ, r.Values.environment(t)...)
-	return append(environ,
+	return append(sensor.Environment(environ, s.host),
 		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,
 		python.RehearsalVariable+"="+s.folder,

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from .gathering import held_by, held_in
-from .journal import now_us
+from .link import now_us
 from .models import Models
 from .program import Memory
 from .sampling import Sampling

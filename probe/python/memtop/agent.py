@@ -1,28 +1,34 @@
-"""The agent: joins the part that watches the program with the server that viewers ask."""
+"""The agent: joins the part that watches the program with the link to memtop's host."""
 
 from __future__ import annotations
 
+import multiprocessing.util
 import os
-from collections.abc import Sequence
+import time
+from typing import Any
 
 from . import __version__
+from .beginning import host_of_job
 from .cards import Cards
 from .imitated import rehearsed, title
-from .journal import Journal
+from .link import GAUGES, Link
 from .oom import OutOfMemory
-from .program import Info, Json
-from .server import Server
+from .program import Json
 from .threads import start as start_thread
 from .watch import Watch
 
 _agent: Agent | None = None
+IDLE = 10.0  # seconds between two gauges of the machine while no viewer watches
 
 
-def start() -> None:
-    """Start the agent of this process, unless it runs already. PyTorch must have been imported."""
+def start(host: str = "") -> None:
+    """Start the agent of this process. If it runs already, it takes the host, unless it has one. PyTorch must have been
+    imported. Without a path, the host is that of the job."""
     global _agent
     if _agent is None:
-        _agent = Agent()
+        _agent = Agent(host or host_of_job())
+    elif host:
+        _agent.link.meet(host)
 
 
 def watching() -> Watch | None:
@@ -50,77 +56,71 @@ os.register_at_fork(after_in_child=_abandon)
 
 
 class Agent:
-    """Answers the server's questions about the program. The server's threads call its methods."""
+    """Answers the host's questions about the program. The link's thread calls its methods."""
 
-    def __init__(self) -> None:
-        self.journal = Journal()
-        self.watch = Watch(self.journal)
-        self.server = Server(self.journal, self)
-        self.watch.settings.refused = self.server.refuse
-        self.box = self.watch.unwatched.box = self.server.box
-        self.box.looked = self.looked
-        self.cards = Cards(self.journal, lambda: self.watch.step)
-        self.box.gauges = self.gauges
-        self.watch.ledger.box_bytes = lambda: self.box.shared
-        self.watch.ledger.boxed = lambda: self.box.on
-        self.watch.ledger.wake = self.server.wake
-        self.cards.kept = lambda: self.box.size > 0
-        self.server.tasks += [self.watch.ledger, self.cards]
+    def __init__(self, host: str) -> None:
+        self.link = Link()
+        self.watch = Watch(self.link)
+        self.watch.settings.refused = self.link.refuse
+        self.cards = Cards(self.link, lambda: self.watch.step)
+        self.watch.ledger.box_bytes = lambda: self.link.box_bytes
+        self.watch.ledger.boxed = self.cards.kept = lambda: self.link.boxed
+        self.watch.ledger.wake = self.link.wake
+        self.link.tasks += [self.watch.ledger, self.cards, _Pulse(self)]
         self.watch.guard.failed = self._give_up
-        self.server.start()
-        self.server.keep_box()
+        self.link.begin(self, host)
+        # Children of multiprocessing end without the functions of atexit.
+        multiprocessing.util.Finalize(None, self.link.close, ("the program ended",), exitpriority=0)
         self.out_of_memory = OutOfMemory(self.watch)
         self.out_of_memory.begin()
 
     def close(self, reason: str = "the agent was stopped") -> None:
         """Stop, and tell the viewers the reason."""
         self.out_of_memory.close()
-        self.server.close(reason)
+        self.link.close(reason)
         self.watch.close()
 
     def _give_up(self, error: str) -> None:
         reason = f"the agent failed and stopped, the program goes on: {error}"
         start_thread(lambda: self.close(reason))
 
-    def info(self) -> Info:
-        """Describe the current state of the program."""
+    def greeting(self) -> Json:
+        """Say which program this is."""
+        return {
+            "version": __version__,
+            "who": {
+                "writer": f"memtop's agent {__version__}",
+                "rehearsed_on": title() if rehearsed() else "",
+            },
+            "program": self.describe(False),
+        }
+
+    def describe(self, gauges: bool) -> Json:
+        """Describe the program now, with the machine's gauges if they are asked for."""
         memory = self.watch.source()
-        return Info(
-            devices=self.watch.devices(),
-            writer=f"memtop's agent {__version__}",
-            settings=memory.settings,
-            notices=self.watch.notices(),
-            rehearsed_on=title() if rehearsed() else "",
-            capabilities=("steps", "stacks", "gauges"),
-            gauges=self.gauges(),
-            read_only=self.watch.settings.read_only,
-            black_box=self.box.path,
-            boxless=self.box.problem,
-        )
+        described: dict[str, Any] = {
+            "devices": [_described(*device) for device in self.watch.devices()],
+            "settings": memory.settings,
+            "notices": self.watch.notices(),
+            "read_only": self.watch.settings.read_only,
+            "looked": self.watch.looked,
+            "looking": self.watch.looking,
+            "options": list(self.watch.settings.options()),
+        }
+        if gauges:
+            described["gauges"] = self.gauges()
+        return described
 
     def gauges(self) -> list[Json]:
         """Return the newest gauges: of the machine, and of the devices."""
         machine = self.watch.gauge()
         return [*([machine] if machine else []), *self.cards.latest]
 
-    def looked(self) -> bool:
-        """Report whether the agent has measured the memory since the first viewer came."""
-        return self.watch.looked
-
-    def looking(self) -> bool:
-        """Report whether no whole step or call has been measured yet since the first viewer came."""
-        return self.watch.looking
-
-    def options(self) -> Sequence[Json]:
-        """Return the settings that a viewer may change."""
-        return self.watch.settings.options()
-
     def on_viewers(self, count: int) -> None:
         """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
             self.watch.ledger.watched = self.cards.watched = count > 0
-            self.box.watch(count > 0)
             self.watch.unwatched.renew()
         except Exception as error:
             self.watch.guard.fail(error)
@@ -133,6 +133,31 @@ class Agent:
         """Predict what a change would do."""
         return self.watch.settings.predict(key, value)
 
-    def snapshot(self) -> bytes:
-        """Return a memory snapshot in PyTorch's format."""
-        return self.watch.source().snapshot()
+
+def _described(
+    device: int, allocated: int, reserved: int, requested: int | None, out_of_memory: int | None, known_us: int | None
+) -> Json:
+    return {
+        "device": device, "allocated_bytes": allocated, "reserved_bytes": reserved,
+        **({} if requested is None else {"requested_bytes": requested}),
+        **({} if out_of_memory is None else {"out_of_memory": out_of_memory}),
+        **({} if known_us is None else {"known_us": known_us}),
+    }  # fmt: skip
+
+
+class _Pulse:
+    """Sends the machine's gauges now and then while no viewer watches: a program may make no steps."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._next = time.monotonic() + IDLE
+
+    def due(self) -> float | None:
+        return self._next if self._agent.link.boxed and not self._agent.cards.watched else None
+
+    def tend(self) -> None:
+        due = self.due()
+        if due is not None and time.monotonic() >= due:
+            self._next = time.monotonic() + IDLE
+            if gauges := self._agent.gauges():
+                self._agent.link.message(GAUGES, gauges)

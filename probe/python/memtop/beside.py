@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .journal import Journal
+from .link import Link
 from .registry import KEEPABLE, Holding, Registry
 from .stacks import Stacks
 
@@ -27,10 +27,10 @@ class Beside:
 
     stacks = False
 
-    def __init__(self, journal: Journal, stacks: Stacks) -> None:
+    def __init__(self, link: Link, stacks: Stacks) -> None:
         self.registry = Registry(self, stacks)
         self._bytes = 0
-        self._journal = journal
+        self._link = link
         self._counted: dict[int, tuple[str, str, int]] = {}  # by address, what it counts under
         self._sums: dict[tuple[str, str, int], list[int]] = {}  # bytes and storages by category, keeper and line
 
@@ -70,8 +70,8 @@ class Beside:
         """Return a container's or variable's name with its line, which a container's has already."""
         if not line:
             return of
-        with self._journal.lock:
-            tables = self._journal.tables
+        with self._link.lock:
+            tables = self._link.tables
             frame = tables.frames.entries[tables.stacks.entries[line][0]]
             place = f"{tables.strings.entries[frame.file].rpartition('/')[2]}:{frame.line}"
         return f"{of}, {place}" if of else place

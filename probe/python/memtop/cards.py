@@ -18,7 +18,7 @@ from .callers import PYTORCH, Callers, Taken
 from .descriptors import read
 from .gauges import host_gauge
 from .interrupts import ignored
-from .journal import GAUGES, Journal, now_us
+from .link import GAUGES, Link, now_us
 from .nccl import communicators
 from .nvml import Nvml, User
 from .pools import Pools
@@ -36,8 +36,8 @@ class Cards:
     """Looks at the devices of this program, and sends gauges of them. Any thread may set `watched` and read `latest`;
     `due` and `tend` belong to the server's thread."""
 
-    def __init__(self, journal: Journal, step: Callable[[], int]) -> None:
-        self._journal = journal
+    def __init__(self, link: Link, step: Callable[[], int]) -> None:
+        self._link = link
         self._step = step
         self.kept: Callable[[], bool] = lambda: False  # whether there is a black box
         self.watched = False
@@ -70,7 +70,7 @@ class Cards:
         with ignored(OSError):
             if found := self._look():
                 self.latest = tuple(found)
-                self._journal.message(GAUGES, found)
+                self._link.message(GAUGES, found)
         cost = time.thread_time_ns() - start
         self._purse.pay(cost)
         self._cost_ns += cost

@@ -7,7 +7,6 @@ Nothing here initialises a device, waits for one, or resets a counter.
 from __future__ import annotations
 
 import os
-import pickle
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +15,10 @@ import torch
 
 from .counters import amount, used
 from .history import History
-from .journal import Journal, Pickled, Tags, now_us
+from .link import Link, Tags
 from .peaks import Peak, Peaks
-from .pickled import note_of
 from .program import Json, Memory
-from .registry import OTHER, Holding, Registry
-from .shortage import write
+from .registry import Holding, Registry
 from .shortening import pickled
 from .snapshots import Snapshots, snapshot
 from .source import Notes, amounts
@@ -62,16 +59,15 @@ class CudaMemory:
     host = False
     stacks = False  # the allocator records them
 
-    def __init__(self, journal: Journal, history: History) -> None:
-        self._journal = journal
-        self._notes = Notes(journal)
+    def __init__(self, link: Link, history: History) -> None:
+        self._link = link
+        self._notes = Notes(link)
         self._history = history
-        self._snapshots = Snapshots(journal, self._tags, self._activity, self._rest)
+        self._snapshots = Snapshots(link, self._tags, self._activity, self._rest)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
         self._peaks = Peaks()
-        self._whole = False  # the newest snapshot has the history of a whole step
         self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
@@ -111,7 +107,6 @@ class CudaMemory:
         self._snapshots.end()
         self._history.off(LOOK)
         self._history.off(REST)
-        self._whole = False
 
     def stepped(self) -> None:
         """Note that a step has ended."""
@@ -135,7 +130,6 @@ class CudaMemory:
         """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
         contents = self._snapshots.take()
         self._history.off(LOOK)
-        self._whole = contents is not None
         self._found = {} if contents is None else self._peaks.end(used(), contents)
 
     @property
@@ -152,13 +146,13 @@ class CudaMemory:
         return True
 
     def look(self, registry: Registry) -> None:
-        """Write a snapshot and the tags of what the registry knows into the journal. If the program keeps a history of
+        """Write a snapshot and the tags of what the registry knows into the link. If the program keeps a history of
         its own, a snapshot may take seconds, and there is none."""
         if self._history.foreign:
             return
         self._registry = registry
         tags = tuple(self._tags())
-        self._journal.add(Pickled(now_us(), pickled(snapshot()), tags))
+        self._link.snapshot(pickled(snapshot()), tags)
 
     def passing(self, now_ns: int) -> Json:
         """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
@@ -199,20 +193,6 @@ class CudaMemory:
             )
             for device, stats in used().items()
         ] or [Memory(0, 0, 0)]
-
-    def snapshot(self) -> bytes:
-        """Return a snapshot made by PyTorch. If the program is watched, it is the newest that viewers have: it has the
-        history of a whole step, and notes say what memory is for."""
-        taken = self._journal.snapshot() if self._whole else None
-        if taken is None:
-            return pickled(snapshot())
-        contents = pickle.loads(taken.data)
-        write(contents, {address: self._text(note) for entry in taken.tags for address, note in entry.notes})
-        return pickled(contents)
-
-    def _text(self, note: int) -> dict[str, str]:
-        text = note_of(self._journal.tables, note)
-        return {key: value for key, value in text.items() if (key, value) != ("category", OTHER)}
 
     def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
         allocated = amount(stats, "allocated_bytes")

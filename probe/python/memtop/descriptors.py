@@ -89,10 +89,6 @@ class Socket(Descriptor):
         self.check()
         return self._socket
 
-    def accept(self) -> Socket:
-        """Return the next connection that waits. It raises an OSError if there is none, or no number for it."""
-        return Socket(_call("accept", self.number, None, None))
-
     def close(self) -> None:
         """Close the socket, unless the program has done so."""
         super().close()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .descriptors import read
 from .interrupts import ignored
-from .journal import now_us
+from .link import now_us
 from .program import Json
 
 PROC = Path("/proc")

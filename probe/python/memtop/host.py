@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import pickled
-from .journal import ALLOC, FREE, RETAG, Journal
+from .link import ALLOC, FREE, RETAG, Link
 from .program import Json, Memory
 from .registry import Holding, Registry
 from .source import Notes, amounts
 
 
 class HostMemory:
-    """Writes the storages' events into the journal, and adds up their sizes. The registry's lock guards it."""
+    """Writes the storages' events into the link, and adds up their sizes. The registry's lock guards it."""
 
     host = True
     why_no_peak = ""
     stacks = True  # only the agent knows the line that made a storage
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, link: Link) -> None:
         self.settings: Json = {"allocator": "none"}
-        self._journal = journal
-        self._notes = Notes(journal)
+        self._link = link
+        self._notes = Notes(link)
         self.unread: tuple[str, ...] = ()  # kinds of devices that the program has tensors on, and that nobody reads
         self.allocated = 0
         self.categories: dict[str, int] = {}
@@ -39,20 +38,20 @@ class HostMemory:
 
     def born(self, holding: Holding) -> None:
         """Record and count a new storage."""
-        self._journal.event(ALLOC, holding.address, holding.size, holding.stack, self._notes.of(holding))
+        self._link.event(ALLOC, holding.address, holding.size, holding.stack, self._notes.of(holding))
         self._add(holding.category, holding.size)
         holding.counted = holding.category
 
     def changed(self, holding: Holding) -> None:
         """Record and count the new category of a storage."""
-        self._journal.event(RETAG, holding.address, holding.size, 0, self._notes.of(holding))
+        self._link.event(RETAG, holding.address, holding.size, 0, self._notes.of(holding))
         self._add(holding.counted, -holding.size)
         self._add(holding.category, holding.size)
         holding.counted = holding.category
 
     def died(self, holding: Holding) -> None:
         """Record the end of a storage."""
-        self._journal.event(FREE, holding.address, holding.size)
+        self._link.event(FREE, holding.address, holding.size)
         self._add(holding.counted, -holding.size)
 
     def clear(self) -> None:
@@ -98,10 +97,6 @@ class HostMemory:
     def devices(self) -> Sequence[Memory]:
         """Return the processor as device 0."""
         return [Memory(0, self.allocated, self.allocated, self.allocated)]
-
-    def snapshot(self) -> bytes:
-        """Return the live memory of the journal, as PyTorch would write it."""
-        return pickled.of(self._journal, self.settings)
 
     def _add(self, category: str, size: int) -> None:
         self.categories[category] = self.categories.get(category, 0) + size

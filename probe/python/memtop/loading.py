@@ -31,13 +31,14 @@ def load(root: str) -> None:
     spec.loader.exec_module(module)
 
 
-def start_beside(root: str, answer: str) -> None:
-    """Start the agent in a thread of its own, and write the result into the file `answer`: "ok", or why it failed.
+def start_beside(root: str, answer: str, host: str) -> None:
+    """Start the agent with a host in a thread of its own, and write the result into the file `answer`: "ok", or why it
+    failed.
 
     If that file does not exist, do nothing: the asking process has given up.
     """
     if os.path.exists(answer):
-        _thread.start_new_thread(_start, (root, answer))
+        _thread.start_new_thread(_start, (root, answer, host))
 
 
 def _wait_for_torch() -> None:
@@ -54,13 +55,13 @@ def _wait_for_torch() -> None:
         time.sleep(0.05)
 
 
-def _start(root: str, answer: str) -> None:
+def _start(root: str, answer: str, host: str) -> None:
     try:
         _wait_for_torch()
         load(root)
         from memtop.start import start_agent
 
-        start_agent()
+        start_agent(host)
         text = "ok"
     except BaseException as error:
         text = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"

@@ -86,7 +86,7 @@ class OutOfMemory:
         write_request(contents, request)
         known = self._watch.known(request.device)
         write_notes(contents, known)
-        write_lines(contents, known, self._watch.journal.tables)
+        write_lines(contents, known, self._watch.link.tables)
         this, now = process.this(), time.time_ns() // 1000
         name = f"{this.pid}-{now}"
         answer = {

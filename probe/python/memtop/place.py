@@ -104,7 +104,7 @@ def _unsafe(path: str, reason: str) -> Unsafe:
     return Unsafe(f"folder {path} {reason}: remove it or set MEMTOP_DIR to a folder of your own with mode 0700")
 
 
-def _reach(path: str, handle: int, name: str) -> str:
+def reach(path: str, handle: int, name: str) -> str:
     """Return a short address for a socket in the open folder, however long its path is."""
     through = f"/proc/self/fd/{handle}"
     return os.path.join(through if os.path.isdir(through) else path, name)
@@ -124,7 +124,7 @@ def _listen(path: str, handle: int, name: str) -> Socket:
         os.unlink(hidden, dir_fd=handle)
     listener = new_socket()
     try:
-        listener.own.bind(_reach(path, handle, hidden))
+        listener.own.bind(reach(path, handle, hidden))
         listener.own.listen(_BACKLOG)
         os.chmod(hidden, 0o600, dir_fd=handle)
         os.rename(hidden, name, src_dir_fd=handle, dst_dir_fd=handle)
@@ -152,4 +152,4 @@ def _stale(path: str, handle: int, name: str) -> bool:
     This connects to the socket instead of looking up the pid: the owner may be in another PID namespace.
     """
     with contextlib.closing(new_socket()) as asking:
-        return asking.own.connect_ex(_reach(path, handle, name)) == errno.ECONNREFUSED
+        return asking.own.connect_ex(reach(path, handle, name)) == errno.ECONNREFUSED

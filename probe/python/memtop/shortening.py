@@ -21,11 +21,6 @@ def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
         entries //= 4
 
 
-def fitted(data: bytes, most: int) -> bytes:
-    """Return a snapshot that the agent has pickled, without the oldest entries if it has more bytes than that."""
-    return data if len(data) <= most else pickled(pickle.loads(data), most)
-
-
 def shorten(contents: dict[str, Any], entries: int) -> None:
     """Keep only the last entries of each device's history."""
     for trace in (*(contents.get("device_traces") or ()), contents.get("host_traces") or []):

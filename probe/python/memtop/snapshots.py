@@ -16,7 +16,7 @@ from typing import Callable
 import torch
 
 from .interrupts import ignored
-from .journal import Journal, Pickled, Tags, now_us
+from .link import Link, Tags
 from .program import Json
 from .sampling import Sampling
 from .shortening import pickled
@@ -26,7 +26,7 @@ PAUSE = 0.1  # seconds, at least, from one snapshot to the next
 
 
 class Snapshots:
-    """Writes snapshots and tags into the journal. Any thread may call `begin` and `end`.
+    """Writes snapshots and tags into the link. Any thread may call `begin` and `end`.
 
     `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
     `rest` reports whether the thread should take a snapshot now.
@@ -34,12 +34,12 @@ class Snapshots:
 
     def __init__(
         self,
-        journal: Journal,
+        link: Link,
         tags: Callable[[], list[Tags]],
         activity: Callable[[], object],
         rest: Callable[[], bool],
     ) -> None:
-        self._journal = journal
+        self._link = link
         self._tags = tags
         self._activity = activity
         self._rest = rest
@@ -73,8 +73,8 @@ class Snapshots:
 
     def _take(self) -> Json:
         self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
-        contents, taken = snapshot(), now_us()
-        self._journal.add(Pickled(taken, pickled(contents), tuple(tags)))
+        contents = snapshot()
+        self._link.snapshot(pickled(contents), tuple(tags))
         return contents
 
     def _take_new(self) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .journal import Journal
+from .link import Link
 from .program import Json, Memory
 from .registry import Holding, Registry, Sink
 
 
 class Source(Sink, Protocol):
-    """The memory of a program. `begin`, `end`, `devices` and `snapshot` are called without the registry's lock, the
-    last two by any thread. The rest are called under the lock."""
+    """The memory of a program. `begin`, `end` and `devices` are called without the registry's lock, the
+    last by any thread. The rest are called under the lock."""
 
     settings: Json  # of the allocator
     host: bool  # it is the processor's memory, which the system has gauges for
@@ -51,7 +51,7 @@ class Source(Sink, Protocol):
         """Why the peak of the last step is not known, "" if it is."""
 
     def look(self, registry: Registry) -> None:
-        """Write into the journal what the registry does not, after a scan while no viewer watches."""
+        """Write into the link what the registry does not, after a scan while no viewer watches."""
 
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
@@ -59,16 +59,13 @@ class Source(Sink, Protocol):
     def devices(self) -> Sequence[Memory]:
         """Return the devices and their current memory."""
 
-    def snapshot(self) -> bytes:
-        """Return the current memory, in the format of PyTorch's `_dump_snapshot`. It may raise `Refused`."""
-
 
 class Notes:
     """The numbers of the notes about memory. Safe for concurrent use: a second caller finds the number that the tables
     gave the first."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, link: Link) -> None:
+        self._link = link
         self._numbers: dict[tuple[str, ...], int] = {}
 
     def of(self, holding: Holding) -> int:
@@ -76,8 +73,8 @@ class Notes:
         key = (holding.category, holding.layer, _role(holding), holding.shape, holding.dtype)
         number = self._numbers.get(key)
         if number is None:
-            with self._journal.lock:
-                number = self._numbers[key] = self._journal.tables.note(*key)
+            with self._link.lock:
+                number = self._numbers[key] = self._link.tables.note(*key)
         return number
 
 

@@ -9,7 +9,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
-from .journal import Journal
+from .link import Link
 from .tables import EMPTY
 
 DEEPEST = 64  # the most frames of a stack; outer frames are left out
@@ -20,8 +20,8 @@ OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen memtop."
 class Stacks:
     """Captures stacks. A known frame costs two look-ups, a known stack one more."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, link: Link) -> None:
+        self._link = link
         # By the id of the code, which stays valid because the code is kept here, and by the instruction in it: asking
         # the interpreter for its line takes far longer.
         self._codes: dict[int, tuple[CodeType, dict[int, int]]] = {}
@@ -45,16 +45,16 @@ class Stacks:
         key = tuple(frames)
         stack = self._stacks.get(key)
         if stack is None:
-            with self._journal.lock:
-                stack = self._journal.tables.stacks.number(key) if key else EMPTY
+            with self._link.lock:
+                stack = self._link.tables.stacks.number(key) if key else EMPTY
             self._stacks[key] = stack
         return stack
 
     def of_line(self, code: CodeType, line: int) -> int:
         """Return the number of the stack that is one line of a function."""
-        with self._journal.lock:
-            frame = self._journal.tables.frame(code.co_filename, code.co_name, line)
-            return self._journal.tables.stacks.number((frame,))
+        with self._link.lock:
+            frame = self._link.tables.frame(code.co_filename, code.co_name, line)
+            return self._link.tables.stacks.number((frame,))
 
     def _frame(self, frame: FrameType) -> int:
         """Return the number of a frame that is not known yet, 0 for one of the agent's."""
@@ -66,8 +66,8 @@ class Stacks:
     def _new(self, code: CodeType, line: int) -> int:
         if code.co_filename.startswith(OWN):
             return 0
-        with self._journal.lock:
-            return self._journal.tables.frame(code.co_filename, code.co_name, line)
+        with self._link.lock:
+            return self._link.tables.frame(code.co_filename, code.co_name, line)
 
 
 def place_of(frame: FrameType | None) -> FrameType | None:

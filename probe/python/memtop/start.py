@@ -45,9 +45,10 @@ def begin() -> None:
         let_through(error)
 
 
-def start_agent() -> None:
-    """Start the agent in this process, whatever its role. It raises the agent's exceptions."""
-    importlib.import_module("memtop.agent").start()
+def start_agent(host: str = "") -> None:
+    """Start the agent in this process, whatever its role, with a host or that of the job. It raises the agent's
+    exceptions."""
+    importlib.import_module("memtop.agent").start(host)
 
 
 def _at_first_step() -> None:

@@ -1,7 +1,7 @@
 """Strings, frames, stacks and notes with their numbers, as in docs/protocol.md.
 
 The tables only grow, and a number never changes, so a session sends the entries that are new since it
-last sent. They are not safe for concurrent use: `Journal` guards them.
+last sent. They are not safe for concurrent use: `Link` guards them.
 """
 
 from __future__ import annotations

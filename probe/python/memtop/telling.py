@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .control.precision import Precision
-from .journal import SETTING_CHANGED, STEP, Journal
+from .link import SETTING_CHANGED, STEP, Link
 from .look import Look
 from .steps import Steps
 
@@ -13,8 +13,8 @@ from .steps import Steps
 class Telling:
     """Tells viewers of steps. It belongs to the training thread."""
 
-    def __init__(self, journal: Journal, steps: Steps, look: Look) -> None:
-        self._journal, self._steps, self._look = journal, steps, look
+    def __init__(self, link: Link, steps: Steps, look: Look) -> None:
+        self._link, self._steps, self._look = link, steps, look
 
     def tell(
         self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]], on_host: bool
@@ -29,10 +29,10 @@ class Telling:
         if self._look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
-        self._journal.message(STEP, data, key=0)
+        self._link.message(STEP, data)
         while changed:
             key, value = changed[0]
-            with self._journal.lock:
-                note = self._journal.tables.note(metadata=f"{key}={value}")
-            self._journal.event(SETTING_CHANGED, 0, self._steps.ended + 1, note=note)
+            with self._link.lock:
+                note = self._link.tables.note(metadata=f"{key}={value}")
+            self._link.event(SETTING_CHANGED, 0, self._steps.ended + 1, note=note)
             del changed[0]

@@ -12,11 +12,10 @@ import time
 from typing import Any
 
 from .account import Account
-from .blackbox import BlackBox
 from .cuda import CudaMemory
 from .gauges import HOST, host_gauge, left_of
-from .journal import GAUGES, STEP, STEP_END, Journal, now_us
 from .ledger import Ledger
+from .link import GAUGES, STEP, STEP_END, Link, now_us
 from .look import Look
 from .pressure import Pressure
 from .program import Json
@@ -35,14 +34,14 @@ LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
 class Unwatched:
-    """Belongs to the training thread. Any thread may set `box` and call `renew`."""
+    """Belongs to the training thread. Any thread may call `renew`."""
 
-    def __init__(self, journal: Journal, registry: Registry, look: Look, ledger: Ledger) -> None:
-        self.box: BlackBox | None = None
+    def __init__(self, link: Link, registry: Registry, look: Look, ledger: Ledger) -> None:
+        self._known = False  # a look was sent
         self.looked = 0  # bytes of the processor's tensors at the last look, 0 before
         self._ledger = ledger
         self.account = Account()
-        self._journal = journal
+        self._link = link
         self._registry = registry
         self._look = look
         self._memory: Source | None = None
@@ -78,19 +77,13 @@ class Unwatched:
         data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if isinstance(memory, CudaMemory):
             data.update(memory.passing(now))
-        box = self.box if self.box is not None and self.box.on else None
-        if box is not None and (self._presses(box, data, memory, now) or self._purse.next(since)):
-            self._take(box, optimizer, data, memory)
+        if self._link.boxed and (self._presses(data, memory, now) or self._purse.next(since)):
+            self._take(optimizer, data, memory)
         else:
-            self._tell(box, data, memory)
+            self._count(data, memory)
+            self._link.message(STEP, data)
             self._price(time.perf_counter_ns() - begin - self._booking)
-        self._journal.forget()
-
-    def _tell(self, box: BlackBox | None, data: Json, memory: Source) -> None:
-        if box is not None:
-            self._count(box, data, memory)
-            box.note(STEP, data)
-        self._journal.message(STEP, data)
+        self._link.wake()
 
     def _price(self, cost: int) -> None:
         """Note what it has cost to note a step, so that the next pause pays for it. One that took long because other
@@ -98,13 +91,13 @@ class Unwatched:
         self._cost_of_note += (min(cost, 2 * self._cost_of_note) - self._cost_of_note) // 8
         self._pause = round(min(max(PASSING_NS, self._cost_of_note / NOTING), PASSING_MOST_NS))
 
-    def _count(self, box: BlackBox, data: Json, memory: Source) -> None:
+    def _count(self, data: Json, memory: Source) -> None:
         """Add what the optimizer holds, in a program whose memory was never looked at."""
         counted = self.account.memory
-        if memory.host and counted.known_us and not box.knows:
+        if memory.host and counted.known_us and not self._known:
             data.update(allocated_bytes=counted.allocated, reserved_bytes=counted.reserved)
 
-    def _presses(self, box: BlackBox, data: Json, memory: Source, now: int) -> bool:
+    def _presses(self, data: Json, memory: Source, now: int) -> bool:
         """Note how much memory the machine has, and report whether the last look is out of date. On a processor the
         memory of the whole process counts."""
         held = data.get("allocated_bytes", 0)
@@ -117,9 +110,7 @@ class Unwatched:
                 self._books.pay(time.thread_time_ns() - start)
                 self._booking = time.perf_counter_ns() - begin
             if gauge is not None:
-                box.note(GAUGES, [gauge])
-                if booked:
-                    self._journal.message(GAUGES, [gauge])
+                self._link.message(GAUGES, [gauge])
                 self._held = gauge["process_bytes"] if memory.host else held
                 if self._pressure.runs_out(now, *left_of(gauge)) and memory.host:
                     return True
@@ -127,13 +118,13 @@ class Unwatched:
         return self._pressure.grows(now, self._held)
 
     @touches
-    def _take(self, box: BlackBox, optimizer: Any, data: Json, memory: Source) -> None:
+    def _take(self, optimizer: Any, data: Json, memory: Source) -> None:
         """Look at what holds the memory, and put it into the box together with the step."""
         start, began = time.thread_time_ns(), time.perf_counter_ns()
         with self._registry.lock:
             self._registry.clear(memory)
             memory.clear()
-            self._journal.forget()
+            self._link.forget()
             self._look.gathering.model()
             self._look.gathering.optimizer(optimizer, anew=True)
             self._look.names.show(sys._getframe(1))  # before the scan, which finds no names
@@ -142,8 +133,10 @@ class Unwatched:
             memory.look(self._registry)
             data.update(memory.measures()[0] if memory.host else {})
             self.looked = data["allocated_bytes"] if memory.host else 0
-            self._journal.message(STEP, data)
-            box.look(lambda: self._journal.event(STEP_END, 0, data["step"]))
+            self._link.message(STEP, data)
+            self._link.event(STEP_END, 0, data["step"])
+            self._link.looked()
+            self._known = True
             self._registry.clear(memory)
             memory.clear()
         cost = time.thread_time_ns() - start

@@ -35,8 +35,8 @@ from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .interrupts import ignored
-from .journal import GAUGES, STEP_BEGIN, STEP_END, Journal, now_us
 from .ledger import Ledger
+from .link import GAUGES, STEP_BEGIN, STEP_END, Link, now_us
 from .look import FEW, SOON, Look
 from .losses import loss_of
 from .models import Models
@@ -68,25 +68,25 @@ class Watch:
     """Watches while there are viewers. `known` and the private methods belong to the training thread; any thread may
     call the rest."""
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+    def __init__(self, link: Link) -> None:
+        self.link = link
         self.steps = Steps()
         self.guard = Guard()
         self.history = History()
         self.caution = Caution(self.history)
         self.models = Models()
-        self.memory: Source = HostMemory(journal)
-        self.stacks = Stacks(journal)
+        self.memory: Source = HostMemory(link)
+        self.stacks = Stacks(link)
         self.course = Course(self.memory)
         self.registry = Registry(self.course, self.stacks)
-        self.beside = Beside(journal, self.stacks)
+        self.beside = Beside(link, self.stacks)
         self.registry.beside = self.beside.registry
         self.steppers = Steppers()
         self._aside = self.guard(self._stand_aside)
         leaving.append(self._aside)
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
         self._purse = self.look.purse
-        self._telling = Telling(journal, self.steps, self.look)
+        self._telling = Telling(link, self.steps, self.look)
         self.sampling = Sampling(LOOKING, purse=self._purse)
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
@@ -101,9 +101,9 @@ class Watch:
         self.ledger.tensors = self._host_tensors
         self.ledger.places = self.beside.places
         self.ledger.kept = lambda: self.look.names.containers.kept
-        self.unwatched = Unwatched(journal, self.registry, self.look, self.ledger)
+        self.unwatched = Unwatched(link, self.registry, self.look, self.ledger)
         self._looked_us = 0  # when memory was last measured since the viewer came, 0 for not yet
-        self._whole = False  # a whole step or call has been measured since then, and the journal has it
+        self._whole = False  # a whole step or call has been measured since then, and the link has it
         self._calls = Calls(self.guard, self._called)
         self._serving = Serving(self._begin_call, self._end_call)
         self._called_at = self.steps.began  # when it was last measured in a call
@@ -194,7 +194,7 @@ class Watch:
         if isinstance(self.memory, CudaMemory) or not cuda.present():
             return False
         self.memory.end()
-        self.memory = CudaMemory(self.journal, self.history)
+        self.memory = CudaMemory(self.link, self.history)
         return True
 
     def _move_to_device(self) -> None:
@@ -207,12 +207,22 @@ class Watch:
             finally:
                 self._lock.release()
 
+    def _send_anew(self) -> None:
+        """Begin to watch anew, because the link has dropped entries, unless a viewer comes or goes at this moment."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self.link.torn = False
+                self._begin()
+                self.look.renew()
+            finally:
+                self._lock.release()
+
     def _begin(self) -> None:
         with self.registry.lock:
             self.course.sink = self.memory
             self.registry.clear(self.course)
             self.memory.clear()
-            self.journal.forget()
+            self.link.forget()
             self._looked_us, self._whole = 0, False
         self.memory.begin(self.registry)
 
@@ -288,6 +298,8 @@ class Watch:
             self._pass(optimizer, now, duration)
             return
         self._move_to_device()
+        if self.link.torn and self._wanted:
+            self._send_anew()
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - self.look.spent_ns  # so that measured steps compare with others
@@ -309,7 +321,7 @@ class Watch:
         self._whole = self._whole or whole
         self._gauge(now)
         if self.look.on:
-            self.journal.event(STEP_BEGIN, 0, self.step + 1)
+            self.link.event(STEP_BEGIN, 0, self.step + 1)
         self.steps.began = time.perf_counter_ns()
         if look or data["probe_ns"]:
             self._purse.pay(self.steps.began - now + hooks)
@@ -334,7 +346,7 @@ class Watch:
             return
         self._gauged = now
         if gauge := self._measure():
-            self.journal.message(GAUGES, [gauge])
+            self.link.message(GAUGES, [gauge])
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
@@ -446,7 +458,7 @@ class Watch:
         self._begin_step(None, self.sampling.next(now - self.steps.began))
         if self.look.on:
             self.look.layers.begin_call(model, arguments, named)
-            self.journal.event(STEP_BEGIN, 0, self.step + 1)
+            self.link.event(STEP_BEGIN, 0, self.step + 1)
         self.steps.began = time.perf_counter_ns()
 
     @unseen
@@ -500,7 +512,7 @@ class Watch:
         if self.memory.why_no_peak:
             used.append(("peak", f"not known: {self.memory.why_no_peak}"))
         data["layers"] = self.look.layers.take()
-        self.journal.event(STEP_END, 0, self.step)
+        self.link.event(STEP_END, 0, self.step)
         return self.look.spent_ns + time.perf_counter_ns() - since
 
     def _keep(self, duration: int) -> int:
@@ -510,8 +522,8 @@ class Watch:
         with self.registry.lock:
             self.registry.settle()
         self._looked_us = now_us()
-        self.journal.event(STEP_BEGIN, 0, self.step)  # after what was found: any step since the last look made it
-        self.journal.event(STEP_END, 0, self.step)
+        self.link.event(STEP_BEGIN, 0, self.step)  # after what was found: any step since the last look made it
+        self.link.event(STEP_END, 0, self.step)
         return time.thread_time_ns() - start
 
     def _begin_step(self, optimizer: Any, look: bool) -> None:

@@ -1,4 +1,4 @@
-"""What several tests use: a server of a pretended program, and a peer that asks it."""
+"""What several tests use: a pretended program with its link and a host."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ os.environ["MEMTOP_DEBUG_THREADS"] = "1"  # also in the programs that tests star
 # Programs that tests kill would leave boxes among the user's own. A test that wants a box names its folder.
 os.environ.setdefault("MEMTOP_BLACK_BOX", "off")
 
-from peer import Peer
+from hosting import Host
 from pretended import Pretended
 
-from memtop.journal import Journal
-from memtop.server import Server
+from memtop.link import Link
 from memtop.threads import allowed, trespasses
 
 
@@ -45,24 +44,19 @@ def checked_threads() -> Iterator[None]:
 
 
 class Serving:
-    """A server with its program."""
+    """A program with its link and its host."""
 
-    def __init__(self, folder: Path, journal: Journal | None = None, **about: bool) -> None:
-        self.journal = journal or Journal()
-        self.program = Pretended(self.journal, **about)
-        self.server = Server(self.journal, self.program, str(folder))
-        self.server.start()
-        self.peers: list[Peer] = []
-
-    def peer(self) -> Peer:
-        peer = Peer(self.server.path)
-        self.peers.append(peer)
-        return peer
+    def __init__(self, folder: Path, **about: bool) -> None:
+        os.environ["MEMTOP_DIR"] = str(folder)
+        self.host = Host(folder)
+        self.link = Link()
+        self.program = Pretended(self.link, **about)
+        self.link.begin(self.program, self.host.path)
 
     def close(self) -> None:
-        for peer in self.peers:
-            peer.close()
-        self.server.close()
+        self.link.close("the test ends")
+        self.host.close()
+        del os.environ["MEMTOP_DIR"]
 
 
 @pytest.fixture

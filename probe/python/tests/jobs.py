@@ -10,8 +10,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train
+from kept import Kept, Message
 
-from memtop.journal import STEP, Journal, Message
+from memtop.link import STEP
 from memtop.sampling import Sampling
 from memtop.watch import Watch
 
@@ -24,10 +25,10 @@ class Job:
         self.model, self.forward = make()
         self.optimizer = torch.optim.AdamW(self.model.parameters())
         self.losses: list[float] = []
-        self.journal = Journal()
+        self.link = Kept()
         self.refused: list[str] = []
         if watched:
-            self.watch = Watch(self.journal)
+            self.watch = Watch(self.link)
             self.watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at
             self.settings = self.watch.settings
             self.settings.refused = lambda reason, key: self.refused.append(reason)
@@ -46,7 +47,7 @@ class Job:
         self.settings.change(key, value)
 
     def steps(self) -> list[dict[str, Any]]:
-        return [e.data for e in self.journal.since(0).entries if isinstance(e, Message) and e.type == STEP]
+        return [e.data for e in self.link.entries if isinstance(e, Message) and e.type == STEP]
 
     def activations(self) -> int:
         return next(a["bytes"] for a in self.steps()[-1]["categories_at_peak"] if a["name"] == "activation")

@@ -1,7 +1,7 @@
-"""A program that pretends to train, for tests of the server and of viewers.
+"""A program that pretends to train, for tests of the link and of viewers.
 
-Run as a script it serves, prints the path of its socket, and makes a step for each
-line on its standard input.
+Run as a script with the path of a host, it prints the path of its socket, and makes a step for each line on its
+standard input.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from memtop import pickled
-from memtop.journal import ALLOC, FREE, STEP, STEP_BEGIN, STEP_END, Journal, now_us
-from memtop.program import Info, Json, Memory, Refused
-from memtop.server import Server
+from memtop.link import ALLOC, FREE, STEP, STEP_BEGIN, STEP_END, Link, now_us
+from memtop.program import Json, Refused
 
 CATEGORIES = ("parameter", "gradient", "optimizer", "activation", "input")
 PARAMETERS, ACTIVATIONS = 12, 200
@@ -24,8 +22,8 @@ PARAMETERS, ACTIVATIONS = 12, 200
 class Pretended:
     """Has parameters that stay, and activations that come and go with each step."""
 
-    def __init__(self, journal: Journal, read_only: bool = False) -> None:
-        self.journal = journal
+    def __init__(self, link: Link, read_only: bool = False) -> None:
+        self.link = link
         self.read_only = read_only
         self.viewers: list[int] = []  # the counts, one after the other
         self.step = 0
@@ -36,28 +34,21 @@ class Pretended:
         self.gauges: list[Json] = []
         self.sizes: dict[int, int] = {}
         self.stack = self._stack()
-        for number in range(PARAMETERS):
-            self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
 
     def _alive(self) -> int:
-        with self.journal.lock:
-            return sum(a.size for a in self.journal._alive.values())
+        return sum(self.sizes.values())
 
-    def info(self) -> Info:
+    def greeting(self) -> Json:
+        return {"version": "1", "who": {"writer": "a pretended program"}, "program": self.describe(False)}
+
+    def describe(self, gauges: bool) -> Json:
         alive = self._alive()
-        return Info(
-            devices=[Memory(0, alive, alive, alive)],
-            writer="a pretended program",
-            settings={} if self.cached else {"allocator": "none"},
-            read_only=self.read_only,
-            gauges=self.gauges,
-        )
-
-    def looked(self) -> bool:
-        return True
-
-    def looking(self) -> bool:
-        return False
+        device = {"device": 0, "allocated_bytes": alive, "reserved_bytes": alive, "requested_bytes": alive}
+        return {
+            "devices": [device], "settings": {} if self.cached else {"allocator": "none"}, "notices": [],
+            "read_only": self.read_only, "looked": bool(self.sizes), "looking": False, "options": self.options(),
+            **({"gauges": self.gauges} if gauges else {}),
+        }  # fmt: skip
 
     def options(self) -> list[Json]:
         choices = ["off", "bf16"]
@@ -65,6 +56,9 @@ class Pretended:
 
     def on_viewers(self, count: int) -> None:
         self.viewers.append(count)
+        if count and not self.sizes:
+            for number in range(PARAMETERS):
+                self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         if self.refuses:
@@ -83,23 +77,20 @@ class Pretended:
     def predict(self, key: str, value: str) -> Json | None:
         return {"peak_allocated_bytes": -1000, "activation_bytes": -1000}
 
-    def snapshot(self) -> bytes:
-        return pickled.of(self.journal, self.info().settings)
-
     def run(self, steps: int = 1) -> None:
         """Make steps."""
         for _ in range(steps):
             self.step += 1
             self._begin(self.step)
             began = now_us()
-            self.journal.event(STEP_BEGIN, 0, self.step)
+            self.link.event(STEP_BEGIN, 0, self.step)
             for number in range(ACTIVATIONS):
                 self._alloc(PARAMETERS + number, 4000 + 8 * number, "activation", f"layers.{number % PARAMETERS}")
             peak = self._alive()
             for number in reversed(range(ACTIVATIONS)):
                 self._free(PARAMETERS + number)
-            self.journal.event(STEP_END, 0, self.step)
-            self.journal.message(STEP, self._measured(began, peak))
+            self.link.event(STEP_END, 0, self.step)
+            self.link.message(STEP, self._measured(began, peak))
 
     def _measured(self, began: int, peak: int) -> Json:
         alive = self._alive()
@@ -123,17 +114,17 @@ class Pretended:
         return step
 
     def _stack(self) -> int:
-        tables = self.journal.tables
+        tables = self.link.tables
         inner, outer = tables.frame("model.py", "forward", 42), tables.frame("train.py", "<module>", 7)
         return tables.stacks.number((inner, outer))
 
     def _alloc(self, place: int, size: int, category: str, layer: str) -> None:
-        note = self.journal.tables.note(category, layer)
+        note = self.link.tables.note(category, layer)
         self.sizes[place] = size
-        self.journal.event(ALLOC, _address(place), size, self.stack, note)
+        self.link.event(ALLOC, _address(place), size, self.stack, note)
 
     def _free(self, place: int) -> None:
-        self.journal.event(FREE, _address(place), self.sizes[place])
+        self.link.event(FREE, _address(place), self.sizes.pop(place))
 
 
 def _address(place: int) -> int:
@@ -141,18 +132,13 @@ def _address(place: int) -> int:
 
 
 def main() -> None:
-    journal = Journal()
-    program = Pretended(journal)
-    server = Server(journal, program)
-    server.start()
-    if "box" in sys.argv:
-        server.keep_box()
-        server.box.looked = program.looked
-        server.box.watch(True)
-        print(server.box.path or server.box.problem, flush=True)
-    print(server.path, flush=True)
+    link = Link()
+    program = Pretended(link)
+    link.begin(program, sys.argv[1])
+    print(link.path, flush=True)
     for _ in sys.stdin:
         program.run()
+        link.wake()
 
 
 if __name__ == "__main__":

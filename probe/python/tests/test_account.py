@@ -11,11 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 from test_watch import bytes_of  # noqa: E402
 
 from memtop import watch as watching  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.program import Memory  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -24,7 +24,7 @@ UNKNOWN = [Memory(0, 0, 0, known_us=0)]
 
 @pytest.fixture
 def watch() -> Iterator[Watch]:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     yield watch
     watch.close()
 

@@ -32,6 +32,14 @@ BOXED = Path(__file__).with_name("boxed.py")
 pytestmark = pytest.mark.skipif(not MEMTOP, reason="needs MEMTOP_BINARY, the path of memtop")
 
 
+def host_of(environment: dict[str, str]) -> str:
+    """Start a host that ends with this process, and return the path of its socket."""
+    command = ["memtop-host", environment["MEMTOP_DIR"], str(os.getpid())]
+    said = subprocess.run(command, executable=MEMTOP, env=environment, capture_output=True, text=True).stdout
+    assert said.startswith("MEMTOP_HOST="), said
+    return said.strip().partition("=")[2]
+
+
 class Jobs:
     """Jobs that begin one after the other."""
 
@@ -43,6 +51,7 @@ class Jobs:
             **os.environ, "MEMTOP_DIR": str(folder / "s"), "MEMTOP_BLACK_BOX": str(self.boxes), "OMP_NUM_THREADS": "1",
             **more,
         }  # fmt: skip
+        self.environment["MEMTOP_HOST"] = host_of(self.environment)
         imitated = [IMITATE, "-gpu", "h100-80gb", "-gpus", "1", "--"] if device == "cuda" else []
         self.process = subprocess.Popen(
             [*imitated, sys.executable, str(BOXED), device, str(self.said), way],
@@ -84,7 +93,10 @@ class Jobs:
 
     def dead(self, pid: int) -> Any:
         """Return the row of `memtop ls --dead` for an ended job."""
-        (row,) = [row for row in json.loads(self.memtop("ls", "--dead", "--json")) if row["pid"] == pid]
+        until, rows = time.monotonic() + 20, []
+        while not rows and time.monotonic() < until:  # its host writes the last words
+            rows = [row for row in json.loads(self.memtop("ls", "--dead", "--json")) if row["pid"] == pid]
+        (row,) = rows
         assert "problem" not in row and row["ended"] in ("killed or crashed", *FULL), row
         return row
 

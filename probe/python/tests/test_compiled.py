@@ -20,7 +20,7 @@ PROGRAM = """
 import sys, warnings
 import torch
 from memtop import watch as watching
-from memtop.journal import Journal
+from kept import Kept
 from memtop.sampling import Sampling
 
 how = sys.argv[1]
@@ -59,7 +59,7 @@ def run(kind, late):
     optimizer = torch.optim.SGD(net.parameters(), 0.01)
     loss_of = lambda x: net(x).pow(2).mean()
     forward, step = loss_of, optimizer.step
-    watch = watching.Watch(Journal()) if how != "alone" else None
+    watch = watching.Watch(Kept()) if how != "alone" else None
     if watch:
         watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at
         watch.want(how == "looked")
@@ -92,7 +92,7 @@ for kind, late in ((model, 0), (function, 0), (in_place, 0), (optimizers, 0), (m
 def start(how: str) -> Any:
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(memtop.__file__).parents[1]),
+        "PYTHONPATH": os.pathsep.join([str(Path(memtop.__file__).parents[1]), str(Path(__file__).parent)]),
         "OMP_NUM_THREADS": "1",
         "MEMTOP_DEBUG_THREADS": "0",  # its wrappers are other frames than those of a program
     }

@@ -13,12 +13,13 @@ torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
 from conftest import eventually
+from kept import Kept
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
 from memtop.cuda import CudaMemory
 from memtop.history import MOST_ENTRIES, History
-from memtop.journal import STEP, Journal, Pickled, Tags
+from memtop.link import STEP, Tags
 from memtop.registry import Registry, by_callback
 from memtop.stacks import Stacks
 from memtop.watch import Watch
@@ -35,23 +36,23 @@ class Watched:
     """Watched memory of devices."""
 
     def __init__(self) -> None:
-        self.journal = Journal()
+        self.link = Kept()
         self.history = History()
-        self.memory = CudaMemory(self.journal, self.history)
-        self.registry = Registry(self.memory, Stacks(self.journal))
+        self.memory = CudaMemory(self.link, self.history)
+        self.registry = Registry(self.memory, Stacks(self.link))
         self.registry._follow = by_callback  # older versions of PyTorch report the end of storages in other ways
         self.memory.begin(self.registry)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the newest snapshot of the journal."""
-        pickled = self.journal.snapshot()
+        """Return the newest snapshot of the link."""
+        pickled = self.link.taken
         assert pickled is not None
         found: dict[str, Any] = pickle.loads(pickled.data)
         return found
 
     def tags(self) -> list[Tags]:
-        """Return the newest tags of the journal."""
-        pickled = self.journal.snapshot()
+        """Return the newest tags of the link."""
+        pickled = self.link.taken
         return list(pickled.tags) if pickled is not None else []
 
 
@@ -139,9 +140,9 @@ def test_a_program_that_begins_to_record_while_it_is_watched_keeps_its_history(a
 def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Allocator, watched: Watched) -> None:
     allocator.advance(1000)
     eventually("a snapshot with the events", lambda: len(watched.snapshot()["device_traces"][0]) == 1000)
-    position = watched.journal.position
+    entries = len(watched.link.entries)
     watched.memory._snapshots._take_new()
-    assert watched.journal.position == position, "nothing had happened"
+    assert len(watched.link.entries) == entries, "nothing had happened"
 
 
 @needs_recorded
@@ -164,16 +165,6 @@ def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
 
 
 @needs_recorded
-def test_the_journal_keeps_one_snapshot(allocator: Allocator, watched: Watched) -> None:
-    for _ in range(3):
-        allocator.advance(10)
-        watched.memory._snapshots.take()
-    pickles = [entry for entry in watched.journal.since(0).entries if isinstance(entry, Pickled)]
-    assert [bool(p.data) for p in pickles].count(True) == 1
-    assert pickles[-1].data
-
-
-@needs_recorded
 def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, watched: Watched) -> None:
     allocator.advance(3000)
     block = next(b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE)
@@ -184,7 +175,7 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
     [tags] = watched.tags()
     [(address, number)] = tags.notes
     assert address == block["address"]
-    tables = watched.journal.tables
+    tables = watched.link.tables
     note = tables.notes.entries[number]
     texts = [tables.strings.entries[n] for n in (note.category, note.layer, note.role, note.shape, note.dtype)]
     assert texts == ["parameter", "layers.0", "weight", str([block["requested_size"] // 4]), "fp32"]
@@ -267,7 +258,7 @@ def test_every_device_that_has_memory_is_told_of(
 
 
 def test_a_device_that_nobody_reads_is_named_once() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         watch.want(True)
         for address, kind in enumerate(("meta", "cuda", "xpu", "xpu", "mps"), 1):
@@ -280,7 +271,7 @@ def test_a_device_that_nobody_reads_is_named_once() -> None:
 
 @needs_recorded
 def test_of_amds_devices_the_driver_is_not_asked(allocator: Allocator, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         assert watch.notices() == []
         monkeypatch.setattr(torch.version, "hip", "6.4.43484")
@@ -295,7 +286,7 @@ def test_of_amds_devices_the_driver_is_not_asked(allocator: Allocator, monkeypat
 def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_named(
     name: str, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         watch.want(True)
         assert watch.source().host and watch.notices() == []
@@ -309,7 +300,7 @@ def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_
             optimizer.step()
         assert watch.source().host != shown
         assert [name in notice for notice in watch.notices()] == [True] * (not shown)
-        [*_, step] = watch.journal.latest(STEP)
+        [*_, step] = watch.link.latest(STEP)
         assert ({"key": "layer_times", "value": "processor"} in step["settings"]) == shown
     finally:
         watch.close()

@@ -8,7 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from memtop.journal import Journal  # noqa: E402
+from kept import Kept  # noqa: E402
+
 from memtop.watch import Watch  # noqa: E402
 
 
@@ -16,7 +17,7 @@ def test_a_scan_passes_over_what_is_not_finished() -> None:
     halves: list[Any] = [cls.__new__(cls) for cls in (torch.nn.Linear, torch.nn.Sequential, torch.optim.AdamW)]
     model = torch.nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         watch.look.gathering.scan()
         known = {h.address: h.category for h in watch.registry.holdings()}

@@ -13,10 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
+
 import memtop  # noqa: E402
 from memtop.graphs import is_leaf, is_node  # noqa: E402
 from memtop.inspection import attribute_of, container_of, fields_of, is_a, items_of  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.models import parameters_of, parts_of, trained_by  # noqa: E402
 from memtop.registry import tensors_in  # noqa: E402
 from memtop.stacks import variables_of  # noqa: E402
@@ -118,7 +119,7 @@ def test_models_and_optimizers_are_read_without_their_methods() -> None:
 
 
 def test_looks_go_past_objects_that_nobody_may_touch() -> None:
-    watch, model = Watch(Journal()), Model()
+    watch, model = Watch(Kept()), Model()
     held, optimizer = [Untouchable(), Pretender(), Guarded(), {1: Dict(a=List([Pretender()]))}], Optimizer(model)
     try:
         watch.look.gathering.scan()

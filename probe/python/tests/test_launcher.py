@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from conftest import Serving
+from conftest import Serving, eventually
 
 from memtop.launcher import Rank, rank
 
@@ -41,29 +43,16 @@ def test_the_rank_is_what_the_launcher_says(environment: dict[str, str], want: R
     assert rank(environment) == want
 
 
-def test_hello_and_info_say_which_rank_it_is(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_host_learns_which_rank_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in TORCHRUN.items():
         monkeypatch.setenv(name, value)
-    serving = Serving(tmp_path / "memtop")  # type: ignore[operator]
-    try:
-        want = {"job": "node1.29500", "rank": 3, "world": 8, "local": 1, "launcher": "torchrun", "together": False}
-        assert serving.peer().ask("/v1/info")[1]["rank"] == want
-        assert serving.peer().stream().batch()[0].data["rank"] == want
-    finally:
-        serving.close()
+    serving = Serving(tmp_path / "memtop")
+    want = {"job": "node1.29500", "rank": 3, "world": 8, "local": 1, "launcher": "torchrun", "together": False}
+    eventually("the greeting", lambda: serving.host.greetings)
+    serving.close()
+    assert serving.host.greetings[0]["who"]["rank"] == want
 
 
 def test_a_program_that_is_alone_has_no_rank(serving: Serving) -> None:
-    assert "rank" not in serving.peer().ask("/v1/info")[1]
-
-
-def test_the_last_step_has_what_was_measured_last(serving: Serving) -> None:
-    serving.program.run(2)
-    last = serving.peer().ask("/v1/info")[1]["last_step"]
-    assert sum(amount["bytes"] for amount in last["categories_at_peak"]) == last["peak_allocated_bytes"]
-    assert {"key": "amp", "value": "off"} in last["settings"]
-    serving.journal.message(12, {"step": 3, "time_us": 1 << 60, "duration_ns": 5, "device": 0})
-    _status, info = serving.peer().ask("/v1/info")
-    assert (info["step"], info["last_step"]["duration_ns"]) == (3, 5)
-    assert info["last_step"]["peak_allocated_bytes"] == last["peak_allocated_bytes"]
-    assert info["last_step"]["settings"] == last["settings"]
+    eventually("the greeting", lambda: serving.host.greetings)
+    assert serving.host.greetings[0]["who"]["rank"] is None

@@ -16,15 +16,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
+
 from memtop import cards, heaps, ledger, processes  # noqa: E402
 from memtop.beside import Beside, Place  # noqa: E402
 from memtop.cards import Cards  # noqa: E402
 from memtop.containers import Containers, weight  # noqa: E402
 from memtop.gauges import Group  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.ledger import Ledger  # noqa: E402
 from memtop.left import Left  # noqa: E402
-from memtop.past import OLDER, RECENT, Past  # noqa: E402
 from memtop.registry import by_callback  # noqa: E402
 from memtop.stacks import Stacks  # noqa: E402
 from memtop.ways import Way  # noqa: E402
@@ -234,9 +234,9 @@ def test_the_group_is_divided_as_the_kernel_charges_it(
 
 
 def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
-    journal = Journal()
-    stacks = Stacks(journal)
-    beside = Beside(journal, stacks)
+    link = Kept()
+    stacks = Stacks(link)
+    beside = Beside(link, stacks)
     see = beside.registry.see
     kept = [torch.zeros(MIB // 4) for _ in range(3)]
     weight, table = torch.zeros(2 * MIB // 4), torch.zeros(MIB // 8)
@@ -329,19 +329,9 @@ def test_weighing_runs_no_code_of_the_program() -> None:
     assert weight(torch.zeros(1000)) == 4000 and weight({1: [b"x" * 5000]}) > 5000
 
 
-def test_the_past_keeps_the_first_value_and_the_last_ones() -> None:
-    past = Past()
-    for n in range(100_000):
-        past.add(n)
-        assert len(past.values()) <= RECENT + OLDER
-    kept = past.values()
-    assert kept[0] == 0 and kept[-RECENT:] == list(range(100_000 - RECENT, 100_000)) and kept == sorted(kept)
-    assert max(b - a for a, b in zip(kept, kept[1:])) < 100_000 // 16
-
-
 def test_a_gauge_of_a_device_has_the_moment_of_the_drivers_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    looks = Cards(Journal(), lambda: 1)
+    looks = Cards(Kept(), lambda: 1)
     looks._nvml = SimpleNamespace(users=lambda card: [], memory=lambda card: (len(asked), 0))  # type: ignore[assignment]
     looks._found = {0: "a card"}
     monkeypatch.setattr(cards, "now_us", lambda: len(asked))

@@ -16,11 +16,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
+from kept import Kept
 from recorded import RECORDED, SHORT, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
 from memtop import dead, oom
-from memtop.journal import Journal
 from memtop.oom import OutOfMemory
 from memtop.registry import by_callback
 from memtop.watch import Watch
@@ -33,7 +33,7 @@ class Dying:
 
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
-        self.watch = Watch(Journal())
+        self.watch = Watch(Kept())
         self.watch.registry._follow = by_callback
         self.handler = OutOfMemory(self.watch)
         self.handler.begin()
@@ -228,7 +228,7 @@ def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> N
     allocator.install(monkeypatch.setattr)
     monkeypatch.setattr(oom, "_attached", False)
     monkeypatch.setattr(torch.cuda, "_lazy_call", calls.append)
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     handler = OutOfMemory(watch)
     handler.begin()
     assert not allocator.observers

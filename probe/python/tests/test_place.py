@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,13 +12,13 @@ import pytest
 from conftest import Serving
 
 from memtop import place, process
-from memtop.request import Refusal
+from memtop.connection import connect
 
 
-def test_the_socket_is_the_users_alone_and_goes_with_the_server(tmp_path: Path) -> None:
+def test_the_socket_is_the_users_alone_and_goes_with_the_link(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "memtop"
     serving = Serving(folder)
-    path = Path(serving.server.path)
+    path = Path(serving.link.path)
     assert path.parent == folder and stat.S_IMODE(folder.lstat().st_mode) == 0o700
     assert stat.S_ISSOCK(path.lstat().st_mode) and stat.S_IMODE(path.lstat().st_mode) == 0o600
     start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
@@ -68,7 +65,7 @@ def test_folders_that_are_refused(tmp_path: Path, make: Callable[[Path], None], 
 
 def test_one_server_is_enough_for_a_program(serving: Serving) -> None:
     with pytest.raises(place.Unsafe, match="one probe is enough"):
-        place.listen(os.path.dirname(serving.server.path), process.this())
+        place.listen(os.path.dirname(serving.link.path), process.this())
 
 
 def test_sockets_that_were_left_behind_are_replaced(tmp_path: Path) -> None:
@@ -82,8 +79,7 @@ def test_sockets_that_were_left_behind_are_replaced(tmp_path: Path) -> None:
     for name in others:
         (folder / name).write_text("")
     serving = Serving(folder)
-    assert sorted(p.name for p in folder.iterdir()) == sorted([*others, f"{me.pid}-{me.start}.sock"])
-    assert serving.peer().ask("/v1/info")[0] == 200
+    assert sorted(p.name for p in folder.iterdir()) == sorted([*others, "1-1.host", f"{me.pid}-{me.start}.sock"])
     serving.close()
 
 
@@ -96,16 +92,16 @@ def test_a_program_that_does_not_answer_keeps_its_socket_and_is_not_waited_for(t
         with socket.socket(socket.AF_UNIX) as waiting:
             waiting.connect(str(folder / "4711-1.sock"))  # its queue is full
             serving = Serving(folder)
-            assert len(list(folder.iterdir())) == 2
+            assert len(list(folder.iterdir())) == 3
             serving.close()
 
 
 def test_a_path_of_any_length_will_do(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 120) / ("y" * 120)
     serving = Serving(folder)
-    assert os.path.exists(serving.server.path)
+    assert os.path.exists(serving.link.path)
     serving.close()
-    assert not os.path.exists(serving.server.path)
+    assert not os.path.exists(serving.link.path)
 
 
 @pytest.mark.parametrize(
@@ -127,34 +123,30 @@ def test_the_folder_is_where_viewers_look(
     assert place.folder() == folder
 
 
-def test_the_kernel_says_who_asks(serving: Serving) -> None:
+def test_the_kernel_says_who_is_at_the_other_end() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert place.peer_of(ours) == (os.getpid(), os.geteuid())
 
 
-def test_other_users_are_refused_though_the_folder_lets_them_in() -> None:
+def test_viewers_learn_the_program_from_the_kernel_whoever_accepts(serving: Serving) -> None:
+    with socket.socket(socket.AF_UNIX) as viewer:
+        viewer.connect(serving.link.path)
+        serving.host.listeners[0].accept()[0].close()
+        assert place.peer_of(viewer) == (os.getpid(), os.geteuid())
+
+
+def test_another_users_host_is_refused(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
-    with tempfile.TemporaryDirectory() as folder:
-        serving = Serving(Path(folder))
-        os.chmod(folder, 0o755)
-        os.chmod(serving.server.path, 0o777)
+    tmp_path.chmod(0o700)
+    path = str(tmp_path / "1.host")
+    with socket.socket(socket.AF_UNIX) as theirs:
+        theirs.bind(path)
+        os.seteuid(65534)
         try:
-            _ask_as_another_user(serving)
+            theirs.listen()
         finally:
-            serving.close()
-
-
-def _ask_as_another_user(serving: Serving) -> None:
-    ask = (
-        "import os, socket\nos.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
-        f"s.connect({serving.server.path!r})\ns.sendall(b'GET /v1/info HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')\n"
-        "print(''.join(iter(lambda: s.recv(4096).decode(), '')))"
-    )
-    answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout
-    assert answer.startswith("HTTP/1.1 403 ") and "you are user 65534: ask as that user or as root" in answer
-    for user in (os.geteuid(), 0):
-        serving.server._routes.admit(place.Peer(1, user))
-    with pytest.raises(Refusal):
-        serving.server._routes.admit(place.Peer(1, 12345))
+            os.seteuid(0)
+        with pytest.raises(place.Unsafe, match="served by another user"):
+            connect(path)

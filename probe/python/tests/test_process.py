@@ -1,4 +1,4 @@
-"""The server changes nothing else in its process. Each test is a program of its own."""
+"""The link changes nothing else in its process. Each test is a program of its own."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from pathlib import Path
 
 import pytest
 from conftest import eventually
-from peer import Peer
+from hosting import Host
+
+from memtop.messages import EVENT
 
 TESTS = Path(__file__).parent
 
 BEGIN = """
 import atexit, gc, multiprocessing, os, signal, socket, subprocess, sys, threading, time
 sys.path[:0] = [{tests!r}, {package!r}]
-from peer import Peer
 from pretended import Pretended
-from memtop.journal import Journal
-from memtop.server import Server
+from memtop.link import Link
 
-journal = Journal()
-program = Pretended(journal)
-server = Server(journal, program, {folder!r})
-server.start()
+link = Link()
+program = Pretended(link)
+link.begin(program, {host!r})
 """
 
 
 class Program:
-    """A program with a server, in a process of its own."""
+    """A program with a link, in a process of its own, and its host."""
 
     def __init__(self, folder: Path, body: str) -> None:
-        begin = BEGIN.format(tests=str(TESTS), package=str(TESTS.parent), folder=str(folder))
+        self.host = Host(folder)
+        begin = BEGIN.format(tests=str(TESTS), package=str(TESTS.parent), host=self.host.path)
         self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore::DeprecationWarning", "-c", begin + textwrap.dedent(body)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "MEMTOP_DIR": str(folder)},
         )  # fmt: skip
 
     def path(self) -> str:
@@ -55,6 +56,7 @@ class Program:
     def end(self) -> tuple[int, str, str]:
         """Return the exit code and the output."""
         out, err = self.process.communicate(timeout=60)
+        self.host.close()
         return self.process.returncode, out, err
 
 
@@ -68,9 +70,9 @@ def sockets(folder: Path) -> list[str]:
 
 
 WATCHED = """
-peer = Peer(server.path)
-stream = peer.stream()
-stream.batch()
+program.on_viewers(1)
+program.run()
+link.wake()
 """
 
 
@@ -85,9 +87,7 @@ stream.batch()
         ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(3)); signal.raise_signal(15); time.sleep(60)", 3, "", ""),
     ],
 )
-def test_a_program_ends_as_without_a_server(
-    folder: Path, watched: str, end: str, code: int, out: str, err: str
-) -> None:
+def test_a_program_ends_as_without_a_link(folder: Path, watched: str, end: str, code: int, out: str, err: str) -> None:
     program = Program(folder, watched + end)
     got = program.end()
     assert got[:2] == (code, out) and got[2].endswith(err) and bool(got[2]) == bool(err)
@@ -111,13 +111,13 @@ def test_a_program_that_is_killed_leaves_a_socket_that_the_next_one_removes(fold
     program.process.kill()
     program.end()
     assert len(sockets(folder)) == 1
-    assert Program(folder, "print(len(os.listdir(os.path.dirname(server.path))))").end()[1] == "1\n"
+    assert Program(folder, "print(len(os.listdir(os.path.dirname(link.path))))").end()[1] == "2\n"
 
 
 FORKED = """
 held = threading.Event()
 def hold():
-    with journal.lock:
+    with link.lock:
         held.set()
         time.sleep(1)
 threading.Thread(target=hold).start()
@@ -131,55 +131,57 @@ if child == 0:
     os.write(writes, f"{len(sockets)} {threading.active_count()}".encode())
     sys.exit(0)
 os.waitpid(child, 0)
-print(os.read(reads, 100).decode(), os.path.exists(server.path), Peer(server.path).ask("/v1/info")[0])
+print(os.read(reads, 100).decode(), os.path.exists(link.path))
 program.run()
-while stream.next < journal.events:
-    stream.frame()
 """
 
 
-def test_a_forked_child_has_nothing_of_the_server_and_takes_nothing_from_it(folder: Path) -> None:
-    # The child's one socket is the viewer's end, which this program opened itself.
-    code, out, err = Program(folder, WATCHED + FORKED).end()
-    assert (code, out, err) == (0, "1 1 True 200\n", "")
+def test_a_forked_child_has_nothing_of_the_link_and_takes_nothing_from_it(folder: Path) -> None:
+    program = Program(folder, WATCHED + FORKED)
+    assert program.end() == (0, "0 1 True\n", "")
+    assert len([entry for entry in program.host.of(EVENT) if entry[1] == 13]) == 2, (
+        "the parent's steps, not the child's"
+    )
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_pools_of_processes_work(folder: Path, method: str) -> None:
     body = f"""
     pool = multiprocessing.get_context({method!r}).Pool(2)
-    print(pool.map(abs, [-1, -2]), os.path.exists(server.path), len(os.listdir(os.path.dirname(server.path))))
+    print(pool.map(abs, [-1, -2]), os.path.exists(link.path), len(os.listdir(os.path.dirname(link.path))))
     pool.close(); pool.join()
     """
     guarded = "if __name__ == '__main__':\n" + textwrap.indent(textwrap.dedent(body), "    ")
     code, out, err = Program(folder, WATCHED + guarded).end()
-    assert (code, out) == (0, "[1, 2] True 1\n"), err
+    assert (code, out) == (0, "[1, 2] True 2\n"), err
     assert "Error" not in err
 
 
-def test_commands_have_no_file_of_the_server(folder: Path) -> None:
+def test_commands_have_no_file_of_the_link(folder: Path) -> None:
     count = "import os; print(len(os.listdir('/proc/self/fd')))"
     body = f"print(subprocess.check_output([sys.executable, '-c', {count!r}]).decode())"
-    with_server = Program(folder, WATCHED + body).end()[1]
+    with_link = Program(folder, WATCHED + body).end()[1]
     without = subprocess.check_output([sys.executable, "-c", count], stdin=subprocess.PIPE).decode()
-    assert with_server.strip() == without.strip()
+    assert with_link.strip() == without.strip()
 
 
-def test_a_viewer_that_has_gone_does_not_end_a_program_by_sigpipe(folder: Path) -> None:
-    body = """
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+def test_a_host_that_has_gone_does_not_end_a_program_by_sigpipe(folder: Path) -> None:
+    program = Program(
+        folder,
+        "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
+        + WATCHED
+        + """
+    sys.stdin.readline()
     for _ in range(20):
-        peer = Peer(server.path)
-        stream = peer.stream()
-        stream.batch()
-        peer.close()
         program.run()
-        raw = Peer(server.path)
-        raw.raw().sendall(b"GET /v1/info HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" * 50)
-        raw.close()
+        link.wake()
     print("goes on")
-    """
-    assert Program(folder, body).end() == (0, "goes on\n", "")
+    """.replace("\n    ", "\n"),
+    )
+    eventually("a step", lambda: program.host.of(EVENT))
+    program.host.close()
+    out, err = program.process.communicate("\n", timeout=60)
+    assert (program.process.returncode, out, err) == (0, "goes on\n", "")
 
 
 def test_signals_reach_the_main_thread_while_it_waits(folder: Path) -> None:
@@ -195,12 +197,10 @@ def test_signals_reach_the_main_thread_while_it_waits(folder: Path) -> None:
     assert Program(folder, body).end()[:2] == (0, "{True} 1 2\n")
 
 
-def test_an_idle_server_never_wakes_up(folder: Path) -> None:
+def test_an_idle_link_never_wakes_up(folder: Path) -> None:
     program = Program(folder, "sys.stdin.readline()")
     path = program.path()
-    peer = Peer(path)
-    assert peer.ask("/v1/info")[0] == 200
-    peer.close()
+    eventually("the greeting", lambda: program.host.greetings)
     pid = int(os.path.basename(path).split("-")[0])
 
     def switches() -> int:

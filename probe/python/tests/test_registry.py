@@ -11,16 +11,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
+
 from memtop.host import HostMemory  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.registry import Registry, by_callback  # noqa: E402
 from memtop.stacks import Stacks  # noqa: E402
 
 
 @pytest.fixture
 def registry() -> Registry:
-    journal = Journal()
-    return Registry(HostMemory(journal), Stacks(journal))
+    link = Kept()
+    return Registry(HostMemory(link), Stacks(link))
 
 
 def test_an_interrupt_that_comes_as_storages_end_is_the_programs(registry: Registry) -> None:

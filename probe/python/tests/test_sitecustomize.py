@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[1]
 
 # The agent of these tests, and what passes for PyTorch: enough to see what starts when.
-AGENT = 'import os, sys\ndef start():\n    print(f"agent in {sys.argv[1:]}", flush=True)\n'
+AGENT = 'import os, sys\ndef start(host):\n    print(f"agent in {sys.argv[1:]}", flush=True)\n'
 TORCH = """
 import sys, types
 optimizer = sys.modules["torch.optim.optimizer"] = types.ModuleType("torch.optim.optimizer")

@@ -10,9 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 
-from memtop.journal import Journal  # noqa: E402
 from memtop.program import Refused  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -21,7 +21,7 @@ class Quiet:
     """A program that nobody watches, and in which there is nothing to do for an hour."""
 
     def __init__(self) -> None:
-        self.watch = Watch(Journal())
+        self.watch = Watch(Kept())
         self.optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
         self.other = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
         self.optimizer.step()

@@ -16,10 +16,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from hosting import Host  # noqa: E402
+from kept import Kept  # noqa: E402
+
 import memtop  # noqa: E402
 from memtop import threads  # noqa: E402
 from memtop.gathering import held_by  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.registry import Registry  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -93,7 +95,7 @@ def in_a_thread(function: Any) -> BaseException | None:
 
 
 def test_a_touch_from_another_thread_is_found() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     try:
@@ -109,7 +111,7 @@ def test_a_touch_from_another_thread_is_found() -> None:
 
 
 def test_what_the_server_asks_touches_nothing() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
     optimizer = torch.optim.AdamW(model.parameters())
 
@@ -152,9 +154,17 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_forked_child_goes_on_without_the_agent(tmp_path: Path) -> None:
     """For example a data loader's worker: it forks in the program's own code, outside any hook of PyTorch."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(memtop.__file__).parents[1]), "MEMTOP_DIR": str(tmp_path / "m")}
+    folder = str(tmp_path / "m")
+    host = Host(tmp_path / "m")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(memtop.__file__).parents[1]),
+        "MEMTOP_DIR": folder,
+        "MEMTOP_HOST": host.path,
+    }
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    host.close()
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
@@ -173,7 +183,7 @@ class Optimizers:
 
 
 def test_a_gradient_is_read_by_the_thread_alone_that_makes_its_steps() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     both = Optimizers()
     try:
         both.mine.step()

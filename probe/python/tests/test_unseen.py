@@ -10,12 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept, Message  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_map_only  # noqa: E402
 
-from memtop.journal import STEP, Journal, Message  # noqa: E402
 from memtop.layers import number  # noqa: E402
+from memtop.link import STEP  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -97,14 +98,13 @@ KINDS = ("modes around all", "modes within a step", "a tensor that counts", "a t
 @pytest.mark.parametrize("wanted", [False, True])
 def test_what_the_program_counts_is_the_same_with_an_agent(kind: str, wanted: bool) -> None:
     alone = Program(kind).run()
-    journal = Journal()
-    watch = Watch(journal)
+    watch = Watch(link := Kept())
     try:
         watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at
         watch.want(wanted)
         assert Program(kind).run() == alone and alone
         assert watch.guard.error == ""
-        data = [e.data for e in journal.since(0).entries if isinstance(e, Message) and e.type == STEP]
+        data = [e.data for e in link.entries if isinstance(e, Message) and e.type == STEP]
         assert any(step.get("layers") for step in data) == wanted
     finally:
         watch.close()
@@ -119,7 +119,7 @@ def test_a_profile_has_no_operation_of_the_look() -> None:
         return Counter({e.key: e.count for e in profiler.key_averages() if e.key.startswith("aten::")})
 
     alone = profile()
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         watch.sampling = Sampling(credit_ns=10**15)
         watch.want(True)
@@ -176,7 +176,7 @@ def exported(model: Any) -> str:
 def test_a_graph_that_pytorch_makes_is_the_same_with_an_agent(graph: Any) -> None:
     model = Reshaping()
     alone = graph(model)
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         watch.sampling = Sampling(credit_ns=10**15)
         watch.want(True)

@@ -19,12 +19,12 @@ from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E40
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
+from kept import Kept, Message  # noqa: E402
 
-from memtop import journal  # noqa: E402
 from memtop import watch as watching  # noqa: E402
 from memtop.guard import Guard  # noqa: E402
-from memtop.journal import STEP, Journal, Message  # noqa: E402
 from memtop.leader import Leader  # noqa: E402
+from memtop.link import STEP  # noqa: E402
 from memtop.registry import by_callback  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
@@ -88,7 +88,7 @@ def models() -> list[str]:
 @pytest.fixture
 def watch() -> Any:
     await_no_model()
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at, however slow the machine is
     watch.want(True)
     yield watch
@@ -96,7 +96,7 @@ def watch() -> Any:
 
 
 def steps_of(watch: Watch) -> dict[int, Any]:
-    entries = watch.journal.since(0).entries
+    entries = watch.link.entries
     return {e.data["step"]: e.data for e in entries if isinstance(e, Message) and e.type == STEP}
 
 
@@ -215,8 +215,7 @@ def saved_in_parts(watch: Watch, parts: int) -> list[dict[str, Any]]:
     return layers
 
 
-def test_what_parts_of_a_step_save_one_after_the_other_is_not_added_up(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(journal, "_LAYERS_EVERY_US", 0)
+def test_what_parts_of_a_step_save_one_after_the_other_is_not_added_up(watch: Watch) -> None:
     once, four = saved_in_parts(watch, 1), saved_in_parts(watch, 4)
     assert [layer["saved_bytes"] for layer in four] == [layer["saved_bytes"] for layer in once]
     assert sum(layer["saved_bytes"] for layer in once) >= 2 * 32 * 16 * 4
@@ -232,18 +231,18 @@ def test_who_asks_soon_gets_the_same_gauge(watch: Watch, monkeypatch: Any) -> No
 
 
 def test_without_a_viewer_nothing_is_hooked() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     try:
         train_steps(gpt, 2)
         assert not torch.nn.modules.module._global_forward_hooks
         assert not watch.registry.holdings()
-        assert not watch.journal.since(0).entries
+        assert {type(entry) for entry in watch.link.entries} == {Message}, "steps are noted, and no memory"
     finally:
         watch.close()
 
 
 def test_when_the_last_viewer_has_gone_nothing_is_left() -> None:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     watch.want(True)
     model, forward = gpt()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -269,10 +268,10 @@ def test_a_list_that_grows_is_named_by_the_line_that_fills_it(watch: Watch) -> N
         kept.append(out.detach() + 1)
         line = sys._getframe().f_lineno - 1
         optimizer.step()
-    tables = watch.journal.tables
+    tables = watch.link.tables
     held = [
         a
-        for a in watch.journal.state().alive.values()
+        for a in watch.link.alive.values()
         if tables.strings.entries[tables.notes.entries[a.note].role] == f"kept by kept[…], test_watch.py:{line}"
     ]
     assert len(held) >= 3
@@ -416,8 +415,8 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
 
     train_steps(gpt, 4, before_step=keep)
     CACHE.clear()
-    tables, found = watch.journal.tables, set()
-    for alive in watch.journal.state().alive.values():
+    tables, found = watch.link.tables, set()
+    for alive in watch.link.alive.values():
         role = tables.strings.entries[tables.notes.entries[alive.note].role]
         for frame in tables.stacks.entries[alive.stack][:1]:
             found.add((role, tables.frames.entries[frame].line) if frame > 0 else (role, 0))
@@ -430,7 +429,7 @@ def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(w
 
 def test_an_agent_that_leaves_breaks_no_step() -> None:
     """A hook that follows the agent's is still called in the step in which the agent leaves, and in all later steps."""
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     called = []
     handle = register_optimizer_step_post_hook(lambda *_: called.append(1))
     try:
@@ -450,7 +449,7 @@ def test_an_agent_that_leaves_breaks_no_step() -> None:
 
 def test_a_step_is_taken_up_by_one_thread() -> None:
     """The agent does not wait for an optimizer that another thread steps meanwhile."""
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     weight = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.SGD([weight], 0.1)
     with watch._taking:

@@ -15,16 +15,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+sys.path[:0] = [str(Path(__file__).parents[at]) for at in range(3)]
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from kept import Kept  # noqa: E402
 from programs import PROGRAMS, RANKS, Run  # noqa: E402
 from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
 from memtop import watch as watching  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.threads import allowed  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -302,7 +302,7 @@ def main() -> None:
     gc.collect()
 
     torch.manual_seed(1)
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     watch.sampling.always = True
     asked = Asked(watch, device)
     watching.PATIENCE_NS = 0

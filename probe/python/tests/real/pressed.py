@@ -21,11 +21,12 @@ import jobs  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from counted import MISSING, inside, tell  # noqa: E402
+from kept import Kept  # noqa: E402
 from programs import PROGRAMS, RANKS, Run, subject  # noqa: E402
 from subjects import Subject  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
-from memtop.journal import STEP, Journal  # noqa: E402
+from memtop.link import STEP  # noqa: E402
 from memtop.program import Refused  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.threads import allowed  # noqa: E402
@@ -151,14 +152,14 @@ class Presser:
         self.refused: dict[str, str] = {}  # by key and value
         self.values: dict[str, set[str]] = {}  # by key
         self.mixed: set[int] = set()  # the steps that ran with mixed precision
-        self._journal = Journal()
-        self.watch = Watch(self._journal)
+        self._link = Kept()
+        self.watch = Watch(self._link)
         self.watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at
         self.watch.settings.refused = lambda reason, key: self.refused.update({key: reason})
         self.watch.want(True)
 
     def stepped(self, step: int) -> None:
-        for setting in self._journal.latest(STEP)[-1]["settings"] if self._journal.latest(STEP) else ():
+        for setting in self._link.latest(STEP)[-1]["settings"] if self._link.latest(STEP) else ():
             self.values.setdefault(setting["key"], set()).add(setting["value"])
             if (setting["key"], setting["value"]) == ("amp", "bf16"):
                 self.mixed.add(step)

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 from peer import Peer
 
-from memtop.journal import CHANGE, STEP
+from memtop.link import CHANGE, STEP
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 

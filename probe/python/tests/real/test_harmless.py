@@ -17,19 +17,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from kept import Kept  # noqa: E402
 from subjects import gpt  # noqa: E402
 from test_categories import job_of  # noqa: E402
 from test_watch import train_steps  # noqa: E402
 
 from memtop import agent  # noqa: E402
-from memtop.journal import Journal  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
 
 @pytest.fixture
 def watch() -> Any:
-    watch = Watch(Journal())
+    watch = Watch(Kept())
     watch.sampling = Sampling(share=1.0, credit_ns=1 << 60)  # every step
     yield watch
     watch.close()

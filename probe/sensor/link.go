@@ -1,0 +1,281 @@
+package sensor
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// messageMost bounds one message of an agent: a snapshot has 64 MiB at most.
+const messageMost = 96 << 20
+
+// greetWithin is how long an agent may take to say who it is.
+const greetWithin = 10 * time.Second
+
+// link is a connection to an agent. Its goroutine reads it.
+type link struct {
+	conn  *net.UnixConn
+	agent *agent
+	ended string // the reason that the agent gave for its end
+}
+
+// greeting is an agent's first message.
+type greeting struct {
+	Version string         `json:"version"`
+	Who     probe.Identity `json:"who"`
+	Program probe.Program  `json:"program"`
+}
+
+// greet reads who an agent is, and the socket on which its program listens: nil if the
+// agent has been here before.
+func greet(conn *net.UnixConn) (*greeting, *net.UnixListener, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(greetWithin))
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	head, files := make([]byte, 4), make([]byte, rightsBytes)
+	n, filled, _, _, err := conn.ReadMsgUnix(head, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := listenerIn(files[:filled])
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &greeting{}
+	text, err := readRest(conn, head, n)
+	if err == nil {
+		err = json.Unmarshal(text, g)
+	}
+	if err == nil && g.Version != dismissal {
+		err = check(conn, &g.Who)
+	}
+	if err != nil && listener != nil {
+		_ = listener.Close() // nobody was accepted
+	}
+	return g, listener, err
+}
+
+// check compares what an agent says of itself with what the kernel says of it.
+func check(conn *net.UnixConn, who *probe.Identity) error {
+	peer, err := protocol.PeerOf(conn)
+	switch {
+	case err != nil:
+		return err
+	case peer.UID != os.Geteuid():
+		return fmt.Errorf("an agent of user %d, not of %d", peer.UID, os.Geteuid())
+	case peer.PID != who.PID:
+		return fmt.Errorf("an agent that says it is in process %d is in %d", who.PID, peer.PID)
+	}
+	who.UID = peer.UID
+	return nil
+}
+
+// readRest reads the rest of a message whose first n bytes are in head.
+func readRest(r io.Reader, head []byte, n int) ([]byte, error) {
+	if _, err := io.ReadFull(r, head[n:]); err != nil {
+		return nil, err
+	}
+	length := binary.LittleEndian.Uint32(head)
+	if length > messageMost {
+		return nil, fmt.Errorf("a message of the agent has %d bytes, more than %d", length, messageMost)
+	}
+	return readPart(r, int(length))
+}
+
+// readPart reads that many bytes. It takes memory for them only as they come.
+func readPart(r io.Reader, length int) ([]byte, error) {
+	const step = 1 << 20
+	text := make([]byte, 0, min(length, step))
+	for len(text) < length {
+		from := len(text)
+		text = append(text, make([]byte, min(step, length-from))...)
+		if _, err := io.ReadFull(r, text[from:]); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// follow handles the agent's messages until the link ends.
+func (l *link) follow() error {
+	head := make([]byte, 4)
+	for l.ended == "" {
+		text, err := readRest(l.conn, head, 0)
+		if err == nil {
+			err = l.message(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agent is an agent as its relay sees it, over the links that it has had.
+type agent struct {
+	relay *probe.Relay
+	log   func(string, ...any)
+
+	mu    sync.Mutex
+	conn  *net.UnixConn // nil while there is no link
+	watch question      // the last one about viewers
+	asks  map[int64]chan answer
+	last  int64 // number of the last question
+}
+
+// answer is an agent's answer: JSON, and why it refuses, "" if it does not.
+type answer struct {
+	text    []byte
+	refused string
+}
+
+// question is what an agent is asked or told.
+type question struct {
+	ID      int64  `json:"id,omitempty"`
+	Do      string `json:"do"`
+	Viewers int    `json:"viewers,omitempty"`
+	Turn    int64  `json:"turn,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Value   string `json:"value,omitempty"`
+	At      int64  `json:"at,omitempty"`
+	Bytes   int    `json:"bytes,omitempty"`
+}
+
+var errGone = errors.New("the agent is not there")
+
+// use makes the agent answer over a connection, nil for none.
+func (a *agent) use(conn *net.UnixConn) {
+	a.mu.Lock()
+	a.conn = conn
+	watch := a.watch
+	if conn == nil {
+		for id, c := range a.asks {
+			close(c)
+			delete(a.asks, id)
+		}
+	}
+	a.mu.Unlock()
+	if conn != nil && watch.Viewers > 0 {
+		a.tell(watch)
+	}
+}
+
+// Watch implements [probe.Agent].
+func (a *agent) Watch(viewers int, turn int64) {
+	q := question{Do: "watch", Viewers: viewers, Turn: turn}
+	a.mu.Lock()
+	a.watch = q
+	a.mu.Unlock()
+	a.tell(q)
+}
+
+// Ask implements [probe.Agent].
+func (a *agent) Ask() { a.tell(question{Do: "describe"}) }
+
+// Set implements [probe.Agent].
+func (a *agent) Set(ctx context.Context, key, value string, at int64) error {
+	_, err := a.ask(ctx, question{Do: "change", Key: key, Value: value, At: at})
+	return err
+}
+
+// Predict implements [probe.Agent].
+func (a *agent) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+	text, err := a.ask(ctx, question{Do: "predict", Key: key, Value: value})
+	if err != nil {
+		return nil, err
+	}
+	var p *trace.Prediction
+	err = json.Unmarshal(text, &p)
+	return p, err
+}
+
+func (a *agent) ask(ctx context.Context, q question) ([]byte, error) {
+	c := make(chan answer, 1)
+	a.mu.Lock()
+	a.last++
+	q.ID = a.last
+	a.asks[q.ID] = c
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.asks, q.ID)
+		a.mu.Unlock()
+	}()
+	a.tell(q)
+	select {
+	case got, ok := <-c:
+		if !ok {
+			return nil, errGone
+		}
+		if got.refused != "" {
+			return nil, errors.New(got.refused)
+		}
+		return got.text, nil
+	case <-ctx.Done():
+		return nil, errors.New("the program did not answer: it may be within a long call")
+	}
+}
+
+func (a *agent) answered(id int64, got answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c, ok := a.asks[id]; ok {
+		c <- answer{append([]byte(nil), got.text...), got.refused}
+		delete(a.asks, id)
+	}
+}
+
+// framed returns a value in JSON, with its length.
+func framed(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("sensor: " + err.Error()) // they are numbers and texts
+	}
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
+}
+
+// tellWithin is how long a question may wait for room in the link: an agent reads it as
+// soon as its thread runs.
+const tellWithin = 2 * time.Second
+
+// tell sends a question. Its answer, if any, comes as a message.
+func (a *agent) tell(q question) {
+	text := framed(q)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn == nil {
+		if c, ok := a.asks[q.ID]; ok {
+			close(c)
+			delete(a.asks, q.ID)
+		}
+		return
+	}
+	_ = a.conn.SetWriteDeadline(time.Now().Add(tellWithin))
+	if _, err := a.conn.Write(text); err != nil && !errors.Is(err, syscall.EPIPE) {
+		a.log("agent not asked", "error", err)
+		_ = a.conn.Close() // half a question may have been sent
+	}
+}
+
+// tellConn tells an agent over a connection that is its own no more.
+func (a *agent) tellConn(conn *net.UnixConn, do string) {
+	a.mu.Lock()
+	before := a.conn
+	a.conn = conn
+	a.mu.Unlock()
+	a.tell(question{Do: do})
+	a.mu.Lock()
+	a.conn = before
+	a.mu.Unlock()
+}
