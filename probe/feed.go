@@ -56,11 +56,13 @@ type DeviceTags struct {
 const (
 	feedBytes  = 8 << 20
 	feedEvents = 1 << 16
+	feedNames  = 64 << 20 // bytes of names
 	entryBytes = 96
 )
 
 func newFeed() *feed {
 	f := &feed{in: trace.NewInterner(), alive: make(map[uint64]trace.Event), layered: make(map[int]*trace.Step), takenAt: -1}
+	f.in.Bound(feedNames)
 	f.names.reset()
 	f.tables = f.in.View()
 	return f

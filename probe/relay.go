@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -264,7 +265,7 @@ func (r *Relay) info() protocol.Info {
 		Writer: r.o.Writer, Started: r.who.started, ReadOnly: p.ReadOnly, Rank: r.o.Rank,
 		Viewers: r.viewers.count(), Changing: r.changes.lease.held(), ProbeNS: p.ProbeNS,
 		ViewersNS: r.meter.busy.Load(), Dropped: r.meter.dropped.Load(), DroppedSteps: r.meter.droppedSteps.Load(),
-		Looking: p.Looking, Gauges: p.Gauges, Devices: p.Devices,
+		Looking: p.Looking, Gauges: p.Gauges, Devices: slices.Clone(p.Devices),
 	}
 	i.Devices[0].Events = r.feed.counted()
 	i.Box = r.box.info(r.boxless.Load())

@@ -130,8 +130,11 @@ type agent struct {
 	mu    sync.Mutex
 	conn  *net.UnixConn // nil while there is no link
 	watch question      // the last one about viewers
-	asks  map[int64]chan answer
-	last  int64 // number of the last question
+	// asking says that it is to describe its program, and has not yet: a program that is
+	// stopped must not get more questions than its link takes.
+	asking bool
+	asks   map[int64]chan answer
+	last   int64 // number of the last question
 }
 
 // answer is an agent's answer: JSON, and why it refuses, "" if it does not.
@@ -157,7 +160,7 @@ var errGone = errors.New("the agent is not there")
 // use makes the agent answer over a connection, nil for none.
 func (a *agent) use(conn *net.UnixConn) {
 	a.mu.Lock()
-	a.conn = conn
+	a.conn, a.asking = conn, false
 	watch := a.watch
 	if conn == nil {
 		for id, c := range a.asks {
@@ -181,7 +184,22 @@ func (a *agent) Watch(viewers int, turn int64) {
 }
 
 // Ask implements [probe.Agent].
-func (a *agent) Ask() { a.tell(question{Do: "describe"}) }
+func (a *agent) Ask() {
+	a.mu.Lock()
+	asking := a.asking
+	a.asking = a.conn != nil
+	a.mu.Unlock()
+	if !asking {
+		a.tell(question{Do: "describe"})
+	}
+}
+
+// described notes that it has described its program.
+func (a *agent) described() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asking = false
+}
 
 // Set implements [probe.Agent].
 func (a *agent) Set(ctx context.Context, key, value string, at int64) error {

@@ -73,6 +73,7 @@ func (l *link) entry(k kind, r *reader) error {
 	case lookedKind:
 		relay.Looked()
 	case describeKind:
+		l.agent.described()
 		return relay.Describe(r.bytes())
 	case answerKind:
 		l.agent.answered(r.number(), answer{r.bytes(), r.text()})

@@ -6,4 +6,4 @@ from .start import start
 
 __all__ = ["start"]
 
-start()
+start(told=True)

@@ -1,13 +1,14 @@
 """Starting the agent in those processes of a job that may train.
 
 Launchers, data loaders' workers and compilers get none. A child of multiprocessing may be a rank, so it
-gets an agent at its first optimizer step. Nothing here imports PyTorch, raises into the program, or
-prints.
+gets an agent at its first optimizer step. Nothing here imports PyTorch or raises into the program. Only a program that
+imports `memtop.auto` is told, in a line, why it has no agent.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from .imitated import rehearsed
@@ -17,11 +18,13 @@ from .role import Role, role
 
 _asked = False
 _begun = False
+_told = False  # the program is told why it has no agent
 
 
-def start() -> None:
+def start(told: bool = False) -> None:
     """Start the agent as soon as PyTorch has been imported. Only the first call has an effect."""
-    global _asked
+    global _asked, _told
+    _told = _told or told
     if not _asked:
         _asked = True
         when_imported("torch", begin)
@@ -43,6 +46,8 @@ def begin() -> None:
             _at_first_step()
     except Exception as error:  # the program must run even if its agent cannot start
         let_through(error)
+        if _told:
+            print(f"memtop: this program has no agent: {error}", file=sys.stderr)
 
 
 def start_agent(host: str = "") -> None:

@@ -166,6 +166,14 @@ def test_the_line_in_a_program(tmp_path: Path, agent: Path) -> None:
     )
 
 
+def test_the_line_in_a_program_says_why_there_is_no_agent(tmp_path: Path, agent: Path) -> None:
+    (agent / "memtop" / "agent.py").write_text("def start(host): raise OSError('the command memtop is not in PATH')")
+    path = os.pathsep.join([str(agent), str(tmp_path / "lib")])
+    code, printed, said = run(None, "-c", "import memtop.auto, torch; print(1)", path=path)
+    assert (code, printed) == (0, "1\n")
+    assert said == "memtop: this program has no agent: the command memtop is not in PATH\n"
+
+
 def test_no_compiled_code_is_left(tmp_path: Path, agent: Path) -> None:
     before = sorted(agent.rglob("*"))
     assert run(agent, "-c", "import torch", path=str(tmp_path / "lib"))[1] == "agent in []\n"
