@@ -38,7 +38,7 @@ func (r *reliefs) regrow(c *relief) {
 		for i := range c.grown {
 			a := &c.grown[i]
 			if done := a.Close < to || k == len(r.parts.ends); done && k > 0 && a.Open < from && a.Close > from && from >= r.from {
-				r.cutBetween(c, from, min(a.Close, to), a.Size)
+				r.cutBetween(c, from, min(a.Close, to, r.to), a.Size)
 				continue
 			}
 			if a.Open >= from || a.Close < to || to > r.to || from < r.from {

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peer import Peer
-
-from memtop.link import CHANGE, STEP
+from viewer import CHANGE, STEP, ask, messages
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -86,12 +84,12 @@ class Job:
                 self.news.notify_all()
 
     def _read_one(self) -> None:
-        for frame in Peer(self.socket).stream(Memtop_Viewer="test").frames():
+        for kind, data in messages(self.socket):
             with self.news:
-                if frame.type == STEP and (not self.steps or frame.data["step"] > self.steps[-1]["step"]):
-                    self.steps.append(frame.data)
-                elif frame.type == CHANGE:
-                    self.changes[frame.data["id"]] = frame.data
+                if kind == STEP and (not self.steps or data["step"] > self.steps[-1]["step"]):
+                    self.steps.append(data)
+                elif kind == CHANGE:
+                    self.changes[data["id"]] = data
                 self.news.notify_all()
 
     def until(self, what: str, condition: Any) -> Any:
@@ -103,10 +101,7 @@ class Job:
         return found
 
     def ask(self, method: str, path: str, body: str | None = None) -> Any:
-        peer = Peer(self.socket)
-        _, answer = peer.ask(path, method, body, Memtop_Viewer="test")
-        peer.close()
-        return answer
+        return ask(self.socket, method, path, body)
 
     def predicted(self, key: str, value: str) -> Any:
         query = urllib.parse.urlencode({"key": key, "value": value})
