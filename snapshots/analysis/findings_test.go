@@ -480,6 +480,15 @@ func TestKeepersAreTold(t *testing.T) {
 	}
 }
 
+// TestAKeeperIsToldBeforeAnyEvent is of a running program that a viewer has just come to: it has a state alone.
+func TestAKeeperIsToldBeforeAnyEvent(t *testing.T) {
+	text := tracetest.Frames + "note kept role=\"kept by history[…], train.py:7\"\ndevice 0\n" +
+		"segment 0x1000000 20971520 type=\"large\"\nblock 0x1000000 20971520 active_allocated requested=20971520 note=kept\n"
+	if got := said(indexOf(t, text)); !strings.Contains(got, "is kept by history[…], train.py:7") {
+		t.Errorf("it says %s", got)
+	}
+}
+
 // TestMemoryCachedForStreamsIsTold has a free segment of each of some streams, the first of which is the default one.
 func TestMemoryCachedForStreamsIsTold(t *testing.T) {
 	for streams, want := range map[int]bool{5: true, 4: false} {

@@ -39,7 +39,7 @@ func (f *finder) keepers() {
 			all[keeper], order = k, append(order, k)
 		}
 		k.bytes, k.count = k.bytes+a.Size, k.count+1
-		k.parts |= 1 << (max(a.Open, 0) * growthMoments / (f.summary.PeakEvent + 1))
+		k.parts |= 1 << (max(a.Open, 0) * growthMoments / max(1, f.summary.PeakEvent+1))
 	}
 	for _, k := range order {
 		if Percent(k.bytes, f.summary.PeakRequested) >= 5 && !f.watched() {
