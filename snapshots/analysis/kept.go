@@ -78,7 +78,6 @@ var ways = []struct {
 	{"the context of ", "ctx.save_for_backward() in place of an attribute gives it back with the graph", false},
 	{"no optimizer has", "torch.no_grad() where these are used, or requires_grad_(False), makes none", false},
 	{" with its graph", "detach() what is carried on, and its graph goes with its step", false},
-	{"autocast's cache", "autocast(cache_enabled=False), or weights in that type, keep none", true},
 	{"the buffers ", "where these are alike, one for all, or of the length that is needed, takes a part of it", true},
 	{"views in ", "a clone() of the part that is needed frees the rest", false},
 }

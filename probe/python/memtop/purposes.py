@@ -16,7 +16,7 @@ from types import CodeType, FrameType, MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from . import agent
-from .reached import Reached, cached, casts, masked, untrained
+from .reached import Reached, cached, masked, untrained
 from .registry import KEEPABLE, OTHER
 from .shortage import asker, blocks_of, note_of_holding
 from .source import KEPT_BY
@@ -86,8 +86,6 @@ class Purposes:
                 contained.pop(address, None)
                 graphed.pop(address, None)
         contained.update(others)
-        for address, words in casts().items():
-            notes[address], contained[address] = {}, words
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
     def _after_all(self) -> Any:

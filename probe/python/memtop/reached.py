@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 import torch
 
-from .graphs import WITH_GRAPH, is_leaf, is_node, saved_by
+from .graphs import WITH_GRAPH, is_leaf, is_node, nodes_in, saved_by
 from .inspection import fields_of, is_a
 from .models import Models, parameters_of, parts_of, trained_by
 from .names import Names
@@ -90,8 +90,7 @@ class Reached(Names):
 def _saved_from(value: Any, seen: dict[int, Any]) -> Iterator[Any]:
     """Yield what the nodes of a value's graph saved that have not been seen. `seen` keeps the nodes, so that their
     identity stays."""
-    node = value if is_node(value) else (value._base if value._is_view() else value).grad_fn
-    todo = [node]
+    todo = [value] if is_node(value) else list(nodes_in(value))
     while todo and len(seen) < MOST:
         node = todo.pop()
         if node is None or id(node) in seen:
@@ -134,23 +133,6 @@ def masked(models: Models) -> dict[int, str]:
         if len(places) > 1
         for address in places
     }
-
-
-@touches
-def casts() -> dict[int, str]:
-    """Return the copies of weights that autocast keeps where nothing needs a graph, in words, by address."""
-    if torch.is_grad_enabled() or not torch.is_autocast_enabled():
-        return {}
-    tensors = [each for each in gc.get_objects() if type(each) is torch.Tensor and not is_leaf(each)]
-    return {storage_of(each)[1]: "autocast's cache of casts" for each in tensors if _is_cast(each)}
-
-
-@touches
-def _is_cast(tensor: Any) -> bool:
-    """Report whether a tensor was cast from a weight."""
-    node = tensor.grad_fn
-    made = node.next_functions[0][0] if node is not None and node.name() == "ToCopyBackward0" else None
-    return is_a(getattr(made, "variable", None), torch.nn.Parameter)
 
 
 @touches
