@@ -179,11 +179,9 @@ func (t *told) update(e *wire.Encoder, c *changes) {
 
 // hello is the first message of a stream.
 func (p *Probe) hello(interval time.Duration) *wire.Hello {
-	h := &wire.Hello{
-		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,
-		Host: p.who.host, Writer: p.o.Writer, Started: p.who.started, Devices: p.devices,
-		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(), Rank: p.o.Rank,
-	}
+	h := p.greeting(interval)
+	h.Capabilities, h.ReadOnly = p.capabilities(), !p.changes.allowed()
+	h.Devices, h.Settings = p.devices, p.source.Settings()
 	if p.box != nil && p.box.cut.Load() {
 		if _, err := p.BlackBox(); err != nil {
 			h.Notices = []string{"if it is killed nothing will be left of it: its black box " + err.Error()}
@@ -193,8 +191,12 @@ func (p *Probe) hello(interval time.Duration) *wire.Hello {
 }
 
 func (p *Probe) counters() wire.Counters {
-	ns, dropped := p.Cost()
-	return wire.Counters{
-		Time: time.Now().UnixMicro(), Dropped: dropped, DroppedSteps: p.meter.droppedSteps.Load(), ProbeNS: ns,
-	}
+	c := p.service.counters()
+	c.ProbeNS, _ = p.Cost()
+	return c
+}
+
+// counters says what viewers have missed.
+func (p *service) counters() wire.Counters {
+	return wire.Counters{Time: time.Now().UnixMicro(), Dropped: p.meter.dropped.Load(), DroppedSteps: p.meter.droppedSteps.Load()}
 }

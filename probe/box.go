@@ -361,21 +361,45 @@ func (b *box) bye(failed int64) {
 // touch calls do, which writes to the box. If another program cut the file short,
 // the error says so.
 func (b *box) touch(do func() error) error {
-	err := mapped.ErrCut
-	if !b.cut.Load() && !b.file.isCut() {
-		err = mapped.Touch(b.file.data, do)
+	if b.cut.Load() {
+		return b.file.errCut()
 	}
+	err := b.file.touch(do)
 	if errors.Is(err, mapped.ErrCut) {
 		b.cut.Store(true)
-		err = fmt.Errorf("%s was cut short by another program", b.file.path)
 	}
 	return err
 }
 
+// touch calls do, which writes to the file. If another program cut the file short, the
+// error is mapped.ErrCut and says so.
+func (b *boxFile) touch(do func() error) error {
+	if b.isCut() {
+		return b.errCut()
+	}
+	err := mapped.Touch(b.data, do)
+	if errors.Is(err, mapped.ErrCut) {
+		err = b.errCut()
+	}
+	return err
+}
+
+func (b *boxFile) errCut() error { return cutError(b.path) }
+
+// cutError is the path of a file that another program cut short.
+type cutError string
+
+func (e cutError) Error() string { return string(e) + " was cut short by another program" }
+
+// Is reports that it is mapped.ErrCut.
+func (cutError) Is(target error) bool { return target == mapped.ErrCut }
+
 // lose gives up the box while the program goes on.
-func (b *box) lose(err error) {
-	b.file.remove()
-	b.p.withoutBox(err)
+func (b *box) lose(err error) { b.p.loseBox(b.file, err) }
+
+func (p *service) loseBox(file *boxFile, err error) {
+	file.remove()
+	p.withoutBox(err)
 }
 
 // errNoMemoryFolder says that the system has no folder in memory for a box.

@@ -35,7 +35,7 @@ func boxFolder(sockets string, uid int) (string, error) {
 	return "", errNoMemoryFolder
 }
 
-// inMemory reports whether a folder's files are kept only in memory.
+// isInMemory reports whether a folder's files are kept only in memory.
 func isInMemory(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && (uint32(s.Type) == unix.TMPFS_MAGIC || uint32(s.Type) == unix.RAMFS_MAGIC)

@@ -185,6 +185,46 @@ func (f *feed) snapshotAt(at int64) *Taken {
 	return f.taken
 }
 
+// sees reports whether the feed has a state of the memory.
+func (f *feed) sees() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.alive) > 0 || f.taken != nil
+}
+
+// counted returns the number of all events.
+func (f *feed) counted() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.events
+}
+
+// last returns the number of the last step, and what is known of it. Its memory and
+// settings are those of the last measured step of its device: not every step is
+// measured.
+func (f *feed) last() (int64, *protocol.LastStep) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var last, measured *trace.Step
+	for _, s := range f.steps {
+		if last == nil || s.Time >= last.Time {
+			last = s
+		}
+	}
+	if last == nil {
+		return 0, nil
+	}
+	for _, s := range f.steps {
+		if s.Device == last.Device && s.Measured() && (measured == nil || s.Time >= measured.Time) {
+			measured = s
+		}
+	}
+	if measured == nil {
+		measured = last
+	}
+	return last.Number, lastStep(last, measured)
+}
+
 // feedState is the state with which a session begins.
 type feedState struct {
 	at, events, stepped int64 // number of the next entry, of all events and steps

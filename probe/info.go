@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -23,29 +24,57 @@ func (p *Probe) capabilities() []string {
 	return list
 }
 
+// described returns what both a probe and a relay say of their program.
+func (p *service) described() protocol.Info {
+	return protocol.Info{
+		Version: wire.Version, PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host,
+		Writer: p.o.Writer, Started: p.who.started, Rank: p.o.Rank,
+		Viewers: p.viewers.count(), Changing: p.changes.lease.held(),
+		ViewersNS: p.meter.busy.Load(), DroppedSteps: p.meter.droppedSteps.Load(),
+	}
+}
+
+// greeting returns what both say of it in the first message of a stream.
+func (p *service) greeting(interval time.Duration) *wire.Hello {
+	return &wire.Hello{
+		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host, Writer: p.o.Writer,
+		Started: p.who.started, Interval: int64(interval), Rank: p.o.Rank,
+	}
+}
+
+// boxInfo says where the black box is, or why there is none.
+func (p *service) boxInfo(path string) *protocol.BoxInfo {
+	if err := p.boxless.Load(); err != nil {
+		return &protocol.BoxInfo{Problem: (*err).Error()}
+	}
+	if path == "" {
+		return nil
+	}
+	return &protocol.BoxInfo{Path: path}
+}
+
+// lastStep describes the last step, with the memory of the last that was measured.
+func lastStep(last, measured *trace.Step) *protocol.LastStep {
+	settings := last.Settings
+	if len(settings) == 0 {
+		settings = measured.Settings
+	}
+	return &protocol.LastStep{
+		Duration: last.Duration, Loss: lossOf(last), Device: last.Device,
+		Allocated: measured.Allocated, PeakAllocated: measured.PeakAllocated, PeakReserved: measured.PeakReserved,
+		Categories: measured.Categories, AtPeak: measured.AtPeak, Settings: settings,
+	}
+}
+
 func (p *Probe) info() protocol.Info {
-	i := protocol.Info{
-		Version: wire.Version, Capabilities: p.capabilities(),
-		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host,
-		Writer: p.o.Writer, Started: p.who.started, ReadOnly: !p.changes.allowed(),
-		Rank: p.o.Rank, Viewers: p.viewers.count(), Changing: p.changes.lease.held(),
-	}
+	i := p.described()
+	i.Capabilities, i.ReadOnly = p.capabilities(), !p.changes.allowed()
 	i.ProbeNS, i.Dropped = p.Cost()
-	i.ViewersNS, i.DroppedSteps = p.meter.busy.Load(), p.meter.droppedSteps.Load()
 	i.Gauges = p.gauges.fresh(p.o.Gauge)
-	switch path, err := p.BlackBox(); {
-	case err != nil:
-		i.Box = &protocol.BoxInfo{Problem: err.Error()}
-	case path != "":
-		i.Box = &protocol.BoxInfo{Path: path}
-	}
+	path, _ := p.BlackBox() // boxInfo has the error
+	i.Box = p.boxInfo(path)
 	if s := p.steps.last(); s != nil {
-		i.Step = s.Number
-		i.LastStep = &protocol.LastStep{
-			Duration: s.Duration, Loss: lossOf(s), Device: s.Device,
-			Allocated: s.Allocated, PeakAllocated: s.PeakAllocated, PeakReserved: s.PeakReserved,
-			Categories: s.Categories, AtPeak: s.AtPeak, Settings: s.Settings,
-		}
+		i.Step, i.LastStep = s.Number, lastStep(s, s)
 	}
 	for _, device := range p.devices {
 		sum, failed := p.totals(device), p.rings[device].failed.Load()

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -32,12 +30,12 @@ type Relay struct {
 	turn     atomic.Int64 // how often viewers came when there were none
 	until    time.Time    // until when changes that wait count as a viewer
 
+	rehearsed string // the imitated GPU, "" on a real device
+
 	mu      sync.Mutex
 	program Program
-	at      time.Time     // when the program was last described
 	news    chan struct{} // closed when it is described again
 	reason  string        // why the program's streams end, "" while they go on
-	torn    int64         // events that the agent could not send
 }
 
 // Agent is a program's agent. Its methods may be called from several goroutines;
@@ -76,7 +74,6 @@ type Program struct {
 	Settings wire.Settings         `json:"settings"`
 	Notices  []string              `json:"notices"`
 	ReadOnly bool                  `json:"read_only"`
-	ProbeNS  int64                 `json:"probe_ns"`
 	Turn     int64                 `json:"turn"`    // of watching, for which the next two hold
 	Looked   bool                  `json:"looked"`  // memory was measured since the first viewer came
 	Looking  bool                  `json:"looking"` // no whole step was measured since then
@@ -92,14 +89,13 @@ func NewRelay(o Options, who Identity, first Program, listener *net.UnixListener
 	if why := (&protocol.Info{Devices: first.Devices}).Malformed(); why != "" {
 		return nil, errors.New(why)
 	}
-	r := &Relay{agent: agent, feed: newFeed(), program: first, at: time.Now(), news: make(chan struct{})}
+	r := &Relay{agent: agent, feed: newFeed(), program: first, rehearsed: who.Rehearsed, news: make(chan struct{})}
 	o.Rank, o.Writer, o.usualBox, o.wish = who.Rank, who.Writer, agentBox, &who.BlackBox
 	o.ReadOnly, o.Control = first.ReadOnly, relayControl{r}
 	if who.Rehearsed != "" {
 		o.Box = -1
 	}
 	r.init(o, identity{pid: who.PID, start: who.Start, uid: who.UID, command: who.Command, user: who.User, host: who.Host, started: who.Started})
-	r.rehearsed = who.Rehearsed
 	listener.SetUnlinkOnClose(false)
 	r.socket = &socket{listener, who.Socket}
 	r.viewers.changed = r.count
@@ -120,8 +116,10 @@ func (r *Relay) Step(text []byte) error {
 	if err != nil {
 		return err
 	}
-	r.steps.add(*f.Step)
-	r.changes.stepped(f.Step)
+	short := *f.Step
+	short.Layers = nil // the feed keeps those that are kept: they are long
+	r.steps.add(short)
+	r.changes.stepped(&short)
 	r.feed.step(f.Step, len(text))
 	r.count()
 	r.box.wake()
@@ -171,7 +169,7 @@ func (r *Relay) Describe(text []byte) error {
 	if !reflect.DeepEqual(p.Options, r.program.Options) {
 		r.changes.renew()
 	}
-	r.program, r.at = p, time.Now()
+	r.program = p
 	close(r.news)
 	r.news = make(chan struct{})
 	return nil
@@ -259,26 +257,19 @@ func (r *Relay) capabilities(p *Program) []string {
 
 func (r *Relay) info() protocol.Info {
 	p := r.fresh(describeWithin)
-	i := protocol.Info{
-		Version: wire.Version, Capabilities: r.capabilities(&p),
-		PID: r.who.pid, Command: r.who.command, User: r.who.user, Host: r.who.host,
-		Writer: r.o.Writer, Started: r.who.started, ReadOnly: p.ReadOnly, Rank: r.o.Rank,
-		Viewers: r.viewers.count(), Changing: r.changes.lease.held(), ProbeNS: p.ProbeNS,
-		ViewersNS: r.meter.busy.Load(), Dropped: r.meter.dropped.Load(), DroppedSteps: r.meter.droppedSteps.Load(),
-		Looking: p.Looking, Gauges: p.Gauges, Devices: slices.Clone(p.Devices),
-	}
+	i := r.described()
+	i.Capabilities, i.ReadOnly, i.Dropped = r.capabilities(&p), p.ReadOnly, r.meter.dropped.Load()
+	i.Looking, i.Gauges, i.Devices = p.Looking, p.Gauges, slices.Clone(p.Devices)
 	i.Devices[0].Events = r.feed.counted()
-	i.Box = r.box.info(r.boxless.Load())
+	i.Box = r.boxInfo(r.box.path())
 	i.Step, i.LastStep = r.feed.last()
 	return i
 }
 
 func (r *Relay) hello(interval time.Duration, p *Program) *wire.Hello {
-	h := &wire.Hello{
-		Capabilities: r.capabilities(p), PID: r.who.pid, Command: r.who.command, User: r.who.user,
-		Host: r.who.host, Writer: r.o.Writer, Started: r.who.started, ReadOnly: p.ReadOnly,
-		Interval: int64(interval), Settings: p.Settings, Rank: r.o.Rank, RehearsedOn: r.rehearsed, Notices: p.Notices,
-	}
+	h := r.greeting(interval)
+	h.Capabilities, h.ReadOnly, h.Settings = r.capabilities(p), p.ReadOnly, p.Settings
+	h.RehearsedOn, h.Notices = r.rehearsed, p.Notices
 	for _, d := range p.Devices {
 		h.Devices = append(h.Devices, d.Device)
 	}
@@ -309,12 +300,3 @@ func (c relayControl) Predict(ctx context.Context, wanted []trace.Value) (*trace
 // setWithin is how long an agent may take to accept a change: its program may be
 // within a call that does not return to Python.
 const setWithin = 30 * time.Second
-
-// save answers with what a viewer sees of the memory, in PyTorch's format.
-func (r *Relay) save(w http.ResponseWriter, req *http.Request) error {
-	t, err := r.seen(req.Context())
-	if err != nil {
-		return fmt.Errorf("making the snapshot: %w", err)
-	}
-	return r.write(w, t)
-}

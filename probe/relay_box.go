@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/blackbox"
-	"github.com/memtop/memtop/snapshots/mapped"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -59,13 +57,12 @@ func (r *Relay) beginBox() {
 		return
 	}
 	b := &relayBox{r: r, file: file, w: w, woken: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
-	err = mapped.Touch(file.data, func() error { b.begin(false); return nil })
+	err = file.touch(func() error { b.begin(false); return nil })
 	if err == nil {
 		err = file.name()
 	}
 	if err != nil {
-		file.remove()
-		r.withoutBox(err)
+		r.loseBox(file, err)
 		return
 	}
 	r.box = b
@@ -102,15 +99,12 @@ func (b *relayBox) watch(viewed bool) {
 	}
 }
 
-// info says where the box is, or why there is none.
-func (b *relayBox) info(why *error) *protocol.BoxInfo {
-	switch {
-	case why != nil:
-		return &protocol.BoxInfo{Problem: (*why).Error()}
-	case b != nil:
-		return &protocol.BoxInfo{Path: b.file.path}
+// path returns the path of the file, "" without one.
+func (b *relayBox) path() string {
+	if b == nil {
+		return ""
 	}
-	return nil
+	return b.file.path
 }
 
 func (b *relayBox) run() {
@@ -125,8 +119,7 @@ func (b *relayBox) run() {
 		case <-alive.C:
 		}
 		if err := b.touch(b.update); err != nil {
-			b.file.remove()
-			b.r.withoutBox(err)
+			b.r.loseBox(b.file, err)
 			return
 		}
 		pause := relayBoxQuiet
@@ -228,15 +221,9 @@ func (c *counter) Write(p []byte) (int, error) {
 // touch calls do, which writes to the box. If another program cut the file short or
 // removed it, the error says so.
 func (b *relayBox) touch(do func()) error {
-	err := mapped.ErrCut
-	if !b.file.isCut() {
-		err = mapped.Touch(b.file.data, func() error { do(); return nil })
-	}
-	switch {
-	case errors.Is(err, mapped.ErrCut):
-		return fmt.Errorf("%s was cut short by another program", b.file.path)
-	case err == nil && b.file.isGone():
-		return fmt.Errorf("%s was removed by another program", b.file.path)
+	err := b.file.touch(func() error { do(); return nil })
+	if err == nil && b.file.isGone() {
+		err = fmt.Errorf("%s was removed by another program", b.file.path)
 	}
 	return err
 }
@@ -259,53 +246,5 @@ func (b *relayBox) close(remove bool) {
 			}
 		})
 		b.file.leave()
-	}
-}
-
-// sees reports whether the feed has a state of the memory.
-func (f *feed) sees() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.alive) > 0 || f.taken != nil
-}
-
-// counted returns the number of all events.
-func (f *feed) counted() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.events
-}
-
-// last returns the number of the last step, and what is known of it. Its memory and
-// settings are those of the last measured step of its device: not every step is
-// measured.
-func (f *feed) last() (int64, *protocol.LastStep) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var last, measured *trace.Step
-	for _, s := range f.steps {
-		if last == nil || s.Time >= last.Time {
-			last = s
-		}
-	}
-	if last == nil {
-		return 0, nil
-	}
-	for _, s := range f.steps {
-		if s.Device == last.Device && s.PeakAllocated > 0 && (measured == nil || s.Time >= measured.Time) {
-			measured = s
-		}
-	}
-	if measured == nil {
-		measured = last
-	}
-	settings := last.Settings
-	if len(settings) == 0 {
-		settings = measured.Settings
-	}
-	return last.Number, &protocol.LastStep{
-		Duration: last.Duration, Loss: lossOf(last), Device: last.Device,
-		Allocated: measured.Allocated, PeakAllocated: measured.PeakAllocated, PeakReserved: measured.PeakReserved,
-		Categories: measured.Categories, AtPeak: measured.AtPeak, Settings: settings,
 	}
 }

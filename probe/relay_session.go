@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -236,10 +235,9 @@ func (s *relayed) snapshot(t *Taken) {
 func (s *relayed) finish() error {
 	s.update(s.e, &s.r.changes)
 	p := s.compare()
-	s.e.Counters(wire.Counters{
-		Time: time.Now().UnixMicro(), Dropped: s.r.meter.dropped.Load(), DroppedSteps: s.r.meter.droppedSteps.Load(),
-		ProbeNS: p.ProbeNS, Looking: s.looking,
-	})
+	counters := s.r.counters()
+	counters.Looking = s.looking
+	s.e.Counters(counters)
 	s.looking = p.Looking // of the next batch, which has everything until now
 	return s.write()
 }
@@ -260,8 +258,8 @@ func (s *relayed) compare() Program {
 	return p
 }
 
-// seen returns what a viewer sees of the program now.
-func (r *Relay) seen(ctx context.Context) (*trace.Trace, error) {
+// snapshot returns what a viewer sees of the program now.
+func (r *Relay) snapshot(ctx context.Context) (*trace.Trace, error) {
 	var sent bytes.Buffer
 	r.fresh(firstLook)
 	s := r.newRelayed(&sent, func() error { return nil }, protocol.DefaultInterval)
@@ -275,7 +273,7 @@ func (r *Relay) seen(ctx context.Context) (*trace.Trace, error) {
 	if err := s.begin(true); err != nil {
 		return nil, err
 	}
-	stream := wire.NewStream(&sent, wire.StreamOptions{Memory: seenBytes})
+	stream := wire.NewStream(&sent, wire.StreamOptions{Memory: snapshotBytes})
 	for {
 		if _, err := stream.Advance(); errors.Is(err, io.EOF) {
 			return stream.Trace(), nil
@@ -285,14 +283,5 @@ func (r *Relay) seen(ctx context.Context) (*trace.Trace, error) {
 	}
 }
 
-// seenBytes bounds the memory for a snapshot that a viewer asks for.
-const seenBytes = 1 << 30
-
-// write sends a trace in PyTorch's format.
-func (r *Relay) write(w http.ResponseWriter, t *trace.Trace) error {
-	if err := pytorch.Write(r.newPaced(w), t); err != nil {
-		r.o.Log.Info("snapshot not finished", "error", err)
-		panic(http.ErrAbortHandler) // an answer that just ends would look complete
-	}
-	return nil
-}
+// snapshotBytes bounds the memory for a snapshot that a viewer asks for.
+const snapshotBytes = 1 << 30

@@ -11,22 +11,23 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // service is what a [Probe] and a [Relay] have in common: a socket, a server, the
 // viewers and the changes that they ask for.
 type service struct {
-	o         Options
-	who       identity
-	socket    *socket
-	server    *http.Server
-	steps     stepRing
-	meter     meter
-	changes   changes
-	viewers   viewers
-	saving    chan struct{}         // one item for each snapshot being written
-	rehearsed string                // the imitated GPU, "" on a real device
-	boxless   atomic.Pointer[error] // why there is no black box although the options want one
+	o       Options
+	who     identity
+	socket  *socket
+	server  *http.Server
+	steps   stepRing
+	meter   meter
+	changes changes
+	viewers viewers
+	saving  chan struct{}         // one item for each snapshot being written
+	boxless atomic.Pointer[error] // why there is no black box although the options want one
 
 	closing chan struct{} // closed by end: sessions say goodbye
 	once    sync.Once
@@ -40,9 +41,8 @@ type shown interface {
 	// stream sends a viewer the state, and what happens until the viewer has gone or
 	// the program ends.
 	stream(w http.ResponseWriter, r *http.Request, want wanted) error
-	// save sends the current memory in PyTorch's format. An error that is returned
-	// before the first byte becomes the answer.
-	save(w http.ResponseWriter, r *http.Request) error
+	// snapshot returns the current memory.
+	snapshot(ctx context.Context) (*trace.Trace, error)
 }
 
 func (p *service) init(o Options, who identity) {
@@ -124,7 +124,8 @@ func (p *service) result() error {
 	return nil
 }
 
-// serveSnapshot lets a few viewers at a time get the current memory.
+// serveSnapshot answers with the current memory in PyTorch's format, a few viewers at
+// a time.
 func (p *service) serveSnapshot(w http.ResponseWriter, r *http.Request, s shown) error {
 	select {
 	case p.saving <- struct{}{}:
@@ -137,9 +138,17 @@ func (p *service) serveSnapshot(w http.ResponseWriter, r *http.Request, s shown)
 	case <-p.closing:
 		return errEnding
 	}
+	t, err := s.snapshot(r.Context())
+	if err != nil {
+		return fmt.Errorf("making the snapshot: %w", err)
+	}
 	header := w.Header()
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="memtop-%d.pickle"`, p.who.pid))
 	header.Set("Cache-Control", "no-store")
-	return s.save(w, r)
+	if err := pytorch.Write(p.newPaced(w), t); err != nil {
+		p.o.Log.Info("snapshot not finished", "error", err)
+		panic(http.ErrAbortHandler) // an answer that just ends would look complete
+	}
+	return nil
 }

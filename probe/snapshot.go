@@ -1,9 +1,8 @@
 package probe
 
 import (
-	"net/http"
+	"context"
 
-	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -11,18 +10,9 @@ import (
 // holds the events of all rings.
 const snapshotsAtOnce = 2
 
-// save answers with the current memory and the events of the rings.
-func (p *Probe) save(w http.ResponseWriter, _ *http.Request) error {
-	if err := pytorch.Write(p.newPaced(w), p.snapshot()); err != nil {
-		p.o.Log.Info("snapshot not finished", "error", err)
-		panic(http.ErrAbortHandler) // an answer that just ends would look complete
-	}
-	return nil
-}
-
 // snapshot returns the program's current memory. It takes one device after the
 // other; each is exact for one moment.
-func (p *Probe) snapshot() *trace.Trace {
+func (p *Probe) snapshot(context.Context) (*trace.Trace, error) {
 	t := &trace.Trace{
 		Info:        trace.Info{Kind: "live", PickleProtocol: -1, Writer: p.o.Writer, Control: p.changes.allowed()},
 		Annotations: []trace.Annotation{},
@@ -33,7 +23,7 @@ func (p *Probe) snapshot() *trace.Trace {
 		t.Info.TraceLists = max(t.Info.TraceLists, device+1)
 	}
 	t.Tables = p.tables.fresh(p)
-	return t
+	return t, nil
 }
 
 func (p *Probe) snapshotDevice(device int) trace.Device {

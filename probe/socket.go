@@ -47,7 +47,11 @@ func listen(ctx context.Context, o Options, who identity) (*socket, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("%s is in use: one probe is enough for a program", path)
 	}
-	return listenAt(path)
+	l, err := ListenAt(path)
+	if err != nil {
+		return nil, err
+	}
+	return &socket{l, path}, nil
 }
 
 func socketPath(o Options, who identity) string {
@@ -61,7 +65,9 @@ func socketPath(o Options, who identity) string {
 	return filepath.Join(dir, protocol.SocketName(who.pid, who.start))
 }
 
-func listenAt(path string) (*socket, error) {
+// ListenAt makes a socket that only this user can open. It stays when the listener is
+// closed.
+func ListenAt(path string) (*net.UnixListener, error) {
 	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
 	_ = os.Remove(hidden) // left by a process of the same name that died right here
 	name, release, err := protocol.Reach(hidden)
@@ -82,7 +88,7 @@ func listenAt(path string) (*socket, error) {
 		_ = os.Remove(hidden)
 		return nil, err
 	}
-	return &socket{l, path}, nil
+	return l, nil
 }
 
 // remove frees the socket's path. Accepted connections stay open.

@@ -57,18 +57,8 @@ func Listen(folder string, log *slog.Logger) (*Host, error) {
 		return nil, err
 	}
 	path := filepath.Join(folder, strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36)+suffix)
-	name, release, err := protocol.Reach(path)
+	l, err := probe.ListenAt(path)
 	if err != nil {
-		return nil, err
-	}
-	defer release()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o600); err != nil {
-		_ = l.Close() // nobody has connected
 		return nil, err
 	}
 	return &Host{path: path, listener: l, log: log, agents: make(map[program]*agent), left: make(chan struct{}, 1), unused: make(chan struct{}, 1)}, nil
@@ -137,9 +127,9 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	key := program{g.Who.PID, g.Who.Start}
-	a, err := h.agent(ctx, key, g, listener)
+	a, err := h.agent(key, g, listener)
 	if err != nil {
-		a.tellConn(conn, "failed")
+		_ = say(conn, question{Do: "failed"})
 		return err
 	}
 	a.use(conn)
@@ -154,7 +144,7 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 	over := make(chan struct{})
 	go func() { // a forked child may have the agent's end too
 		select {
-		case <-endOf(key.pid):
+		case <-a.ended:
 			_ = conn.SetReadDeadline(time.Now().Add(again)) // for what it has sent
 		case <-over:
 		}
@@ -166,8 +156,8 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 	case l.ended != "":
 		_ = a.relay.Close(l.ended)
 		h.forget(key, a)
-		a.tellConn(conn, "ended")
-	case h.comesBack(ctx, key, a):
+		_ = say(conn, question{Do: "ended"})
+	case h.comesBack(ctx, a):
 	default:
 		h.forget(key, a)
 	}
@@ -175,7 +165,7 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 }
 
 // agent returns the agent of a program, with a relay if it is new here.
-func (h *Host) agent(_ context.Context, key program, g *greeting, listener *net.UnixListener) (*agent, error) {
+func (h *Host) agent(key program, g *greeting, listener *net.UnixListener) (*agent, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if known := h.agents[key]; known != nil {
@@ -184,14 +174,14 @@ func (h *Host) agent(_ context.Context, key program, g *greeting, listener *net.
 		}
 		return known, nil
 	}
-	a := &agent{asks: make(map[int64]chan answer), log: h.log.Info}
 	if listener == nil {
-		return a, errors.New("an agent without a socket")
+		return nil, errors.New("an agent without a socket")
 	}
+	a := &agent{asks: make(map[int64]chan answer), log: h.log.Info, ended: endOf(key.pid)}
 	relay, err := probe.NewRelay(probe.Options{Log: h.log}, g.Who, g.Program, listener, a)
 	if err != nil {
 		_ = listener.Close() // nobody was accepted
-		return a, fmt.Errorf("process %d: %w", key.pid, err)
+		return nil, fmt.Errorf("process %d: %w", key.pid, err)
 	}
 	a.relay = relay
 	h.agents[key] = a
@@ -258,15 +248,14 @@ const comesBackWithin = 5 * time.Second
 
 // comesBack waits for an agent that has lost its link, and reports whether it has
 // another one. Otherwise its relay ends.
-func (h *Host) comesBack(ctx context.Context, key program, a *agent) bool {
-	ended := endOf(key.pid)
+func (h *Host) comesBack(ctx context.Context, a *agent) bool {
 	late := time.NewTimer(comesBackWithin)
 	defer late.Stop()
 	look := time.NewTicker(again)
 	defer look.Stop()
 	for {
 		select {
-		case <-ended:
+		case <-a.ended:
 			_ = a.relay.Close("")
 			return false
 		case <-ctx.Done():

@@ -5,6 +5,7 @@ package sensor
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -327,4 +328,16 @@ func TestAHostProcessEndsWhenNobodyUsesIt(t *testing.T) {
 	if _, err := Start(t.Context(), folder, 0); err == nil || !strings.Contains(err.Error(), "lets others in") {
 		t.Errorf("a folder that is open to others: %v", err)
 	}
+}
+
+// FuzzMessage has an agent send anything: it is read or refused, in bounded memory.
+func FuzzMessage(f *testing.F) {
+	for _, test := range marshalled {
+		b, _ := hex.DecodeString(test.hex)
+		f.Add(append([]byte("[\x01\x00\x00\x00(\x02\x00\x00\x00"), b...))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a := served(t)
+		_ = (&link{agent: a}).message(b)
+	})
 }

@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -90,21 +91,9 @@ func readRest(r io.Reader, head []byte, n int) ([]byte, error) {
 	if length > messageMost {
 		return nil, fmt.Errorf("a message of the agent has %d bytes, more than %d", length, messageMost)
 	}
-	return readPart(r, int(length))
-}
-
-// readPart reads that many bytes. It takes memory for them only as they come.
-func readPart(r io.Reader, length int) ([]byte, error) {
-	const step = 1 << 20
-	text := make([]byte, 0, min(length, step))
-	for len(text) < length {
-		from := len(text)
-		text = append(text, make([]byte, min(step, length-from))...)
-		if _, err := io.ReadFull(r, text[from:]); err != nil {
-			return nil, err
-		}
-	}
-	return text, nil
+	var text bytes.Buffer // which takes memory for them only as they come
+	_, err := io.CopyN(&text, r, int64(length))
+	return text.Bytes(), err
 }
 
 // follow handles the agent's messages until the link ends.
@@ -125,6 +114,7 @@ func (l *link) follow() error {
 // agent is an agent as its relay sees it, over the links that it has had.
 type agent struct {
 	relay *probe.Relay
+	ended <-chan struct{} // closed when its program has ended
 	log   func(string, ...any)
 
 	mu    sync.Mutex
@@ -267,9 +257,15 @@ func framed(v any) []byte {
 // soon as its thread runs.
 const tellWithin = 2 * time.Second
 
+// say sends a question over a link.
+func say(conn *net.UnixConn, q question) error {
+	_ = conn.SetWriteDeadline(time.Now().Add(tellWithin))
+	_, err := conn.Write(framed(q))
+	return err
+}
+
 // tell sends a question. Its answer, if any, comes as a message.
 func (a *agent) tell(q question) {
-	text := framed(q)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.conn == nil {
@@ -279,21 +275,8 @@ func (a *agent) tell(q question) {
 		}
 		return
 	}
-	_ = a.conn.SetWriteDeadline(time.Now().Add(tellWithin))
-	if _, err := a.conn.Write(text); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := say(a.conn, q); err != nil && !errors.Is(err, syscall.EPIPE) {
 		a.log("agent not asked", "error", err)
 		_ = a.conn.Close() // half a question may have been sent
 	}
-}
-
-// tellConn tells an agent over a connection that is its own no more.
-func (a *agent) tellConn(conn *net.UnixConn, do string) {
-	a.mu.Lock()
-	before := a.conn
-	a.conn = conn
-	a.mu.Unlock()
-	a.tell(question{Do: do})
-	a.mu.Lock()
-	a.conn = before
-	a.mu.Unlock()
 }

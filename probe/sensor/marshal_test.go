@@ -47,15 +47,3 @@ func TestWhatPythonMarshalsIsRead(t *testing.T) {
 		})
 	}
 }
-
-// FuzzMessage has an agent send anything: it is read or refused, in bounded memory.
-func FuzzMessage(f *testing.F) {
-	for _, test := range marshalled {
-		b, _ := hex.DecodeString(test.hex)
-		f.Add(append([]byte("[\x01\x00\x00\x00(\x02\x00\x00\x00"), b...))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a := served(t)
-		_ = (&link{agent: a}).message(b)
-	})
-}

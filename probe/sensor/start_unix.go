@@ -49,7 +49,6 @@ func Start(ctx context.Context, folder string, root int) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{Starter, folder, strconv.Itoa(root)}
-	cmd.Stderr = nil
 	printed, err := cmd.Output()
 	path, isPath := bytes.CutPrefix(bytes.TrimSpace(printed), []byte(Variable+"="))
 	switch {

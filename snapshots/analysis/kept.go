@@ -26,6 +26,9 @@ func (k *kept) grows(peak int) bool {
 
 // keepers says what keeps a twentieth of the peak, as the writer has noted it.
 func (f *finder) keepers() {
+	if f.watched() {
+		return
+	}
 	all := make(map[string]*kept)
 	var order []*kept
 	for _, a := range f.index.alive(f.summary.PeakEvent) {
@@ -42,7 +45,7 @@ func (f *finder) keepers() {
 		k.parts |= 1 << (max(a.Open, 0) * growthMoments / max(1, f.summary.PeakEvent+1))
 	}
 	for _, k := range order {
-		if Percent(k.bytes, f.summary.PeakRequested) >= 5 && !f.watched() {
+		if Percent(k.bytes, f.summary.PeakRequested) >= 5 {
 			f.add(k.finding(f.summary.PeakEvent))
 		}
 	}

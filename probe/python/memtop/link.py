@@ -25,21 +25,9 @@ from typing import Any, NamedTuple, Protocol
 from .connection import Connection, connect, greet
 from .descriptors import Lost, Socket, new_pair, wait
 from .interrupts import ignored
-from .messages import (
-    ANSWER,
-    BYE,
-    DESCRIBE,
-    EVENT,
-    FORGET,
-    GAUGES_ENTRY,
-    LOOKED,
-    MISSED,
-    REFUSE,
-    SNAPSHOT,
-    STEP_ENTRY,
-    json_text,
-    packed,
-)  # fmt: skip
+from .messages import ANSWER, BYE, DESCRIBE, EVENT, FORGET, LOOKED, MISSED, REFUSE, SNAPSHOT, json_text, packed
+from .messages import GAUGES as GAUGES
+from .messages import STEP as STEP
 from .program import Json, Refused
 from .tables import New, Tables
 from .threads import start
@@ -47,9 +35,6 @@ from .threads import start
 # Kinds of events, as in docs/protocol.md.
 ALLOC, FREE, RETAG = 1, 4, 12
 STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
-
-# Types of messages.
-STEP, GAUGES = STEP_ENTRY, GAUGES_ENTRY
 
 MOST_ENTRIES = 65_536  # in the queue
 MOST_MESSAGES = 1024

@@ -10,13 +10,13 @@ MOST_ENTRIES = 200_000  # history entries of one snapshot, if the program keeps 
 PROTOCOL = 4  # of pickles; all readers know it
 
 
-def pickled(contents: dict[str, Any], most: int = MOST_BYTES) -> bytes:
+def pickled(contents: dict[str, Any]) -> bytes:
     """Return a snapshot as bytes. Leave out the oldest entries of a history that is too long to be sent."""
     entries = MOST_ENTRIES
     while True:
         shorten(contents, entries)
         data = pickle.dumps(contents, PROTOCOL)
-        if len(data) <= most or entries == 0:
+        if len(data) <= MOST_BYTES or entries == 0:
             return data
         entries //= 4
 
