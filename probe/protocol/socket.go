@@ -14,6 +14,10 @@ import (
 // socketSuffix is the suffix of every socket's name.
 const socketSuffix = ".sock"
 
+// HostSuffix is the suffix of the names of sockets to which agents of programs come,
+// see package sensor.
+const HostSuffix = ".host"
+
 // SocketName returns the name of the socket of a process that began at start, in
 // clock ticks since boot.
 func SocketName(pid int, start uint64) string {

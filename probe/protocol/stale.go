@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -15,14 +16,16 @@ import (
 // system.
 const maxPath = 103
 
-// RemoveStale removes the sockets that ended programs left in a folder.
+// RemoveStale removes the sockets that ended programs left in a folder, and those of
+// hosts that were killed.
 func RemoveStale(ctx context.Context, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // this only tidies the folder; making the socket will report the error
 	}
 	for _, e := range entries {
-		if _, _, ok := ParseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
+		_, _, ok := ParseSocketName(e.Name())
+		if ok = ok || strings.HasSuffix(e.Name(), HostSuffix); ok && e.Type() == fs.ModeSocket {
 			if path := filepath.Join(dir, e.Name()); Stale(ctx, path) {
 				_ = os.Remove(path)
 			}

@@ -48,15 +48,12 @@ type program struct {
 	start uint64
 }
 
-// suffix ends the names of hosts' sockets.
-const suffix = ".host"
-
 // Listen makes a host whose socket is in a folder, which it makes if need be.
 func Listen(folder string, log *slog.Logger) (*Host, error) {
 	if err := protocol.MakeFolder(folder, os.Geteuid()); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36)+suffix)
+	path := filepath.Join(folder, strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36)+protocol.HostSuffix)
 	l, err := probe.ListenAt(path)
 	if err != nil {
 		return nil, err

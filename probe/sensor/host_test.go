@@ -316,6 +316,23 @@ func TestAMessageThatIsNoneEndsTheLinkAndNotTheHost(t *testing.T) {
 	}
 }
 
+// TestTheSocketOfAKilledHostIsRemoved has a host that ends without removing it, beside one that runs.
+func TestTheSocketOfAKilledHostIsRemoved(t *testing.T) {
+	h := hosting(t)
+	left := filepath.Join(filepath.Dir(h.Path()), "1-x.host")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: left, Net: "unix"})
+	fatal.If(t, err)
+	l.SetUnlinkOnClose(false)
+	_ = l.Close()
+	protocol.RemoveStale(t.Context(), filepath.Dir(left))
+	if _, err := os.Lstat(left); err == nil {
+		t.Error("it is still there")
+	}
+	if _, err := os.Lstat(h.Path()); err != nil {
+		t.Error("that of a host that runs is gone")
+	}
+}
+
 func TestAHostProcessEndsWhenNobodyUsesIt(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "m")
 	path, err := Start(t.Context(), folder, 0)
