@@ -75,7 +75,7 @@ var picture = map[string][]string{
 	"probe/sensor": {"probe", "probe/protocol", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
-		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
+		"probe/attach", "probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
 	// The engine and the probe joined, for programs that train.
 	"probe/engine": {"engine/alloc", "engine/device", "engine/device/cpu", "engine/tensor", "engine/train", "probe", "snapshots/trace"},

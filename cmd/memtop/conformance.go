@@ -12,47 +12,46 @@ import (
 )
 
 func (a *app) conformanceCommand() *cobra.Command {
-	var o conformance.Options
+	var long time.Duration
 	cmd := &cobra.Command{
 		Use:   "conformance PID|SOCKET",
 		Short: "Check a probe against docs/protocol.md, rule by rule",
-		Long: `Check whether the probe of a process keeps the rules of docs/protocol.md, as far as
-a viewer can tell. memtop watches several streams at once, sends every request that
-the protocol has, and some that are malformed. Each rule is passed, broken or not
-seen; for a broken rule memtop prints what it saw and what the page requires. The
-exit code is 1 if a rule is broken.
+		Long: `Check whether a probe keeps the rules of docs/protocol.md, as far as a viewer can
+tell. This is for who writes a probe. memtop watches a stream, then asks for all that
+the protocol has, and for some that makes no sense. A group of rules is passed, broken
+or not seen; memtop prints what it saw first of a broken one. The exit code is 1 if a
+rule is broken.
 
-This costs the process as much as a few viewers. memtop sets one setting to the
-value that it already has.`,
+This costs the process as much as two viewers, and changes no setting.`,
 		Example: `  memtop conformance 4711
   memtop conformance /run/user/1000/memtop/4711-123456.sock --json`,
 		Args: oneProcess(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.For < time.Second || o.For > time.Hour {
-				return usage(cmd, fmt.Sprintf("--for %v is not between 1s and 1h", o.For))
+			if long < time.Second || long > time.Hour {
+				return usage(cmd, fmt.Sprintf("--for %v is not between 1s and 1h", long))
 			}
-			return a.conformance(cmd.Context(), args[0], o)
+			return a.conformance(cmd.Context(), args[0], long)
 		},
 	}
 	f := cmd.Flags()
 	a.settings.jsonFlag(f)
-	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
+	f.DurationVar(&long, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
 	return cmd
 }
 
 // conformance tests a probe and prints the results.
-func (c *console) conformance(ctx context.Context, target string, o conformance.Options) error {
-	r, err := conformance.Examine(ctx, target, o)
+func (c *console) conformance(ctx context.Context, target string, long time.Duration) error {
+	r, err := conformance.Examine(ctx, target, long)
 	if err != nil {
 		return err
 	}
 	err = c.print(r)
-	if err == nil && r.Broken > 0 {
+	if n := len(r.Broken()); err == nil && n > 0 {
 		cause := "the probe breaks a rule of docs/protocol.md"
-		if r.Broken > 1 {
-			cause = fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", r.Broken)
+		if n > 1 {
+			cause = fmt.Sprintf("the probe breaks %d groups of rules of docs/protocol.md", n)
 		}
-		err = command.Failure{Code: command.ExitError, Cause: cause, Remedy: "mend it by what is wanted above"}
+		err = command.Failure{Code: command.ExitError, Cause: cause, Remedy: "mend what is broken above"}
 	}
 	return err
 }

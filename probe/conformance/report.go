@@ -1,13 +1,56 @@
 package conformance
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
 )
+
+// Outcome says what was seen of rules: that they were kept or broken, or nothing.
+type Outcome string
+
+// The outcomes.
+const (
+	NotSeen Outcome = "not seen"
+	Passed  Outcome = "passed"
+	Broken  Outcome = "broken"
+)
+
+// Result is what was seen of rules that are seen together. Its texts are printable.
+type Result struct {
+	Rules   string  `json:"rules"` // their labels in docs/protocol.md
+	Text    string  `json:"text"`  // what they want, in a line
+	Outcome Outcome `json:"outcome"`
+	Seen    string  `json:"seen,omitempty"` // what broke them first
+	Count   int     `json:"count,omitempty"`
+}
+
+// groups are the rules that a viewer can see, in the order of the page.
+var groups = []Result{
+	{Rules: "S2 S3", Text: "the socket is <pid>-<start time>.sock, and its user's alone"},
+	{Rules: "S1 R1 I1 I2", Text: "/v1/info is one JSON object that describes the process"},
+	{Rules: "I4", Text: "what is counted since the begin never shrinks"},
+	{Rules: "S6 C1 R7", Text: "what makes no sense is refused, with one line of error"},
+	{Rules: "S8", Text: "the process answers after that"},
+	{Rules: "R2 F1 F2 F5 F7", Text: "a stream is a header, and frames with their checksums"},
+	{Rules: "O1 M3", Text: "hello comes first, once, and says who is talking"},
+	{Rules: "O4 M6", Text: "counters end a batch at least every second, and never shrink"},
+	{Rules: "O6", Text: "bye comes last, and no stream ends without it"},
+	{Rules: "O7", Text: "the first batch has the memory of each device"},
+	{Rules: "T1 T2 O2", Text: "a table comes before what refers to it"},
+	{Rules: "B1 B2 B3 B4 B5 B6", Text: "a base is in order, and what the events before it led to"},
+	{Rules: "O3 E1 E2 E3 E6 A1 A2 A3 A4 A5 A6 A7 N1 N2 N3", Text: "events follow each other, and fit the memory"},
+	{Rules: "P1 P2 P3 P5 P6", Text: "parts are one whole snapshot"},
+	{Rules: "K1 K2 M5 O5", Text: "steps ascend, come after their events, and have peaks that are peaks"},
+	{Rules: "M1 M2 M7 C2", Text: "messages have the fields of the page"},
+	{Rules: "R4", Text: "/v1/snapshot is a pickle as PyTorch writes it"},
+	{Rules: "R5 R6 C3", Text: "/v1/settings has options and changes"},
+}
 
 // Report is the result of an examination. Its texts are printable.
 type Report struct {
@@ -16,137 +59,64 @@ type Report struct {
 	Socket  string   `json:"socket"`
 	Command string   `json:"command"`
 	Writer  string   `json:"writer"`
-	Passed  int      `json:"passed"`
-	Broken  int      `json:"broken"`
-	NotSeen int      `json:"not_seen"`
-	Rules   []Result `json:"rules"`
+	Results []Result `json:"rules"`
 }
 
-// Result is the outcome of one rule, with its findings.
-type Result struct {
-	Rule
-	Outcome  Outcome   `json:"outcome"`
-	Why      string    `json:"why,omitempty"` // why it was not seen
-	Findings []Finding `json:"findings,omitempty"`
-	Count    int       `json:"count,omitempty"` // of all findings
+func newReport(place attach.Place) *Report {
+	return &Report{Schema: "memtop.conformance/2", PID: place.PID(), Socket: trace.Printable(place.Socket()), Results: slices.Clone(groups)}
 }
 
-// schema names the form of a report's JSON.
-const schema = "memtop.conformance/1"
+func (r *Report) describe(i *protocol.Info) {
+	r.Command, r.Writer = trace.Printable(i.Command), trace.Printable(i.Writer)
+}
 
-func (e *examination) report() *Report {
-	r := &Report{
-		Schema: schema, PID: e.viewer.place.PID(), Socket: trace.Printable(e.viewer.place.Socket()),
-		Command: trace.Printable(e.info.Command), Writer: trace.Printable(e.info.Writer),
-	}
-	for i := range rules {
-		m := e.marks[rules[i].Name]
-		result := Result{Rule: rules[i], Outcome: m.outcome, Findings: m.findings, Count: m.count}
-		switch m.outcome {
-		case Passed:
-			r.Passed++
-		case Broken:
-			r.Broken++
-		case NotSeen:
-			r.NotSeen++
-			result.Why = trace.Printable(cmp.Or(m.why, "nothing of it was seen"))
+// Broken returns the results of broken rules.
+func (r *Report) Broken() []Result {
+	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return one.Outcome != Broken })
+}
+
+// check notes whether the rule with a label was kept, or else what was seen, and
+// returns ok.
+func (r *Report) check(label string, ok bool, seen string, values ...any) bool {
+	at := slices.IndexFunc(r.Results, func(one Result) bool { return slices.Contains(strings.Fields(one.Rules), label) })
+	one := &r.Results[at]
+	switch {
+	case ok && one.Outcome == "":
+		one.Outcome = Passed
+	case !ok:
+		one.Outcome = Broken
+		if one.Count++; one.Count == 1 {
+			one.Seen = label + ": " + trace.Printable(trace.Shorten(fmt.Sprintf(seen, values...), seenLength))
 		}
-		r.Rules = append(r.Rules, result)
+	}
+	return ok
+}
+
+// seenLength bounds the text of what was seen, in characters.
+const seenLength = 300
+
+// finish names what nothing was seen of.
+func (r *Report) finish() *Report {
+	for i := range r.Results {
+		if r.Results[i].Outcome == "" {
+			r.Results[i].Outcome = NotSeen
+		}
 	}
 	return r
 }
 
-// Text prints a line for each group of rules, the rules not seen, and all broken
-// rules in full, within a width in cells.
+// Text prints a line for each group of rules, and what broke it, within a width in
+// cells.
 func (r *Report) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "process %d: %s\n\n", r.PID, trace.Shorten(r.Command, width-20))
-	for _, g := range r.groups() {
-		fmt.Fprintf(&b, "%-11s %s\n", g.name, g.counts())
-	}
-	r.notSeen(&b, width)
-	for i := range r.Rules {
-		if r.Rules[i].Outcome == Broken {
-			b.WriteByte('\n')
-			r.Rules[i].broken(&b, width)
+	for _, one := range r.Results {
+		fmt.Fprintf(&b, "%-8s  %s\n", one.Outcome, trace.Shorten(one.Text, width-10))
+		if one.Outcome == Broken {
+			fmt.Fprintf(&b, "          %s (%d times)\n", one.Seen, one.Count)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d rules passed, %d broken, %d not seen; docs/protocol.md has them\n", r.Passed, r.Broken, r.NotSeen)
+	fmt.Fprintf(&b, "\n%d of %d groups of rules are broken; docs/protocol.md has them\n", len(r.Broken()), len(r.Results))
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// group counts the outcomes of the rules about one subject.
-type group struct {
-	name  string
-	count [len(outcomeNames)]int
-}
-
-func (r *Report) groups() []group {
-	var all []group
-	for i := range r.Rules {
-		if name := r.Rules[i].Group(); len(all) == 0 || all[len(all)-1].name != name {
-			all = append(all, group{name: name})
-		}
-		all[len(all)-1].count[r.Rules[i].Outcome]++
-	}
-	return all
-}
-
-func (g *group) counts() string {
-	var text strings.Builder
-	for _, o := range []Outcome{Passed, Broken, NotSeen} {
-		if n := g.count[o]; n > 0 {
-			fmt.Fprintf(&text, "  %2d %-8v", n, o)
-		}
-	}
-	return strings.TrimRight(text.String(), " ")
-}
-
-func (r *Report) notSeen(b *strings.Builder, width int) {
-	title := "\nnot seen\n"
-	for i := range r.Rules {
-		if r.Rules[i].Outcome == NotSeen {
-			b.WriteString(title)
-			title = ""
-			paragraph(b, "  "+r.Rules[i].Name+": ", r.Rules[i].Why, width)
-		}
-	}
-}
-
-func (r *Result) broken(b *strings.Builder, width int) {
-	paragraph(b, "broken: ", r.Name+": "+r.Text+" ("+r.Labels+")", width)
-	for _, f := range r.Findings {
-		paragraph(b, "  wanted  ", f.Want, width)
-		paragraph(b, "  seen    ", f.Seen, width)
-	}
-	if more := r.Count - len(r.Findings); more > 0 {
-		fmt.Fprintf(b, "  and %d times more\n", more)
-	}
-}
-
-// paragraph writes words after a lead. Later lines are indented by the length of
-// the lead.
-func paragraph(b *strings.Builder, lead, text string, width int) {
-	const leadMost = 10
-	b.WriteString(lead)
-	at, inner := len(lead), min(len(lead), leadMost)
-	for i, word := range strings.Fields(text) {
-		for ; at+len(word)+1 > width && len(word) > width-inner; at = inner { // a word longer than a line
-			cut := max(1, width-at-1)
-			b.WriteString(word[:cut] + "\n" + strings.Repeat(" ", inner))
-			word = word[cut:]
-		}
-		switch {
-		case i > 0 && at+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", inner))
-			at = inner
-		case i > 0:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	b.WriteByte('\n')
 }
