@@ -480,6 +480,21 @@ func TestKeepersAreTold(t *testing.T) {
 	}
 }
 
+// TestWhatAListKeepsNeedsNoGraph has results of layers that stay, of which nothing but what keeps them says whether a
+// graph does.
+func TestWhatAListKeepsNeedsNoGraph(t *testing.T) {
+	for keeper, want := range map[string]bool{"": true, "kept by made[…] with its graph, train.py:7": true, "kept by made[…], train.py:7": false} {
+		var text strings.Builder
+		fmt.Fprintf(&text, "%snote kept category=\"activation\" role=%q\ndevice 0\n", tracetest.Frames, keeper)
+		for i := range 8 {
+			fmt.Fprintf(&text, "alloc 0x%x 1048576 @%d100 stack=act note=kept\n", (i+1)<<24, i)
+		}
+		if got := said(indexOf(t, text.String())); strings.Contains(got, "autograd keeps 8.0 MiB") != want {
+			t.Errorf("%q: %s", keeper, got)
+		}
+	}
+}
+
 // TestAKeeperIsToldBeforeAnyEvent is of a running program that a viewer has just come to: it has a state alone.
 func TestAKeeperIsToldBeforeAnyEvent(t *testing.T) {
 	text := tracetest.Frames + "note kept role=\"kept by history[…], train.py:7\"\ndevice 0\n" +

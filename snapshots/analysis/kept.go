@@ -117,3 +117,9 @@ func (x *Index) beyond(note trace.NoteID) bool {
 	keeper := x.keeper(note)
 	return leak.HasGraph(keeper) || keeper != "" && !strings.Contains(keeper, "[…]")
 }
+
+// keptAlone reports whether something keeps memory with a note, and no graph does.
+func (x *Index) keptAlone(note trace.NoteID) bool {
+	keeper := x.keeper(note)
+	return keeper != "" && !leak.HasGraph(keeper)
+}

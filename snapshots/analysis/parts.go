@@ -87,10 +87,10 @@ func (p *parts) of(a *trace.Allocation) int {
 }
 
 // unused reports whether a graph keeps an allocation for a backward pass that does not come: it is gone before
-// the next one begins.
+// the next one begins. What is known to be kept without a graph is not.
 func (p *parts) unused(a *trace.Allocation, of trace.Category, rule category.Rule) bool {
 	switch {
-	case !p.whole:
+	case !p.whole, p.x.keptAlone(a.Note):
 		return false
 	case rule.Unused():
 		return true
