@@ -59,9 +59,12 @@ func (v *viewer) dialOrInject(ctx context.Context, target string) (*attach.Clien
 	return v.dial(ctx, target)
 }
 
-// beginning is how long a program under memtop run may take to start its agent.
+// beginning is how long a program under memtop run may take to start its agent, and
+// young how long one may take to come to that. An older one had an agent, whose host has
+// ended.
 const (
 	beginning  = 10 * time.Second
+	young      = time.Minute
 	askedAgain = 100 * time.Millisecond
 )
 
@@ -73,6 +76,9 @@ func (v *viewer) dialBeginning(ctx context.Context, target string) (*attach.Clie
 	var none *attach.NoProbeError
 	if !errors.As(err, &none) || none.Host != "" || !python.Starts(procfs.Environment(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
 		return c, err
+	}
+	if age, unknown := procfs.Age(none.PID); unknown == nil && age > young {
+		return nil, err
 	}
 	if isTerminal(v.stderr) {
 		fmt.Fprintf(v.stderr, "process %d has no agent yet: it starts when PyTorch is imported ...\n", none.PID)

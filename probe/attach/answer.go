@@ -104,7 +104,9 @@ func (a *answer) meant(err error) error {
 	case closed(err) && a.body != nil:
 		return io.ErrUnexpectedEOF
 	case closed(err):
-		return who.orEnded(&RefusedError{who.String() + " closed the connection without an answer", "try again; it may have too many viewers", true})
+		return who.orEnded(&RefusedError{
+			Cause: who.String() + " closed the connection without an answer", Remedy: "try again; it may have too many viewers", Busy: true, unanswered: true,
+		})
 	case a.body != nil:
 		return who.orEnded(who.malformed("answer", errChunks))
 	default:

@@ -59,7 +59,7 @@ func (c *Carried) From(host string) error {
 	case c.Malformed != nil:
 		return &MalformedError{text(c.Malformed.Who) + on, text(c.Malformed.What), text(c.Malformed.Reason)}
 	case c.Refused != nil:
-		return &RefusedError{at + why(c.Refused.Cause), text(c.Refused.Remedy), c.Refused.Busy}
+		return &RefusedError{Cause: at + why(c.Refused.Cause), Remedy: text(c.Refused.Remedy), Busy: c.Refused.Busy}
 	case c.Foreign != nil:
 		return &ForeignError{text(c.Foreign.User)}
 	case c.Version != nil:

@@ -3,6 +3,7 @@ package attach
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -92,8 +93,29 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	return Here.Dial(ctx, target, o)
 }
 
-// Dial is [Dial] on that machine.
+// Dial is [Dial] on that machine. A program whose host is just ending closes the
+// connection without a word: it is looked for again.
 func (m Machine) Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
+	for tries := 1; ; tries++ {
+		c, err := m.dialOnce(ctx, target, o)
+		if refused := (*RefusedError)(nil); tries == dialTries || !errors.As(err, &refused) || !refused.unanswered {
+			return c, err
+		}
+		select {
+		case <-time.After(dialAgain):
+		case <-ctx.Done():
+			return c, err
+		}
+	}
+}
+
+// How often a program that closes the connection is looked for, and how long after.
+const (
+	dialTries = 3
+	dialAgain = 200 * time.Millisecond
+)
+
+func (m Machine) dialOnce(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err

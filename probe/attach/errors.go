@@ -174,6 +174,8 @@ func (e endpoint) orLeft(err error) error {
 type RefusedError struct {
 	Cause, Remedy string // Remedy is empty when Cause has one from the program
 	Busy          bool   // it may answer later
+
+	unanswered bool // it closed the connection without a word
 }
 
 // Error returns the cause.
@@ -203,7 +205,7 @@ func (e endpoint) meant(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &NotFoundError{Target: "socket " + e.path()}
 	case errors.Is(err, syscall.EAGAIN): // the system's queue of waiting connections is full
-		return &RefusedError{e.String() + " is busy: more connections wait for it than the system allows", "close some of its viewers", true}
+		return &RefusedError{Cause: e.String() + " is busy: more connections wait for it than the system allows", Remedy: "close some of its viewers", Busy: true}
 	case errors.Is(err, fs.ErrPermission):
 		return &PermissionError{e.path() + ": permission denied", "attach as the user that the program runs as, or as root"}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/probetest"
@@ -102,6 +103,22 @@ func TestProgramsThatSendAMalformedStream(t *testing.T) {
 				t.Errorf("the error is a %T", err)
 			}
 		})
+	}
+}
+
+// TestAProgramWhoseHostIsEndingIsAskedAgain closes the first connections without an answer.
+func TestAProgramWhoseHostIsEndingIsAskedAgain(t *testing.T) {
+	for silent, says := range map[int32]string{dialTries - 1: "malformed", dialTries: "closed the connection without an answer"} {
+		var asked atomic.Int32
+		path := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+			if asked.Add(1) <= silent {
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = io.WriteString(w, `{"version": "one"}`)
+		})
+		if _, err := Dial(t.Context(), path, DialOptions{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("after %d connections: got %v, want an error that says %q", silent, err, says)
+		}
 	}
 }
 

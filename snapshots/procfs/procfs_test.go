@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
@@ -102,5 +103,20 @@ func TestTheBeginOfAProcessIsRead(t *testing.T) {
 				t.Errorf("got %d and %v, want %d and %q", ticks, err, test.ticks, test.fails)
 			}
 		})
+	}
+}
+
+func TestTheAgeOfAProcessGrows(t *testing.T) {
+	first, err := Age(os.Getpid())
+	if err != nil {
+		t.Skip(err)
+	}
+	for later := first; later <= first; {
+		if later, err = Age(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if boot, err := Age(1); err != nil || boot < first || first < 0 || first > time.Hour {
+		t.Errorf("this process is %v old, the first one %v: %v", first, boot, err)
 	}
 }

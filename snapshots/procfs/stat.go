@@ -29,6 +29,21 @@ func StartOf(path string) (uint64, error) {
 	return strconv.ParseUint(string(fields[start]), 10, 64)
 }
 
+// Age returns how long a process has run.
+func Age(pid int) (time.Duration, error) {
+	start, err := StartOf(Of(pid, "stat"))
+	if err != nil {
+		return 0, err
+	}
+	text, err := Read("/proc/uptime")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	up, err := strconv.ParseFloat(first, 64)
+	return time.Duration(up*float64(time.Second)) - time.Duration(start)*Tick, err
+}
+
 // IsStopped reports whether a signal has stopped a process.
 func IsStopped(pid int) bool {
 	fields, err := StatFields(Of(pid, "stat"), 0)
