@@ -212,7 +212,7 @@ stack loop main
 `
 
 // TestWithPythonFramesOnlyAnEmptyStackIsTheEngine also takes a loss outside of any
-// module for part of the graph, and the batch before it for one.
+// module for part of the graph. What is made before it, nobody knows for what, is no batch.
 func TestWithPythonFramesOnlyAnEmptyStackIsTheEngine(t *testing.T) {
 	j, _ := judged(t, pythonNames, `
 alloc 0x6000 80 stack=loop
@@ -227,7 +227,7 @@ alloc 0x6000 80 stack=loop
 alloc 0x1000 512 stack=forward
 `)
 	want := map[trace.AllocationID]trace.Category{
-		0: trace.Input, 1: trace.Activation, 2: trace.Activation, 3: trace.BackwardTemporary, 9: trace.Activation,
+		0: trace.OtherCategory, 1: trace.Activation, 2: trace.Activation, 3: trace.BackwardTemporary, 9: trace.Activation,
 	}
 	for id, want := range want {
 		if got, rule := j.Of(id, 0); got != want {

@@ -264,10 +264,10 @@ func (p *panel) step(i int, e *trace.Event, at int) Rule {
 	return outlivesStep
 }
 
-// unknown judges an allocation that no frame explains, by its life: within a
-// forward pass, or across one, as a batch lives.
+// unknown judges an allocation that no frame explains, by its life within a forward
+// pass. One that outlives the pass may be a batch, and anything else as well.
 func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
-	s, next := &p.spans[at], len(p.spans) > at+1
+	s := &p.spans[at]
 	switch {
 	case p.freer(i) == engineFreer:
 		return freedByEngine
@@ -275,10 +275,8 @@ func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
 		return noGradMade
 	case s.phase == forward && s.graph && s.leads:
 		return graphKept
-	case s.phase == forward && next && p.life.Closed(i) < int(p.spans[at+1].first):
+	case s.phase == forward && at+1 < len(p.spans) && p.life.Closed(i) < int(p.spans[at+1].first):
 		return noGraph
-	case next && p.spans[at+1].phase == forward && p.life.Closed(i) != trace.Never && p.life.Closed(i) > int(p.spans[at+1].last):
-		return acrossForward
 	default:
 		return NoRule
 	}

@@ -63,7 +63,6 @@ const (
 	dataLoaded
 	scriptMade
 	heldBatch
-	acrossForward
 	cacheMade
 	noGraph
 	noGradMade
@@ -117,7 +116,6 @@ var table = [ruleCount]rule{
 	backwardOpen:     {trace.BackwardTemporary, Lived, "made in backward, in which the recording ends"},
 	dataLoaded:       {trace.Input, Stacked, "data loading"},
 	scriptMade:       {trace.Input, Lived, "made outside of any module, there through a call of the model"},
-	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
 	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
