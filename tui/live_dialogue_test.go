@@ -94,13 +94,6 @@ func TestAProcessAnswers(t *testing.T) {
 		"advice is used": {80, 24, 20, nil, dialogue{
 			{"0 j enter", "This changes the running job from its next step on: | predicted peak -5.7 MiB"}, {"y", "pending"},
 		}, []string{"checkpoint=every=2"}},
-		"a plan is asked about once": {80, 24, 20, nil, dialogue{
-			{"0 f", "fit in"},
-			{"14MiB enter", "for 14.0 MiB: checkpoint=b | checkpoint=block amp=bf16: peak allocated 12.2 MiB, rehearsed on"},
-			{"enter", "checkpoint none → block, amp off → bf16 | predicted peak -11.4 MiB"},
-			{"y U U", ""},
-		}, []string{"checkpoint=block", "amp=bf16", "amp=off", "checkpoint=none"}},
-		"a target that is no size": {80, 24, 20, nil, dialogue{{"0 f x enter", `"x" is not a size; write it like 512MiB, 4GiB or 4GB`}}, nil},
 		"advice once a setting holds": {80, 24, 20, nil, dialogue{
 			{"0", "checkpoint=block"}, {"C y ×2", "checkpoint=none | !checkpoint=block "},
 		}, []string{"checkpoint=block"}},

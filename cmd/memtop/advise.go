@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
@@ -19,14 +18,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// advising holds the flags of `memtop advise`.
-type advising struct {
-	target command.Size
-	apply  bool
-}
-
 func (a *app) adviseCommand() *cobra.Command {
-	var o advising
+	var apply bool
 	cmd := &cobra.Command{
 		Use:   "advise PID|FILE",
 		Short: "Print what would reduce a job's memory, in bytes, best first",
@@ -34,8 +27,7 @@ func (a *app) adviseCommand() *cobra.Command {
 samples fit. The setting that saves most comes first. The process rehearses each
 change beside its training; nothing is changed.
 
---target finds settings that together bring the peak below a size. --apply makes
-these changes from the next step on; without --target it makes the first one.
+--apply makes the first change from the next step on.
 
 For a file, print what its stacks prove.
 
@@ -48,26 +40,25 @@ not record reads, so memtop cannot find a tensor that is created and never read.
 For a rank of several (WORLD_SIZE), print what sharding the optimizer's state, the
 gradients and the parameters would free, computed from what the rank holds.`,
 		Example: `  memtop advise 4711
-  memtop advise 4711 --target 16GiB --apply
+  memtop advise 4711 --apply
   memtop advise snapshot.pickle --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
 				return usage(cmd, "it needs one process or file")
-			case !isLive(args[0]) && (o.target > 0 || o.apply):
-				return usage(cmd, "--target and --apply are for a process: a file can be asked nothing")
+			case !isLive(args[0]) && apply:
+				return usage(cmd, "--apply is for a process: a file can be asked nothing")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isLive(args[0]) {
-				return a.viewer.advise(cmd.Context(), args[0], o)
+				return a.viewer.advise(cmd.Context(), args[0], apply)
 			}
 			return a.files.adviseFile(cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().Var(&o.target, "target", "find settings that together bring the peak below this size, such as 16GiB")
-	cmd.Flags().BoolVar(&o.apply, "apply", false, "make the changes")
+	cmd.Flags().BoolVar(&apply, "apply", false, "make the first change")
 	a.settings.intervalFlag(cmd.Flags())
 	a.settings.readFlags(cmd.Flags())
 	a.settings.remoteFlags(cmd.Flags())
@@ -103,8 +94,8 @@ func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory 
 	return nil
 }
 
-// advise asks a process for advice, and applies the requested changes.
-func (v *viewer) advise(ctx context.Context, target string, o advising) error {
+// advise asks a process for advice, and applies the first change if that is wanted.
+func (v *viewer) advise(ctx context.Context, target string, apply bool) error {
 	c, err := v.dial(ctx, target)
 	if err != nil {
 		return err
@@ -126,16 +117,8 @@ func (v *viewer) advise(ctx context.Context, target string, o advising) error {
 		r.AddSharding(last, worldOf(c))
 	}
 	wanted := firstOf(found)
-	if o.target > 0 {
-		plan, err := proposals.Search(ctx, c, found, r.PeakAllocated, int64(o.target))
-		if err != nil {
-			return err
-		}
-		r.AddPlan(plan)
-		wanted = plan.Change
-	}
 	var refused error
-	if o.apply && len(wanted) > 0 {
+	if apply && len(wanted) > 0 {
 		if r.Applied, refused, err = v.applied(ctx, c, wanted); err != nil {
 			return err
 		}

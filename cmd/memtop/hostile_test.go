@@ -38,7 +38,7 @@ const (
 // hostileUses are command lines of every command, on files and processes whose
 // every text is hostile.
 var hostileUses = map[string][][]string{
-	"memtop advise":                {{aProcess}, {aProcess, "--json"}, {aProcess, "--target", evil("size")}, {aFile}, {aFile, "--json"}, {evil("pid")}},
+	"memtop advise":                {{aProcess}, {aProcess, "--json"}, {aFile}, {aFile, "--json"}, {evil("pid")}},
 	"memtop attach":                {{aProcess}, {aProcess, "--json"}, {evil("pid")}},
 	"memtop bridge":                {}, // what it says is for a program
 	"memtop check":                 {{aFile, "--max-peak", "1"}, {aFile, "--max-peak", "1", "--json"}, {aProcess, "--max-peak", "1"}, {aFile, "--max-growth", "1"}},

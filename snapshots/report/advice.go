@@ -33,8 +33,6 @@ type Advice struct {
 	Sharding []ShardingAdvice `json:"sharding,omitempty"`
 	// Unknown lists changes whose effect the program cannot predict.
 	Unknown []string `json:"unknown,omitempty"`
-	// Plan brings the peak below the target, if there is one.
-	Plan *AdvicePlan `json:"plan,omitempty"`
 	// Headroom is how many samples at a time fit, null if unknown.
 	Headroom *trace.Headroom `json:"headroom"`
 	// Applied lists the changes that were made, if the user asked for that.
@@ -47,18 +45,6 @@ type AdviceDevice struct {
 	Device        int    `json:"device"`
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
 	memory        string // what is known of its size, see [whatif.Answer.MemoryText]
-}
-
-// AdvicePlan is the changes that together bring the peak below a target, or those
-// that save most if none do.
-type AdvicePlan struct {
-	AdviceOption
-	Target        int64 `json:"target_bytes"`
-	PeakAllocated int64 `json:"peak_allocated_bytes"` // as predicted
-	Fits          bool  `json:"fits"`
-	// Rehearsed says that a run was rehearsed on a memory of the target's size.
-	Rehearsed bool `json:"rehearsed"`
-	text      string
 }
 
 // AdviceOption is a change and its predicted effect. For a file, the change is
@@ -112,14 +98,6 @@ func provenOption(device int, f *analysis.Finding) AdviceOption {
 	return AdviceOption{
 		Device: device, Change: map[string]string{f.Kind.Name: change}, Predicted: Predicted{PeakAllocated: -f.Saving},
 		Why: f.Evidence + "; " + f.Remedy, name: change,
-	}
-}
-
-// AddPlan adds a plan.
-func (r *Advice) AddPlan(p *proposals.Plan) {
-	r.Plan = &AdvicePlan{
-		AdviceOption: adviceOption(&p.Proposal), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
-		text: p.Text(),
 	}
 }
 

@@ -44,9 +44,6 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if r.Headroom != nil {
 		p.wrap("headroom: ", proposals.RoomText(r.Headroom))
 	}
-	if r.Plan != nil {
-		p.wrap("plan for "+quantity.Bytes(r.Plan.Target)+": ", r.Plan.text)
-	}
 	if err := p.w.Flush(); err != nil || r.Applied == nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package advice is the page of changes that would reduce a running program's
 // memory: its settings, each with the program's prediction of what it saves, the
-// best first, and settings that together fit a given size.
+// best first.
 package advice
 
 import (
@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
-	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/ask"
 	"github.com/memtop/memtop/tui/page"
@@ -22,7 +21,6 @@ import (
 type question struct {
 	program  proposals.Program
 	settings string // of the next step
-	target   int64  // bytes, 0 for none
 	device   int
 	trace    *trace.Trace // the trace at the time of the other fields, without events
 }
@@ -31,37 +29,23 @@ type question struct {
 type found struct {
 	*proposals.Answer
 	rows []row
-	plan *proposals.Plan // nil without a target
-	peak int64           // of the last step, bytes
+	peak int64 // of the last step, bytes
 	err  error
 }
 
-// row is an option, or the plan.
+// row is an option.
 type row struct {
 	*proposals.Proposal
-	of     *found
-	target int64 // of a plan, else 0
-}
-
-// name names the change.
-func (r row) name() string {
-	switch {
-	case r.target > 0 && len(r.Change) == 0:
-		return "for " + quantity.Bytes(r.target) + ": nothing"
-	case r.target > 0:
-		return "for " + quantity.Bytes(r.target) + ": " + r.Name()
-	}
-	return r.Name()
+	of *found
 }
 
 // Page is the page of advice.
 type Page struct {
 	page.Body
-	asked  *ask.One[question, *found]
-	last   question
-	table  page.Table[row, string]
-	shown  *found // the shown answer, nil before the first
-	target int64  // the size that the program should fit, 0 for none
+	asked *ask.One[question, *found]
+	last  question
+	table page.Table[row, string]
+	shown *found // the shown answer, nil before the first
 }
 
 // New returns the page of a scene.
@@ -69,7 +53,7 @@ func New(s *page.Scene) *Page {
 	p := &Page{Body: page.NewBody(s, "Advice"), asked: ask.New(nil, look)}
 	p.table = page.Table[row, string]{
 		Columns: columns(), Noun: "option", Body: &p.Body, Style: styleOf,
-		Key: row.name, Open: p.use,
+		Key: func(r row) string { return r.Name() }, Open: p.use,
 	}
 	p.bind()
 	return p
@@ -81,14 +65,8 @@ func look(ctx context.Context, q question) *found {
 	if f.Answer, f.err = proposals.Find(ctx, q.program, q.trace.Live.Options); f.err != nil {
 		return f
 	}
-	if q.target > 0 {
-		if f.plan, f.err = proposals.Search(ctx, q.program, f.Answer, f.peak, q.target); f.err != nil {
-			return f
-		}
-		f.rows = append(f.rows, row{&f.plan.Proposal, f, q.target})
-	}
 	for i := range f.Proposals {
-		f.rows = append(f.rows, row{&f.Proposals[i], f, 0})
+		f.rows = append(f.rows, row{&f.Proposals[i], f})
 	}
 	return f
 }
@@ -98,7 +76,7 @@ func look(ctx context.Context, q question) *found {
 // settings.
 func (p *Page) wanted() (question, bool) {
 	t := p.Scene.Trace()
-	q := question{program: p.Scene.Program, target: p.target, device: p.Scene.Index.Device().ID}
+	q := question{program: p.Scene.Program, device: p.Scene.Index.Device().ID}
 	last := t.LastMeasured(q.device)
 	if last == nil {
 		return q, false
@@ -128,51 +106,18 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	table, detail := areas(w, h)
 	p.table.Place(table)
 	if f, ok := p.asked.Answer(); ok && f.err == nil && f != p.shown {
-		p.show(f)
+		p.shown = f
+		p.table.Show(f.rows, page.Order{})
 	}
 	p.Detail.Resize(len(p.lines()), detail.H-1)
 	return cmd
 }
 
-// show shows an answer, with the cursor on a plan that is new.
-func (p *Page) show(f *found) {
-	planned := f.plan != nil && (p.shown == nil || p.shown.plan == nil || p.shown.plan.Target != f.plan.Target)
-	p.shown = f
-	p.table.Show(f.rows, page.Order{})
-	if planned {
-		p.table.Select(f.rows[0].name())
-	}
-}
-
-// askTarget lets the user type a size.
-func (p *Page) askTarget() tea.Cmd {
-	text := ""
-	if p.target > 0 {
-		text = quantity.Bytes(p.target)
-	}
-	p.Ask("fit in", text, "a size, such as 16GiB; empty for none", func(text string) tea.Cmd {
-		if text == "" {
-			p.target = 0
-			return nil
-		}
-		target, err := quantity.ParseBytes(strings.ReplaceAll(text, " ", ""))
-		if err != nil {
-			return page.Say(err.Error())
-		}
-		p.target = target
-		return nil
-	})
-	return nil
-}
-
 // use asks for the selected change from the next step on.
 func (p *Page) use() tea.Cmd {
 	r, ok := p.table.Current()
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case len(r.Change) == 0:
-		return page.Say("there is nothing to change: it fits as it is")
 	}
 	return page.SetAll(r.Change)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func (p *Page) bind() {
-	p.Hint = []string{"enter make this change", "f fit into a size", "y copy"}
+	p.Hint = []string{"enter make this change", "y copy"}
 	p.Rows = func() page.Rows { return &p.table }
 	p.Copy = func() tea.Cmd { return page.Copied(page.CopyLines(p.lines()), "the advice") }
 	k := &p.Keys.Pane
@@ -15,5 +15,5 @@ func (p *Page) bind() {
 	k.Copy.SetHelp("y", "copy what is said of it")
 	k.DisableArranging()
 	k.Expand.SetEnabled(false)
-	p.Keys.Bind(page.NewKey("f", "find settings that fit into a size", p.askTarget))
+	p.Keys.Bind()
 }

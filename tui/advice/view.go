@@ -12,7 +12,7 @@ import (
 
 func columns() []page.Column[row] {
 	return []page.Column[row]{
-		{Head: "change", Rest: page.All, Left: true, Text: row.name},
+		{Head: "change", Rest: page.All, Left: true, Text: func(r row) string { return r.Name() }},
 		{Head: "peak", Width: page.Cells(11), Text: func(r row) string {
 			return experiments.Signed(analysis.PeakAllocatedQuantity, float64(r.Predicted.PeakAllocated))
 		}},
@@ -22,10 +22,7 @@ func columns() []page.Column[row] {
 
 // styleOf dims changes that save nothing.
 func styleOf(r row) screen.Style {
-	switch {
-	case r.target > 0:
-		return screen.Strong
-	case r.Saved() <= 0:
+	if r.Saved() <= 0 {
 		return screen.Dim
 	}
 	return screen.Plain
@@ -103,11 +100,7 @@ func (p *Page) lines() []page.Line {
 	}
 	var lines []page.Line
 	if r, ok := p.table.Current(); ok {
-		text := r.Why()
-		if r.target > 0 {
-			text = f.plan.Text()
-		}
-		lines = append(lines, page.Sentence("why", text)...)
+		lines = append(lines, page.Sentence("why", r.Why())...)
 	}
 	if f.Headroom != nil {
 		lines = append(lines, page.Sentence("headroom", proposals.RoomText(f.Headroom))...)

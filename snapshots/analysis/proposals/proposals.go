@@ -9,6 +9,15 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
+// Program answers questions about a running program. Both methods return nil if
+// the program cannot answer.
+type Program interface {
+	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
+	// Headroom says how many samples at a time fit into a number of bytes; 0 means the
+	// whole memory of the device.
+	Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error)
+}
+
 // Proposal is a change of settings with its expected effect.
 type Proposal struct {
 	Change    []trace.Value

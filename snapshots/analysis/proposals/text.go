@@ -39,20 +39,3 @@ func RoomText(h *trace.Headroom) string {
 	return text + fmt.Sprintf("; a step takes %s and %s for each sample, %d run at a time now",
 		quantity.Bytes(h.Fixed), quantity.Bytes(h.PerSample), h.Samples)
 }
-
-// Text describes the changes that bring the peak below the target.
-func (p *Plan) Text() string {
-	rehearsed := ""
-	if p.Rehearsed {
-		rehearsed = ", rehearsed on a memory of that size"
-	}
-	switch {
-	case len(p.Change) == 0 && p.Fits:
-		return "it fits as it is" + rehearsed
-	case len(p.Change) == 0:
-		return "it does not fit, and no setting would make it less"
-	case p.Fits:
-		return fmt.Sprintf("%s: peak allocated %s%s", p.Name(), quantity.Bytes(p.Peak), rehearsed)
-	}
-	return fmt.Sprintf("no settings make it fit; with %s the peak would still be %s", p.Name(), quantity.Bytes(p.Peak))
-}
