@@ -79,7 +79,7 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(), a.runCommand(), a.rehearseCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
-		a.mcpCommand(), a.infoCommand(), a.configCommand(), a.versionCommand(),
+		a.mcpCommand(), a.infoCommand(), a.versionCommand(),
 	)
 	root.ValidArgsFunction = completeArguments
 	for _, c := range root.Commands() {

@@ -75,7 +75,7 @@ func configLine(line string) (key, value string, err error) {
 }
 
 // configString reads a string in quotes, which a comment may follow. A backslash begins an
-// escape between double quotes, as [tomlValue] writes them, and none between single ones.
+// escape between double quotes, and none between single ones.
 func configString(text string) (string, error) {
 	value, rest, closed := strings.Cut(text[1:], text[:1])
 	if closed && text[0] == '"' {

@@ -14,7 +14,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 )
 
 func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
@@ -58,17 +57,6 @@ func TestAConfigurationFilesStringsAreRead(t *testing.T) {
 		}
 		if key != "log" || err == nil && value != want.value || problem != want.problem {
 			t.Errorf("%s: got %s = %q, %q, want %q, %q", line, key, value, problem, want.value, want.problem)
-		}
-	}
-}
-
-func TestWhatConfigPrintsIsRead(t *testing.T) {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.String("log", "", "")
-	for _, value := range []string{"", "a", `\`, `"`, `C:\"logs"\`, "'", "#", "a\tb\nc", "é", "\x1b\xff"} {
-		line := "log = " + tomlValue(f.Lookup("log"), value)
-		if _, got, err := configLine(line); err != nil || got != value {
-			t.Errorf("%s: got %q, %v, want %q", line, got, err, value)
 		}
 	}
 }

@@ -46,7 +46,6 @@ var hostileUses = map[string][][]string{
 	"memtop completion fish":       {{}},
 	"memtop completion powershell": {{}},
 	"memtop completion zsh":        {{}},
-	"memtop config":                {{}, {"--default"}},
 	"memtop conformance":           {{aProcess, "--for", "1s"}, {aProcess, "--for", "1s", "--json"}, {evil("pid")}},
 	"memtop demo":                  {{"--once", "--", "--model", evil("model")}, {"--once", "--", "--data", evil("/no/data")}},
 	"memtop diff":                  {{aFile, another}, {aFile, another, "--json"}, {aFile, another, "--max-growth", "1"}, {aFile, evil("/no/file")}},

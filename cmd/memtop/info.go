@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/protocol"
@@ -99,6 +100,20 @@ func variables(root *cobra.Command) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// settableFlags returns the flags of all commands that the environment and the
+// configuration file can set, by name.
+func settableFlags(root *cobra.Command) map[string]*pflag.Flag {
+	all := make(map[string]*pflag.Flag)
+	for _, c := range root.Commands() {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if variableOf(f) != "" {
+				all[f.Name] = f
+			}
+		})
+	}
+	return all
 }
 
 func (a *app) versionCommand() *cobra.Command {
