@@ -21,7 +21,7 @@ func TestProgramsThatEndedHaveATime(t *testing.T) {
 	t.Setenv(protocol.BlackBoxVariable, folder)
 	t.Setenv("MEMTOP_DIR", t.TempDir())
 	now := time.Now().Truncate(time.Second)
-	for name, alive := range map[string]time.Time{"41-7.box": now, "42-7.box": now.Add(-time.Hour), ".43-7.box": now, "notes.box": now} {
+	for name, alive := range map[string]time.Time{"42-7.box": now, "41-7.box": now.Add(-time.Hour), ".43-7.box": now, "notes.box": now} {
 		data := make([]byte, blackbox.LeastSize)
 		w, err := blackbox.NewWriter(data, nil)
 		if err != nil {
@@ -36,10 +36,16 @@ func TestProgramsThatEndedHaveATime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := written(t, []exposition.Family{ended()})
+	family := ended()
+	for i := 1; i < len(family.Samples); i++ {
+		if family.Samples[i].Value > family.Samples[i-1].Value {
+			t.Errorf("the newest are not first: %+v", family.Samples)
+		}
+	}
+	got := written(t, []exposition.Family{family})
 	want := map[string]float64{
-		`memtop_ended_timestamp_seconds{ended="killed",pid="41"}`: float64(now.Unix()),
-		`memtop_ended_timestamp_seconds{ended="killed",pid="42"}`: float64(now.Add(-time.Hour).Unix()),
+		`memtop_ended_timestamp_seconds{ended="killed",pid="42"}`: float64(now.Unix()),
+		`memtop_ended_timestamp_seconds{ended="killed",pid="41"}`: float64(now.Add(-time.Hour).Unix()),
 	}
 	if len(got) != len(want) {
 		t.Errorf("got %v", got)

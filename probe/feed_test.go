@@ -1,0 +1,25 @@
+package probe
+
+import (
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// TestTheLastStepHasTheMemoryOfItsOwnDevice has steps of two devices, and one that nobody measured.
+func TestTheLastStepHasTheMemoryOfItsOwnDevice(t *testing.T) {
+	f := newFeed()
+	if number, last := f.last(); number != 0 || last != nil {
+		t.Errorf("before any step: %d, %+v", number, last)
+	}
+	for _, s := range []trace.Step{
+		{Device: 1, Number: 1, Time: 10, Allocated: 100, Reserved: 200, PeakAllocated: 150, PeakReserved: 200},
+		{Device: 0, Number: 2, Time: 20, Allocated: 300, Reserved: 400, PeakAllocated: 350, PeakReserved: 400},
+		{Device: 1, Number: 3, Time: 30, Duration: 7},
+	} {
+		f.step(&s, 0)
+	}
+	if number, last := f.last(); number != 3 || last.Device != 1 || last.PeakAllocated != 150 || last.Duration != 7 {
+		t.Errorf("got %d, %+v", number, last)
+	}
+}
