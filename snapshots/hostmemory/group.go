@@ -10,19 +10,27 @@ import (
 
 // version has the file names of one version of control groups.
 type version struct {
-	kind        string // of file system
-	limit, used string // files
-	cached      []string
+	kind               string // of file system
+	limit, used, kills string // files
+	cached             []string
+	anonymous, files   string // lines of memory.stat; files are with shared memory
+	shared             string
 }
 
 var (
 	version1 = version{
-		"cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"},
+		"cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control",
+		[]string{"total_inactive_file", "total_active_file"},
+		"total_rss", "total_cache", "total_shmem",
 	}
-	version2 = version{"cgroup2", "memory.max", "memory.current", []string{"inactive_file", "active_file"}}
+	version2 = version{
+		"cgroup2", "memory.max", "memory.current", "memory.events",
+		[]string{"inactive_file", "active_file"},
+		"anon", "file", "shmem",
+	}
 )
 
-// group is a control group that this process is in.
+// group is a control group that a process is in.
 type group struct {
 	version
 	name      string // "/a/b", as far as this process can see it
@@ -32,8 +40,8 @@ type group struct {
 // groups returns the memory groups of the process: its own, and its parents up to
 // the outermost that is mounted. Each has a limit of its own.
 func (s system) groups() []group {
-	mounts, _ := procfs.ReadIn(s.root, "proc/self/mountinfo")
-	own, _ := procfs.ReadIn(s.root, "proc/self/cgroup")
+	mounts, _ := procfs.ReadIn(s.root, s.process+"/mountinfo")
+	own, _ := procfs.ReadIn(s.root, s.process+"/cgroup")
 	names := procfs.Groups(own)
 	var list []group
 	for _, found := range procfs.Mounts(mounts) {

@@ -19,55 +19,73 @@ type Room struct {
 
 // Available returns how much memory this process can still take before the system
 // swaps or kills something. Memory that only caches files counts as available.
-func Available() Room { return system{os.DirFS("/")}.available() }
+func Available() Room { return of("self").available() }
 
 // Total returns the largest amount, including memory in use by other processes; 0
 // when unknown.
-func Total() int64 { return system{os.DirFS("/")}.total() }
+func Total() int64 { return of("self").total() }
 
 // Machine returns how much memory the machine has, and what of it is available to
 // new programs, whatever limits this process has; 0 when unknown.
 func Machine() (total, available int64) {
-	s := system{os.DirFS("/")}
-	total, _ = s.field("proc/meminfo", "MemTotal:")
-	available, _ = s.field("proc/meminfo", "MemAvailable:")
-	return total, available
+	return of("self").machine()
 }
 
-// system is the file system in which Linux reports memory.
-type system struct{ root fs.FS }
+// system is the file system in which Linux reports memory, and the folder of a process
+// in /proc.
+type system struct {
+	root    fs.FS
+	process string
+}
+
+func of(process string) system { return system{os.DirFS("/"), "proc/" + process} }
+
+func (s system) machine() (total, available int64) {
+	found := s.numbers("proc/meminfo")
+	return found["MemTotal:"] << 10, found["MemAvailable:"] << 10
+}
 
 func (s system) available() Room {
 	room := Room{math.MaxInt64, "this machine"}
-	if n, ok := s.field("proc/meminfo", "MemAvailable:"); ok {
-		room.Bytes = n << 10
+	if kib, ok := s.numbers("proc/meminfo")["MemAvailable:"]; ok {
+		room.Bytes = kib << 10
 	}
 	for _, g := range s.groups() {
-		limit, limited := s.number(g.directory + "/" + g.limit)
-		used, known := s.number(g.directory + "/" + g.used)
-		if !limited || !known {
-			continue
-		}
-		for _, cached := range g.cached {
-			n, _ := s.field(g.directory+"/memory.stat", cached)
-			used -= n
-		}
-		if left := max(limit-used, 0); left < room.Bytes {
+		limit, used, limited := s.limit(&g)
+		if left := max(limit-used, 0); limited && left < room.Bytes {
 			room = Room{left, "the control group " + g.name}
 		}
 	}
 	return room
 }
 
+// limit returns the limit of a group, and what counts towards it that the kernel
+// cannot drop; false without a limit.
+func (s system) limit(g *group) (limit, used int64, limited bool) {
+	limit, limited = s.number(g.directory + "/" + g.limit)
+	used, known := s.number(g.directory + "/" + g.used)
+	if limited && known {
+		stat := s.numbers(g.directory + "/memory.stat")
+		for _, cached := range g.cached {
+			used -= stat[cached]
+		}
+	}
+	return limit, max(0, used), limited && known
+}
+
 func (s system) total() int64 {
-	n, _ := s.field("proc/meminfo", "MemTotal:")
-	total := n << 10
+	total, _ := s.machine()
 	for _, g := range s.groups() {
 		if limit, ok := s.number(g.directory + "/" + g.limit); ok && (total == 0 || limit < total) {
 			total = limit
 		}
 	}
 	return total
+}
+
+func (s system) has(name string) bool {
+	_, err := fs.Stat(s.root, name)
+	return err == nil
 }
 
 // number reads a file with one number; "max" is none.
@@ -80,17 +98,19 @@ func (s system) number(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// field reads the number behind a word that begins a line.
-func (s system) field(name, word string) (int64, bool) {
+// numbers reads lines of a word and a number, such as "MemTotal: 8192 kB".
+func (s system) numbers(name string) map[string]int64 {
+	found := make(map[string]int64)
 	text, err := procfs.ReadIn(s.root, name)
 	if err != nil {
-		return 0, false
+		return found
 	}
 	for line := range bytes.Lines(text) {
-		if fields := strings.Fields(string(line)); len(fields) > 1 && fields[0] == word {
-			n, err := strconv.ParseInt(fields[1], 10, 64)
-			return n, err == nil
+		if fields := strings.Fields(string(line)); len(fields) > 1 {
+			if n, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+				found[fields[0]] = n
+			}
 		}
 	}
-	return 0, false
+	return found
 }

@@ -91,7 +91,7 @@ func TestRoomIsTheSmallestOfWhatAnyLimitLeaves(t *testing.T) {
 			for name, text := range test.files {
 				root[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			s := system{root}
+			s := system{root, "proc/self"}
 			if got := s.available(); got != (Room{test.room, test.of}) {
 				t.Errorf("available: %v, want %d bytes of %s", got, test.room, test.of)
 			}
