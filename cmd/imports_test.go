@@ -69,11 +69,12 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/procfs", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/job":    {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
-	"probe/remote": {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
-	"probe/python": {"probe/protocol", "golang.org/x/sys/..."},
-	"probe/sensor": {"probe", "probe/protocol", "snapshots/trace", "golang.org/x/sys/..."},
-	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/job":        {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
+	"probe/remote":     {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
+	"probe/python":     {"probe/protocol", "golang.org/x/sys/..."},
+	"probe/hostledger": {"snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/sensor":     {"probe", "probe/hostledger", "probe/protocol", "snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/inject":     {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},

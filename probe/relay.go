@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"reflect"
@@ -126,15 +125,10 @@ func (r *Relay) Step(text []byte) error {
 	return nil
 }
 
-// Gauges adds gauges, in the form of their message.
-func (r *Relay) Gauges(text []byte) error {
-	f, err := wire.ReadMessage(wire.GaugesFrame, text)
-	if err != nil {
-		return err
-	}
-	r.feed.gauge(f.Gauges, len(text))
+// Gauges adds gauges, which took so many bytes.
+func (r *Relay) Gauges(g []trace.Gauge, bytes int) {
+	r.feed.gauge(g, bytes)
 	r.box.wake()
-	return nil
 }
 
 // Snapshot adds a snapshot. The notes of its tags are numbers of the agent's.
@@ -153,11 +147,7 @@ func (r *Relay) Looked() { r.box.renew() }
 func (r *Relay) Missed(events int64) { r.meter.dropped.Add(events) }
 
 // Describe replaces the description of the program.
-func (r *Relay) Describe(text []byte) error {
-	var p Program
-	if err := json.Unmarshal(text, &p); err != nil {
-		return err
-	}
+func (r *Relay) Describe(p Program) error {
 	if why := (&protocol.Info{Devices: p.Devices}).Malformed(); why != "" {
 		return errors.New(why)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/hostledger"
 	"github.com/memtop/memtop/probe/protocol"
 )
 
@@ -130,12 +131,8 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	a.use(conn)
-	if size, inMemory := a.relay.Box(); size > 0 {
-		q := question{Do: "box"}
-		if inMemory {
-			q.Bytes = size
-		}
-		a.tell(q)
+	if size, _ := a.relay.Box(); size > 0 {
+		a.tell(question{Do: "box"})
 	}
 	l := &link{conn: conn, agent: a}
 	over := make(chan struct{})
@@ -175,6 +172,7 @@ func (h *Host) agent(key program, g *greeting, listener *net.UnixListener) (*age
 		return nil, errors.New("an agent without a socket")
 	}
 	a := &agent{asks: make(map[int64]chan answer), log: h.log.Info, ended: endOf(key.pid)}
+	a.ledger = hostledger.New(key.pid, time.UnixMicro(g.Who.Started))
 	relay, err := probe.NewRelay(probe.Options{Log: h.log}, g.Who, g.Program, listener, a)
 	if err != nil {
 		_ = listener.Close() // nobody was accepted

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/hostledger"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -113,9 +114,10 @@ func (l *link) follow() error {
 
 // agent is an agent as its relay sees it, over the links that it has had.
 type agent struct {
-	relay *probe.Relay
-	ended <-chan struct{} // closed when its program has ended
-	log   func(string, ...any)
+	relay  *probe.Relay
+	ledger *hostledger.Ledger
+	ended  <-chan struct{} // closed when its program has ended
+	log    func(string, ...any)
 
 	mu    sync.Mutex
 	conn  *net.UnixConn // nil while there is no link
@@ -142,7 +144,11 @@ type question struct {
 	Key     string `json:"key,omitempty"`
 	Value   string `json:"value,omitempty"`
 	At      int64  `json:"at,omitempty"`
-	Bytes   int    `json:"bytes,omitempty"`
+	// What the program holds of the machine's memory, how much it can still get, and of how
+	// much, in bytes.
+	Held int64 `json:"held,omitempty"`
+	Left int64 `json:"left,omitempty"`
+	Of   int64 `json:"of,omitempty"`
 }
 
 var errGone = errors.New("the agent is not there")
@@ -184,11 +190,17 @@ func (a *agent) Ask() {
 	}
 }
 
-// described notes that it has described its program.
-func (a *agent) described() {
+// describe takes in how it describes its program.
+func (a *agent) describe(text []byte) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.asking = false
+	a.mu.Unlock()
+	d := description{}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	d.Program.Gauges = a.measured(d.Gauges)
+	return a.relay.Describe(d.Program)
 }
 
 // Set implements [probe.Agent].

@@ -63,7 +63,7 @@ func (l *link) entry(k kind, r *reader) error {
 	case stepKind:
 		return relay.Step(r.bytes())
 	case gaugesKind:
-		return relay.Gauges(r.bytes())
+		return l.agent.gauges(r.bytes())
 	case snapshotKind:
 		if taken := readSnapshot(r); r.err == nil {
 			relay.Snapshot(taken)
@@ -73,8 +73,7 @@ func (l *link) entry(k kind, r *reader) error {
 	case lookedKind:
 		relay.Looked()
 	case describeKind:
-		l.agent.described()
-		return relay.Describe(r.bytes())
+		return l.agent.describe(r.bytes())
 	case answerKind:
 		l.agent.answered(r.number(), answer{r.bytes(), r.text()})
 	case refuseKind:

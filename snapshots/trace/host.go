@@ -5,9 +5,11 @@ package trace
 // Package analysis/host makes rows of it that add up.
 type Host struct {
 	Step int64 `json:"step"` // the last that had ended
-	// Asked is that step when allocators and folders were last asked: what Python, Malloc,
-	// MallocFree, Batches, Taken and Left are of. 0 if the program does not say.
-	Asked int64 `json:"asked,omitempty"`
+	// Asked is that step when allocators were last asked: what Python, Malloc and MallocFree
+	// are of. Listed is that step when files in shared memory were last listed: what
+	// Batches, Taken, SharedFiles and Left are of. 0 if it is not known.
+	Asked  int64 `json:"asked,omitempty"`
+	Listed int64 `json:"listed,omitempty"`
 
 	// What is resident of the process itself, and what of it is swapped out.
 	Anonymous int64 `json:"anonymous"`
@@ -43,13 +45,16 @@ type Host struct {
 	Batches int64 `json:"batches,omitempty"`
 	Taken   int64 `json:"taken,omitempty"`
 
-	// Files in shared memory: memtop's black box, and those that the program or a process
-	// that it started has made, and that no process has mapped. The name is that of the
-	// largest, and is not made printable.
-	Box       int64  `json:"box,omitempty"`
-	Left      int64  `json:"left,omitempty"`
-	LeftFiles int    `json:"left_files,omitempty"`
-	LeftName  string `json:"left_name,omitempty"`
+	// Files in shared memory: memtop's black box; those that the program and its workers
+	// have open or mapped, whether they are resident there or not, without Batches; and
+	// those that the program or a process that it started has made, and that no process
+	// has any more. A name is that of the largest, and is not made printable.
+	Box         int64  `json:"box,omitempty"`
+	SharedFiles int64  `json:"shared_files,omitempty"`
+	SharedName  string `json:"shared_name,omitempty"`
+	Left        int64  `json:"left,omitempty"`
+	LeftFiles   int    `json:"left_files,omitempty"`
+	LeftName    string `json:"left_name,omitempty"`
 
 	// What the kernel charges the process's control group, and how many processes of the
 	// group are neither the program nor its workers. Group is 0 without a group.

@@ -11,6 +11,7 @@ from . import __version__
 from .beginning import host_of_job
 from .cards import Cards
 from .imitated import rehearsed, title
+from .ledger import Told
 from .link import GAUGES, Link
 from .oom import OutOfMemory
 from .program import Json
@@ -63,10 +64,8 @@ class Agent:
         self.watch = Watch(self.link)
         self.watch.settings.refused = self.link.refuse
         self.cards = Cards(self.link, lambda: self.watch.step)
-        self.watch.ledger.box_bytes = lambda: self.link.box_bytes
-        self.watch.ledger.boxed = self.cards.kept = lambda: self.link.boxed
-        self.watch.ledger.wake = self.link.wake
-        self.link.tasks += [self.watch.ledger, self.cards, _Pulse(self)]
+        self.cards.kept = lambda: self.link.boxed
+        self.link.tasks += [self.cards, _Pulse(self)]
         self.watch.guard.failed = self._give_up
         self.link.begin(self, host)
         # Children of multiprocessing end without the functions of atexit.
@@ -113,17 +112,20 @@ class Agent:
 
     def gauges(self) -> list[Json]:
         """Return the newest gauges: of the machine, and of the devices."""
-        machine = self.watch.gauge()
-        return [*([machine] if machine else []), *self.cards.latest]
+        return [self.watch.gauge(), *self.cards.latest]
 
     def on_viewers(self, count: int) -> None:
         """Watch the program while it has viewers."""
         try:
             self.watch.want(count > 0)
-            self.watch.ledger.watched = self.cards.watched = count > 0
+            self.cards.watched = count > 0
             self.watch.unwatched.renew()
         except Exception as error:
             self.watch.guard.fail(error)
+
+    def on_memory(self, held: int, left: int, of: int) -> None:
+        """Learn what the program holds of the machine's memory, and how much is left, of how much."""
+        self.watch.ledger.told = Told(time.perf_counter_ns(), held, left, of)
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         """Change a setting from the next step on, or from step `at`."""
@@ -159,5 +161,4 @@ class _Pulse:
         due = self.due()
         if due is not None and time.monotonic() >= due:
             self._next = time.monotonic() + IDLE
-            if gauges := self._agent.gauges():
-                self._agent.link.message(GAUGES, gauges)
+            self._agent.link.message(GAUGES, self._agent.gauges())

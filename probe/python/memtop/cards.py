@@ -15,8 +15,6 @@ from typing import Any, Callable
 
 from . import counters, cuda
 from .callers import PYTORCH, Callers, Taken
-from .descriptors import read
-from .gauges import host_gauge
 from .interrupts import ignored
 from .link import GAUGES, Link, now_us
 from .nccl import communicators
@@ -29,7 +27,6 @@ from .tagged import tagged
 
 FOLLOWING, IDLE = 1.0, 10.0  # seconds between two looks, with viewers and without
 SHARE, CREDIT_NS = 0.0005, 100_000_000  # of the program's time, for looks, and at once
-LONGEST = 120  # bytes of another process's command
 
 
 class Cards:
@@ -97,8 +94,6 @@ class Cards:
             return None
         users, moment = self._nvml.users(card), now_us()  # what follows may take a while
         gauge = _driver(self._nvml.memory(card), users)
-        if gauge is None:
-            return None
         ledger: Json = {"step": self._step(), "reserved": reserved, "cost_ns": self._cost_ns}
         if taken is not None and self._callers is not None:
             ledger["watched"] = True
@@ -146,32 +141,19 @@ class Cards:
         return self._callers.taken(self._segments[1])
 
 
-def _driver(memory: tuple[int, int] | None, users: list[User] | None) -> Json | None:
-    """Return what the driver says. A device without memory of its own has the machine's: the figures are the
-    host's."""
+def _driver(memory: tuple[int, int] | None, users: list[User] | None) -> Json:
+    """Return what the driver says. A device without memory of its own has the machine's, which the host adds."""
     figures: Json = {"utilisation_percent": -1, "temperature_celsius": -1, "power_milliwatts": -1}
-    if memory is None:
-        machine = host_gauge()
-        if machine is None:
-            return None
-        memory = machine["device_total_bytes"], machine["device_used_bytes"]
-        figures["unified"] = True
-    figures["device_total_bytes"], figures["device_used_bytes"] = memory
+    figures["unified"] = memory is None
+    figures["device_total_bytes"], figures["device_used_bytes"] = memory or (0, 0)
     own = [user.bytes for user in users or () if user.pid == os.getpid()]
     figures["process_bytes"] = own[0] if own else -1
     others = [user for user in users or () if user.pid != os.getpid()]
     known = users is not None and all(user.bytes >= 0 for user in others)
     figures["other_bytes"] = sum(user.bytes for user in others) if known else -1
     if others:
-        figures["users"] = [{**user._asdict(), "command": _command(user.pid)} for user in others]
+        figures["users"] = [user._asdict() for user in others]
     return figures
-
-
-def _command(pid: int) -> str:
-    """Return the command of a process, "" if it is not known here."""
-    with ignored(OSError):
-        return read(f"/proc/{pid}/cmdline", LONGEST).replace(b"\0", b" ").decode(errors="replace").strip()
-    return ""
 
 
 def _uuid(device: int) -> bytes:

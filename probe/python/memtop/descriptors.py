@@ -21,12 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST = 4096  # numbers that are looked at: the kernel's table of a process reaches up to the highest in use
-_NAME_AT = 19  # where struct dirent of Linux has the name
 _COOKIE = 57  # SO_COOKIE of Linux: no other socket has the same
 _libc = ctypes.PyDLL(None, use_errno=True)  # its calls keep Python's lock, so the program does not run meanwhile
 _libc.open.argtypes = ctypes.c_char_p, ctypes.c_int
 _libc.fcntl.argtypes = ctypes.c_int, ctypes.c_int
-_libc.free.argtypes = (ctypes.c_void_p,)
 
 _open: set[socket.socket] = set()  # else Python would close their numbers when it frees them
 
@@ -139,17 +137,6 @@ def read(path: Path | str, most: int = 16 << 20) -> bytes:
     opened = _call("open", os.fsencode(path), os.O_RDONLY | os.O_CLOEXEC)
     with held(opened) as number, open(number, "rb", closefd=False) as file:
         return file.read(most)
-
-
-def names(folder: Path | str) -> list[str]:
-    """Return the names in a folder of /proc or /dev/shm. It raises an OSError. One call of the C library opens, reads
-    and closes the folder."""
-    entries = ctypes.POINTER(ctypes.c_void_p)()
-    count = _call("scandir", os.fsencode(folder), ctypes.byref(entries), None, None)
-    found = [os.fsdecode(ctypes.string_at((entries[i] or 0) + _NAME_AT)) for i in range(count)]
-    for entry in (*entries[:count], entries):
-        _libc.free(entry)
-    return [name for name in found if name not in (".", "..")]
 
 
 def share(of: int) -> int:

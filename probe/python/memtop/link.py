@@ -62,6 +62,9 @@ class Answers(Protocol):
     def on_viewers(self, count: int) -> None:
         """Learn the number of viewers. Watching begins with the first and ends with the last."""
 
+    def on_memory(self, held: int, left: int, of: int) -> None:
+        """Learn how much memory of the machine the program holds, and how much it can still get, of how much."""
+
     def change(self, key: str, value: str, at: int) -> None:
         """Use a value from the next step on, or from step `at`. Raise `Refused` if it cannot."""
 
@@ -88,7 +91,6 @@ class Link:
         self.path = ""  # of the program's socket, "" without one
         self.torn = False  # entries were dropped: the memory is to be sent anew
         self.boxed = False  # the host keeps a black box
-        self.box_bytes = 0  # of it, in memory
         self.tasks: list[Task] = []
         self._answers: Answers | None = None
         self._queue: deque[tuple[Any, ...]] = deque()
@@ -286,7 +288,9 @@ class Link:
         elif do == "describe":
             self._put(self._described(gauges=True))
         elif do == "box":
-            self.boxed, self.box_bytes = True, question.get("bytes", 0)
+            self.boxed = True
+        elif do == "memory":
+            self._answers.on_memory(question.get("held", 0), question.get("left", 0), question.get("of", 0))
         elif do in ("ended", "failed"):
             self._lose()
         elif do in ("change", "predict"):
@@ -356,7 +360,7 @@ class Link:
         with self.lock:
             connection, self._connection, self._on = self._connection, None, False
             self._queue.clear()
-            self._messages, self.boxed, self.box_bytes = 0, False, 0
+            self._messages, self.boxed = 0, False
         if connection is not None:
             connection.socket.close()
         if self._watched:

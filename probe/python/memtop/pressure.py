@@ -28,6 +28,9 @@ class Pressure:
 
     def grows(self, now: int, held: int) -> bool:
         """Report whether to look because the program holds so much."""
+        if not self._held:  # it was not known at the last look
+            self._held = held
+            return False
         if held < max(GROWTH * self._held, self._held + LEAST) or self._grown == MOST:
             return False
         if self._cost > SHARE * (now - self._looked_at):

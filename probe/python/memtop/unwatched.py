@@ -13,8 +13,7 @@ from typing import Any
 
 from .account import Account
 from .cuda import CudaMemory
-from .gauges import HOST, host_gauge, left_of
-from .ledger import Ledger
+from .ledger import HOST, Ledger
 from .link import GAUGES, STEP, STEP_END, Link, now_us
 from .look import Look
 from .pressure import Pressure
@@ -28,8 +27,6 @@ PASSING_NS = 100_000_000  # at least, from one noted step to the next
 PASSING_MOST_NS = 1_000_000_000  # at most, however much noting a step costs
 NOTING = 0.0003  # share of the program's time that noting steps may take, unless the pause is the longest
 GAUGE_NS = 500_000_000
-# Share of the program's time that ledgers may take, and nanoseconds at once: what grows is to be known soon.
-BOOKING, BOOKING_NS = 0.0002, 50_000_000
 LOOKING = 0.0003  # share of the program's time that looks may take, on average
 
 
@@ -48,11 +45,9 @@ class Unwatched:
         self._noted = 0  # when a step was last noted
         self._pause = PASSING_NS  # from then until the next
         self._cost_of_note = 100_000  # what noting a step costs, in nanoseconds
-        self._gauged = 0  # when the machine's memory was last measured
+        self._gauged = self._told_at = 0  # when the machine's memory was last asked for, and known
         self._held = 0  # bytes of the process then, or of the device now
         self._purse = Sampling(share=LOOKING, credit_ns=1, purse=look.purse)
-        self._books = Sampling(BOOKING, BOOKING_NS)
-        self._booking = 0  # nanoseconds that a ledger took within the note, which has a budget of its own
         self._pressure = Pressure()
 
     def renew(self) -> None:
@@ -73,7 +68,7 @@ class Unwatched:
             self.renew()
         if memory.host:
             self.account.stepped(optimizer, since)
-        begin, self._booking = time.perf_counter_ns(), 0
+        begin = time.perf_counter_ns()
         data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
         if isinstance(memory, CudaMemory):
             data.update(memory.passing(now))
@@ -82,7 +77,7 @@ class Unwatched:
         else:
             self._count(data, memory)
             self._link.message(STEP, data)
-            self._price(time.perf_counter_ns() - begin - self._booking)
+            self._price(time.perf_counter_ns() - begin)
         self._link.wake()
 
     def _price(self, cost: int) -> None:
@@ -98,23 +93,15 @@ class Unwatched:
             data.update(allocated_bytes=counted.allocated, reserved_bytes=counted.reserved)
 
     def _presses(self, data: Json, memory: Source, now: int) -> bool:
-        """Note how much memory the machine has, and report whether the last look is out of date. On a processor the
-        memory of the whole process counts."""
-        held = data.get("allocated_bytes", 0)
-        if (since := now - self._gauged) >= (PASSING_NS if self._pressure.close else GAUGE_NS):
-            self._gauged, device = now, 0 if memory.host else HOST
-            booked = self._books.next(since) or self._pressure.close
-            start, begin = time.thread_time_ns(), time.perf_counter_ns()
-            gauge = self._ledger.gauge(device, data["step"]) if booked else host_gauge(device)
-            if booked:
-                self._books.pay(time.thread_time_ns() - start)
-                self._booking = time.perf_counter_ns() - begin
-            if gauge is not None:
-                self._link.message(GAUGES, [gauge])
-                self._held = gauge["process_bytes"] if memory.host else held
-                if self._pressure.runs_out(now, *left_of(gauge)) and memory.host:
-                    return True
-        self._held = self._held if memory.host else held
+        """Have the host measure the machine's memory, and report whether the last look is out of date by what it has
+        measured so far. On a processor the memory of the whole process counts."""
+        if now - self._gauged >= (PASSING_NS if self._pressure.close else GAUGE_NS):
+            self._gauged = now
+            self._link.message(GAUGES, [self._ledger.gauge(0 if memory.host else HOST, data["step"])])
+        told, before = self._ledger.told, self._told_at
+        self._held, self._told_at = told.held if memory.host else data.get("allocated_bytes", 0), told.at
+        if told.at > before and self._pressure.runs_out(told.at, told.left, told.of) and memory.host:
+            return True
         return self._pressure.grows(now, self._held)
 
     @touches

@@ -29,13 +29,12 @@ from .control.looking import Looking
 from .control.precision import Precision
 from .control.settings import Settings
 from .cuda import CudaMemory
-from .gauges import HOST
 from .guard import Guard
 from .history import History
 from .host import HostMemory
 from .imitated import imitated, rehearsed
 from .interrupts import ignored
-from .ledger import Ledger
+from .ledger import HOST, Ledger
 from .link import GAUGES, STEP_BEGIN, STEP_END, Link, now_us
 from .look import FEW, SOON, Look
 from .losses import loss_of
@@ -96,7 +95,7 @@ class Watch:
         self._wanted = False
         self._closing = False
         self._gauged = 0  # when the system's gauges were last sent
-        self._measured: tuple[int, Json | None] = -FRESH_NS, None  # when they were last read, and what they said
+        self._measured: tuple[int, Json] = -FRESH_NS, {}  # when they were last read, and what they said
         self.ledger = Ledger()
         self.ledger.tensors = self._host_tensors
         self.ledger.places = self.beside.places
@@ -345,8 +344,8 @@ class Watch:
         if now - self._gauged < GAUGE_NS:
             return
         self._gauged = now
-        if gauge := self._measure():
-            self.link.message(GAUGES, [gauge])
+        self.link.message(GAUGES, [self._measure()])
+        self.link.wake()  # the host measures the rest right when it comes
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
@@ -361,13 +360,12 @@ class Watch:
         if self._wanted or self._closing or self.settings.busy:
             self.steps.wake()
 
-    def gauge(self) -> Json | None:
-        """Return the machine's gauge and what the program has of it, None if the system does not say. Any thread may
-        ask."""
+    def gauge(self) -> Json:
+        """Return what is known here of the machine's gauge. Any thread may ask."""
         at, gauge = self._measured
         return gauge if time.perf_counter_ns() - at < FRESH_NS else self._measure()
 
-    def _measure(self) -> Json | None:
+    def _measure(self) -> Json:
         gauge = self.ledger.gauge(0 if self.memory.host else HOST, self.step)
         self._measured = time.perf_counter_ns(), gauge
         return gauge

@@ -32,6 +32,7 @@ class Pretended:
         self.refuses = False
         self.cached = False  # there is a caching allocator, which reports its memory in snapshots
         self.gauges: list[Json] = []
+        self.told = 0, 0, 0  # of memory
         self.sizes: dict[int, int] = {}
         self.stack = self._stack()
 
@@ -59,6 +60,9 @@ class Pretended:
         if count and not self.sizes:
             for number in range(PARAMETERS):
                 self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
+
+    def on_memory(self, held: int, left: int, of: int) -> None:
+        self.told = held, left, of
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         if self.refuses:

@@ -1,15 +1,10 @@
-"""The host ledger: what allocators, /proc and the control group say, and what the program's containers hold."""
+"""The host ledger: what allocators say, and what the program's containers hold."""
 
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
-import subprocess
 import sys
-import time
-import tracemalloc
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,19 +13,16 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from kept import Kept  # noqa: E402
 
-from memtop import cards, heaps, ledger, processes  # noqa: E402
+from memtop import cards, heaps  # noqa: E402
 from memtop.beside import Beside, Place  # noqa: E402
 from memtop.cards import Cards  # noqa: E402
 from memtop.containers import Containers, weight  # noqa: E402
-from memtop.gauges import Group  # noqa: E402
-from memtop.ledger import Ledger  # noqa: E402
-from memtop.left import Left  # noqa: E402
+from memtop.ledger import Ledger, Told  # noqa: E402
 from memtop.registry import by_callback  # noqa: E402
 from memtop.stacks import Stacks  # noqa: E402
 from memtop.ways import Way  # noqa: E402
 
 MIB = 1 << 20
-LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 
 
 def test_malloc_says_what_it_handed_out_and_what_it_keeps() -> None:
@@ -55,182 +47,23 @@ def test_python_says_what_its_small_objects_take() -> None:
     assert kept
 
 
-@LINUX
 def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(range(1, 10))
     monkeypatch.setattr(heaps, "python", lambda: next(answers))
-    held = iter((100, 100, 101, 100, 100))
-    monkeypatch.setattr(processes, "own", lambda: processes.Own(processes.Resident(next(held) * MIB), 0, 0, 0))
+    book, found = Ledger(), []
+    for held in (100, 100, 101, 100, 100):
+        book.told = Told(0, held * MIB, 0, 0)
+        found.append(book._ask()["python"])
+    assert found == [1, 1, 2, 3, 3]
+
+
+def test_children_are_remembered_after_their_end() -> None:
     book = Ledger()
-    assert [book._ask()["python"] for _ in range(5)] == [1, 1, 2, 3, 3]
-
-
-@LINUX
-def test_a_worker_counts_with_what_it_does_not_share() -> None:
-    code = "import sys; kept = bytearray(b'x') * (64 << 20); print('.', flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
-        assert worker.stdout and worker.stdout.readline()
-        assert worker.pid in processes.workers()
-        found = processes.resident(worker.pid)
-        assert found is not None and 64 * MIB < found.anonymous < 128 * MIB
-        part = processes.proportional(worker.pid)
-        assert part is not None and 64 * MIB < part.anonymous <= found.anonymous
-        worker.communicate(b"")
-    assert worker.pid not in processes.workers() and processes.resident(worker.pid) is None
-
-
-class Shared:
-    """A file of 4 MiB in shared memory."""
-
-    def __init__(self, name: str) -> None:
-        self.path = processes.SHARED / name
-
-    def __enter__(self) -> Path:
-        self.path.write_bytes(b"x" * 4 * MIB)
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        self.path.unlink()
-
-
-@LINUX
-def test_files_that_nobody_has_mapped_are_left_behind() -> None:
-    found = Ledger()
-    with Shared(f"memtop-test-{os.getpid()}") as path:
-        inode = path.stat().st_ino
-        assert processes.shared_files(path.stat().st_mtime)[inode] == (4 * MIB, path.name)
-        assert inode not in processes.shared_files(path.stat().st_mtime + 3600)
-        assert found._ask()["left_name"] == path.name
-        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
-            assert inode in processes.mapped_files(processes.every())
-            assert "left" not in found._ask()
-        assert found._ask()["left"] == 4 * MIB
-
-
-@LINUX
-def test_files_of_the_program_are_told_from_those_of_others() -> None:
-    left, mine = Left(), os.getpid()
-    assert left.find([], set()) == {}
-    with Shared("memtop-test-0-ended"), Shared(f"memtop-test-{mine + 1}"), Shared("memtop-test-open") as path:
-        assert left.find([], set()) == {}
-        assert left.find([], {path.stat().st_ino})["left_name"] == path.name
-        assert left.find([], set())["left_files"] == 1  # it has seen whose it is
-        assert left.find([mine + 1], set())["left_files"] == 2  # a worker, which may end
-        assert left.find([], set())["left_files"] == 2
-
-
-@LINUX
-def test_what_a_child_left_counts_after_its_end() -> None:
-    left = Left()
+    assert book.gauge(0, 1)["forked"] == []
     if not (child := os.fork()):
         os._exit(0)
     os.waitpid(child, 0)
-    with Shared(f"torch_{child}_1804289383_0") as path:
-        assert left.find([], set()) == {"left": 4 * MIB, "left_files": 1, "left_name": path.name}
-
-
-@LINUX
-def test_what_another_program_has_mapped_is_not_left() -> None:
-    left = Left()
-    with Shared(f"memtop-test-{os.getpid()}") as path:
-        file = f"file = open({str(path)!r}, 'r+b'); kept = mmap.mmap(file.fileno(), 0); file.close()"
-        command = [sys.executable, "-c", f"import mmap, sys; {file}; print(flush=True); sys.stdin.read()"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            assert other.stdout and other.stdout.readline()
-            assert left.find([], set())["left"] == 4 * MIB
-            left.ask_all()
-            assert left.find([], set()) == {}
-            assert left.find([other.pid], set()) == {}
-            other.communicate(b"")
-
-
-def test_page_tables_are_walked_as_often_as_the_last_walk_allows() -> None:
-    book = Ledger()
-    book.watched, book._workers, walks = True, [1], []
-
-    def walk() -> ledger.Shares:
-        walks.append(1)
-        until = time.thread_time_ns() + 2 * ledger.CREDIT_NS
-        while time.thread_time_ns() < until:
-            pass
-        return ledger.Shares(processes.Resident(), {})
-
-    book._walk = walk  # type: ignore[method-assign]
-    for passed, walked in ((ledger.FOLLOWING, 1), (ledger.FOLLOWING, 1), (50, 1), (40, 1), (100, 2), (50, 2)):
-        book._walked -= passed  # a walk costs the share of 200 seconds, of which 100 are paid ahead
-        book.tend()
-        assert len(walks) == walked, passed
-    assert 4 * ledger.CREDIT_NS <= book._cost_ns < 6 * ledger.CREDIT_NS
-
-
-@LINUX
-@LINUX
-def test_what_another_process_states_is_read_as_far_as_is_enough(tmp_path: Path) -> None:
-    (tmp_path / "maps").write_bytes(b"")
-    os.truncate(tmp_path / "maps", 1 << 42)
-    assert len(processes.read(tmp_path / "maps")) == 16 << 20
-    words = ["sh", "-c", "echo; read end", *["x" * 100_000] * 10]
-    talker = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert talker.stdout is not None and talker.stdout.readline()
-        tracemalloc.start()
-        assert cards._command(talker.pid).startswith("sh -c echo; read end xxx")
-        assert tracemalloc.get_traced_memory()[1] < 500_000
-    finally:
-        tracemalloc.stop()
-        talker.communicate()
-
-
-def test_what_processes_hand_each_other_is_found_while_it_is_open() -> None:
-    def mine() -> int:
-        return sum(processes.opened(os.getpid()).unnamed.values())
-
-    before = mine()
-    path = processes.SHARED / f"memtop-test-{os.getpid()}"
-    with path.open("w+b") as file:
-        file.write(b"x" * 4 * MIB)
-        file.flush()
-        assert mine() == before  # it has a name, so it may be anything
-        assert path.stat().st_ino in processes.opened(os.getpid()).named
-        renamed = path.with_name(f"{path.name}-renamed")
-        os.link(path, renamed)
-        path.unlink()
-        assert mine() == before  # the kernel calls it deleted, as that of a black box, but it has another name
-        renamed.unlink()
-        assert mine() == before + 4 * MIB
-    assert mine() == before
-
-
-# What the kernel's documentation says of both versions of control groups, for a program that is alone in its group.
-FIRST = "cache 3145728\nrss 9\nshmem 9\ntotal_cache 3145728\ntotal_rss 5242880\ntotal_shmem 1048576\n"
-SECOND = "anon 5242880\nfile 3145728\nkernel 524288\nkernel_stack 65536\nsock 262144\nshmem 1048576\nslab 131072\n"
-EARLIER = (
-    "anon 5242880\nfile 3145728\nkernel_stack 131072\npagetables 131072\nsock 262144\nshmem 1048576\nslab 262144\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("names", "stat", "kernel"),
-    [
-        (("memory.limit_in_bytes", "memory.usage_in_bytes"), FIRST, 786432),
-        (("memory.max", "memory.current"), SECOND, 786432),
-        (("memory.max", "memory.current"), EARLIER, 786432),
-    ],
-    ids=["version 1", "version 2", "version 2 before Linux 5.18"],
-)
-def test_the_group_is_divided_as_the_kernel_charges_it(
-    names: tuple[str, str], stat: str, kernel: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit, used = (str(tmp_path / name) for name in names)
-    Path(used).write_text(f"{9 * MIB + 131072}\n")
-    (tmp_path / "memory.stat").write_text(stat)
-    (tmp_path / "memory.kmem.usage_in_bytes").write_text(f"{kernel}\n")
-    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n1\n")
-    monkeypatch.setattr(ledger, "groups", lambda: (Group(limit, used, str(tmp_path / "memory.stat"), ""),))
-    assert ledger._group([]) == {
-        "group": 9 * MIB + 131072, "group_anonymous": 5 * MIB, "group_files": 2 * MIB, "group_shared": MIB,
-        "group_kernel": kernel, "group_others": 1,
-    }  # fmt: skip
+    assert book.gauge(0, 1)["forked"] == [child]
 
 
 def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
@@ -256,34 +89,14 @@ def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
         assert beside.total() == 9 * MIB // 2 and beside.places()[0].bytes == 2 * MIB
 
 
-@LINUX
-def test_memory_is_writable_before_it_is_touched() -> None:
-    before = processes.own()
-    with mmap.mmap(-1, 64 * MIB, flags=mmap.MAP_PRIVATE):
-        after = processes.own()
-    assert after.writable - before.writable >= 64 * MIB
-    assert after.resident.anonymous - before.resident.anonymous < 32 * MIB
-
-
-@LINUX
-def test_a_gauge_has_the_ledger_of_its_moment() -> None:
+def test_a_gauge_has_what_only_the_program_knows() -> None:
     book = Ledger()
     book.tensors = lambda: 5 * MIB
-    gauge = book.gauge(0, 7)
-    assert gauge is not None
-    host = gauge["host"]
-    own = processes.own().resident
-    assert host["step"] == host["asked"] == 7 and host["tensors"] == 5 * MIB
-    assert abs(host["anonymous"] - own.anonymous) < 32 * MIB and abs(host["files"] - own.files) < 32 * MIB
-    if "group" in host:
-        kinds = sum(host[f"group_{kind}"] for kind in ("anonymous", "files", "shared", "kernel"))
-        assert abs(host["group"] - kinds) < max(4 * MIB, host["group"] // 50)
+    host = book.gauge(0, 7)["host"]
+    assert host["step"] == host["asked"] == 7 and host["tensors"] == 5 * MIB and "kept" not in host
     book._purse.pay(1e9)  # too much to ask again
-    gauge = book.gauge(0, 8)
-    assert gauge is not None and gauge["host"]["step"] == 8 and gauge["host"]["asked"] == 7
-    assert book.due() is None  # nobody watches, and there is no box
-    book.watched = True
-    assert book.due() is not None
+    host = book.gauge(0, 8)["host"]
+    assert host["step"] == 8 and host["asked"] == 7
 
 
 def test_containers_that_grow_are_told_with_what_they_hold() -> None:

@@ -61,6 +61,11 @@ def test_changes_and_predictions_are_answered_with_the_new_options_before(servin
     assert serving.host.answers()[3][1] == "the program does not want to"
 
 
+def test_a_program_learns_how_much_memory_is_left(serving: Serving) -> None:
+    serving.host.tell(do="memory", held=3, left=2, of=8)
+    eventually("the figures", lambda: serving.program.told == (3, 2, 8))
+
+
 def test_what_the_program_refuses_later_is_told_at_once(serving: Serving) -> None:
     serving.link.refuse("no memory", "amp", "checkpoint")
     eventually("the refusal", lambda: serving.host.of(REFUSE) == [(REFUSE, "no memory", ["amp", "checkpoint"])])

@@ -217,11 +217,13 @@ func seriesOf(gauges []trace.Gauge, device int) (s series) {
 }
 
 // asOf returns the step that a row is of: the kernel's figures are of the moment, those
-// of allocators and folders may be older.
+// of allocators and lists of files may be older.
 func asOf(h *trace.Host, k Kind) int64 {
-	asked := slices.Contains([]Kind{Python, Native, Freed, Batches, Left}, k) || k == Shared && h.Taken > h.Shared
-	if asked {
+	switch {
+	case k == Python || k == Native || k == Freed:
 		return cmp.Or(h.Asked, h.Step)
+	case k == Batches || k == Left || k == Shared && shares(h) > h.Shared+h.WorkersShared:
+		return cmp.Or(h.Listed, h.Asked, h.Step)
 	}
 	return h.Step
 }

@@ -39,6 +39,7 @@ func TestRowsSumToWhatTheKernelCharges(t *testing.T) {
 			map[Kind]int64{Workers: 90, Shared: 34, Others: 58},
 		},
 		"batches that are not read":              {grouped(func(h *trace.Host) { h.Taken, h.GroupOthers = 40*mib, 1 }), map[Kind]int64{Shared: 40}},
+		"a file that is mapped and not touched":  {grouped(func(h *trace.Host) { h.SharedFiles, h.GroupOthers = 40*mib, 1 }), map[Kind]int64{Shared: 40, Others: 142}},
 		"nobody else has what the kernel counts": {grouped(func(*trace.Host) {}), map[Kind]int64{Workers: 0, Others: 0, Unexplained: 141}},
 		"pinned memory that is shared":           {grouped(func(h *trace.Host) { h.Pinned = 25 * mib }), map[Kind]int64{Pinned: 25, Shared: 17, Mapped: 170}},
 		"pinned memory that is anonymous":        {grouped(func(h *trace.Host) { h.Pinned, h.Shared = 64*mib, 0 }), map[Kind]int64{Pinned: 64, Shared: 42, Mapped: 106}},
@@ -133,6 +134,10 @@ func TestWhatGrowsIsNamedAfterItsKind(t *testing.T) {
 		"left files, asked for late at first": {func(s int64, h *trace.Host) {
 			h.Asked = max(1, s-(200-s)/5)
 			h.Left = h.Asked * mib
+		}, []Kind{Left}, ""},
+		"left files, listed late at first, of a program whose allocators are not asked again": {func(s int64, h *trace.Host) {
+			h.Listed, h.Asked = max(1, s-(200-s)/5), 1
+			h.Left = h.Listed * mib
 		}, []Kind{Left}, ""},
 		"a cache fills":   {func(s int64, h *trace.Host) { h.Anonymous += min(s, 60) * mib }, nil, ""},
 		"one allocation":  {func(s int64, h *trace.Host) { h.Anonymous += s / 100 * 100 * mib }, nil, ""},

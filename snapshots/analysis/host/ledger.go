@@ -165,9 +165,12 @@ func sums(h *trace.Host) total {
 	return t
 }
 
-// shares returns the shared memory that the program and its workers have mapped. Pages of
-// a batch that it has taken and not read yet are not resident, as the kernel counts.
-func shares(h *trace.Host) int64 { return max(h.Shared, h.Taken) + h.WorkersShared }
+// shares returns the shared memory that the program and its workers have. Pages of a
+// batch that it has taken and not read yet are not resident, as the kernel counts, nor
+// are those of a file that it has open or mapped and does not touch.
+func shares(h *trace.Host) int64 {
+	return max(max(h.Shared, h.Taken)+h.WorkersShared, h.SharedFiles)
+}
 
 // PlaceText names what keeps tensors, and what they are, as "cache[…], train.py:9 (input)".
 func PlaceText(p trace.Place) string {
@@ -183,6 +186,8 @@ func detail(h *trace.Host, k Kind) string {
 		return fmt.Sprintf("%s, process %d has most", quantity.Plural(h.Workers, "worker"), h.Worker)
 	case k == Tensors && len(h.Places) > 0 && h.PinnedUsed+h.Taken == 0:
 		return "most " + PlaceText(h.Places[0])
+	case k == Shared && h.SharedName != "":
+		return "most /dev/shm/" + trace.Printable(h.SharedName)
 	case k == Left:
 		return fmt.Sprintf("%s that no process has mapped, such as %s", quantity.Plural(h.LeftFiles, "file"), trace.Printable(h.LeftName))
 	case k == Native && h.Malloc == 0:

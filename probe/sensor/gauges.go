@@ -1,0 +1,70 @@
+package sensor
+
+import (
+	"encoding/json"
+
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/hostmemory"
+	"github.com/memtop/memtop/snapshots/procfs"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// gauge is a gauge as an agent sends it. One of the machine has only what the program
+// knows of itself; what the kernel says is measured here.
+type gauge struct {
+	trace.Gauge
+	Forked []int `json:"forked"` // processes that the program has forked, also those that have ended
+}
+
+// description is a program's description as an agent sends it.
+type description struct {
+	probe.Program
+	Gauges []gauge `json:"gauges"`
+}
+
+// gauges takes in gauges. It tells the agent how much memory there is, because it looks
+// at its program before it runs out.
+func (a *agent) gauges(text []byte) error {
+	var sent []gauge
+	if err := json.Unmarshal(text, &sent); err != nil {
+		return err
+	}
+	all := a.measured(sent)
+	a.relay.Gauges(all, len(text))
+	for i := range all {
+		if g := &all[i]; g.Host != nil {
+			limit, _ := g.Nearest()
+			a.tell(question{Do: "memory", Held: g.Process, Left: limit.Left(), Of: limit.Bytes})
+		}
+	}
+	return nil
+}
+
+// measured returns gauges with what the kernel says, without those that it says nothing of.
+func (a *agent) measured(sent []gauge) []trace.Gauge {
+	var all []trace.Gauge
+	for i := range sent {
+		g, known := &sent[i].Gauge, true
+		switch {
+		case g.Host != nil:
+			if size, inMemory := a.relay.Box(); inMemory {
+				g.Host.Box = int64(size)
+			}
+			known = a.ledger.Measure(g, sent[i].Forked)
+		case g.Unified:
+			total, available := hostmemory.Machine()
+			g.Total, g.Used, known = total, total-available, total > 0
+		}
+		for u := range g.Users {
+			command := procfs.Command(g.Users[u].PID)
+			g.Users[u].Command = command[:min(len(command), longestCommand)]
+		}
+		if known {
+			all = append(all, *g)
+		}
+	}
+	return all
+}
+
+// longestCommand is how much of the command of another process on a device is kept.
+const longestCommand = 120
