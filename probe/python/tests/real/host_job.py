@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 WAY, STEPS, DEVICE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-SIZE = 1 << 20
+SIZE, LARGE = 1 << 20, 64 << 20
 SMALL = 256 - sys.getsizeof(b"")  # bytes in an object of 256, of which Python's allocator wastes nothing
 C = ctypes.CDLL(None)
 C.malloc.restype, C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
@@ -25,11 +25,14 @@ C.malloc.restype, C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 class Data(torch.utils.data.Dataset):
     def __init__(self) -> None:
         self.read: list[bytearray] = []
+        self.table = bytearray(b"x") * (LARGE if WAY == "copied" else 1)
 
     def __len__(self) -> int:
         return 1 << 30
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        if WAY == "copied":
+            self.table[::4096] = b"y" * len(self.table[::4096])
         if WAY == "worker":
             self.read.append(bytearray(os.urandom(64)) * (SIZE // 64 // 8))
         return torch.ones(SIZE // 4 // 8 if WAY == "references" else 256), index % 10
@@ -44,13 +47,17 @@ def leave() -> None:
 
 
 def main() -> None:
-    workers = 2 if WAY in ("worker", "references") else 0
+    workers = 2 if WAY in ("worker", "references", "copied") else 0
     loader = torch.utils.data.DataLoader(Data(), batch_size=8, num_workers=workers)
     model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters())
     cache: dict[int, object] = {}
     kept: list[object] = []
     pinned: list[object] = []
+    if WAY == "untouched":
+        with open(f"/dev/shm/untouched-{os.getpid()}", "w+b") as file:
+            file.write(b"x" * LARGE)
+            kept.append(mmap.mmap(file.fileno(), LARGE))
     for step, (x, y) in enumerate(loader):
         if step == STEPS:
             return

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,6 +97,36 @@ def test_what_grows_is_named_within_200_steps(way: str, device: str, start: Any)
         source = (HERE / "host_job.py").read_text().splitlines()
         line = next(number for number, each in enumerate(source, 1) if text in each)
         assert f"host_job.py:{line}" in grown["site"] or f" {line}" in grown["site"], grown
+
+
+def rows_of(job: Any) -> dict[str, Any]:
+    return {row["name"]: row for row in job.once()["host"]["ledger"]}
+
+
+def test_pages_that_forked_workers_have_copied_are_theirs(start: Any) -> None:
+    job = start("copied", "cpu", 100 * WITHIN)
+    job.until(30)
+    (children,) = Path(f"/proc/{job.process.pid}/task").glob(f"{job.process.pid}/children")
+    rolls = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in children.read_text().split()]
+
+    def of(kind: str) -> int:
+        return sum(int(size) << 10 for roll in rolls for size in re.findall(rf"^{kind}: +(\d+)", roll, re.MULTILINE))
+
+    assert len(rolls) == 2 and of("Private_Dirty") > 128 * SIZE
+    found = rows_of(job)["workers"]["bytes"]
+    assert 0.95 * of("Private_Dirty") < found < of("Anonymous")  # some pages only the two workers share
+
+
+def test_a_file_that_is_mapped_and_not_touched_is_shared_memory(start: Any) -> None:
+    job = start("untouched", "cpu", 100 * WITHIN)
+    file = Path(f"/dev/shm/untouched-{job.process.pid}")
+    try:
+        job.until(30)
+        row = rows_of(job)["shared memory"]
+    finally:
+        job.process.kill()
+        file.unlink(missing_ok=True)
+    assert row["bytes"] == pytest.approx(64 * SIZE, rel=0.05) and str(file) in row["detail"]
 
 
 def test_the_ledger_sums_to_what_the_kernel_charges_until_it_kills(start: Any) -> None:
