@@ -65,7 +65,7 @@ class Agent:
         self.watch.settings.refused = self.link.refuse
         self.cards = Cards(self.link, lambda: self.watch.step)
         self.cards.kept = lambda: self.link.boxed
-        self.link.tasks += [self.cards, _Pulse(self)]
+        self.link.tasks += [self.cards, _Pulse(self), self.watch.caution]
         self.watch.guard.failed = self._give_up
         self.link.begin(self, host)
         # Children of multiprocessing end without the functions of atexit.

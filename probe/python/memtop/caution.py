@@ -6,8 +6,8 @@ out of memory when it needs more than ever before: in its first steps, or when i
 history is on from the first use of a device until the peak no longer rises, and again whenever the peak
 rises so fast that the device would be full soon. What was allocated meanwhile keeps its stack.
 
-The moments to decide are the ends of steps. In a program that makes none, such as a server, a thread
-decides, which ends with the first step.
+The moments to decide are the ends of steps. In a program that makes none, such as a server, the link's thread
+decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .counters import amount, used
 from .cuda import present
 from .history import History
 from .interrupts import ignored
-from .threads import start, touches
+from .threads import touches
 
 VARIABLE = "MEMTOP_HISTORY"  # 1: always on, 0: never on while nobody watches
 CHECK_NS = 250_000_000  # at least, from one look at the counters to the next
@@ -35,7 +35,8 @@ SOON_NS = 600_000_000_000  # there is danger if the device would be full within 
 
 
 class Caution:
-    """Decides after each step. `stepped` belongs to the training thread; any thread may call the rest."""
+    """Decides after each step. `stepped` belongs to the training thread, `due` and `tend` to the link's; any thread may
+    call the rest."""
 
     def __init__(self, history: History, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._history = history
@@ -48,26 +49,33 @@ class Caution:
         self._on = False
         self._made = 0  # allocations that the program had made at the last look
         self._lock = threading.Lock()
-        self._steps = threading.Event()  # the program makes steps, or the agent has left
+        self._rests_at: float | None = None  # when to decide without a step, by the monotonic clock, None for never
+        self._steps = False  # the program makes steps, or the agent has left
 
     def begin(self) -> None:
         """Begin to record: the program initialises its devices."""
         if self._mode != "0":
             self._turn(True)
         if not self._mode:
-            start(self._run)
+            self._rests_at = time.monotonic() + REST
 
     def end(self) -> None:
         """Stop recording."""
-        self._steps.set()
+        self._steps = True
         with self._lock:
             self._mode = "0"
             self._turn(False)
 
-    def _run(self) -> None:
-        """Decide while there are no steps."""
-        with ignored(Exception):  # the program may be ending
-            while not self._steps.wait(REST):
+    def due(self) -> float | None:
+        """Return when to call `tend`, None for never."""
+        return None if self._steps else self._rests_at
+
+    def tend(self) -> None:
+        """Decide, if it is due."""
+        due = self.due()
+        if due is not None and time.monotonic() >= due:
+            self._rests_at = time.monotonic() + REST
+            with ignored(Exception):  # the program may be ending
                 self.rest()
 
     def rest(self) -> None:
@@ -84,7 +92,7 @@ class Caution:
         if now < self.due_at:
             return
         if not self._mode and present():
-            self._steps.set()
+            self._steps = True
             self._decide(now)
         self.due_at = now + (CHECK_NS if self._on else CALM_NS)
 

@@ -63,7 +63,8 @@ class CudaMemory:
         self._link = link
         self._notes = Notes(link)
         self._history = history
-        self._snapshots = Snapshots(link, self._tags, self._activity, self._rest)
+        self._snapshots = Snapshots(link, self._tags, self._activity, self._rests_at, self._rest)
+        link.tasks.append(self._snapshots)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
@@ -99,7 +100,8 @@ class CudaMemory:
     def begin(self, registry: Registry) -> None:
         """Begin to take snapshots. The first is taken before this returns."""
         self._registry = registry
-        self._rest()
+        if time.monotonic() >= self._rests_at():
+            self._rest()
         self._snapshots.begin()
 
     def end(self) -> None:
@@ -137,13 +139,13 @@ class CudaMemory:
         """Why the peak of the last measured step is not known, "" if it is."""
         return self._peaks.why
 
-    def _rest(self) -> bool:
-        """Report whether a snapshot is due though no look ends: the program has made no step for a while. Its history
-        is recorded until the next step."""
-        if time.monotonic() - self._stepped < PATIENCE:
-            return False
+    def _rests_at(self) -> float:
+        """Return when snapshots no longer wait for the end of a step."""
+        return self._stepped + PATIENCE
+
+    def _rest(self) -> None:
+        """Record the history until the next step: the program has made none for a while."""
         self._history.on(REST)
-        return True
 
     def look(self, registry: Registry) -> None:
         """Write a snapshot and the tags of what the registry knows into the link. If the program keeps a history of

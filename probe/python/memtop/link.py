@@ -262,7 +262,7 @@ class Link:
 
     def _due(self) -> float | None:
         """Return when the link must act even without an event."""
-        times = [task.due() for task in self.tasks] if self._on else []
+        times = [task.due() for task in self.tasks]
         if self._watched:
             times.append(self._sent + (WATCHED_EVERY if self._queue else HEARTBEAT))
         return min((t for t in times if t is not None), default=None)

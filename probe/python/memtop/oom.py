@@ -63,6 +63,7 @@ class OutOfMemory:
             attach(_observe)
         self._mention.on()
         self._watch.caution.begin()
+        self._watch.link.wake()  # its thread decides while there are no steps
 
     def answer(self, request: Request) -> None:
         """Write the report, and add its path to the text of the exception."""

@@ -1,7 +1,7 @@
 """Snapshots of PyTorch's caching allocator, at the end of each measured step.
 
 PyTorch makes a snapshot in C and holds Python's global lock meanwhile, so the program waits. If the
-program makes no steps, a thread of the agent takes the snapshots. Their time is measured and paid from a
+program makes no steps, the link's thread takes the snapshots. Their time is measured and paid from a
 budget to which time adds, so they take only a small share of the program's time. The thread takes none if
 nothing has changed since the last one.
 """
@@ -20,16 +20,16 @@ from .link import Link, Tags
 from .program import Json
 from .sampling import Sampling
 from .shortening import pickled
-from .threads import start
 
 PAUSE = 0.1  # seconds, at least, from one snapshot to the next
 
 
 class Snapshots:
-    """Writes snapshots and tags into the link. Any thread may call `begin` and `end`.
+    """Writes snapshots and tags into the link. Any thread may call `begin` and `end`; `due` and `tend` belong to the
+    link's thread.
 
     `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
-    `rest` reports whether the thread should take a snapshot now.
+    `rests_at` returns when the program rests if it makes no step until then, and `rest` notes that it does.
     """
 
     def __init__(
@@ -37,39 +37,37 @@ class Snapshots:
         link: Link,
         tags: Callable[[], list[Tags]],
         activity: Callable[[], object],
-        rest: Callable[[], bool],
+        rests_at: Callable[[], float],
+        rest: Callable[[], None],
     ) -> None:
         self._link = link
         self._tags = tags
         self._activity = activity
+        self._rests_at = rests_at
         self._rest = rest
         self._seen: object = None
-        self._stop: threading.Event | None = None
+        self._taking = False
+        self._tended = 0.0  # when `tend` last did something
         self._lock = threading.Lock()
         self._purse = Sampling()
         self.spent_ns = 0  # since the program began
 
     def begin(self) -> None:
-        """Take a snapshot, and start the thread that takes the next ones."""
-        self.end()
-        stop = threading.Event()
+        """Take a snapshot, and the next ones whenever they are due."""
         with self._lock:
-            self._seen, self._stop = None, stop
+            self._seen, self._taking, self._tended = None, True, time.monotonic()
             self._purse.begin()
             self._take()
-        start(lambda: self._run(stop))
 
     def end(self) -> None:
         """Stop taking snapshots. Wait for one that is being taken."""
         with self._lock:
-            if self._stop is not None:
-                self._stop.set()
-                self._stop = None
+            self._taking = False
 
     def take(self) -> Json | None:
         """Take a snapshot, and return its contents, None if this has stopped."""
         with self._lock:
-            return self._take() if self._stop is not None else None
+            return self._take() if self._taking else None
 
     def _take(self) -> Json:
         self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
@@ -80,7 +78,7 @@ class Snapshots:
     def _take_new(self) -> None:
         """Take a snapshot if memory has changed, and pay for it."""
         with self._lock:
-            if self._stop is None or self._activity() == self._seen:
+            if not self._taking or self._activity() == self._seen:
                 return
             start = time.thread_time_ns()
             self._take()
@@ -88,14 +86,20 @@ class Snapshots:
         self.spent_ns += cost
         self._purse.pay(cost)
 
-    def _run(self, stop: threading.Event) -> None:
-        before = time.monotonic_ns()
+    def due(self) -> float | None:
+        """Return when to call `tend`, None for never."""
+        return max(self._tended + PAUSE, self._rests_at()) if self._taking else None
+
+    def tend(self) -> None:
+        """Take a snapshot, if the program rests and time has paid for it."""
+        now, due = time.monotonic(), self.due()
+        if due is None or now < due:
+            return
+        since, self._tended = now - self._tended, now
         with ignored(Exception):  # the program may be ending; the last snapshot stays
-            while not stop.wait(PAUSE):
-                now = time.monotonic_ns()
-                if self._purse.next(now - before) and self._rest():
-                    self._take_new()
-                before = now
+            if self._purse.next(round(since * 1e9)):
+                self._rest()
+                self._take_new()
 
 
 def snapshot() -> Json:

@@ -104,6 +104,23 @@ def test_in_a_program_without_steps_it_is_off_when_requests_need_no_more_than_be
 
 
 @needs_recorded
+def test_the_links_thread_decides_until_there_is_a_step(program: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memtop.caution.present", lambda: True)
+    decided: list[int] = []
+    monkeypatch.setattr(program.caution, "rest", lambda: decided.append(1))
+    assert program.caution.due() is None
+    program.caution.begin()
+    program.caution.tend()
+    assert program.caution._rests_at is not None and decided == []
+    program.caution._rests_at -= REST
+    program.caution.tend()
+    program.caution.tend()
+    assert decided == [1]
+    program.steps(1)
+    assert program.caution.due() is None
+
+
+@needs_recorded
 @pytest.mark.parametrize(("mode", "first", "settled"), [("1", True, True), ("0", False, False)])
 def test_the_environment_says_always_or_never(
     mode: str, first: bool, settled: bool, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,12 +12,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
-from conftest import eventually
 from kept import Kept
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.cuda import CudaMemory
+from memtop.cuda import PATIENCE, CudaMemory
 from memtop.history import MOST_ENTRIES, History
 from memtop.link import STEP, Tags
 from memtop.registry import Registry, by_callback
@@ -136,32 +135,51 @@ def test_a_program_that_begins_to_record_while_it_is_watched_keeps_its_history(a
     assert torch._C._cuda_record_memory_history == allocator.switch
 
 
+def tend(watched: Watched) -> None:
+    """Let so much time pass that a snapshot is due, and do what the link's thread does then."""
+    snapshots = watched.memory._snapshots
+    assert snapshots in watched.link.tasks
+    snapshots._tended -= 1
+    snapshots.tend()
+
+
 @needs_recorded
 def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Allocator, watched: Watched) -> None:
     allocator.advance(1000)
-    eventually("a snapshot with the events", lambda: len(watched.snapshot()["device_traces"][0]) == 1000)
+    tend(watched)
+    assert len(watched.snapshot()["device_traces"][0]) == 1000
     entries = len(watched.link.entries)
-    watched.memory._snapshots._take_new()
+    tend(watched)
     assert len(watched.link.entries) == entries, "nothing had happened"
 
 
 @needs_recorded
-def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
-    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    snapshots, asked = watched.memory._snapshots, threading.Semaphore(0)
-    with snapshots._lock:
-        snapshots._purse.pay(10**12)
-        ask = snapshots._purse.next
-        monkeypatch.setattr(snapshots._purse, "next", lambda passed: [ask(passed), asked.release()][0])
+def test_snapshots_wait_for_the_end_of_a_step_while_there_are_steps(allocator: Allocator, watched: Watched) -> None:
+    watched.memory.stepped()
     allocator.advance(10)
     taken = allocator.snapshots
-    for _ in range(3):
-        asked.acquire()
+    tend(watched)
+    due = watched.memory._snapshots.due()
+    assert allocator.snapshots == taken and due is not None and due > time.monotonic() + PATIENCE / 2
+    watched.memory._stepped -= PATIENCE
+    tend(watched)
+    assert allocator.snapshots == taken + 1
+    watched.memory.end()
+    assert watched.memory._snapshots.due() is None
+
+
+@needs_recorded
+def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
+    allocator: Allocator, watched: Watched
+) -> None:
+    watched.memory._snapshots._purse.pay(10**12)
+    allocator.advance(10)
+    taken = allocator.snapshots
+    tend(watched)
     assert allocator.snapshots == taken
-    with snapshots._lock:
-        snapshots._purse.begin()
-    eventually("a snapshot", lambda: allocator.snapshots > taken)
+    watched.memory._snapshots._purse.begin()
+    tend(watched)
+    assert allocator.snapshots == taken + 1
 
 
 @needs_recorded
