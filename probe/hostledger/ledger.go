@@ -39,7 +39,7 @@ type walked struct {
 const (
 	// share is which part of a processor page tables and lists of files may take at most:
 	// the kernel needs about 70 ms for the page tables of a GiB.
-	share      = 50
+	share      = 100
 	walkEvery  = time.Second
 	walkWithin = 50 * time.Millisecond // a gauge waits for a walk
 )
