@@ -20,11 +20,17 @@ func startOfSelf() (ticks uint64, micros int64) {
 		now := time.Now().UnixMicro()
 		return uint64(now), now
 	}
+	return ticks, startedAt(ticks)
+}
+
+// startedAt returns when a process began, in microseconds since the epoch, by its start
+// in clock ticks since boot.
+func startedAt(ticks uint64) int64 {
 	boot, err := bootTime(time.Now, sinceBoot)
 	if err != nil {
-		return ticks, time.Now().UnixMicro()
+		return time.Now().UnixMicro()
 	}
-	return ticks, boot.Add(time.Duration(ticks) * procfs.Tick).UnixMicro()
+	return boot.Add(time.Duration(ticks) * procfs.Tick).UnixMicro()
 }
 
 // readings is how often both clocks are read for the time of the boot.

@@ -13,3 +13,6 @@ var listened = time.Now()
 func startOfSelf() (ticks uint64, micros int64) {
 	return uint64(listened.UnixMicro()), listened.UnixMicro()
 }
+
+// startedAt returns the time now: this system has no agents.
+func startedAt(uint64) int64 { return time.Now().UnixMicro() }

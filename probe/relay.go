@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -55,10 +56,7 @@ type Agent interface {
 type Identity struct {
 	PID       int         `json:"pid"`
 	Start     uint64      `json:"start"` // in clock ticks since boot
-	Started   int64       `json:"started_us"`
 	Command   string      `json:"command"`
-	User      string      `json:"user"`
-	Host      string      `json:"host"`
 	Rank      *trace.Rank `json:"rank"`
 	Writer    string      `json:"writer"`
 	Socket    string      `json:"socket"`    // the path of the listener
@@ -94,7 +92,8 @@ func NewRelay(o Options, who Identity, first Program, listener *net.UnixListener
 	if who.Rehearsed != "" {
 		o.Box = -1
 	}
-	r.init(o, identity{pid: who.PID, start: who.Start, uid: who.UID, command: who.Command, user: who.User, host: who.Host, started: who.Started})
+	host, _ := os.Hostname() // viewers only display it, so it may be empty
+	r.init(o, identity{pid: who.PID, start: who.Start, uid: who.UID, command: who.Command, user: userName(), host: host, started: startedAt(who.Start)})
 	listener.SetUnlinkOnClose(false)
 	r.socket = &socket{listener, who.Socket}
 	r.viewers.changed = r.count
@@ -102,6 +101,9 @@ func NewRelay(o Options, who Identity, first Program, listener *net.UnixListener
 	r.serve(r)
 	return r, nil
 }
+
+// Started returns when the program began.
+func (r *Relay) Started() time.Time { return time.UnixMicro(r.who.started) }
 
 // Event adds an event. Its stack and note are numbers of the agent's.
 func (r *Relay) Event(e trace.Event) {

@@ -172,13 +172,12 @@ func (h *Host) agent(key program, g *greeting, listener *net.UnixListener) (*age
 		return nil, errors.New("an agent without a socket")
 	}
 	a := &agent{asks: make(map[int64]chan answer), log: h.log.Info, ended: endOf(key.pid)}
-	a.ledger = hostledger.New(key.pid, time.UnixMicro(g.Who.Started))
 	relay, err := probe.NewRelay(probe.Options{Log: h.log}, g.Who, g.Program, listener, a)
 	if err != nil {
 		_ = listener.Close() // nobody was accepted
 		return nil, fmt.Errorf("process %d: %w", key.pid, err)
 	}
-	a.relay = relay
+	a.relay, a.ledger = relay, hostledger.New(key.pid, relay.Started())
 	h.agents[key] = a
 	return a, nil
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -375,5 +376,18 @@ func TestAGaugeOfTheMachineGetsWhatTheKernelSays(t *testing.T) {
 	}
 	if device.Total != machine.Total || device.Used <= 0 || len(device.Users) != 1 || !strings.Contains(device.Users[0].Command, "sensor.test") {
 		t.Errorf("the device's is %+v", device)
+	}
+}
+
+var loaded = time.Now()
+
+func TestAProgramsStartAndUserAreTheKernels(t *testing.T) {
+	p := greeted(t, hosting(t), nil)
+	live := p.follow().Trace().Live
+	if before := loaded.Sub(time.UnixMicro(live.Started)); before < 0 || before > 30*time.Second {
+		t.Errorf("it began %v before it was loaded", before)
+	}
+	if u, err := user.Current(); err == nil && live.User != u.Username {
+		t.Errorf("its user is %q, want %q", live.User, u.Username)
 	}
 }

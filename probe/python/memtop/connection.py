@@ -91,9 +91,8 @@ def greet(connection: Connection, greeting: Json, path: str, listens: bool) -> s
 
 def _with(greeting: Json, this: process.Process, path: str) -> Json:
     who = {
-        "pid": this.pid, "start": this.start, "started_us": this.started_us, "command": this.command,
-        "user": this.user, "host": this.host, "rank": this.rank and this.rank._asdict(), "socket": path,
-        "black_box": os.environ.get("MEMTOP_BLACK_BOX", ""),
+        "pid": this.pid, "start": this.start, "command": this.command, "rank": this.rank and this.rank._asdict(),
+        "socket": path, "black_box": os.environ.get("MEMTOP_BLACK_BOX", ""),
     }  # fmt: skip
     return {**greeting, "who": {**who, **greeting["who"]}}
 

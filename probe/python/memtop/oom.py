@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from typing import Any, Callable
 
@@ -91,8 +92,8 @@ class OutOfMemory:
         this, now = process.this(), time.time_ns() // 1000
         name = f"{this.pid}-{now}"
         answer = {
-            **account(contents, request), "pid": this.pid, "command": this.command, "host": this.host, "time_us": now,
-            "step": self._watch.step, "snapshot": f"{name}.pickle",
+            **account(contents, request), "pid": this.pid, "command": this.command, "host": socket.gethostname(),
+            "time_us": now, "step": self._watch.step, "snapshot": f"{name}.pickle",
         }  # fmt: skip
         folder = dead.write({f"{name}.pickle": pickled(contents), f"{name}.json": json.dumps(answer).encode()})
         return os.path.join(folder, f"{name}.pickle")
