@@ -28,6 +28,7 @@ var picture = map[string][]string{
 	"snapshots/mapped":             {}, // files in memory, for all who have some
 	"snapshots/procfs":             {}, // files of /proc, for all who read them
 	"snapshots/hostmemory":         {"snapshots/procfs"},
+	"snapshots/launcher":           {}, // where torchrun and others have put a process
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/ledger":    {},
@@ -73,7 +74,7 @@ var picture = map[string][]string{
 	"probe/remote":     {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python":     {"probe/protocol", "golang.org/x/sys/..."},
 	"probe/hostledger": {"snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
-	"probe/sensor":     {"probe", "probe/hostledger", "probe/protocol", "snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/sensor":     {"probe", "probe/hostledger", "probe/protocol", "snapshots/hostmemory", "snapshots/launcher", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/inject":     {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
@@ -101,7 +102,7 @@ var picture = map[string][]string{
 	"engine/recompute":           {},
 	"engine/weights":             {"snapshots/pickle", "engine/autograd", "engine/tensor", "engine/device"},
 	"engine/collective":          {"engine/device"},
-	"engine/collective/mpi":      {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
+	"engine/collective/mpi":      {"engine/collective", "engine/device", "snapshots/launcher", "github.com/ebitengine/purego"},
 	"engine/collective/nccl":     {"engine/collective", "engine/device", "engine/device/cuda", "snapshots/procfs", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 	"engine/collective/torchrun": {},
 	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
@@ -137,10 +138,10 @@ var picture = map[string][]string{
 	},
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {
-		"cmd/memtrain/program", "engine/collective", "engine/collective/mpi", "engine/collective/nccl", "engine/collective/torchrun", "engine/device/cuda",
+		"cmd/memtrain/program", "engine/collective", "engine/collective/mpi", "engine/collective/nccl", "engine/collective/torchrun", "engine/device/cuda", "snapshots/launcher",
 	},
 	"cmd/memtrain/program": {
-		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
+		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/launcher", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtop/manual": {"github.com/spf13/cobra", "github.com/spf13/pflag"},

@@ -57,7 +57,7 @@ type Identity struct {
 	PID       int         `json:"pid"`
 	Start     uint64      `json:"start"` // in clock ticks since boot
 	Command   string      `json:"command"`
-	Rank      *trace.Rank `json:"rank"`
+	Rank      *trace.Rank `json:"-"`
 	Writer    string      `json:"writer"`
 	Socket    string      `json:"socket"`    // the path of the listener
 	BlackBox  string      `json:"black_box"` // MEMTOP_BLACK_BOX of the program

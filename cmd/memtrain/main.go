@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/engine/collective/nccl"
 	"github.com/memtop/memtop/engine/collective/torchrun"
 	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/snapshots/launcher"
 )
 
 func main() {
@@ -29,7 +30,7 @@ func gpu(ordinal int) (program.Machine, error) {
 }
 
 // gpuGroup joins processes by NCCL, which they begin by MPI or by torchrun's store.
-func gpuGroup(m program.Machine, at collective.Place, host collective.Group) (collective.Group, error) {
+func gpuGroup(m program.Machine, at launcher.Place, host collective.Group) (collective.Group, error) {
 	o := nccl.Options{Device: m.(*cuda.Device), Rank: at.Rank, Size: at.World, Host: host}
 	if host == nil {
 		o.Share = func(id []byte) error { return torchrun.Share(at.Rank, id) }

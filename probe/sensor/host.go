@@ -124,6 +124,7 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
+	g.Who.Rank = g.rank()
 	key := program{g.Who.PID, g.Who.Start}
 	a, err := h.agent(key, g, listener)
 	if err != nil {

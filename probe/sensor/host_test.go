@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -389,5 +390,27 @@ func TestAProgramsStartAndUserAreTheKernels(t *testing.T) {
 	}
 	if u, err := user.Current(); err == nil && live.User != u.Username {
 		t.Errorf("its user is %q, want %q", live.User, u.Username)
+	}
+}
+
+func TestARankIsWhatItsLauncherSays(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  map[string]string
+		want *trace.Rank
+	}{
+		"alone":     {map[string]string{"RANK": "0", "WORLD_SIZE": "1"}, nil},
+		"no number": {map[string]string{"RANK": "x", "WORLD_SIZE": "8"}, nil},
+		"too many":  {map[string]string{"RANK": "3", "WORLD_SIZE": "2097152"}, nil},
+		"one of eight": {
+			map[string]string{"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"},
+			&trace.Rank{Job: "node1.29500", Rank: 3, World: 8, Local: 1, Launcher: "torchrun"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := greeted(t, hosting(t), func(g *greeting) { g.Environment = test.set })
+			if got := p.follow().Trace().Live.Rank; !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/hostledger"
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/launcher"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -35,9 +36,10 @@ type link struct {
 
 // greeting is an agent's first message.
 type greeting struct {
-	Version string         `json:"version"`
-	Who     probe.Identity `json:"who"`
-	Program probe.Program  `json:"program"`
+	Version     string            `json:"version"`
+	Who         probe.Identity    `json:"who"`
+	Environment map[string]string `json:"environment"` // what launchers have set
+	Program     probe.Program     `json:"program"`
 }
 
 // greet reads who an agent is, and the socket on which its program listens: nil if the
@@ -81,6 +83,17 @@ func check(conn *net.UnixConn, who *probe.Identity) error {
 	}
 	who.UID = peer.UID
 	return nil
+}
+
+// rank returns the program's place among those of its launcher, nil if it is alone or its
+// variables make no sense.
+func (g *greeting) rank() *trace.Rank {
+	place, many, err := launcher.Launched(func(name string) string { return g.Environment[name] })
+	rank := &trace.Rank{Job: place.Job, Rank: place.Rank, World: place.World, Local: place.Local, Launcher: place.Launcher}
+	if err != nil || !many || !rank.Valid() {
+		return nil
+	}
+	return rank
 }
 
 // readRest reads the rest of a message whose first n bytes are in head.

@@ -27,6 +27,7 @@ import (
 	"github.com/memtop/memtop/engine/collective/torchrun"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/launcher"
 )
 
 // The variables of a test's process: the file of the host's kernels, and the
@@ -57,7 +58,7 @@ func gpuReach(kernels string) Reach {
 			}
 			return d, err
 		},
-		GPUGroup: func(m Machine, at collective.Place, host collective.Group) (collective.Group, error) {
+		GPUGroup: func(m Machine, at launcher.Place, host collective.Group) (collective.Group, error) {
 			o := nccl.Options{Device: m.(*cuda.Device), Rank: at.Rank, Size: at.World, Host: host, Library: nccltest.New(drivers[m])}
 			switch {
 			case host != nil:
@@ -72,7 +73,7 @@ func gpuReach(kernels string) Reach {
 }
 
 // shareByPipes is the store of these tests: a pipe with a name for each other process.
-func shareByPipes(at collective.Place, id []byte) error {
+func shareByPipes(at launcher.Place, id []byte) error {
 	pipe := func(rank int) string { return filepath.Join(os.Getenv(meetingVariable), fmt.Sprint(rank)) }
 	if at.Rank > 0 {
 		got, err := os.ReadFile(pipe(at.Rank))
@@ -197,7 +198,7 @@ func TestEachProcessOfAMachineHasItsOwnGPU(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var asked []int
-			s := &session{options: &options{device: test.device, deviceMemory: 1 << 20, launched: collective.Place{Local: test.local}}}
+			s := &session{options: &options{device: test.device, deviceMemory: 1 << 20, launched: launcher.Place{Local: test.local}}}
 			s.reach.GPUs = func(ordinal int) (Machine, error) {
 				asked = append(asked, ordinal)
 				if ordinal >= test.there {

@@ -10,6 +10,7 @@ import (
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/snapshots/launcher"
 )
 
 // Machine is a device to train on: its memory and its operations.
@@ -35,7 +36,7 @@ type Reach struct {
 	// GPUGroup joins processes that train on a GPU each; at is this process's
 	// place. host is the result of Group, which GPUGroup closes with its group,
 	// or nil under torchrun.
-	GPUGroup func(m Machine, at collective.Place, host collective.Group) (collective.Group, error)
+	GPUGroup func(m Machine, at launcher.Place, host collective.Group) (collective.Group, error)
 }
 
 // GPUs opens the GPU with a number. It is nil in a program that was built without

@@ -11,6 +11,7 @@ import (
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/launcher"
 )
 
 // options are the flags.
@@ -37,7 +38,7 @@ type options struct {
 	asJSON    bool
 	force     bool
 	ranks     string
-	launched  collective.Place // where a launcher has put it; zero for one process
+	launched  launcher.Place   // where a launcher has put it; zero for one process
 	group     collective.Group // the processes that train together, nil for one
 	// settings are the flags of settings, which may change from step to step, by
 	// the setting's key; "" means that the flag was not given.

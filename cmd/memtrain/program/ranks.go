@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/launcher"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -35,7 +36,7 @@ func (s *session) findPlace() error {
 	if s.reach.Group == nil {
 		return nil
 	}
-	place, many, err := collective.Launched()
+	place, many, err := launcher.Launched(os.Getenv)
 	if many {
 		s.launched = place
 	}
@@ -88,7 +89,7 @@ func (s *session) placed() (*trace.Rank, error) {
 // GPUs through the library that sums on GPUs. torchrun provides only a store.
 func (s *session) meet() (collective.Group, error) {
 	var host collective.Group
-	if !s.onGPU() || s.launched.Launcher != collective.Torchrun {
+	if !s.onGPU() || s.launched.Launcher != launcher.Torchrun {
 		var err error
 		if host, err = s.reach.Group(); err != nil || host == nil {
 			return nil, err

@@ -4,12 +4,17 @@
 // cannot be static.
 package mpi
 
-import "github.com/memtop/memtop/engine/collective"
+import (
+	"os"
+
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/snapshots/launcher"
+)
 
 // Open joins the processes that a launcher has started, and returns nil where there
 // is no other. An [collective.UnavailableError] says that there is nothing to meet by.
 func Open() (collective.Group, error) {
-	place, many, err := collective.Launched()
+	place, many, err := launcher.Launched(os.Getenv)
 	if err != nil || !many {
 		return nil, err
 	}

@@ -16,6 +16,10 @@ from .messages import framed, json_text
 from .program import Json
 
 MOST = 1 << 20  # bytes of a question
+# What launchers set begins so: it says which rank of a job this is, see Go's package launcher.
+_LAUNCHERS = (
+    "LOCAL_RANK", "MASTER_", "MPI_LOCALRANKID", "OMPI_", "PMI", "RANK", "SLURM_", "TORCHELASTIC_RUN_ID", "WORLD_SIZE",
+)  # fmt: skip
 PATIENCE = 5.0  # seconds, for the host to take the greeting
 
 
@@ -91,10 +95,11 @@ def greet(connection: Connection, greeting: Json, path: str, listens: bool) -> s
 
 def _with(greeting: Json, this: process.Process, path: str) -> Json:
     who = {
-        "pid": this.pid, "start": this.start, "command": this.command, "rank": this.rank and this.rank._asdict(),
-        "socket": path, "black_box": os.environ.get("MEMTOP_BLACK_BOX", ""),
+        "pid": this.pid, "start": this.start, "command": this.command, "socket": path,
+        "black_box": os.environ.get("MEMTOP_BLACK_BOX", ""),
     }  # fmt: skip
-    return {**greeting, "who": {**who, **greeting["who"]}}
+    environment = {name: value for name, value in os.environ.items() if name.startswith(_LAUNCHERS)}
+    return {**greeting, "who": {**who, **greeting["who"]}, "environment": environment}
 
 
 def _greet(connected: socket.socket, greeting: Json, files: list[int]) -> None:

@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import dataclass
 
-from . import launcher
 from .descriptors import read
 from .interrupts import ignored
 
@@ -22,12 +21,11 @@ class Process:
     pid: int
     start: int
     command: str
-    rank: launcher.Rank | None  # None if it runs alone
 
 
 def this() -> Process:
     """Return this process."""
-    return Process(os.getpid(), _start(), _command(), launcher.rank())
+    return Process(os.getpid(), _start(), _command())
 
 
 def _start() -> int:

@@ -39,6 +39,16 @@ def test_a_host_gets_what_happens_in_order_and_names_before_their_use(serving: S
     assert [step["step"] for step in steps] == [1, 2] and len(steps[0]["layers"]) == 12
 
 
+def test_a_host_learns_what_the_launcher_has_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("MEMTOP_SECRET", "mine")
+    serving = Serving(tmp_path / "memtop")
+    eventually("the greeting", lambda: serving.host.greetings)
+    serving.close()
+    environment = serving.host.greetings[0]["environment"]
+    assert environment["RANK"] == "3" and "MEMTOP_SECRET" not in environment
+
+
 def test_a_description_says_for_which_turn_of_viewers_it_holds(serving: Serving) -> None:
     serving.host.tell(do="describe")
     eventually("a description", lambda: described(serving))

@@ -1,13 +1,14 @@
-package collective
+// Package launcher says where a launcher, such as torchrun or srun, has put a process
+// among those that it has started.
+package launcher
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
 
-// Place is where a launcher has put this process.
+// Place is where a launcher has put a process.
 type Place struct {
 	Launcher    string // such as "mpirun"
 	Rank, World int
@@ -38,11 +39,11 @@ var slurmStep = []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}
 const unnamedRun = "none"
 
 // jobOf returns the name that a launcher has given a job, "" for none.
-func jobOf(variables [][]string) string {
+func jobOf(getenv func(string) string, variables [][]string) string {
 	for _, group := range variables {
 		var values []string
 		for _, name := range group {
-			if v := os.Getenv(name); v != "" && v != unnamedRun {
+			if v := getenv(name); v != "" && v != unnamedRun {
 				values = append(values, v)
 			}
 		}
@@ -53,17 +54,17 @@ func jobOf(variables [][]string) string {
 	return ""
 }
 
-// Launched returns the place that the environment gives this process, and false
+// Launched returns the place that the environment gives a process, and false
 // when no launcher has started more than one. Variables that contradict themselves
 // are an error.
-func Launched() (Place, bool, error) {
+func Launched(getenv func(string) string) (Place, bool, error) {
 	for _, l := range launchers {
-		if os.Getenv(l.rank) == "" || os.Getenv(l.world) == "" {
+		if getenv(l.rank) == "" || getenv(l.world) == "" {
 			continue
 		}
-		p := Place{Launcher: l.name, Job: jobOf(l.job)}
+		p := Place{Launcher: l.name, Job: jobOf(getenv, l.job)}
 		for at, name := range map[*int]string{&p.Rank: l.rank, &p.World: l.world, &p.Local: l.local} {
-			v := os.Getenv(name)
+			v := getenv(name)
 			n, err := strconv.Atoi(v)
 			if v == "" && name == l.local {
 				continue
