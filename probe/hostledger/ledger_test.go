@@ -259,3 +259,13 @@ func TestWhatProcessesHandEachOtherIsFoundWhileItIsOpen(t *testing.T) {
 		t.Errorf("%d bytes are ready, %d taken and %d shared, want 4 MiB ready", l.batches, l.taken, l.shared)
 	}
 }
+
+func TestAsManyProcessesAreRememberedAsAreEnough(t *testing.T) {
+	f := newFiles(1, time.Now())
+	for pid := range 2 * mostProcesses {
+		f.remember([]int{pid})
+	}
+	if len(f.pids) != mostProcesses {
+		t.Errorf("%d are remembered, want %d", len(f.pids), mostProcesses)
+	}
+}

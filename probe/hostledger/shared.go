@@ -44,9 +44,10 @@ type listing struct {
 }
 
 const (
-	sharedFolder = "/dev/shm"
-	mostFiles    = 4096
-	leastFiles   = 1 << 20 // bytes that are worth asking who has mapped them
+	sharedFolder  = "/dev/shm"
+	mostFiles     = 4096
+	mostProcesses = 1 << 16
+	leastFiles    = 1 << 20 // bytes that are worth asking who has mapped them
 )
 
 func newFiles(pid int, began time.Time) files {
@@ -54,11 +55,13 @@ func newFiles(pid int, began time.Time) files {
 	return files{pid: pid, began: began.Add(-procfs.Tick), pids: map[int]bool{pid: true}}
 }
 
-// remember notes processes of the program.
+// remember notes processes of the program. How many it names is the agent's word.
 func (f *files) remember(lists ...[]int) {
 	for _, pids := range lists {
 		for _, pid := range pids {
-			f.pids[pid] = true
+			if len(f.pids) < mostProcesses {
+				f.pids[pid] = true
+			}
 		}
 	}
 }

@@ -55,6 +55,7 @@ func (a *agent) measured(sent []gauge) []trace.Gauge {
 			total, available := hostmemory.Machine()
 			g.Total, g.Used, known = total, total-available, total > 0
 		}
+		g.Users = g.Users[:min(len(g.Users), mostUsers)]
 		for u := range g.Users {
 			command := procfs.Command(g.Users[u].PID)
 			g.Users[u].Command = command[:min(len(command), longestCommand)]
@@ -66,5 +67,6 @@ func (a *agent) measured(sent []gauge) []trace.Gauge {
 	return all
 }
 
-// longestCommand is how much of the command of another process on a device is kept.
-const longestCommand = 120
+// mostUsers is how many other processes on a device are kept, and longestCommand how much
+// of the command of each.
+const mostUsers, longestCommand = 256, 120
