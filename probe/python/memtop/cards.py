@@ -1,6 +1,6 @@
 """The device ledger: what this program and others have of a device's memory, as the driver counts it.
 
-It is raw figures, as the ledger of the host is: a viewer makes rows of them that add up. All is read by the server's
+It is raw figures, as the ledger of the host is: a viewer makes rows of them that add up. All is read by the link's
 thread: the driver's figures from its management library, PyTorch's counters, and what the library in front of the
 driver has noted, if the program has one. No context is asked, no device is waited for, no tensor is touched.
 """
@@ -31,7 +31,7 @@ SHARE, CREDIT_NS = 0.0005, 100_000_000  # of the program's time, for looks, and 
 
 class Cards:
     """Looks at the devices of this program, and sends gauges of them. Any thread may set `watched` and read `latest`;
-    `due` and `tend` belong to the server's thread."""
+    `due` and `tend` belong to the link's thread."""
 
     def __init__(self, link: Link, step: Callable[[], int]) -> None:
         self._link = link
