@@ -128,7 +128,7 @@ func (c *card) gauge(pid int) trace.Gauge {
 	}
 	for _, u := range c.users {
 		if u.pid != pid {
-			g.Users = append(g.Users, trace.User{PID: u.pid, Bytes: u.bytes, Command: commandOf(u.pid)})
+			g.Users = append(g.Users, trace.User{PID: u.pid, Bytes: u.bytes, Command: procfs.ShortCommand(u.pid)})
 		}
 		switch {
 		case u.pid == pid:
@@ -140,16 +140,6 @@ func (c *card) gauge(pid int) trace.Gauge {
 		}
 	}
 	return g
-}
-
-// longest is how much of a process's command is kept.
-const longest = 120
-
-// commandOf returns a process's command, "" if the system does not say: the driver
-// counts processes as the machine does.
-func commandOf(pid int) string {
-	text := procfs.Command(pid)
-	return text[:min(len(text), longest)]
 }
 
 // uses reports whether the driver lists the process on this card.

@@ -57,8 +57,7 @@ func (a *agent) measured(sent []gauge) []trace.Gauge {
 		}
 		g.Users = g.Users[:min(len(g.Users), mostUsers)]
 		for u := range g.Users {
-			command := procfs.Command(g.Users[u].PID)
-			g.Users[u].Command = command[:min(len(command), longestCommand)]
+			g.Users[u].Command = procfs.ShortCommand(g.Users[u].PID)
 		}
 		if known {
 			all = append(all, *g)
@@ -67,6 +66,5 @@ func (a *agent) measured(sent []gauge) []trace.Gauge {
 	return all
 }
 
-// mostUsers is how many other processes on a device are kept, and longestCommand how much
-// of the command of each.
-const mostUsers, longestCommand = 256, 120
+// mostUsers is how many other processes on a device are kept.
+const mostUsers = 256

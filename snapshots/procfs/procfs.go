@@ -15,6 +15,8 @@ import (
 const (
 	most     = 16 << 20  // bytes of a file: a list of mappings or of mounts can be long
 	mostText = 128 << 10 // bytes of a command line or an environment
+
+	shortCommand = 120 // bytes
 )
 
 // Read returns a whole file, given by its absolute path, or an error if it is longer than
@@ -96,6 +98,13 @@ func Arguments(pid int) []string {
 
 // Command returns a process's command line as a text, "" if nothing is known.
 func Command(pid int) string { return strings.TrimSpace(strings.Join(Arguments(pid), " ")) }
+
+// ShortCommand returns the beginning of a process's command line, "" if nothing is known:
+// enough to tell processes on a device apart.
+func ShortCommand(pid int) string {
+	text := Command(pid)
+	return text[:min(len(text), shortCommand)]
+}
 
 // Environment returns the variables with which a process began, in the first 128 KiB of
 // them, "" for one that it does not have. If this user may not read them, all are "".

@@ -70,6 +70,9 @@ func TestAProcessIsReadAsFarAsIsEnough(t *testing.T) {
 	if got := len(Command(pid)); got != mostText {
 		t.Errorf("its command is %d bytes, want %d", got, mostText)
 	}
+	if got := ShortCommand(pid); len(got) != shortCommand || got[:8] != "sh -c ec" {
+		t.Errorf("its command is in short %q", got)
+	}
 	if get := Environment(pid); get("FIRST") != "1" || get("A") != long || len(get("B")) >= len(long) || get("LAST") != "" {
 		t.Errorf("it has FIRST=%s, %d and %d bytes, LAST=%s", get("FIRST"), len(get("A")), len(get("B")), get("LAST"))
 	}
