@@ -15,7 +15,7 @@ from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 from test_watch import bytes_of  # noqa: E402
 
-from memtop import watch as watching  # noqa: E402
+from memtop import model_calls  # noqa: E402
 from memtop.program import Memory  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -95,7 +95,7 @@ def test_a_look_for_the_box_after_a_viewer_has_gone_leaves_the_last_count(watch:
 
 
 def test_a_program_without_steps_is_looked_at_when_it_calls_a_model(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8)).eval()
     held = bytes_of([*model.parameters(), *model.buffers()])
     assert call_in_a_thread(watch.devices) == UNKNOWN
@@ -110,7 +110,7 @@ def test_a_program_without_steps_is_looked_at_when_it_calls_a_model(watch: Watch
 
 
 def test_a_viewer_of_a_program_without_steps_needs_to_ask_nothing(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     call_in_a_thread(lambda: watch.want(True))
     model = torch.nn.Linear(8, 8)
     model(torch.randn(2, 8))
@@ -129,7 +129,7 @@ def test_a_viewer_that_comes_right_after_another_sees_all_after_one_step(watch: 
 
 
 def test_a_program_without_steps_is_looked_at_between_its_calls_alone(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     looked: list[str] = []
     monkeypatch.setattr(watch.models, "add", lambda module: looked.append(type(module).__name__))
 
@@ -146,7 +146,7 @@ def test_a_program_without_steps_is_looked_at_between_its_calls_alone(watch: Wat
 
 
 def test_of_calls_that_began_together_one_is_looked_at(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     looked: list[int] = []
     monkeypatch.setattr(watch.models, "add", lambda module: looked.append(threading.get_ident()))
     call_in_a_thread(watch.devices)
@@ -158,10 +158,10 @@ def test_of_calls_that_began_together_one_is_looked_at(watch: Watch, monkeypatch
 
 
 def test_a_call_is_not_taken_up_beside_a_step_of_another_thread(watch: Watch, monkeypatch: Any) -> None:
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     model = torch.nn.Linear(8, 8)
     call_in_a_thread(lambda: watch.want(True))
-    with watch._taking:
+    with watch.taking:
         model(torch.randn(2, 8))
     assert not watch.looked
     call_in_a_thread(watch.devices)

@@ -19,12 +19,13 @@ import memtop
 PROGRAM = """
 import sys, warnings
 import torch
-from memtop import watch as watching
+from memtop import model_calls
 from kept import Kept
 from memtop.sampling import Sampling
+from memtop.watch import Watch
 
 how = sys.argv[1]
-watching.PATIENCE_NS = 0  # it also looks at calls at once
+model_calls.PATIENCE_NS = 0  # it also looks at calls at once
 
 def model(net, loss_of, optimizer):
     compiled = torch.compile(net, backend=backend)
@@ -59,7 +60,7 @@ def run(kind, late):
     optimizer = torch.optim.SGD(net.parameters(), 0.01)
     loss_of = lambda x: net(x).pow(2).mean()
     forward, step = loss_of, optimizer.step
-    watch = watching.Watch(Kept()) if how != "alone" else None
+    watch = Watch(Kept()) if how != "alone" else None
     if watch:
         watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at
         watch.want(how == "looked")

@@ -20,7 +20,7 @@ from kept import Kept  # noqa: E402
 from test_account import Job, call_in_a_thread  # noqa: E402
 from test_watch import bytes_of, steps_of  # noqa: E402
 
-from memtop import watch as watching  # noqa: E402
+from memtop import model_calls  # noqa: E402
 from memtop.cards import Cards  # noqa: E402
 from memtop.pools import Pools  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
@@ -44,7 +44,7 @@ class Model(torch.nn.Module):  # type: ignore[misc]
 @pytest.fixture
 def watch(monkeypatch: Any) -> Iterator[Watch]:
     gc.collect()  # optimizers of other tests
-    monkeypatch.setattr(watching, "PATIENCE_NS", 0)
+    monkeypatch.setattr(model_calls, "PATIENCE_NS", 0)
     watch = Watch(Kept())
     watch.sampling = Sampling(share=1.0, credit_ns=1 << 60)  # every step
     yield watch
@@ -187,7 +187,7 @@ def test_a_call_that_fails_ends_its_step(watch: Watch) -> None:
 
 def test_a_mistake_of_the_agent_does_not_fail_the_call(watch: Watch, monkeypatch: Any) -> None:
     model = watched(watch)
-    monkeypatch.setattr(watch._telling, "tell", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(watch.measured._telling, "tell", lambda *_, **__: 1 / 0)
     serve(model, 2)
     assert "ZeroDivisionError" in watch.guard.error and is_plain(model)
 

@@ -36,7 +36,7 @@ def quiet() -> Iterator[Quiet]:
 
 
 def test_a_step_at_whose_end_there_is_nothing_to_do_is_counted_and_no_more(quiet: Quiet) -> None:
-    quiet.watch._guarded = quiet.watch.guard(lambda _: 1 / 0)
+    quiet.watch.step_end.guarded = quiet.watch.guard(lambda _: 1 / 0)
     for _ in range(100):
         quiet.optimizer.step()
     assert quiet.watch.step == 101 and not quiet.watch.guard.error
@@ -59,8 +59,8 @@ def test_steps_of_another_optimizer_are_not_counted_between_quiet_ones(quiet: Qu
 )
 def test_a_quiet_program_is_looked_after_when_its_next_step_ends(quiet: Quiet, ask: Any) -> None:
     boundaries: list[int] = []
-    guarded = quiet.watch._guarded
-    quiet.watch._guarded = lambda optimizer: (boundaries.append(quiet.watch.step), guarded(optimizer))
+    guarded = quiet.watch.step_end.guarded
+    quiet.watch.step_end.guarded = lambda optimizer: (boundaries.append(quiet.watch.step), guarded(optimizer))
     quiet.optimizer.step()
     assert boundaries == [] and in_a_thread(lambda: ask(quiet.watch)) is None
     quiet.optimizer.step()

@@ -24,7 +24,7 @@ from programs import PROGRAMS, RANKS, Run  # noqa: E402
 from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
-from memtop import watch as watching  # noqa: E402
+from memtop import model_calls  # noqa: E402
 from memtop.threads import allowed  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
@@ -305,7 +305,7 @@ def main() -> None:
     watch = Watch(Kept())
     watch.sampling.always = True
     asked = Asked(watch, device)
-    watching.PATIENCE_NS = 0
+    model_calls.PATIENCE_NS = 0
     watch.want(True)
     moments = Moments(asked.at)
     program(Run(device, AT, served=asked.server))
