@@ -54,10 +54,11 @@ class Snapshots:
 
     def begin(self) -> None:
         """Take a snapshot, and the next ones whenever they are due."""
+        tags = self._tags()
         with self._lock:
             self._seen, self._taking, self._tended = None, True, time.monotonic()
             self._purse.begin()
-            self._take()
+            self._take(tags)
 
     def end(self) -> None:
         """Stop taking snapshots. Wait for one that is being taken."""
@@ -66,22 +67,27 @@ class Snapshots:
 
     def take(self) -> Json | None:
         """Take a snapshot, and return its contents, None if this has stopped."""
+        tags = self._tags()
         with self._lock:
-            return self._take() if self._taking else None
+            return self._take(tags) if self._taking else None
 
-    def _take(self) -> Json:
-        self._seen, tags = self._activity(), self._tags()  # the tags just before the snapshot
+    def _take(self, tags: list[Tags]) -> Json:
+        """Take a snapshot. The tags are of just before it, and come from outside of the lock: the registry's is taken
+        for them, by a thread that may hold it and wait for this one."""
+        self._seen = self._activity()
         contents = snapshot()
         self._link.snapshot(pickled(contents), tuple(tags))
         return contents
 
     def _take_new(self) -> None:
         """Take a snapshot if memory has changed, and pay for it."""
+        if self._activity() == self._seen:
+            return
+        start, tags = time.thread_time_ns(), self._tags()
         with self._lock:
-            if not self._taking or self._activity() == self._seen:
+            if not self._taking:
                 return
-            start = time.thread_time_ns()
-            self._take()
+            self._take(tags)
             cost = time.thread_time_ns() - start
         self.spent_ns += cost
         self._purse.pay(cost)
@@ -104,12 +110,13 @@ class Snapshots:
 
 def snapshot() -> Json:
     """Return a snapshot of PyTorch's. Python's collector of garbage must not run meanwhile: the many new objects would
-    make it go through all of the program's, which takes longer than the snapshot."""
-    collects = gc.isenabled()
-    gc.disable()
+    make it go through all of the program's, which takes longer than the snapshot. The switch of the collector is the
+    program's, which may turn it meanwhile in another thread; the threshold is ours, unless the program sets it."""
+    before = gc.get_threshold()
+    gc.set_threshold(0, *before[1:])
     try:
         contents: Json = torch.cuda.memory._snapshot()
     finally:
-        if collects:
-            gc.enable()
+        if gc.get_threshold()[0] == 0:
+            gc.set_threshold(*before)
     return contents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: E402
 import gc
 import os
 import sys
@@ -15,6 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ["MEMTOP_DEBUG_THREADS"] = "1"  # also in the programs that tests start
 # Programs that tests kill would leave boxes among the user's own. A test that wants a box names its folder.
 os.environ.setdefault("MEMTOP_BLACK_BOX", "off")
+
+import lock_order
+
+lock_order.install()  # before a lock is made
 
 from hosting import Host
 from pretended import Pretended
@@ -40,7 +45,7 @@ def checked_threads() -> Iterator[None]:
     trespasses.clear()
     with allowed():
         yield
-    assert trespasses == []
+    assert trespasses == [] and lock_order.circles() == []
 
 
 class Serving:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +22,7 @@ from memtop.cuda import PATIENCE, CudaMemory
 from memtop.history import MOST_ENTRIES, History
 from memtop.link import STEP, Tags
 from memtop.registry import Registry, by_callback
+from memtop.snapshots import snapshot
 from memtop.stacks import Stacks
 from memtop.watch import Watch
 
@@ -180,6 +183,42 @@ def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
     watched.memory._snapshots._purse.begin()
     tend(watched)
     assert allocator.snapshots == taken + 1
+
+
+@needs_recorded
+def test_a_snapshot_of_a_program_at_rest_never_waits_for_a_step_that_waits_for_it(
+    allocator: Allocator, watched: Watched
+) -> None:
+    taking, snapshots = threading.Event(), watched.memory._snapshots
+    tags = snapshots._tags
+    snapshots._tags = lambda: (taking.set(), tags())[1]  # where the link's thread needs the registry
+    resting = threading.Thread(target=lambda: tend(watched), daemon=True)
+    with watched.registry.lock:  # as the training thread has it at the end of a step
+        allocator.advance(10)
+        resting.start()
+        taking.wait(20)
+        ends = threading.Thread(target=lambda: snapshots.take(), daemon=True)
+        snapshots._tags = list  # this thread has the registry's lock, and could go on
+        ends.start()
+        ends.join(20)
+        assert not ends.is_alive()
+    resting.join(20)
+    assert not resting.is_alive()
+
+
+def test_the_collector_stays_as_the_program_sets_it_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = gc.get_threshold()
+    seen: list[tuple[int, ...]] = []
+    for turns, on in ((gc.disable, False), (gc.enable, True)):
+        monkeypatch.setattr(
+            torch.cuda.memory, "_snapshot", lambda turns=turns: (seen.append(gc.get_threshold()), turns())
+        )
+        snapshot()
+        assert gc.isenabled() == on and seen[-1][0] == 0 and gc.get_threshold() == before
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: gc.set_threshold(500, 5, 5))
+    snapshot()
+    assert gc.get_threshold() == (500, 5, 5)
+    gc.set_threshold(*before)
 
 
 @needs_recorded
