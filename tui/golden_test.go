@@ -112,7 +112,6 @@ func TestOtherScreens(t *testing.T) {
 		"state-only-timeline":      {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, []string{"4"}},
 		"timeline-by-stack":        {120, 40, []File{small}, []string{"4", "c"}},
 		"timeline-by-allocation":   {120, 40, []File{small}, []string{"4", "c", "c"}},
-		"timeline-segments":        {120, 40, []File{small}, []string{"4", "m"}},
 		"timeline-time-zoomed":     {120, 40, []File{small}, []string{"4", "t", "+", "+"}},
 		"timeline-band-stacks":     {120, 40, []File{small}, []string{"4", "p", "down", "down", "enter"}},
 		"timeline-band-allocation": {120, 40, []File{small}, []string{"4", "p", "enter", "enter"}},

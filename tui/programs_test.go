@@ -108,7 +108,7 @@ block 0x2003 500 active_allocated requested=500
 func TestPagesSayThatThereIsNoCachingAllocator(t *testing.T) {
 	d := start(t, 200, 60, Options{Color: "never"}, fileOf("cpu.mtr", tracetest.Parse(t, uncached)))
 	for name, keys := range map[string][]string{
-		"overview": {"1"}, "timeline": {"4", "m"}, "segments": {"5"}, "events": {"7", "G"},
+		"overview": {"1"}, "segments": {"5"}, "events": {"7", "G"},
 	} {
 		d.press(keys...)
 		text := strings.Join(strings.Fields(d.screen()), " ")

@@ -162,7 +162,6 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 		"timeline by stack":    func() any { return x.Timeline(ByStack, 0, n, 40) },
 		"timeline by tensor":   func() any { return x.Timeline(ByAllocation, at/3, n, 40) },
 		"timeline by time":     func() any { return x.TimelineByTime(ByCategory, 0, n, 40) },
-		"segment timeline":     func() any { return x.SegmentTimeline(0, n, 40) },
 		"segments":             func() any { return x.SegmentsAt(at) },
 		"segments at the end":  func() any { return x.SegmentsAt(n) },
 		"stacks":               func() any { return x.Stacks(at, StackOptions{HideRuntime: true}) },

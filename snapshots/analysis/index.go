@@ -32,7 +32,6 @@ type answers struct {
 	ooms       lasting[[]OOM]
 	growth     lasting[[]Growth]
 	findings   lasting[[]Finding]
-	bars       lasting[*bars]
 	folded     lasting[*lines.Code]
 	sites      lasting[*leak.Sites]
 	history    lasting[pastSteps]

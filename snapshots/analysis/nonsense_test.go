@@ -101,8 +101,6 @@ func askEverything(x *Index, r *rand.Rand) {
 				x.Timeline(by, at, at+n/3, columns)
 				x.TimelineByTime(by, at, n, columns)
 			}
-			x.SegmentTimeline(at, n, columns)
-			x.SegmentTimelineByTime(0, at, columns)
 		}
 	}
 	x.Summary()

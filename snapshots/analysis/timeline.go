@@ -23,7 +23,6 @@ type Band struct {
 	Category   trace.Category     // ByCategory, unless Held or Rest
 	Stack      trace.StackID      // ByStack and ByAllocation
 	Allocation trace.AllocationID // ByAllocation
-	Segment    uint64             // of a segment timeline: address of the segment or region
 	Held       bool               // memory older than the recording, use unknown
 	Rest       bool               // everything that has no band of its own
 }
@@ -46,7 +45,7 @@ type Timeline struct {
 	MaxReserved int64 // highest Reserved
 }
 
-// bandCount is how many stacks, allocations or segments get a band of their own.
+// bandCount is how many stacks or allocations get a band of their own.
 const bandCount = 10
 
 // Timeline splits events [from, to) into columns of equal numbers of events.

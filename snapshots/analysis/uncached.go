@@ -29,16 +29,3 @@ func (x *mapper) sumMap(at int) *Map {
 	m.Blocks, m.Active, m.Requested, m.Allocated = len(alive), m.Reserved, m.Reserved, m.Reserved-m.Pending
 	return m
 }
-
-// fillSums fills a timeline of reserved memory that is in no segments.
-func (x *Index) fillSums(columns []Column) Timeline {
-	t := Timeline{Bands: []Band{{Name: "all allocations", Rest: true}}, Columns: columns}
-	for c := range columns {
-		column := &columns[c]
-		column.Total = x.RequestedAt(column.At)
-		column.Reserved, column.Bands = column.Total, []int64{column.Total}
-		t.Max = max(t.Max, column.Total)
-	}
-	t.MaxReserved = t.Max
-	return t
-}

@@ -7,7 +7,7 @@ import (
 )
 
 // byAllocation reports whether bands are single allocations.
-func (p *Page) byAllocation() bool { return p.by == analysis.ByAllocation && !p.segments }
+func (p *Page) byAllocation() bool { return p.by == analysis.ByAllocation }
 
 // bandAtCursor returns the band that the line describes: the selected one, else
 // the largest live one at the cursor, noBand for none.
@@ -33,7 +33,7 @@ func (p *Page) bandAtCursor() int {
 // drawBand describes a band in one line: its size, where it was made, and its
 // lifetime.
 func (p *Page) drawBand(c screen.Canvas) {
-	if c.Height() == 0 || p.charted.by != analysis.ByAllocation || p.charted.segments {
+	if c.Height() == 0 || p.charted.by != analysis.ByAllocation {
 		return
 	}
 	i := p.bandAtCursor()

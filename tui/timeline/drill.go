@@ -102,7 +102,7 @@ func (d *drill) askAlive() tea.Cmd {
 
 func (d *drill) question(p *Page, alive *aliveList) listQuestion {
 	return listQuestion{
-		index: d.scene.Edition(), alive: alive, chart: p.chart, by: p.charted.by, segments: p.charted.segments,
+		index: d.scene.Edition(), alive: alive, chart: p.chart, by: p.charted.by,
 		step: d.step, band: d.band, bandName: d.bandName, stack: d.stack, row: d.left.Cursor,
 		filter: d.filter, byAge: d.byAge, inverse: d.inverse,
 	}

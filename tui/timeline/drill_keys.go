@@ -56,8 +56,6 @@ func (d *drill) open(p *Page) tea.Cmd {
 	switch {
 	case g == nil || d.shownStep() != d.step:
 		return nil // the rows of this step are still being made
-	case p.charted.segments:
-		return page.Open(page.Segments)
 	case d.step == inAll:
 		d.enterBand(g)
 	case d.step == inBand && g.all:

@@ -30,10 +30,10 @@ const (
 	firstSpan  = 20_000_000
 )
 
-// onGrid reports whether the window moves on the grid. Columns of time, and
-// segments over time, are divided again instead.
+// onGrid reports whether the window moves on the grid. Columns of time are
+// divided again instead.
 func (p *Page) onGrid() bool {
-	return p.Scene.Following && !p.segments && !p.axis().time
+	return p.Scene.Following && !p.axis().time
 }
 
 // goAlong moves the window to the current end.

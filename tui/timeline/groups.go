@@ -25,9 +25,6 @@ type group struct {
 
 // groups makes the rows of the left list.
 func (q *listQuestion) groups(scope []int32) []group {
-	if q.segments && q.step == inAll {
-		return q.segmentGroups()
-	}
 	total := group{name: "everything alive", all: true, letter: ' ', count: len(scope), band: allBands}
 	for _, i := range scope {
 		total.bytes += q.alive.items[i].Size
@@ -67,26 +64,6 @@ func (q *listQuestion) bandGroups(scope []int32) []group {
 // charts reports whether a band has any height in the chart.
 func (q *listQuestion) charts(band int) bool {
 	return slices.ContainsFunc(q.chart.Columns, func(c analysis.Column) bool { return band < len(c.Bands) && c.Bands[band] > 0 })
-}
-
-// segmentGroups takes the bands of a segment chart from the cursor's column.
-func (q *listQuestion) segmentGroups() []group {
-	total := group{name: "all segments", all: true, letter: ' ', band: allBands}
-	if len(q.chart.Columns) == 0 {
-		return []group{total}
-	}
-	column := &q.chart.Columns[columnOf(q.chart.Columns, q.alive.at)]
-	groups := make([]group, 1, len(q.chart.Bands)+1)
-	for i := min(len(q.chart.Bands), len(column.Bands)) - 1; i >= 0; i-- {
-		b := &q.chart.Bands[i]
-		groups = append(groups, group{
-			name: b.Name, bytes: column.Bands[i], band: i,
-			letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation),
-		})
-		total.bytes += column.Bands[i]
-	}
-	groups[0] = total
-	return groups
 }
 
 // stackGroups adds up the stacks of the scope, the largest first.

@@ -10,7 +10,7 @@ import (
 )
 
 func (p *Page) bind() {
-	p.Hint = []string{"+ zoom", "c bands", "enter into", "v alive", "t time", "m segments", "f fit y", "a whole"}
+	p.Hint = []string{"+ zoom", "c bands", "enter into", "v alive", "t time", "f fit y", "a whole"}
 	p.First, p.CellPace = p.key, 90*time.Microsecond
 	p.Signs, p.Letters = signs, true
 	k := &p.Keys
@@ -27,7 +27,6 @@ func (p *Page) bind() {
 	k.Pane.SortRight.SetHelp(">", "sort what is alive by size or by age")
 	k.Bind(
 		page.NewKey("c", "bands by category, by stack, by allocation", page.Act(p.turnBands)),
-		page.NewKey("m", "live memory, or cached segments", p.turnMode),
 		page.NewKey("t", "x axis in events or in time", p.toggleTime),
 		page.NewKey("r", "show or hide the reserved line", page.Turn(&p.reserved)),
 		page.NewKey("f", "y axis from zero, or only the range of the window", page.Turn(&p.fit)),

@@ -126,7 +126,6 @@ type listQuestion struct {
 	alive    *aliveList
 	chart    *analysis.Timeline
 	by       analysis.Banding
-	segments bool
 	step     step
 	band     int
 	bandName string
@@ -208,7 +207,7 @@ func (q *listQuestion) bandOf(it *item) int {
 // inGroup reports whether an item of the scope belongs to a row.
 func (q *listQuestion) inGroup(g *group, it *item) bool {
 	switch {
-	case g.all, q.segments && q.step == inAll:
+	case g.all:
 		return true
 	case q.step == inAll:
 		return q.bandOf(it) == g.band

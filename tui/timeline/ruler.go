@@ -197,12 +197,7 @@ func (p *Page) drawChanges(c screen.Canvas, s *shape) {
 	}
 }
 
-// peakLabel names the peak. It is the peak of live memory even if segments are
-// drawn.
 func (p *Page) peakLabel() string {
-	if p.charted.segments {
-		return "peak of live memory"
-	}
 	return "peak " + screen.Bytes(p.Scene.Summary.PeakRequested)
 }
 

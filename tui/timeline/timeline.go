@@ -18,7 +18,6 @@ import (
 type chartQuestion struct {
 	index    page.Edition
 	by       analysis.Banding
-	segments bool
 	time     bool
 	window   window
 	columns  int
@@ -41,7 +40,6 @@ type Page struct {
 	chart    *analysis.Timeline // the newest answer, nil before the first
 	charted  chartQuestion
 	by       analysis.Banding
-	segments bool
 	time     bool
 	reserved bool
 	fit      bool // the y axis begins at the lowest level in the window
@@ -60,7 +58,7 @@ func New(s *page.Scene) *Page {
 	p.window = window{0, s.Events().Len()}
 	p.charts = ask.New(s.Gate, func(_ context.Context, q chartQuestion) *analysis.Timeline {
 		t := draw(q)
-		if q.by == analysis.ByAllocation && !q.segments {
+		if q.by == analysis.ByAllocation {
 			t.SplitByAllocation(q.index.Index, q.bands)
 		}
 		return &t
@@ -83,10 +81,6 @@ func draw(q chartQuestion) analysis.Timeline {
 	switch {
 	case q.every > 0:
 		return q.index.TimelineEvery(q.by, q.window.from, q.every, q.columns)
-	case q.segments && q.time:
-		return q.index.SegmentTimelineByTime(q.window.from, q.window.to, q.columns)
-	case q.segments:
-		return q.index.SegmentTimeline(q.window.from, q.window.to, q.columns)
 	case q.time:
 		return q.index.TimelineByTime(q.by, q.window.from, q.window.to, q.columns)
 	default:
@@ -142,7 +136,7 @@ func (p *Page) moveWindow() {
 // question returns the question for the chart.
 func (p *Page) question() chartQuestion {
 	q := chartQuestion{
-		index: p.Scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
+		index: p.Scene.Edition(), by: p.by, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
 		bands: min(max(p.shape.plot.H, leastBands), mostBands),
 	}
 	if p.onGrid() {
@@ -203,18 +197,8 @@ func (p *Page) showWhole() {
 }
 
 func (p *Page) turnBands() {
-	p.segments = false
 	p.by = (p.by + 1) % (analysis.ByAllocation + 1)
 	p.drill.reset()
-}
-
-func (p *Page) turnMode() tea.Cmd {
-	if p.Scene.Index.Uncached() {
-		return page.Say(page.Uncached)
-	}
-	p.segments = !p.segments
-	p.drill.reset()
-	return nil
 }
 
 func (p *Page) toggleTime() tea.Cmd {

@@ -108,9 +108,6 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 
 func (p *Page) newPlot(c screen.Canvas) plot {
 	by := p.charted.by
-	if p.charted.segments {
-		by = analysis.ByAllocation // each band is one allocation, identified by its place
-	}
 	part := plot{canvas: c, chart: p.chart, dim: noBand, base: p.base(), top: p.top()}
 	for i := range p.chart.Bands {
 		b := &p.chart.Bands[i]
@@ -126,7 +123,7 @@ func (p *Page) newPlot(c screen.Canvas) plot {
 // top is the level at the upper edge of the plot: the reserved bytes, unless live
 // memory would then look flat.
 func (p *Page) top() int64 {
-	if p.reserved && !p.charted.segments && !p.fit && !p.reservedAbove() {
+	if p.reserved && !p.fit && !p.reservedAbove() {
 		return max(p.chart.Max, p.chart.MaxReserved, 1)
 	}
 	return max(p.chart.Max, 1)
@@ -134,7 +131,7 @@ func (p *Page) top() int64 {
 
 // reservedAbove reports whether the reserved level is left out above the plot.
 func (p *Page) reservedAbove() bool {
-	return p.reserved && !p.charted.segments && !p.fit && p.chart != nil && p.chart.MaxReserved/2 > p.chart.Max
+	return p.reserved && !p.fit && p.chart != nil && p.chart.MaxReserved/2 > p.chart.Max
 }
 
 // base is the level at the lower edge of the plot: zero, or when fitted a little
@@ -154,10 +151,7 @@ func (p *Page) title() string {
 	what := [...]string{
 		analysis.ByCategory: "Live memory by category", analysis.ByStack: "Live memory by stack", analysis.ByAllocation: "Live memory by allocation",
 	}[p.charted.by]
-	if p.charted.segments {
-		what = "Cached segments"
-	}
-	if p.charted.by == analysis.ByCategory && !p.charted.segments && p.Scene.Index.Guessed() {
+	if p.charted.by == analysis.ByCategory && p.Scene.Index.Guessed() {
 		what += " (guessed)"
 	}
 	return what
@@ -195,7 +189,7 @@ func (p *Page) titleRight(room int) string {
 
 // drawReserved draws the reserved level where it is above the bands.
 func (p *Page) drawReserved(c screen.Canvas, s *shape, part *plot) {
-	if !p.reserved || p.charted.segments || p.fit {
+	if !p.reserved || p.fit {
 		return
 	}
 	for x := range p.chart.Columns {
