@@ -112,7 +112,7 @@ func liveLeaks(x *analysis.Index) []Leak {
 	leaks := make([]Leak, 0)
 	for i := range sites {
 		s := &sites[i]
-		if s.Trend <= leak.Steady || s.Trend == leak.ShapeDriven && !stays(s) {
+		if s.Trend <= leak.Steady {
 			continue
 		}
 		leaks = append(leaks, Leak{
@@ -140,6 +140,3 @@ func liveGauges(g *trace.Gauge) *Gauges {
 		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),
 	}
 }
-
-// stays reports whether memory of the site was left after the last step.
-func stays(s *leak.Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }

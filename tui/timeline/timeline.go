@@ -16,13 +16,13 @@ import (
 
 // chartQuestion is the input for the chart.
 type chartQuestion struct {
-	index    page.Edition
-	by       analysis.Banding
-	time     bool
-	window   window
-	columns  int
-	every    int // events of a column, 0 to cut the window into equal ones
-	bands    int // of allocations
+	index   page.Edition
+	by      analysis.Banding
+	time    bool
+	window  window
+	columns int
+	every   int // events of a column, 0 to cut the window into equal ones
+	bands   int // of allocations
 }
 
 // How many allocations have their own band: as many as the plot has rows, within

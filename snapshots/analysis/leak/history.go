@@ -53,9 +53,6 @@ type History struct {
 	moments []moment
 	sites   [][]holds // by place of the site
 	now     []holds   // after the events read
-	made    [][]holds // by place, what sites allocated from the end of a step on until the next
-	making  []holds   // since the last moment
-	makers  []int32   // sites that allocated before the last moment
 	changed []int32   // sites that changed since the last moment
 	marked  []bool    // sites in changed
 	n       int       // events read
@@ -88,7 +85,6 @@ func (h *History) Advance(life *trace.Lifetimes, sites *Sites, steps Steps) {
 func (h *History) grow(n int) {
 	for len(h.sites) < n {
 		h.sites, h.now, h.marked = append(h.sites, nil), append(h.now, holds{}), append(h.marked, false)
-		h.made, h.making = append(h.made, nil), append(h.making, holds{})
 	}
 }
 
@@ -114,9 +110,6 @@ func (h *History) advance() {
 // step applies event i.
 func (h *History) step(i int, e *trace.Event) {
 	if e.Kind == trace.Alloc {
-		made := &h.making[h.known.place(e.Stack, e.Note, false)]
-		made.count++
-		made.bytes += e.Size
 		h.passed += e.Size
 	}
 	leaves, joins := h.life.Change(i, e.Kind)
@@ -207,20 +200,9 @@ func (h *History) take(event int, number int64) {
 	at := int32(len(h.moments))
 	h.moments = append(h.moments, moment{event, number, h.passed, len(h.moments) == 0 && h.heldN > 0})
 	h.passed = 0
-	for _, place := range h.makers {
-		if !h.marked[place] {
-			h.made[place] = note(h.made[place], at, holds{}) // it made nothing this time
-		}
-	}
-	h.makers = h.makers[:0]
 	for _, place := range h.changed {
 		h.marked[place] = false
-		if h.making[place].count > 0 {
-			h.makers = append(h.makers, place)
-		}
 		h.sites[place] = note(h.sites[place], at, h.now[place])
-		h.made[place] = note(h.made[place], at, h.making[place])
-		h.making[place] = holds{}
 	}
 	h.changed = h.changed[:0]
 }
@@ -241,22 +223,16 @@ func (h *History) until(event int) int {
 	return sort.Search(len(h.moments), func(k int) bool { return h.moments[k].event > event })
 }
 
-// levels writes what a site held at the moments from from on, and allocated
-// before each, into out.
+// levels writes what a site held at the moments from from on into out.
 func (h *History) levels(place int32, from int, out []sample) {
-	read(h.sites[place], from, len(out), func(k int, n holds) { out[k].Count, out[k].Bytes = int(n.count), n.bytes })
-	read(h.made[place], from, len(out), func(k int, n holds) { out[k].made, out[k].madeBytes = int(n.count), n.bytes })
-}
-
-// read calls yield with what notes say of the n moments from from on.
-func read(notes []holds, from, n int, yield func(k int, n holds)) {
+	notes := h.sites[place]
 	k := sort.Search(len(notes), func(k int) bool { return int(notes[k].moment) > from }) - 1
-	for m := range n {
+	for m := range out {
 		for k+1 < len(notes) && int(notes[k+1].moment) <= from+m {
 			k++
 		}
 		if k >= 0 {
-			yield(m, notes[k])
+			out[m].Count, out[m].Bytes = int(notes[k].count), notes[k].bytes
 		}
 	}
 }

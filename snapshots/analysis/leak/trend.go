@@ -43,9 +43,6 @@ type sample struct {
 	Level
 	turnover int64 // bytes that the step allocated, of all sites
 	found    bool  // perhaps in the middle of a step: it may differ from the others
-	// What the site itself allocated in the step.
-	made      int
-	madeBytes int64
 }
 
 // excused reports whether something other than the site may have changed the
@@ -150,7 +147,6 @@ func (e *evidence) flat(j *Verdict) {
 		}
 	}
 	switch {
-	case same && low == high && last.Count == 0 && e.madeOfManySizes(j):
 	case same && low == high:
 		j.Reason = "The same " + quantity.Plural(last.Count, "tensor") + " after each of the last " + quantity.Plural(j.Steps, "step") + "."
 		if last.Count == 0 {
@@ -408,29 +404,4 @@ func (e *evidence) evenly(need int) bool {
 	earlier, later := float64(e.risen(first, middle)), float64(e.risen(middle, n))
 	return len(e.grew) >= need && 2*e.count(first, n) >= 5*need && e.rise >= 4*e.noise &&
 		later >= earlier-math.Sqrt(earlier+later)/2
-}
-
-// madeOfManySizes judges a site that holds no memory after steps, but makes the
-// same number of tensors of different sizes in every step.
-func (e *evidence) madeOfManySizes(j *Verdict) bool {
-	count, low, high := 0, int64(0), int64(0)
-	for i := 1; i < len(e.samples); i++ {
-		s := &e.samples[i]
-		switch {
-		case s.excused() || s.made == 0:
-			continue
-		case count == 0:
-			count, low, high = s.made, s.madeBytes, s.madeBytes
-		case s.made != count:
-			return false
-		}
-		low, high = min(low, s.madeBytes), max(high, s.madeBytes)
-	}
-	if low == high {
-		return false
-	}
-	j.Trend = ShapeDriven
-	j.Reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
-		quantity.Plural(count, "tensor"), quantity.Bytes(low), quantity.Bytes(high))
-	return true
 }
