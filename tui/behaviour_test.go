@@ -314,7 +314,7 @@ func TestEventsSortBySizeAndByLife(t *testing.T) {
 // alive, which is made in another way.
 func TestTheLineUnderTheAllocationsSaysWhatABandIs(t *testing.T) {
 	d := startSmall(t, 120, 40)
-	d.shows("4 c c", " a  4.0 MiB  train.py:88 main | held from before, never freed ")
+	d.shows("4 c", " a  4.0 MiB  train.py:88 main | held from before, never freed ")
 	d.press("down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down")
 	var band string
 	for line := range strings.Lines(plain(d.screen())) {
@@ -346,7 +346,7 @@ block 0x1300000 17825792 inactive
 oom - 33554432 stack=one
 `)
 	for what, keys := range map[string][]string{
-		"alive": {"4", "$"}, "stacks of all bands": {"4", "$", "enter"}, "by stack": {"4", "$", "c"}, "by allocation": {"4", "$", "c", "c"},
+		"alive": {"4", "$"}, "stacks of all bands": {"4", "$", "enter"}, "by allocation": {"4", "$", "c"},
 		"blocks": {"5", "$", "enter"}, "holders when memory ran out": {"7", "$"}, "sites": {"3"}, "tensors": {"3", "t"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -375,7 +375,7 @@ free_completed 0x2000 1024 @30 stack=drop
 `)
 	for what, keys := range map[string][]string{
 		"all that is alive": {"4", "^", "."}, "stacks of a band": {"4", "^", ".", "enter"}, "allocations": {"4", "^", ".", "enter", "enter"},
-		"by stack": {"4", "^", ".", "c"}, "by allocation": {"4", "^", ".", "c", "c"}, "blocks": {"5", "enter"}, "tensors": {"3"},
+		"by allocation": {"4", "^", ".", "c"}, "blocks": {"5", "enter"}, "tensors": {"3"},
 		"overview": {"1"}, "stacks": {"6"},
 	} {
 		d := start(t, 120, 40, Options{Color: "never"}, fileOf("run.pickle", tr))

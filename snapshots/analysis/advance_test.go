@@ -159,7 +159,6 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 		"holders":              func() any { return x.HoldersAt(at) },
 		"categories":           func() any { return x.CategoriesAt(at) },
 		"timeline by category": func() any { return x.Timeline(ByCategory, at/2, n, 40) },
-		"timeline by stack":    func() any { return x.Timeline(ByStack, 0, n, 40) },
 		"timeline by tensor":   func() any { return x.Timeline(ByAllocation, at/3, n, 40) },
 		"timeline by time":     func() any { return x.TimelineByTime(ByCategory, 0, n, 40) },
 		"segments":             func() any { return x.SegmentsAt(at) },

@@ -25,7 +25,6 @@ type answers struct {
 	categories lasting[*category.Judge]
 	judging    func() *category.Judge // returns the first judge, which was begun early; nil for none
 	byCategory lasting[*series]
-	byStack    lasting[*stackBands]
 	marks      lasting[[]Mark]
 	steps      lasting[*stepList]
 	calendar   lasting[*calendar]

@@ -7,12 +7,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// series is the requested level split into bands, kept at every 64th event
-// like the levels themselves.
+// series is the requested level split into bands, one for each category and one for
+// memory from before recording of unknown use. It is kept at every 64th event like the
+// levels themselves.
 type series struct {
-	bands   int
-	band    func(i int, e *trace.Event, note trace.NoteID) int // of what event i made
-	held    func(k int, note trace.NoteID) int                 // of what is from before
+	judge   *category.Judge
 	initial []int64
 	sums    []int64 // relative sums before event k·64, bands at a time
 	now     []int64 // relative sums after the events read
@@ -21,15 +20,31 @@ type series struct {
 	judged  int     // the judge's generation that bands are of
 }
 
-func (x *Index) newSeries(bands int, band func(int, *trace.Event, trace.NoteID) int, held func(int, trace.NoteID) int) *series {
-	s := &series{bands: bands, band: band, held: held, initial: make([]int64, bands), now: make([]int64, bands)}
+// heldBand is the band of memory from before recording of unknown use, and bands is how
+// many there are.
+const (
+	heldBand = trace.CategoryCount
+	bands    = heldBand + 1
+)
+
+func (x *Index) newSeries(j *category.Judge) *series {
+	s := &series{judge: j, initial: make([]int64, bands), now: make([]int64, bands), judged: j.Generation()}
 	s.heldN = len(x.life.Held)
 	for k := range x.life.Held {
-		s.initial[held(k, x.life.Held[k].Note)] += x.life.Held[k].Size
+		s.initial[s.band(trace.HeldID(k), x.life.Held[k].Note)] += x.life.Held[k].Size
 	}
 	s.sums = make([]int64, 0, (x.events.Len()>>bucketShift+1)*bands)
 	s.advance(x)
 	return s
+}
+
+// band returns the band of an allocation with a note.
+func (s *series) band(id trace.AllocationID, note trace.NoteID) int {
+	c, rule := s.judge.Of(id, note)
+	if _, held := id.Held(); held && rule.Unplaced() {
+		return heldBand
+	}
+	return c.Place()
 }
 
 // fits reports whether the sums read before are still right. They are not if
@@ -62,7 +77,7 @@ func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 	switch {
 	case joins == trace.NoAllocation:
 	case joins == trace.AllocationID(i): // e made it: no lookup, which costs a fifth of the walk
-		now[s.band(i, e, e.Note)] += e.Size
+		now[s.band(joins, e.Note)] += e.Size
 	default:
 		s.move(x, now, joins, i, 1)
 	}
@@ -71,20 +86,21 @@ func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 // move adds an allocation's bytes, times sign, to the band that it was in right
 // after an event.
 func (s *series) move(x *Index, now []int64, id trace.AllocationID, at int, sign int64) {
+	var size int64
+	var note trace.NoteID
 	if k, held := id.Held(); held {
-		h := &x.life.Held[k]
-		now[s.held(k, x.life.NoteAt(id, at, h.Note))] += sign * h.Size
-		return
+		size, note = x.life.Held[k].Size, x.life.Held[k].Note
+	} else {
+		e := x.events.At(int(id))
+		size, note = e.Size, e.Note
 	}
-	e := x.events.At(int(id))
-	now[s.band(int(id), e, x.life.NoteAt(id, at, e.Note))] += sign * e.Size
+	now[s.band(id, x.life.NoteAt(id, at, note))] += sign * size
 }
 
 // at returns the bands right after an event.
 func (s *series) at(x *Index, event int) []int64 {
 	k := (event + 1) >> bucketShift
-	now := make([]int64, s.bands)
-	copy(now, s.sums[k*s.bands:(k+1)*s.bands])
+	now := slices.Clone(s.sums[k*bands : (k+1)*bands])
 	for i := k << bucketShift; i <= event; i++ {
 		s.step(x, now, i, x.events.At(i))
 	}
@@ -109,31 +125,13 @@ func (x *Index) CategoryPeaks() []int64 {
 	return peaks
 }
 
-// heldBand is the category series' band of memory from before recording of
-// unknown use.
-const heldBand = trace.CategoryCount
-
 func (x *Index) categorySeries() *series {
 	j := x.verdicts()
 	return x.kept.byCategory.get(x, func(s *series) *series {
 		if !s.fits(x) || s.judged != j.Generation() {
-			s = x.newSeries(trace.CategoryCount+1, func(i int, _ *trace.Event, note trace.NoteID) int {
-				c, _ := j.Of(trace.AllocationID(i), note)
-				return c.Place()
-			}, func(k int, note trace.NoteID) int { return heldCategory(j, k, note) })
-			s.judged = j.Generation()
-			return s
+			return x.newSeries(j)
 		}
 		s.advance(x)
 		return s
 	})
-}
-
-// heldCategory gives a band of its own to memory that no rule knows.
-func heldCategory(j *category.Judge, k int, note trace.NoteID) int {
-	c, rule := j.Of(trace.HeldID(k), note)
-	if rule.Unplaced() {
-		return heldBand
-	}
-	return c.Place()
 }

@@ -13,7 +13,6 @@ type Banding uint8
 // The ways to split the level of memory.
 const (
 	ByCategory Banding = iota
-	ByStack
 	ByAllocation
 )
 
@@ -21,7 +20,7 @@ const (
 type Band struct {
 	Name       string
 	Category   trace.Category     // ByCategory, unless Held or Rest
-	Stack      trace.StackID      // ByStack and ByAllocation
+	Stack      trace.StackID      // ByAllocation
 	Allocation trace.AllocationID // ByAllocation
 	Held       bool               // memory older than the recording, use unknown
 	Rest       bool               // everything that has no band of its own
@@ -45,7 +44,7 @@ type Timeline struct {
 	MaxReserved int64 // highest Reserved
 }
 
-// bandCount is how many stacks or allocations get a band of their own.
+// bandCount is how many allocations get a band of their own.
 const bandCount = 10
 
 // Timeline splits events [from, to) into columns of equal numbers of events.
@@ -121,8 +120,6 @@ func (x *Index) fill(by Banding, columns []Column) Timeline {
 	var t Timeline
 	t.Columns = columns
 	switch by {
-	case ByStack:
-		t.Bands = x.fillStacks(columns)
 	case ByAllocation:
 		t.Bands = x.fillAllocations(columns, bandCount)
 	case ByCategory:

@@ -14,7 +14,7 @@ func TestTimelineBandsSumToTheLevel(t *testing.T) {
 			from := r.IntN(x.End() + 1)
 			to := from + 1 + r.IntN(x.End()+1-from)
 			columns := 1 + r.IntN(60)
-			for _, by := range []Banding{ByCategory, ByStack, ByAllocation} {
+			for _, by := range []Banding{ByCategory, ByAllocation} {
 				checkTimeline(t, x.Timeline(by, from, to, columns), want.requested, want.reserved)
 				checkTimeline(t, x.TimelineByTime(by, from, to, columns), want.requested, want.reserved)
 			}
@@ -59,7 +59,7 @@ func TestTimelineColumnsCoverTheWindowWithoutGaps(t *testing.T) {
 		t.Helper()
 		n := x.End() + 1
 		for _, columns := range []int{1, 7, 50} {
-			for _, line := range []Timeline{x.Timeline(ByCategory, 0, n, columns), x.TimelineByTime(ByStack, 0, n, columns)} {
+			for _, line := range []Timeline{x.Timeline(ByCategory, 0, n, columns), x.TimelineByTime(ByAllocation, 0, n, columns)} {
 				next := 0
 				for c, column := range line.Columns {
 					if column.From > next {

@@ -26,7 +26,7 @@ func (p *Page) bind() {
 	k.Pane.SortLeft.SetHelp("<", "sort what is alive by size or by age")
 	k.Pane.SortRight.SetHelp(">", "sort what is alive by size or by age")
 	k.Bind(
-		page.NewKey("c", "bands by category, by stack, by allocation", page.Act(p.turnBands)),
+		page.NewKey("c", "bands by category, or by allocation", page.Act(p.turnBands)),
 		page.NewKey("t", "x axis in events or in time", p.toggleTime),
 		page.NewKey("r", "show or hide the reserved line", page.Turn(&p.reserved)),
 		page.NewKey("f", "y axis from zero, or only the range of the window", page.Turn(&p.fit)),

@@ -192,12 +192,11 @@ func (q *listQuestion) bandOf(it *item) int {
 			if b.Allocation == it.ID {
 				return i
 			}
-		case b.Held || it.held || q.by == analysis.ByStack && it.FreeStack:
+		case b.Held || it.held:
 			if b.Held && (it.held || it.FreeStack) {
 				return i
 			}
-		case q.by == analysis.ByCategory && b.Category == it.category,
-			q.by == analysis.ByStack && b.Stack == max(it.Stack, trace.EmptyStack):
+		case b.Category == it.category:
 			return i
 		}
 	}

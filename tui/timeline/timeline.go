@@ -1,5 +1,5 @@
-// Package timeline is the page of memory over time: bands stacked by category,
-// stack or allocation, what was alive at the cursor, and the way from a band to
+// Package timeline is the page of memory over time: bands stacked by category
+// or allocation, what was alive at the cursor, and the way from a band to
 // its stacks, its allocations and their events.
 package timeline
 

@@ -149,7 +149,7 @@ func (p *Page) base() int64 {
 
 func (p *Page) title() string {
 	what := [...]string{
-		analysis.ByCategory: "Live memory by category", analysis.ByStack: "Live memory by stack", analysis.ByAllocation: "Live memory by allocation",
+		analysis.ByCategory: "Live memory by category", analysis.ByAllocation: "Live memory by allocation",
 	}[p.charted.by]
 	if p.charted.by == analysis.ByCategory && p.Scene.Index.Guessed() {
 		what += " (guessed)"
