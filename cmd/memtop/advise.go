@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/snapshots/analysis/proposals"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
-	"github.com/memtop/memtop/snapshots/procfs"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -35,10 +33,7 @@ For both, memtop replays the recorded requests under other allocator settings, i
 the replay is exact, and prints what a process started with them would reserve. It
 also names memory that is of no use: weights in two precisions, duplicates, gradients
 that outlive their step, optimizer state without a gradient, rounding. A trace does
-not record reads, so memtop cannot find a tensor that is created and never read.
-
-For a rank of several (WORLD_SIZE), print what sharding the optimizer's state, the
-gradients and the parameters would free, computed from what the rank holds.`,
+not record reads, so memtop cannot find a tensor that is created and never read.`,
 		Example: `  memtop advise 4711
   memtop advise 4711 --apply
   memtop advise snapshot.pickle --json`,
@@ -113,9 +108,6 @@ func (v *viewer) advise(ctx context.Context, target string, apply bool) error {
 	if err := v.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}
-	if last := t.LastMeasured(deviceOf(t)); hasAgent(t) && last != nil {
-		r.AddSharding(last, worldOf(c))
-	}
 	wanted := firstOf(found)
 	var refused error
 	if apply && len(wanted) > 0 {
@@ -144,8 +136,7 @@ func (d *dialer) addReplayed(ctx context.Context, r *report.Advice, target strin
 	return addAllocator(ctx, r, events, memory)
 }
 
-// hasAgent reports whether a program runs our agent: a PyTorch program, which may be
-// one rank of several.
+// hasAgent reports whether a program runs our agent: a PyTorch program.
 func hasAgent(t *trace.Trace) bool { return strings.HasPrefix(t.Info.Writer, "memtop's agent") }
 
 // measured returns the trace of a process that has measured a step.
@@ -182,18 +173,4 @@ func (d *dialer) applied(ctx context.Context, c *attach.Client, wanted []trace.V
 		return nil, nil, fmt.Errorf("applying the advice: %w", err)
 	}
 	return report.NewChanges(made), refusal(c.Trace(), made), nil
-}
-
-// worldOf returns how many processes train together in the attached process's
-// job, 0 if that is not known.
-func worldOf(c *attach.Client) int {
-	switch p := c.Process(); {
-	case c.Trace().Live.Rank != nil:
-		return c.Trace().Live.Rank.World
-	case p.Host == "":
-		if world, err := strconv.Atoi(procfs.Environment(p.PID)("WORLD_SIZE")); err == nil { // as launchers say
-			return world
-		}
-	}
-	return 0
 }

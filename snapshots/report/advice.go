@@ -28,9 +28,6 @@ type Advice struct {
 	// Allocator lists settings of the allocator that would reserve less, the largest
 	// saving first; none if a replay of the requests is not exact.
 	Allocator []AllocatorAdvice `json:"allocator,omitempty"`
-	// Sharding lists the stages of dividing state among the processes of one run;
-	// none for a single process.
-	Sharding []ShardingAdvice `json:"sharding,omitempty"`
 	// Unknown lists changes whose effect the program cannot predict.
 	Unknown []string `json:"unknown,omitempty"`
 	// Headroom is how many samples at a time fit, null if unknown.

@@ -40,7 +40,6 @@ func (r *Advice) Text(w io.Writer, width int) error {
 		}
 		r.allocator(p, label, device, "")
 	}
-	r.sharding(p)
 	if r.Headroom != nil {
 		p.wrap("headroom: ", proposals.RoomText(r.Headroom))
 	}

@@ -56,14 +56,6 @@ var Kinds = []Kind{
 		Sure:   true, find: findStaleGradients,
 	},
 	{
-		Name:   "gradient_buffers",
-		Change: "gradients in the weights' type",
-		Speaks: "flat buffers of gradients are 5 % of the peak, and take twice the bytes of as many weights",
-		Silent: "they have the bytes of the weights, or there are no such buffers",
-		Saving: "half of them: two bytes for each value instead of four",
-		find:   findGradientBuffers,
-	},
-	{
 		Name:   "bucket_copies",
 		Change: "gradient_as_bucket_view=True",
 		Speaks: "buckets of DistributedDataParallel and gradients that are not in them are each 5 % of the peak",

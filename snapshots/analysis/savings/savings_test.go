@@ -155,11 +155,8 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		"gradients of this step": {
 			[]part{weights, {trace.Gradient, 4, 25, "state", 0}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
 		},
-		"flat gradients in float32 of weights in half precision": {
-			[]part{weights, {trace.Gradient, 1, 200, "flat", 0}}, map[string][2]int64{"gradient_buffers": {200, 100}},
-		},
-		"flat gradients in the weights' precision": {
-			[]part{weights, {trace.Gradient, 1, 100, "flat", 0}}, map[string][2]int64{},
+		"flat gradients": {
+			[]part{weights, {trace.Gradient, 1, 200, "flat", 0}}, map[string][2]int64{},
 		},
 		"relu beside blocks of its size, which others may read": {
 			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}}, map[string][2]int64{},

@@ -161,22 +161,6 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 	}, true
 }
 
-// findGradientBuffers knows float32 buffers by the weights that they are for, which
-// have as many values in half the bytes.
-func findGradientBuffers(s *Scene) (Saving, bool) {
-	buffers := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&flat != 0 }
-	t := s.sum(buffers)
-	weights := s.sum(func(p *Part) bool { return p.Category == trace.Parameter })
-	if !s.Much(t.bytes, 5) || weights.bytes == 0 || t.bytes < weights.bytes/4*7 {
-		return Saving{}, false
-	}
-	return Saving{
-		Bytes: t.bytes, Relief: fraction(buffers, 1, 2), Stack: t.stack,
-		Evidence: fmt.Sprintf("Flat buffers of gradients%s take %s, twice what the weights do", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "gradients in the weights' type take half",
-	}, true
-}
-
 // findBuckets looks for the buckets in which DistributedDataParallel sums gradients, where they
 // stand beside the gradients themselves.
 func findBuckets(s *Scene) (Saving, bool) {
