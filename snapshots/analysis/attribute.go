@@ -80,7 +80,7 @@ func (g *group) measure(steps []*trace.Step) {
 				f.compare()
 				continue
 			}
-			f.measure(window(steps, f.Quantity, g.since, g.first(), -1), window(steps, f.Quantity, g.settled(), g.until, 1), g.first())
+			f.measure(window(steps, f.Quantity, g.since, g.first(), -1), window(steps, f.Quantity, g.settled(), g.until, 1))
 			if len(g.changes) == 1 {
 				f.compare()
 			}

@@ -11,11 +11,9 @@ import (
 //
 // One estimate serves every screen and report. It is the difference of two
 // medians, of the steps before and of the settled steps after, so that one slow
-// step does not change it. If a quantity drifts for certain, each value is first
-// moved to the change along the mean of the two sides' median slopes. Both sides
-// have as many steps at about the same distance, so a loss that falls ever slower
-// leaves no difference either. The spread is how far from their median half of the
-// steps are, on the side where that is more.
+// step does not change it. The spread is how far from their median half of the
+// steps are, on the side where that is more. The loss is no such quantity: it falls
+// anyway.
 
 // Quantity is something that a change of a setting may change.
 type Quantity uint8
@@ -28,23 +26,17 @@ const (
 	ActivationQuantity
 	StepTimeQuantity
 	TokenRateQuantity // tokens per second
-	LossQuantity
 	QuantityCount = int(iota)
 )
 
 // String returns the quantity's name in the keys of JSON.
 func (q Quantity) String() string {
 	return [...]string{
-		"peak_allocated_bytes", "reserved_bytes", "activation_bytes", "step_time_ns", "tokens_per_second", "loss",
+		"peak_allocated_bytes", "reserved_bytes", "activation_bytes", "step_time_ns", "tokens_per_second",
 	}[q]
 }
 
-// drifts reports whether a quantity may move steadily from step to step while no
-// setting changes: a loss falls, a leak grows. Times only scatter.
-func (q Quantity) drifts() bool { return q != StepTimeQuantity && q != TokenRateQuantity }
-
-// Level is the median of a quantity over some steps. If the quantity drifts, it
-// is the level at the moment of the change.
+// Level is the median of a quantity over some steps.
 type Level struct {
 	Median float64
 	Steps  int // how many steps; 0 means that nothing is known
@@ -69,24 +61,13 @@ type Effect struct {
 
 func (f *Effect) foretell(delta int64) { f.Predicted, f.Foretold = float64(delta), true }
 
-// point is a quantity in one step.
-type point struct{ step, value float64 }
-
-// measure compares the steps before and after a change in step number at.
-func (f *Effect) measure(before, after []*trace.Step, at int64) {
-	b, a := pointsOf(before, f.Quantity, at), pointsOf(after, f.Quantity, at)
-	if f.Quantity.drifts() {
-		slope := drift(b, a)
-		levelB, levelA := b.without(slope), a.without(slope)
-		moved := math.Abs(slope) * float64(len(b)+len(a)) / 2
-		if f.Quantity == LossQuantity || moved > max(levelB.scatter(), levelA.scatter()) { // a loss always drifts
-			b, a = levelB, levelA
-		}
-	}
-	f.Before, f.After = b.level(), a.level()
+// measure compares the steps before and after a change.
+func (f *Effect) measure(before, after []*trace.Step) {
+	b, a := valuesOf(before, f.Quantity), valuesOf(after, f.Quantity)
+	f.Before, f.After = Level{median(b), len(b)}, Level{median(a), len(a)}
 	if f.Measured = len(a) > 0 && len(b) > 0; f.Measured {
 		f.Delta = f.After.Median - f.Before.Median
-		f.Spread = max(b.scatter(), a.scatter())
+		f.Spread = max(scatter(b, f.Before.Median), scatter(a, f.After.Median))
 	}
 }
 
@@ -108,70 +89,24 @@ func (f *Effect) compare() {
 	}
 }
 
-type points []point
-
-// pointsOf returns a quantity in some steps. It counts the steps from the step of
-// a change.
-func pointsOf(steps []*trace.Step, q Quantity, at int64) points {
-	all := make(points, 0, len(steps))
+// valuesOf returns a quantity in some steps.
+func valuesOf(steps []*trace.Step, q Quantity) []float64 {
+	all := make([]float64, 0, len(steps))
 	for _, s := range steps {
 		if v, ok := quantityOf(s, q); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			all = append(all, point{float64(s.Number - at), v})
+			all = append(all, v)
 		}
 	}
 	return all
 }
 
-// without returns the points as they would be if there was no drift.
-func (p points) without(slope float64) points {
-	level := make(points, len(p))
-	for i := range p {
-		level[i] = point{p[i].step, p[i].value - slope*p[i].step}
-	}
-	return level
-}
-
-func (p points) level() Level {
-	values := make([]float64, len(p))
-	for i := range p {
-		values[i] = p[i].value
-	}
-	return Level{median(values), len(p)}
-}
-
 // scatter returns how far from their median half of the values are.
-func (p points) scatter() float64 {
-	middle, apart := p.level().Median, make([]float64, len(p))
-	for i := range p {
-		apart[i] = math.Abs(p[i].value - middle)
+func scatter(values []float64, middle float64) float64 {
+	apart := make([]float64, len(values))
+	for i, v := range values {
+		apart[i] = math.Abs(v - middle)
 	}
 	return median(apart)
-}
-
-// drift returns the common slope of both sides, which is the mean of their median
-// slopes.
-func drift(sides ...points) (slope float64) {
-	known := 0.0
-	for _, p := range sides {
-		if slopes := p.slopes(); len(slopes) > 0 {
-			known++
-			slope += median(slopes)
-		}
-	}
-	return slope / max(known, 1)
-}
-
-// slopes returns the slopes between any two points.
-func (p points) slopes() []float64 {
-	var slopes []float64
-	for i := range p {
-		for j := range i {
-			if apart := p[i].step - p[j].step; apart != 0 {
-				slopes = append(slopes, (p[i].value-p[j].value)/apart)
-			}
-		}
-	}
-	return slopes
 }
 
 // median returns the median of values, 0 if there are none. It sorts values.
@@ -194,9 +129,7 @@ func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 		return float64(trace.ByCategory(s.AtPeak)[trace.Activation]), len(s.AtPeak) > 0
 	case StepTimeQuantity:
 		return float64(s.Duration), s.Duration > 0
-	case TokenRateQuantity:
-		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0 && s.Tokens > 0
 	default:
-		return s.Loss, !s.NoLoss
+		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0 && s.Tokens > 0
 	}
 }

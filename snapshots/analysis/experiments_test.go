@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -188,56 +187,6 @@ func TestEffectsAreDifferencesOfMedians(t *testing.T) {
 	}
 	if got := Experiments(practice{steps: 30, changes: []trace.Change{applied(1, "a", "off", "on", 10)}}.trace(), 1); got[0].Effects[0].Measured {
 		t.Error("another device's steps were measured")
-	}
-}
-
-// TestDriftIsNoEffect changes a setting in a run whose quantities move anyway, by
-// a known amount or by nothing.
-func TestDriftIsNoEffect(t *testing.T) {
-	scatter := func(n int64) float64 { return float64((n*7919)%13-6) / 6 } // -1 to 1
-	for name, test := range map[string]struct {
-		quantity  Quantity
-		set       func(s *trace.Step, on bool)
-		delta     float64 // of the setting
-		tolerance float64
-		spread    float64 // at most
-	}{
-		"a loss that falls ever slower": {
-			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 * math.Exp(-float64(s.Number)/25) }, 0, 0.02, 0.2, // it falls by 0.7
-		},
-		"a loss that falls and scatters": {
-			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 - 0.05*float64(s.Number) + 0.02*scatter(s.Number) }, 0, 0.03, 0.2,
-		},
-		"a loss that scatters more than it falls in a window": {
-			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 - 0.03*float64(s.Number) + 0.25*scatter(s.Number) }, 0, 0.5, 2,
-		},
-		"a loss that the setting raises while it falls": {
-			LossQuantity, func(s *trace.Step, on bool) { s.Loss = 6 - 0.05*float64(s.Number) + map[bool]float64{true: 1}[on] }, 1, 1e-9, 1e-9,
-		},
-		"a leak under a change that saves memory": {
-			PeakAllocatedQuantity, func(s *trace.Step, on bool) {
-				s.PeakAllocated = 1<<30 + s.Number<<20 + map[bool]int64{true: -64 << 20}[on]
-			}, -64 << 20, 0, 0,
-		},
-		"a step time with slow steps in it": {
-			StepTimeQuantity, func(s *trace.Step, on bool) {
-				s.Duration = 1_000_000 + int64(1000*scatter(s.Number)) + map[bool]int64{true: 50_000}[on] + map[bool]int64{true: 900_000}[s.Number%5 == 0]
-			}, 50_000, 2000, 500_000,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run := practice{steps: 60, changes: []trace.Change{applied(1, "a", "off", "on", 30)}}.trace()
-			for i := range run.Steps {
-				test.set(&run.Steps[i], run.Steps[i].Number >= 30)
-			}
-			f := Experiments(run, 0)[0].Effects[test.quantity]
-			if math.Abs(f.Delta-test.delta) > test.tolerance || f.After.Median-f.Before.Median != f.Delta {
-				t.Errorf("moved by %v from %v to %v, want %v ± %v", f.Delta, f.Before, f.After, test.delta, test.tolerance)
-			}
-			if f.Spread > test.spread {
-				t.Errorf("the spread is %v of %v, want at most %v", f.Spread, f.Delta, test.spread)
-			}
-		})
 	}
 }
 

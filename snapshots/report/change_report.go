@@ -163,7 +163,7 @@ func (c *Predicted) words() []string {
 
 // quantityNames are the quantities' names for people.
 var quantityNames = [analysis.QuantityCount]string{
-	"peak allocated", "reserved", "activations at peak", "step time", "tokens per second", "loss",
+	"peak allocated", "reserved", "activations at peak", "step time", "tokens per second",
 }
 
 // quantityText writes a value of a quantity for people.
@@ -173,10 +173,8 @@ func quantityText(q analysis.Quantity, v float64) string {
 		return quantity.Bytes(int64(v))
 	case analysis.StepTimeQuantity:
 		return time.Duration(v).Round(10 * time.Microsecond).String()
-	case analysis.TokenRateQuantity:
-		return fmt.Sprintf("%.0f", v)
 	default:
-		return fmt.Sprintf("%.4f", v)
+		return fmt.Sprintf("%.0f", v)
 	}
 }
 

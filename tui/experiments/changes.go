@@ -23,7 +23,6 @@ func columns() []page.Column[*analysis.Experiment] {
 		effect("activations", page.From(99, 11), analysis.ActivationQuantity, measuredText),
 		effect("reserved", page.From(110, 10), analysis.ReservedQuantity, measuredText),
 		effect("tokens/s", page.From(120, 9), analysis.TokenRateQuantity, measuredText),
-		effect("loss", page.From(137, 16), analysis.LossQuantity, spreadText),
 	}
 }
 

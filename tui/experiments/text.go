@@ -11,7 +11,7 @@ import (
 )
 
 // names are the names of the quantities on the screen.
-var names = [analysis.QuantityCount]string{"peak allocated", "peak reserved", "activations", "step time", "tokens/s", "loss"}
+var names = [analysis.QuantityCount]string{"peak allocated", "peak reserved", "activations", "step time", "tokens/s"}
 
 // Amount writes an amount of a quantity with its unit.
 func Amount(q analysis.Quantity, v float64) string {
@@ -20,10 +20,8 @@ func Amount(q analysis.Quantity, v float64) string {
 		return screen.Bytes(int64(math.Round(v)))
 	case analysis.StepTimeQuantity:
 		return screen.Micros(int64(math.Round(v / 1000)))
-	case analysis.TokenRateQuantity:
-		return screen.Count(int(math.Round(v)))
 	default:
-		return strconv.FormatFloat(v, 'f', 4, 64)
+		return screen.Count(int(math.Round(v)))
 	}
 }
 
@@ -142,15 +140,6 @@ func percentText(f *analysis.Effect, amount float64) string {
 	text := strconv.FormatFloat(share, 'f', digits, 64) + "%"
 	if share > 0 {
 		return "+" + text
-	}
-	return text
-}
-
-// spreadText is a measured change, with its error.
-func spreadText(f *analysis.Effect) string {
-	text := measuredText(f)
-	if f.Measured && f.Spread > 0 {
-		text += " ±" + Amount(f.Quantity, f.Spread)
 	}
 	return text
 }
