@@ -26,7 +26,7 @@ const (
 	ActivationQuantity
 	StepTimeQuantity
 	TokenRateQuantity // tokens per second
-	QuantityCount = int(iota)
+	QuantityCount     = int(iota)
 )
 
 // String returns the quantity's name in the keys of JSON.

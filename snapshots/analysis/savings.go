@@ -9,16 +9,6 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// savingKinds are the kinds of findings that package savings makes.
-var savingKinds = func() map[*savings.Kind]*FindingKind {
-	kinds := make(map[*savings.Kind]*FindingKind)
-	for i := range savings.Kinds {
-		k := &savings.Kinds[i]
-		kinds[k] = &FindingKind{Name: k.Name, Change: k.Change, Speaks: k.Speaks, Silent: k.Silent, Saving: k.Saving}
-	}
-	return kinds
-}()
-
 // save finds the parts of the peak that could be smaller. What does not lower the
 // peak is no saving.
 func (f *finder) save() {
@@ -50,7 +40,7 @@ func (f *finder) save() {
 			continue
 		}
 		add := Finding{
-			Kind: savingKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saved, Evidence: a.Evidence, Remedy: a.Remedy,
+			Kind: a.Kind, Bytes: a.Bytes, Saving: a.Saved, Evidence: a.Evidence, Remedy: a.Remedy,
 			Confidence: Possible, Where: Where{top.event, a.Stack},
 		}
 		if a.Kind.Sure {

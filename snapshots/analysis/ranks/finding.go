@@ -34,46 +34,17 @@ const (
 	leastBehind = 3_000_000_000
 )
 
-// The kinds of findings. docs/answers.md is generated from their texts.
+// The kinds of findings; docs/answers.md says when each speaks.
 var (
-	FailedFinding = &analysis.FindingKind{
-		Name: "rank_out_of_memory", Speaks: "some ranks ran out of memory and others did not, or one did first; the bytes are the peak of the one that was first",
-		Silent: "all ran out of memory and no time says which was first",
-	}
-	LostFinding = &analysis.FindingKind{
-		Name: "lost_rank", Speaks: "a rank cannot be asked; the bytes are what it last held",
-	}
-	MissingFinding = &analysis.FindingKind{
-		Name: "missing_ranks", Speaks: "the job has more ranks than there are rows: they run on another machine, have no probe or have ended",
-	}
-	TightFinding = &analysis.FindingKind{
-		Name: "least_headroom", Speaks: "a rank leaves less than a twentieth of its device free at its peak, and less than half of what the median leaves",
-		Silent: "the ranks are alike, however full: each rank's own findings say so",
-	}
-	GrowingFinding = &analysis.FindingKind{
-		Name: "growing_rank", Speaks: "a rank grows by 4 KiB or more with each step, and by twice what the median grows by",
-		Silent: "all ranks grow alike: then each rank's own findings say where",
-	}
-	UnevenFinding = &analysis.FindingKind{
-		Name: "uneven_memory", Change: "what the rank that holds most has more",
-		Speaks: "at its peak a rank holds a twentieth more than the median of all ranks, and 1 MiB; the categories that differ say why",
-		Silent: "ranks hold less than the median: that takes memory from none", Saving: "what it holds more: the job needs what its largest rank needs",
-	}
-	SettingsFinding = &analysis.FindingKind{
-		Name: "different_settings", Speaks: "a setting has not the same value in all ranks; the bytes are by how much peaks then differ",
-	}
-	SlowFinding = &analysis.FindingKind{
-		Name: "slow_rank", Speaks: "the last step of a rank took a fifth longer than the median at the same step, or a rank is two steps and three seconds behind; the bytes are its peak",
-		Silent: "it is behind by less: it was asked a moment earlier",
-	}
+	FailedFinding   = &analysis.FindingKind{Name: "rank_out_of_memory"}
+	LostFinding     = &analysis.FindingKind{Name: "lost_rank"}
+	MissingFinding  = &analysis.FindingKind{Name: "missing_ranks"}
+	TightFinding    = &analysis.FindingKind{Name: "least_headroom"}
+	GrowingFinding  = &analysis.FindingKind{Name: "growing_rank"}
+	UnevenFinding   = &analysis.FindingKind{Name: "uneven_memory", Change: "what the rank that holds most has more"}
+	SettingsFinding = &analysis.FindingKind{Name: "different_settings"}
+	SlowFinding     = &analysis.FindingKind{Name: "slow_rank"}
 )
-
-// FindingKinds returns all kinds, in the order of their findings.
-func FindingKinds() []*analysis.FindingKind {
-	return []*analysis.FindingKind{
-		FailedFinding, LostFinding, TightFinding, GrowingFinding, UnevenFinding, SettingsFinding, SlowFinding, MissingFinding,
-	}
-}
 
 // Findings returns the differences between the ranks of one job, the most severe
 // first. Ranks that are alike have none.

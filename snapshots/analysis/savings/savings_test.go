@@ -280,11 +280,3 @@ func TestWithoutBackwardAutogradIsNamedFirst(t *testing.T) {
 		}
 	}
 }
-
-func TestEveryKindIsExplained(t *testing.T) {
-	for _, k := range savings.Kinds {
-		if k.Name == "" || k.Change == "" || k.Speaks == "" || k.Silent == "" || k.Saving == "" {
-			t.Errorf("%+v lacks a text", k)
-		}
-	}
-}
