@@ -44,13 +44,6 @@ func (r *record) reservedDelta(i int) int64 {
 // Version grows with every Advance. Answers of the same version fit together.
 func (r *record) Version() int { return r.version }
 
-// Continues reports whether a device has all of the index's events and maybe
-// more, so that Advance may take it. A device that dropped old events does not
-// continue the index.
-func (r *record) Continues(device *trace.Device) bool {
-	return device.ID == r.device.ID && device.First == r.device.First && device.Events.Len() >= r.events.Len()
-}
-
 // Trace returns the trace that the index was made from.
 func (r *record) Trace() *trace.Trace { return r.trace }
 

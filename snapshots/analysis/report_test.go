@@ -22,7 +22,9 @@ func TestReportsOfNonsenseAreWritten(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := analysis.Nonsense(r)
 		x := analysis.NewIndex(tr, &tr.Devices[0])
-		report.DiffMoments(x, 0, x, x.End()+1)
+		if _, err := report.NewDiffAt(tr, analysis.At(-1), tr, analysis.End); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
 		for name, err := range map[string]error{
 			"report": report.New(tr).Text(io.Discard, 80),
 			"live":   report.LiveOf(x).Text(io.Discard, 80),

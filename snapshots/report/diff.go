@@ -219,12 +219,6 @@ func shared(a, b *trace.Trace) (xs, ys []*analysis.Index) {
 	return xs, ys
 }
 
-// DiffMoments compares the memory right after event from of x with the memory
-// right after event to of y. Both indexes may be the same.
-func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
-	return diffMoments(difference.Merge(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
-}
-
 func diffMoments(merged *difference.Merged, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	d := compare(merged, x, from, y, to)
 	d.Numbers = changedNumbers([]NumberDiff{

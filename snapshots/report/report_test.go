@@ -14,6 +14,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -203,11 +204,12 @@ block 0x100000 1024 inactive
 block 0x100400 512 active_allocated requested=512 stack=opt
 block 0x100600 2095616 inactive
 `)
-	d := DiffMoments(x, 0, x, 3)
+	merged := difference.Merge(x.Trace().Tables, x.Trace().Tables)
+	d := diffMoments(merged, x, 0, x, 3)
 	if len(d.Stacks) != 2 || d.Stacks[0].Change != Vanished || d.Stacks[1].Change != Appeared {
 		t.Errorf("got %+v, want the layer's memory gone and the optimizer's there", d.Stacks)
 	}
-	if same := DiffMoments(x, 2, x, 2); !same.Empty() {
+	if same := diffMoments(merged, x, 2, x, 2); !same.Empty() {
 		t.Errorf("a moment and itself: got %+v", same)
 	}
 }

@@ -161,9 +161,6 @@ func (j *Judge) first(id trace.StackID) Rule {
 	return NoRule
 }
 
-// Noted reports whether the writer noted a category.
-func (j *Judge) Noted(note trace.NoteID) bool { return j.noted[note] }
-
 // AnyNoted reports whether some note has a category.
 func (j *Judge) AnyNoted() bool { return j.anyNoted }
 

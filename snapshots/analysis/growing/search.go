@@ -1,9 +1,6 @@
 package growing
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // Search looks for the largest of some values with which a program fits. It
 // assumes that a program that fits with one value also fits with all smaller
@@ -37,10 +34,6 @@ func (s *Search) Say(value int64, fits bool) {
 	}
 	s.fails = max(s.fails, s.fits) // a program that fits with more than it failed with has no largest
 }
-
-// MostRuns returns how many runs a search among a number of values takes at most,
-// if the law is right. The runs with the first and the last value are included.
-func MostRuns(values int) int { return bits.Len(uint(values-1)) + 3 } //nolint:gosec // there is one at least
 
 // Next returns the value to try next. A law says that at least low and at most
 // high of the values fit. Next halves the open values in that range and, if none
