@@ -41,12 +41,9 @@ var (
 	GrowthFinding        = &FindingKind{Name: "growth"}
 	KeptFinding          = &FindingKind{Name: "kept"}
 	GatheredFinding      = &FindingKind{Name: "gathered"}
-	WarmUpFinding        = &FindingKind{Name: "warm_up"}
 	PeakFinding          = &FindingKind{Name: "peak"}
-	FragmentationFinding = &FindingKind{Name: "fragmentation"}
 	ExpandableFinding    = &FindingKind{Name: "expandable_segments", Change: "expandable_segments:True"}
 	SplitLimitFinding    = &FindingKind{Name: "split_limit", Change: "no max_split_size_mb with expandable segments"}
-	RoundingFinding      = &FindingKind{Name: "rounding"}
 	HeldBeforeFinding    = &FindingKind{Name: "held_before"}
 	PendingFreeFinding   = &FindingKind{Name: "pending_free"}
 	FlushFinding         = &FindingKind{Name: "driver_refused"}
@@ -124,7 +121,7 @@ func (x *Index) allFindings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		finds := []func(){f.ooms, f.inconsistent, f.cut, f.lost}
 		if l := x.trace.Live; l == nil || !l.Looking { // else it is not known what memory is for, nor what a step's peak is
-			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.keepers, f.gathered, f.warmUp, f.fragmented, f.flushed, f.pools, f.streams, f.waiting, f.rounded, f.heldBefore, f.peak)
+			finds = append(finds, f.unrecorded, f.leaks, f.hostGrows, f.save, f.grown, f.keepers, f.gathered, f.flushed, f.pools, f.streams, f.waiting, f.heldBefore, f.peak)
 		}
 		for _, find := range finds {
 			find()

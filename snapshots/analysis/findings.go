@@ -206,30 +206,6 @@ func (f *finder) hangs(g Growth) bool {
 		slices.ContainsFunc(f.found, func(other Finding) bool { return other.Kind.Name == "no_grad" })
 }
 
-// warmUp compares the first step with the others: autotuning, compiling and the
-// first shapes can leave a cache that the program never needs again.
-func (f *finder) warmUp() {
-	steps := f.index.Steps()
-	if len(steps) < 3 || f.watched() {
-		return
-	}
-	event, first := f.index.Highest(steps[0].From, steps[0].To)
-	var later int64
-	for _, s := range steps[1:] {
-		_, peak := f.index.Highest(s.From, s.To)
-		later = max(later, peak)
-	}
-	more := min(first-later, f.summary.Free)
-	if first < later/10*11 || more < 64<<20 {
-		return
-	}
-	f.add(Finding{
-		Kind: WarmUpFinding, Bytes: first, Saving: more, Confidence: Probable, Where: Where{Event: event},
-		Evidence: fmt.Sprintf("The first step needed %s, no later one more than %s", quantity.Bytes(first), quantity.Bytes(later)),
-		Remedy:   "torch.cuda.empty_cache() after it returns the cached memory",
-	})
-}
-
 // heldBy returns the bytes of one stack.
 func heldBy(all []holding, stack trace.StackID) int64 {
 	for i := range all {
@@ -238,45 +214,4 @@ func heldBy(all []holding, stack trace.StackID) int64 {
 		}
 	}
 	return 0
-}
-
-// fragmented adds a finding only if memory ran out. Otherwise cached memory does
-// no harm: it can serve the next request.
-func (f *finder) fragmented() {
-	if len(f.index.oomEvents) == 0 {
-		return
-	}
-	m := f.index.finalMap()
-	if m.Free <= m.Reserved/5 || m.Free <= 64<<20 || m.Releasable >= m.Free/2 {
-		return
-	}
-	found := Finding{
-		Kind: FragmentationFinding, Severity: Warning, Bytes: m.Free, Where: Where{Event: f.index.End()}, Remedy: f.index.remedy(),
-		Evidence: fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
-			quantity.Bytes(m.Free), Percent(m.Free, m.Reserved), quantity.Bytes(m.Reserved), quantity.Bytes(m.LargestFit()), quantity.Bytes(m.Releasable)),
-	}
-	if pinned, keeps := m.pinned(); pinned > 0 {
-		found.Evidence += fmt.Sprintf("; small blocks pin %s segments with %s free", quantity.Count(pinned), quantity.Bytes(keeps))
-	}
-	f.add(found)
-}
-
-func (f *finder) rounded() {
-	if lost := f.summary.Active - f.summary.Requested; lost > f.summary.Active/10 && lost > 64<<20 {
-		f.add(Finding{
-			Kind: RoundingFinding, Severity: Warning, Bytes: lost, Saving: lost, Where: Where{Event: f.index.End()},
-			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", quantity.Bytes(lost), Percent(lost, f.summary.Active)),
-		})
-	}
-}
-
-// pinned counts the segments that small blocks pin, and their free bytes.
-func (m *Map) pinned() (segments int, free int64) {
-	for i := range m.Segments {
-		if s := &m.Segments[i]; s.Pin != nil {
-			segments++
-			free += s.Free
-		}
-	}
-	return segments, free
 }

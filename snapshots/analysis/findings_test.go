@@ -367,39 +367,6 @@ block 0x200000 1048576 inactive
 	}
 }
 
-// TestACacheOfTheFirstStepIsFound has a first step that needs 512 MiB, and others that
-// need half as much.
-func TestACacheOfTheFirstStepIsFound(t *testing.T) {
-	for name, test := range map[string]struct {
-		others int64
-		want   int64
-	}{
-		"the others need half":         {256 << 20, 256 << 20},
-		"the others need nearly all":   {480 << 20, 0},
-		"the others need just as much": {512 << 20, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, tracetest.Steps(4, func(s int) string {
-				size := int64(512 << 20)
-				if s > 0 {
-					size = test.others
-				}
-				return fmt.Sprintf("alloc 0x40000000 %d @%d stack=act\nfree_requested 0x40000000 %d @%d\nfree_completed 0x40000000 %d @%d\n",
-					size, s*1000+100, size, s*1000+300, size, s*1000+300)
-			})+"segment 0x40000000 536870912 type=\"large\"\nblock 0x40000000 536870912 inactive\n")
-			var saving int64
-			for _, f := range x.Findings() {
-				if f.Kind == WarmUpFinding {
-					saving = f.Saving
-				}
-			}
-			if saving != test.want {
-				t.Errorf("saves %d, want %d", saving, test.want)
-			}
-		})
-	}
-}
-
 func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
 	f := &finder{}
 	x := indexOf(t, tracetest.Frames+"device 0\nalloc 0x1000 512 stack=act\nfree 0x1000 512 stack=act\n")
@@ -411,16 +378,16 @@ func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
 		{Kind: PeakFinding},
 		{Kind: GrowthFinding, Saving: 5},
 		{Kind: LeakFinding, Saving: 7},
-		{Kind: RoundingFinding, Severity: Warning, Saving: 1},
+		{Kind: PendingFreeFinding, Severity: Warning, Saving: 1},
 		{Kind: ShortageFinding, Severity: Problem},
 		{Kind: HeldBeforeFinding},
-		{Kind: FragmentationFinding, Saving: 6},
+		{Kind: FlushFinding, Saving: 6},
 	}
 	var got []string
 	for _, finding := range shown(f.ordered()) {
 		got = append(got, finding.Kind.Name)
 	}
-	if want := "out_of_memory rounding leak fragmentation growth"; strings.Join(got, " ") != want {
+	if want := "out_of_memory pending_free leak driver_refused growth"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

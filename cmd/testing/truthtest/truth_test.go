@@ -24,7 +24,7 @@ const (
 // ofReserved are kinds of findings whose saving is memory that is reserved and not in
 // use, so that it changes no peak of allocated memory. A replay says what
 // expandable_segments saves.
-var ofReserved = []string{"warm_up", "pending_free", "rounding", "fragmentation"}
+var ofReserved = []string{"pending_free"}
 
 // peak returns what a kind of findings is about.
 func (d *Device) peak(kind string) int64 {
