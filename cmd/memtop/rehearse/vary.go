@@ -24,9 +24,6 @@ func (r *Rehearsal) Varied(ctx context.Context, gpus []imitation.GPU, args []str
 		if err != nil {
 			return nil, err
 		}
-		if len(gpus) == 1 {
-			v.Others = byLaw(v, r.Vary.values, g)
-		}
 		all = append(all, v)
 	}
 	return all, nil
@@ -59,17 +56,6 @@ func (r *Rehearsal) varyOn(ctx context.Context, g imitation.GPU, args []string) 
 	}
 	v.Conclude()
 	return v, nil
-}
-
-// byLaw adds the largest value that fits by the law, for the other GPUs of the
-// catalogue.
-func byLaw(v *report.Vary, values []int64, g imitation.GPU) (list []report.LargestByLaw) {
-	for _, other := range imitation.Catalogue() {
-		if n, _ := v.Guess(values, other.Total-other.Context+g.Context); n > 0 && other.Name != g.Name {
-			list = append(list, report.LargestByLaw{GPU: other.Name, Largest: values[n-1], AtLeast: n == len(values)})
-		}
-	}
-	return list
 }
 
 // settle decides which runs with unlimited memory would fit, if their numbers

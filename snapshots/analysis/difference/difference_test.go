@@ -218,30 +218,6 @@ func TestMemoryWithoutAStackSaysWhetherItWasHeldBefore(t *testing.T) {
 	}
 }
 
-// TestScriptsWithTheSameFunctionsAreOneInTheTree has two versions of a script.
-func TestScriptsWithTheSameFunctionsAreOneInTheTree(t *testing.T) {
-	parse := func(script, line string) *trace.Trace {
-		return tracetest.Parse(t, strings.NewReplacer("SCRIPT", script, "LINE", line).Replace(`
-frame layer "/me/model.py" 3 "forward"
-frame main "/me/SCRIPT.py" LINE "main"
-frame module "/me/SCRIPT.py" 90 "<module>"
-stack lin layer main module
-device 0
-alloc 0x100000 100 stack=lin
-alloc 0x200000 50 stack=lin
-`))
-	}
-	tree := of(parse("train", "10"), parse("train_amp", "12")).Tree(false, false)
-	node, path := tree.Root, ""
-	for len(node.Children) == 1 {
-		node = node.Children[0]
-		path += fmt.Sprint(node.Label, " ", tree.Of[node].Bytes, "; ")
-	}
-	if want := "train.py <module> [150 150]; train.py main [150 150]; model.py forward [150 150]; "; path != want {
-		t.Errorf("got %s, want %s", path, want)
-	}
-}
-
 func TestNotedTypesAreNamed(t *testing.T) {
 	parse := func(size, dtype string) *trace.Trace {
 		return tracetest.Parse(t, strings.ReplaceAll(names, "FOLDER", "/home/me")+"note typed dtype=\""+dtype+"\"\ndevice 0\nalloc 0x100000 "+size+" stack=lin note=typed\n")

@@ -2,9 +2,7 @@ package difference
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
@@ -25,7 +23,6 @@ type Tree struct {
 // sides together, the largest first.
 func (d *Difference) Tree(innermostFirst, all bool) *Tree {
 	t := &Tree{Root: &analysis.Node{Label: "all"}, Of: make(map[*analysis.Node]*Row)}
-	scripts := d.Merged.scripts()
 	children := make(map[*analysis.Node]map[function]*analysis.Node)
 	for side := range d.blocks {
 		for _, h := range d.holdings(side) {
@@ -36,7 +33,7 @@ func (d *Difference) Tree(innermostFirst, all bool) *Tree {
 					children[node] = make(map[function]*analysis.Node)
 				}
 				f := d.Merged.common.Frames[frame]
-				key := function{cmp.Or(scripts[f.File], f.File), f.Name, h.Stack == 0}
+				key := function{f.File, f.Name, h.Stack == 0}
 				child := children[node][key]
 				if child == nil {
 					child = &analysis.Node{Frame: frame, Label: d.Merged.functionName(frame, h.Stack == 0)}
@@ -77,45 +74,6 @@ func (m *Merged) functionName(frame trace.FrameID, held bool) string {
 		return file[len(file)-1] + " " + m.common.String(f.Name)
 	}
 	return m.lineName(frame, held)
-}
-
-// scripts pairs files of the program's own that only one side has and that have the same
-// functions: one script in two versions. It returns the first side's file by the second's.
-func (m *Merged) scripts() map[trace.StringID]trace.StringID {
-	var functions [2]map[trace.StringID]map[string]bool
-	for side, stacks := range m.stacks {
-		functions[side] = make(map[trace.StringID]map[string]bool)
-		for _, stack := range stacks {
-			for _, frame := range m.common.Stack(stack) {
-				if f := m.common.Frames[frame]; m.code.Own(frame) {
-					if functions[side][f.File] == nil {
-						functions[side][f.File] = make(map[string]bool)
-					}
-					functions[side][f.File][m.common.String(f.Name)] = true
-				}
-			}
-		}
-	}
-	first, second := byFunctions(functions[0], functions[1]), byFunctions(functions[1], functions[0])
-	paired := make(map[trace.StringID]trace.StringID)
-	for names, files := range second {
-		if twins := first[names]; len(files) == 1 && len(twins) == 1 {
-			paired[files[0]] = twins[0]
-		}
-	}
-	return paired
-}
-
-// byFunctions groups the files that the other side lacks by the functions they have.
-func byFunctions(mine, other map[trace.StringID]map[string]bool) map[string][]trace.StringID {
-	groups := make(map[string][]trace.StringID)
-	for file, names := range mine {
-		if other[file] == nil {
-			all := strings.Join(slices.Sorted(maps.Keys(names)), "\x00")
-			groups[all] = append(groups[all], file)
-		}
-	}
-	return groups
 }
 
 // path returns a stack's frames from the root of the tree on; one without a stack is
