@@ -30,7 +30,7 @@ func TestEmbeddedTextIsDecodedHoweverItArrives(t *testing.T) {
 			"byte by byte":    iotest.OneByteReader(strings.NewReader(text)),
 			"broken in lines": strings.NewReader(strings.ReplaceAll(text, "/", "\\/\r\n")),
 		} {
-			got, err := io.ReadAll(&embedded{in: bufio.NewReaderSize(in, 16)})
+			got, err := io.ReadAll(embedded(bufio.NewReaderSize(in, 16)))
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%d bytes %s: got %x and %v, want %x", length, name, got, err, want)
 			}
@@ -48,7 +48,7 @@ func TestEmbeddedTextThatIsNoneIsAnError(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := io.ReadAll(&embedded{in: bufio.NewReader(strings.NewReader(test.text))})
+			_, err := io.ReadAll(embedded(bufio.NewReader(strings.NewReader(test.text))))
 			if err == nil || err.Error() != test.want.Error() {
 				t.Errorf("got %v, want %v", err, test.want)
 			}

@@ -32,7 +32,7 @@ func (o *opening) page(ctx context.Context, l *layer) (*trace.Trace, error) {
 	if !found {
 		return nil, o.corrupt("the page holds no snapshot", "open the page that trace_plot saved, or the .pickle it was made from")
 	}
-	t, err := o.decode(ctx, "html", &embedded{in: p.in})
+	t, err := o.decode(ctx, "html", embedded(p.in))
 	if err == nil {
 		o.countOthers(p)
 	}

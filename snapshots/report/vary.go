@@ -20,12 +20,12 @@ type Varied struct {
 
 // Vary is how a program's memory grows with a number in its command. Sizes are bytes.
 type Vary struct {
-	Name    string         `json:"name"`
-	GPU     string         `json:"gpu"`
-	Title   string         `json:"-"`                 // of the GPU, as its driver names it
-	Runs    []VaryRun      `json:"runs"`              // by value
-	Largest *int64         `json:"largest_that_fits"` // null if it fits with none
-	Laws    []LineLaw      `json:"laws"`              // of what grows most first
+	Name    string    `json:"name"`
+	GPU     string    `json:"gpu"`
+	Title   string    `json:"-"`                 // of the GPU, as its driver names it
+	Runs    []VaryRun `json:"runs"`              // by value
+	Largest *int64    `json:"largest_that_fits"` // null if it fits with none
+	Laws    []LineLaw `json:"laws"`              // of what grows most first
 }
 
 // VaryRun is one run.
