@@ -43,15 +43,14 @@ type turn struct {
 // reliefs computes several changes in one walk over the events [from, to).
 type reliefs struct {
 	*Index
-	scene       *savings.Scene
-	parts       *parts
-	from, to    int
-	first       int // bucket
-	changes     []relief
-	bytes       [][]int64 // by part, what each change takes of each of its blocks; nil for nothing
-	overwriting []bool    // by stack, the operations whose results could take their input's place; nil if no change is about them
-	whole       bool      // what the changes take is gone for as long as it lives, so what comes and goes within a bucket is left to its replay
-	added       additions // nil if no change is about gradients
+	scene    *savings.Scene
+	parts    *parts
+	from, to int
+	first    int // bucket
+	changes  []relief
+	bytes    [][]int64 // by part, what each change takes of each of its blocks; nil for nothing
+	whole    bool      // what the changes take is gone for as long as it lives, so what comes and goes within a bucket is left to its replay
+	added    additions // nil if no change is about gradients
 }
 
 // drops sets what each of the savings of a scene saves to the drop of the highest
@@ -66,8 +65,6 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets), passes: []int{0}})
 		r.whole = r.whole && found[i].Relief.Beside == nil
 		switch found[i].Relief.Extent {
-		case savings.Spent:
-			r.overwriting, _ = scene.Overwriting()
 		case savings.Late, savings.Again, savings.Held, savings.Passed, savings.Stored:
 			r.whole = false
 		case savings.Regrown:
@@ -99,9 +96,6 @@ func (r *reliefs) walk() {
 			if e := &span[j]; e.Kind == trace.Alloc {
 				if !r.whole || r.life.Closed(i+j)>>bucketShift > (i+j)>>bucketShift {
 					r.take(trace.AllocationID(i+j), i+j)
-				}
-				if r.overwriting != nil && r.overwriting[max(e.Stack, 0)] {
-					r.spend(i + j)
 				}
 			}
 		}
@@ -182,9 +176,6 @@ func (r *reliefs) of(a *trace.Allocation) []int64 {
 	var bytes []int64
 	for k := range r.changes {
 		c := &r.changes[k]
-		if c.Extent == savings.Spent {
-			continue // these are pairs of allocations
-		}
 		taken := c.Of(&r.parts.all[part])
 		if taken == 0 && c.Beside != nil {
 			taken = -c.Beside(&r.parts.all[part])
@@ -198,20 +189,6 @@ func (r *reliefs) of(a *trace.Allocation) []int64 {
 	}
 	r.bytes = append(r.bytes, bytes)
 	return bytes
-}
-
-// spend takes what an operation read last from when it has its result.
-func (r *reliefs) spend(result int) {
-	input, found := r.spent(result, r.scene)
-	if !found {
-		return
-	}
-	a := r.life.Allocation(input)
-	for k := range r.changes {
-		if c := &r.changes[k]; c.Extent == savings.Spent {
-			r.cutBetween(c, result, min(a.Close, r.to), a.Size)
-		}
-	}
 }
 
 // cutBetween takes a block's bytes away for a part of its life.

@@ -89,63 +89,6 @@ func levelWithout(x *Index, at int, r *savings.Relief) int64 {
 	return level
 }
 
-// module is a program's layer whose function is called from one line.
-const module = `
-frame main "/home/me/train.py" 10 "main"
-frame relu "/env/site-packages/torch/nn/functional.py" 1700 "relu"
-frame leaky "/env/site-packages/torch/nn/functional.py" 1900 "leaky_relu"
-frame conv "/env/site-packages/torch/nn/modules/conv.py" 500 "_conv_forward"
-frame tanh "/env/site-packages/torch/nn/modules/activation.py" 400 "tanh"
-frame chain "/env/site-packages/torch/nn/modules/container.py" 250 "forward"
-frame other "/home/me/train.py" 11 "main"
-frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
-stack CONV conv call main
-stack RELU relu call main
-stack CHAINCONV conv call chain main
-stack CHAINTANH tanh call chain main
-stack CHAINLEAKY leaky call chain main
-stack OTHERLEAKY leaky call chain other
-stack OTHER conv call other
-device 0
-`
-
-// TestInPlaceIsAdvisedWhereNothingElseReads has 8 MiB of something else, and an input
-// and a result of 32 MiB each.
-func TestInPlaceIsAdvisedWhereNothingElseReads(t *testing.T) {
-	const begin, size = "alloc 0x1000000 8388608 stack=OTHER\n", 33554432
-	input := func(stack string) string { return fmt.Sprintf("alloc 0x2000000 %d stack=%s\n", size, stack) }
-	result := func(stack string) string { return fmt.Sprintf("alloc 0x4000000 %d stack=%s\n", size, stack) }
-	const free = "free_requested 0x2000000 33554432\nfree_completed 0x2000000 33554432\n"
-	const more = "alloc 0x8000000 1048576 stack=OTHER\n"
-	for name, test := range map[string]struct {
-		text string
-		want int64
-	}{
-		"the input goes at once":                        {begin + input("CONV") + result("RELU") + free + more, 31 << 20},
-		"something is made meanwhile: it may have read": {begin + input("CONV") + result("RELU") + more + free, 0},
-		"the input stays: a residual may read it":       {begin + input("CONV") + result("RELU") + more, 0},
-		"the next module of a Sequential alone has it":  {begin + input("CHAINCONV") + result("CHAINLEAKY") + more, 32 << 20},
-		"the module before keeps its result":            {begin + input("CHAINTANH") + result("CHAINLEAKY") + more, 0},
-		"another call of the Sequential":                {begin + input("CHAINCONV") + result("OTHERLEAKY") + more, 0},
-		"an input of another size":                      {begin + input("CONV") + "alloc 0x4000000 16777216 stack=RELU\n" + free + more, 0},
-		"the peak is elsewhere": {
-			begin + input("CONV") + result("RELU") + free + "free_completed 0x4000000 33554432\nalloc 0x10000000 134217728 stack=OTHER\n", 0,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got int64
-			for _, f := range indexOf(t, module+test.text).allFindings() {
-				if f.Kind.Name == "in_place" {
-					got = f.Saving
-				}
-			}
-			if got != test.want {
-				t.Errorf("saves %d, want %d", got, test.want)
-			}
-		})
-	}
-}
-
 // TestTheLossInPiecesSavesWhatBelongsToIt has logits of 64 MiB beside the scores of
 // attention, which have the same size, and a gradient of 16 MiB of the weight that made
 // the logits: with the loss in pieces, that of a piece is added to that of the others.

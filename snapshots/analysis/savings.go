@@ -67,7 +67,6 @@ func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 	s := *scene
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
-	s.Spent, s.SpentBy = x.spentAt(at, &s)
 	s.Unfinished = x.unfinished(at)
 	return &s
 }

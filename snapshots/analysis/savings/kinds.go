@@ -18,7 +18,6 @@ var Kinds = []Kind{
 	{Name: "stale_results", Change: "delete the results of the step before", Sure: true, find: findStale},
 	{Name: "stale_gradients", Change: "zero_grad() before forward", Sure: true, find: findStaleGradients},
 	{Name: "bucket_copies", Change: "gradient_as_bucket_view=True", Sure: true, find: findBuckets},
-	{Name: "in_place", Change: "relu and dropout in place", find: findInPlace},
 	{Name: "weight_copies", Change: "the model in bfloat16", find: findWeightCopies},
 	{Name: "optimizer_state", Change: "an 8-bit optimizer", find: findOptimizer},
 	{Name: "foreach_temporaries", Change: "a fused optimizer", Sure: true, find: findForeach},

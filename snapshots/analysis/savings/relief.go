@@ -26,7 +26,6 @@ const (
 	Passed                // the same from when the next operation has its result, at the earliest
 	Again                 // from the end of a layer's forward pass until backward needs it, except what the next layer is given
 	Stored                // from when the next operations have read it until backward needs it
-	Spent                 // from when the last operation that reads it has its result
 )
 
 // Gone returns what is taken away where the blocks add up to some bytes.
@@ -35,8 +34,6 @@ func (r *Relief) Gone(bytes int64) int64 { return max(0, bytes-r.Keep) }
 // sum adds up what Of says at the scene's moment.
 func (r *Relief) sum(s *Scene) int64 {
 	switch r.Extent {
-	case Spent:
-		return s.Spent
 	case Again, Held, Passed, Stored:
 		return 0 // only the events tell
 	}

@@ -1,8 +1,6 @@
 package savings
 
 import (
-	"slices"
-
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -32,10 +30,6 @@ type Scene struct {
 	Words  *Words
 	Parts  []Part
 	Bytes  int64 // of all parts
-	// Spent is what only operations read whose results could take its place. SpentBy is
-	// the stack of the largest of these operations.
-	Spent   int64
-	SpentBy trace.StackID
 	// Unfinished says that the recording ends with the forward pass of this moment.
 	Unfinished bool
 	// Checkpointing and Autocast are on now, as the program itself says.
@@ -80,42 +74,6 @@ func (s *Scene) trains() bool {
 		}
 	}
 	return false
-}
-
-// Overwriting returns for each stack whether its operation may put its result in its
-// input's place, and whether any may.
-func (s *Scene) Overwriting() (all []bool, any bool) {
-	if s.Words.all&inPlace == 0 {
-		return nil, false
-	}
-	all = make([]bool, s.Tables.StackCount())
-	for id := range all {
-		all[id] = s.innermost(trace.StackID(id))&inPlace != 0
-		any = any || all[id]
-	}
-	return all, any
-}
-
-// Chained reports whether two stacks are of modules in the same call of a Sequential,
-// and the first is of an operation that keeps nothing of its result for backward.
-func (s *Scene) Chained(first, second trace.StackID) bool {
-	if s.innermost(first)&linear == 0 {
-		return false
-	}
-	a, b := s.inSequential(first), s.inSequential(second)
-	return a != nil && slices.Equal(a, b)
-}
-
-// inSequential returns the frames of a stack from the innermost Sequential outwards,
-// nil if there is none.
-func (s *Scene) inSequential(stack trace.StackID) []trace.FrameID {
-	frames := s.Tables.Stack(stack)
-	for i, frame := range frames {
-		if s.Words.frames[frame]&sequential != 0 {
-			return frames[i:]
-		}
-	}
-	return nil
 }
 
 // sum gathers parts that belong together.

@@ -177,34 +177,6 @@ func findBuckets(s *Scene) (Saving, bool) {
 	}, true
 }
 
-// findInPlace looks at what only the operation reads whose result is the last block:
-// its result may take that place.
-func findInPlace(s *Scene) (Saving, bool) {
-	if !s.Much(s.Spent, 3) {
-		return Saving{}, false
-	}
-	return Saving{
-		Bytes: s.Spent, Relief: Relief{Extent: Spent}, Stack: s.SpentBy,
-		Evidence: fmt.Sprintf("%s%s keeps its results beside %s of inputs that nothing else reads",
-			s.operation(s.SpentBy), s.at(s.SpentBy), quantity.Bytes(s.Spent)),
-		Remedy: "inplace=True puts a result in its input's place",
-	}, true
-}
-
-// operation returns the name of what was called.
-func (s *Scene) operation(stack trace.StackID) string {
-	return s.Tables.FrameName(s.Code.Operation(stack))
-}
-
-// innermost returns the traits of a stack's innermost Python frame: what was called.
-func (s *Scene) innermost(stack trace.StackID) trait {
-	operation := s.Code.Operation(stack)
-	if operation == 0 {
-		return 0
-	}
-	return s.Words.frames[operation]
-}
-
 // findWeightCopies knows a copy of a weight by its size. Autocast makes one of each
 // weight, so of more blocks of one size the others are something else. Weights that
 // are trained need copies in float32 instead, which take what is saved.

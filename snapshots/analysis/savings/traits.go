@@ -14,20 +14,17 @@ const (
 	softmax   trait = 1 << iota // the probabilities of attention, or those of a loss
 	attention                   // a layer that attends
 	loss                        // log-probabilities of all classes, and what is made of them
-	inPlace                     // a function that may overwrite its input
 	checkpoint
 	autocast
 	backward
-	eightBit   // optimizer state that is small already
-	flat       // a buffer for many gradients
-	server     // a server that reserves memory for its cache
-	sequential // the loop of a Sequential over its modules
-	linear     // a function that keeps what it is given for backward, not its result
-	stepping   // an optimizer's step, and what begins its state
-	foreach    // a step of PyTorch's for all weights at once
-	fusible    // of an optimizer that can do it in one kernel
-	reducer    // DistributedDataParallel's buckets
-	product    // a product of many matrices at once
+	eightBit // optimizer state that is small already
+	flat     // a buffer for many gradients
+	server   // a server that reserves memory for its cache
+	stepping // an optimizer's step, and what begins its state
+	foreach  // a step of PyTorch's for all weights at once
+	fusible  // of an optimizer that can do it in one kernel
+	reducer  // DistributedDataParallel's buckets
+	product  // a product of many matrices at once
 )
 
 // Words knows the meaning of the names of a trace's frames and roles. It is owned
@@ -104,12 +101,6 @@ func traitsOf(file, name string) trait {
 	if lines.ContainsAny(lower, "log_softmax", "logsoftmax", "cross_entropy", "crossentropy", "nll_loss", "nllloss", "logsumexp", "log_loss") {
 		t |= loss
 	}
-	switch lower {
-	case "relu", "relu6", "leaky_relu", "dropout", "hardtanh", "elu":
-		t |= inPlace
-	case "linear", "_conv_forward", "batch_norm":
-		t |= linear
-	}
 	if lower == "step" || lines.ContainsAny(lower, "_init_group", "init_state", "init_optimizer_state") {
 		t |= stepping
 	}
@@ -125,9 +116,6 @@ func traitsOf(file, name string) trait {
 	}
 	if strings.Contains(name, "c10d::Reducer") || name == "_ddp_init_helper" || name == "_pre_forward" && strings.HasSuffix(file, "torch/nn/parallel/distributed.py") {
 		t |= reducer
-	}
-	if strings.HasSuffix(file, "torch/nn/modules/container.py") && name == "forward" {
-		t |= sequential
 	}
 	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || lines.ContainsAny(name, "CheckpointFunction", "recompute_fn") {
 		t |= checkpoint

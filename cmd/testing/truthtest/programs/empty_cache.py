@@ -6,10 +6,9 @@ from torch import nn
 from parts import weights
 from truth import Truth
 
-truth = Truth("in_place", wrong={"checkpointing": "there is no backward", "no_grad": "it is on already"})
+truth = Truth(wrong={"checkpointing": "there is no backward", "no_grad": "it is on already"})
 truth.record()
-place = truth.change == "in_place"
-model = nn.Sequential(*[m for _ in range(12) for m in (nn.Linear(4096, 4096), nn.ReLU(place))]).cuda().eval()
+model = nn.Sequential(*[m for _ in range(12) for m in (nn.Linear(4096, 4096), nn.ReLU())]).cuda().eval()
 truth.keep("parameter", lambda: weights(model))
 with torch.no_grad():
     for _ in range(30):

@@ -7,25 +7,24 @@ from torch import nn
 from parts import gradients, states, weights
 from truth import Truth
 
-truth = Truth("in_place")
+truth = Truth()
 truth.record()
-IN_PLACE = truth.change == "in_place"
 
 
 def up(i, o):
-    return nn.Sequential(nn.ConvTranspose2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU(IN_PLACE))
+    return nn.Sequential(nn.ConvTranspose2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU())
 
 
 def down(i, o):
-    return nn.Sequential(nn.Conv2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.LeakyReLU(0.2, IN_PLACE))
+    return nn.Sequential(nn.Conv2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.LeakyReLU(0.2))
 
 
 generator = nn.Sequential(
-    nn.Sequential(nn.ConvTranspose2d(100, 512, 4, 1, 0), nn.ReLU(IN_PLACE)), up(512, 256), up(256, 128), up(128, 64),
+    nn.Sequential(nn.ConvTranspose2d(100, 512, 4, 1, 0), nn.ReLU()), up(512, 256), up(256, 128), up(128, 64),
     nn.ConvTranspose2d(64, 3, 4, 2, 1), nn.Tanh(),
 ).cuda()  # fmt: skip
 critic = nn.Sequential(
-    nn.Conv2d(3, 64, 4, 2, 1), nn.LeakyReLU(0.2, IN_PLACE), down(64, 128), down(128, 256), down(256, 512),
+    nn.Conv2d(3, 64, 4, 2, 1), nn.LeakyReLU(0.2), down(64, 128), down(128, 256), down(256, 512),
     nn.Conv2d(512, 1, 4, 1, 0), nn.Flatten(),
 ).cuda()  # fmt: skip
 both = [generator, critic]

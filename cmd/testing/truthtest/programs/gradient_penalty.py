@@ -8,17 +8,17 @@ from truth import BORN, Truth
 
 BORN["graph of backward"] = ("activation", "backward-temporary")
 
-truth = Truth("in_place")
+truth = Truth()
 truth.record()
 critic = nn.Sequential(
     nn.Conv2d(3, 64, 5, 2, 2),
-    nn.LeakyReLU(0.2, truth.change == "in_place"),
+    nn.LeakyReLU(0.2),
     nn.Conv2d(64, 128, 5, 2, 2),
-    nn.LeakyReLU(0.2, truth.change == "in_place"),
+    nn.LeakyReLU(0.2),
     nn.Conv2d(128, 256, 5, 2, 2),
-    nn.LeakyReLU(0.2, truth.change == "in_place"),
+    nn.LeakyReLU(0.2),
     nn.Conv2d(256, 512, 5, 2, 2),
-    nn.LeakyReLU(0.2, truth.change == "in_place"),
+    nn.LeakyReLU(0.2),
     nn.Flatten(),
     nn.Linear(512 * 16, 1),
 ).cuda()

@@ -1,4 +1,4 @@
-"""Images are classified under inference_mode: relu copies its input for nothing."""
+"""Images are classified under inference_mode."""
 
 import torch
 from torch import nn
@@ -6,13 +6,10 @@ from torch import nn
 from parts import weights
 from truth import Truth
 
-truth = Truth(
-    "in_place", expect=("in_place",), wrong={"checkpointing": "there is no backward", "no_grad": "it is on already"}
-)
+truth = Truth(wrong={"checkpointing": "there is no backward", "no_grad": "it is on already"})
 truth.record()
-IN_PLACE = truth.change == "in_place"
 sizes = ((3, 64), (64, 128))
-layers = [m for i, o in sizes for m in (nn.Conv2d(i, o, 3, padding=1), nn.ReLU(IN_PLACE))]
+layers = [m for i, o in sizes for m in (nn.Conv2d(i, o, 3, padding=1), nn.ReLU())]
 model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 1000)).cuda().eval()
 truth.keep("parameter", lambda: weights(model))
 with torch.inference_mode():

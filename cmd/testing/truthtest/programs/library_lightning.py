@@ -8,7 +8,7 @@ import torchvision
 from parts import gradients, states, weights
 from truth import Truth
 
-truth = Truth("in_place")
+truth = Truth()
 truth.record()
 
 

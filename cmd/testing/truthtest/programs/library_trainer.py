@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback
 from parts import gradients, states, weights
 from truth import Truth
 
-truth = Truth("checkpointing", wrong={"in_place": "the dropout's input is also the frozen layer's"})
+truth = Truth("checkpointing")
 truth.record()
 config = LlamaConfig(
     vocab_size=16384, hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16,

@@ -7,7 +7,7 @@ import train
 from parts import GPT, remedied
 from truth import Truth
 
-truth = Truth("checkpointing", "logits", wrong={"in_place": "the dropout's input is also the frozen layer's"})
+truth = Truth("checkpointing", "logits")
 truth.record()
 
 
