@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -113,30 +112,21 @@ func (u *unevenness) remedy(found *Finding) {
 }
 
 // moved says how much of a split model another device could have, and how many bytes
-// that are. Where memory ran out before all was there, weights show it, and bytes are not
-// known.
+// that are. Where memory ran out before all was there, they are not known.
 func (u *unevenness) moved(form string) (text string, bytes int64) {
 	x, least := u.all[0], u.all[len(u.all)-1]
-	if least.peakFacts().categories[trace.Parameter] == 0 {
+	switch {
+	case least.peakFacts().categories[trace.Parameter] == 0:
 		return "", 0 // it has no part of the model
-	}
-	held, out := (*Index).peakBytes, len(x.oomEvents) > 0
-	if out {
-		held = func(x *Index) int64 { return x.peakFacts().categories[trace.Parameter] }
+	case len(x.oomEvents) > 0:
+		return fmt.Sprintf(form, "a part", least.device.ID), 0
 	}
 	mean := int64(0)
 	for _, other := range u.all {
-		mean += held(other) / int64(len(u.all))
+		mean += other.peakBytes() / int64(len(u.all))
 	}
-	what, layers := "a part", float64(x.peakFacts().scene.Layers())
-	if move := int(math.Round(layers * float64(held(x)-mean) / float64(max(held(x), 1)))); move > 0 {
-		what = fmt.Sprintf("about %d of its %.0f layers", move, layers)
-	}
-	if !out {
-		bytes = held(x) - mean
-		what += ", " + quantity.Bytes(bytes) + ","
-	}
-	return fmt.Sprintf(form, what, least.device.ID), bytes
+	bytes = x.peakBytes() - mean
+	return fmt.Sprintf(form, quantity.Bytes(bytes), least.device.ID), bytes
 }
 
 // calledFrom reports whether a file is on any stack.

@@ -38,11 +38,11 @@ stack main main
 		says   string // of the whole finding
 		saved  int64  // MiB
 	}{
-		"a split model":          {frames + held(-1, 800, 200), 0, "Device 0 holds 800.0 MiB at its peak, 600.0 MiB more than device 1: parameter +600.0 MiB. Moving about 3 of its 8 layers, 300.0 MiB, to device 1 evens them", 300},
-		"the last device":        {frames + held(-1, 200, 400, 800, 200), 2, "600.0 MiB more than the median of 3 others: parameter +600.0 MiB. Moving about 4 of its 8 layers, 400.0 MiB, to device 3", 400},
-		"a map of devices":       {hooks + frames + held(-1, 800, 200), 0, "A device_map that gives about 3 of its 8 layers, 300.0 MiB, to device 1 evens them", 300},
+		"a split model":          {frames + held(-1, 800, 200), 0, "Device 0 holds 800.0 MiB at its peak, 600.0 MiB more than device 1: parameter +600.0 MiB. Moving 300.0 MiB to device 1 evens them", 300},
+		"the last device":        {frames + held(-1, 200, 400, 800, 200), 2, "600.0 MiB more than the median of 3 others: parameter +600.0 MiB. Moving 400.0 MiB to device 3", 400},
+		"a map of devices":       {hooks + frames + held(-1, 800, 200), 0, "A device_map that gives 300.0 MiB to device 1 evens them", 300},
 		"DataParallel":           {parallel + frames + held(-1, 800, 200), 0, "nn.DataParallel keeps", 0},
-		"one that ran out":       {frames + held(0, 160, 80), 0, "10.1 GiB more than device 1, and ran out of memory: other +10.0 GiB. Moving about 2 of its 8 layers to device 1 evens them", 0},
+		"one that ran out":       {frames + held(0, 160, 80), 0, "10.1 GiB more than device 1, and ran out of memory: other +10.0 GiB. Moving a part to device 1 evens them", 0},
 		"less than a fifth more": {frames + held(-1, 800, 648), -1, "", 0},
 		"alike":                  {frames + held(-1, 800, 800), -1, "", 0},
 		"little":                 {frames + held(-1, 80, 40), -1, "", 0},
