@@ -13,7 +13,6 @@ import (
 type drill struct {
 	scene    *page.Scene
 	asked    *ask.One[aliveQuestion, *aliveList]
-	want     aliveQuestion // of asked, the newest
 	made     *ask.One[listQuestion, *lists]
 	items    []item
 	names    page.Names // of their stacks
@@ -44,7 +43,7 @@ func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
 
 // forget drops the live allocations, because their numbers have changed.
 func (d *drill) forget() {
-	d.want, d.items, d.names, d.groups, d.alive = aliveQuestion{}, nil, nil, nil, nil
+	d.items, d.names, d.groups, d.alive = nil, nil, nil, nil
 }
 
 // back goes one step up and reports whether there was one.
@@ -89,15 +88,7 @@ func (d *drill) refresh(p *Page) tea.Cmd {
 
 // askAlive asks for the live allocations at the cursor, once for each moment.
 func (d *drill) askAlive() tea.Cmd {
-	index := d.scene.Edition()
-	if at := d.scene.Cursor(); d.want.index != index || d.want.at != at {
-		d.want = aliveQuestion{index: index, at: at}
-		// An older edition's list lacks later frees.
-		if from, ok := d.asked.Answer(); ok && d.asked.Answered().index == index {
-			d.want.from = from
-		}
-	}
-	return d.asked.Ask(d.want)
+	return d.asked.Ask(aliveQuestion{index: d.scene.Edition(), at: d.scene.Cursor()})
 }
 
 func (d *drill) question(p *Page, alive *aliveList) listQuestion {

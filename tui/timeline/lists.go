@@ -28,84 +28,32 @@ type stackKey struct {
 
 func (it *item) stack() stackKey { return stackKey{it.Stack, it.FreeStack} }
 
-// aliveQuestion asks for the live allocations right after an event. From is the
-// list of another moment. It may shorten the computation, and does not change the
-// answer.
+// aliveQuestion asks for the live allocations right after an event.
 type aliveQuestion struct {
 	index page.Edition
 	at    int
-	from  *aliveList
 }
 
 // aliveList is the live allocations at an event, the largest first and among
 // equals the oldest first.
 type aliveList struct {
-	at    int
 	items []item
 	names page.Names // of the items' stacks
 }
 
 func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
-	list := q.list()
-	stacks := make([]trace.StackID, len(list.items))
-	for i := range list.items {
-		stacks[i] = list.items[i].Stack
+	alive := q.index.AliveAt(q.at)
+	list, stacks := &aliveList{items: make([]item, len(alive))}, make([]trace.StackID, len(alive))
+	for i, a := range alive {
+		list.items[i], stacks[i] = itemOf(q.index.Index, a), a.Stack
 	}
 	list.names = analysis.NamesOf(q.index.Index, stacks)
-	return list
-}
-
-// list returns the items, without their names.
-func (q *aliveQuestion) list() *aliveList {
-	if q.from != nil {
-		if came, ok := q.index.Arrivals(q.from.at, q.at); ok {
-			return q.from.moved(q.index.Index, q.at, came)
-		}
-	}
-	alive := q.index.AliveAt(q.at)
-	list := &aliveList{at: q.at, items: make([]item, len(alive))}
-	for i := range alive {
-		list.items[i] = itemOf(q.index.Index, alive[i])
-	}
 	return list
 }
 
 func itemOf(x *analysis.Index, a trace.Allocation) item {
 	c, rule := x.Category(a)
 	return item{a, c, a.Open < 0 && rule.Unplaced()}
-}
-
-// moved returns the list at another moment: the remaining and the new items. Both
-// are in order.
-func (l *aliveList) moved(x *analysis.Index, at int, came []trace.Allocation) *aliveList {
-	list := &aliveList{at: at, items: make([]item, 0, len(l.items)+len(came))}
-	for i := range l.items {
-		it := &l.items[i]
-		if it.Open > at || at >= it.Close {
-			continue
-		}
-		for len(came) > 0 && before(&came[0], &it.Allocation) {
-			list.items = append(list.items, itemOf(x, came[0]))
-			came = came[1:]
-		}
-		list.items = append(list.items, *it)
-	}
-	for _, a := range came {
-		list.items = append(list.items, itemOf(x, a))
-	}
-	return list
-}
-
-// before is the order of [analysis.Index.AliveAt].
-func before(a, b *trace.Allocation) bool {
-	switch {
-	case a.Size != b.Size:
-		return uint64(a.Size) > uint64(b.Size)
-	case a.Open != b.Open:
-		return a.Open < b.Open
-	default:
-		return a.ID > b.ID // from before recording: numbered downwards
-	}
 }
 
 // step is how far the user has gone down from a band.
